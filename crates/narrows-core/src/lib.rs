@@ -1,1 +1,36 @@
-//! core
+//! The pure engine of narrows: packets go in at a port with the instant at which they arrived, and come out as
+//! deliveries and drops with the instant at which they happened.
+//!
+//! Nothing here reads a clock, a file or a socket, starts a thread, or keeps a secret source of randomness: time is
+//! an argument, and every random draw is keyed by what it decides. The same input log gives the same events on every
+//! machine. See [`Engine`] for the grammar: hand in, ask for the next event, poll until nothing is due.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod agenda;
+mod counters;
+mod engine;
+mod link;
+mod network;
+mod packet;
+mod pool;
+mod random;
+mod time;
+mod units;
+
+pub mod model;
+pub mod queue;
+pub mod service;
+pub mod source;
+
+pub use counters::{Counters, DropReason, Tally};
+pub use engine::{Body, Engine, Event};
+pub use link::{Change, LinkConfig, LinkView, Mtu, MtuPolicy, Order, Reorder};
+pub use network::{BuildError, LinkId, NetworkConfig, PortConfig, PortCounters, PortId, Target, Verdict};
+pub use packet::{FlowKey, Fragment, Packet, PacketId, Protocol};
+pub use pool::{PacketList, PacketRef, PacketState, Pool};
+pub use random::{Draw, Seed, Stream};
+pub use time::{Duration, Time};
+pub use units::{Bytes, Probability, Rate};

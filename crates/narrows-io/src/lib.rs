@@ -1,1 +1,35 @@
-//! Packets in and out of the system.
+//! Packets in and out of the system, and the namespaces, interfaces, addresses and processes around them.
+//!
+//! This is the only crate of the workspace that holds unsafe code and talks to the kernel; it knows no other
+//! crate of the workspace. Each module names one thing of the kernel's:
+//!
+//! | module | what |
+//! |---|---|
+//! | [`namespace`] | network namespaces that leave nothing behind |
+//! | [`route_socket`], [`link`], [`address`], [`route`] | interfaces, addresses, routes, neighbours by route netlink |
+//! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
+//! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
+//! | [`packet_socket`], [`frame`] | frames received and sent in batches |
+//! | [`process`] | programs inside a namespace |
+//! | [`wait`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
+//! | [`user_namespace`], [`host`] | working without root; what this host can do |
+//!
+//! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
+
+pub mod address;
+pub mod clock;
+pub mod frame;
+pub mod host;
+pub mod link;
+pub mod namespace;
+mod netlink;
+pub mod offload;
+pub mod packet_socket;
+pub mod process;
+mod qdisc;
+pub mod route;
+pub mod route_socket;
+pub mod stack;
+pub mod sysctl;
+pub mod user_namespace;
+pub mod wait;

@@ -1,0 +1,126 @@
+//! What a link counts: every verdict, with its reason.
+
+use crate::time::Duration;
+
+/// Packets and their bytes from the network header on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the network header on.
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub(crate) const fn add(&mut self, length: u32) {
+        self.packets += 1;
+        self.bytes += length as u64;
+    }
+
+    /// What came since `earlier`.
+    pub const fn since(self, earlier: Self) -> Self {
+        Self { packets: self.packets - earlier.packets, bytes: self.bytes - earlier.bytes }
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// Lost at the entrance of the link, before its queue.
+    IngressLoss,
+    /// The queue's bound was reached.
+    QueueFull,
+    /// Lost on the wire, after using its transmission time.
+    WireLoss,
+    /// The delay model, or whoever feeds it, said so.
+    DelayModel,
+    /// The delay line's limit was reached.
+    LineFull,
+    /// Longer than the MTU; the sender is told.
+    TooLong,
+    /// Longer than the MTU; nobody is told.
+    BlackHole,
+    /// It visited more elements than it may.
+    Loop,
+    /// The network held as many bytes as it may.
+    Memory,
+}
+
+impl DropReason {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::IngressLoss,
+        Self::QueueFull,
+        Self::WireLoss,
+        Self::DelayModel,
+        Self::LineFull,
+        Self::TooLong,
+        Self::BlackHole,
+        Self::Loop,
+        Self::Memory,
+    ];
+
+    /// A short name for reports and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IngressLoss => "ingress loss",
+            Self::QueueFull => "queue full",
+            Self::WireLoss => "wire loss",
+            Self::DelayModel => "delay model",
+            Self::LineFull => "delay line full",
+            Self::TooLong => "too long",
+            Self::BlackHole => "black hole",
+            Self::Loop => "loop",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// The counters of one lane of a link. `arrived + duplicated = left + dropped + inside`, where the pieces of a packet
+/// that was cut count as duplicates of it: n pieces are n − 1 more packets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Handed to the link.
+    pub arrived: Tally,
+    /// Packets that the link made itself: duplicates, and all pieces but one of a packet that it cut. The bytes are
+    /// those by which the bytes inside grew.
+    pub duplicated: Tally,
+    /// Out of the delay line.
+    pub left: Tally,
+    /// Dropped, by reason; see [`Counters::dropped`].
+    pub(crate) drops: [Tally; DropReason::ALL.len()],
+    /// Sent by the transmitter, lost on the wire or not.
+    pub sent: Tally,
+    /// With at least one bit flipped.
+    pub corrupted: u64,
+    /// Sent past the delay, so that they may overtake others.
+    pub reordered: u64,
+    /// Packets that the link cut into pieces.
+    pub fragmented: u64,
+    /// The time that packets waited in the queue before they were sent, added up.
+    pub waited: Duration,
+    /// Bits that the transmitter sent, overhead included.
+    pub wire_bits: u64,
+}
+
+impl Counters {
+    /// Packets dropped for one reason.
+    pub const fn dropped(&self, reason: DropReason) -> Tally {
+        self.drops[reason as usize]
+    }
+
+    /// Packets dropped for any reason.
+    pub fn dropped_in_all(&self) -> Tally {
+        let sum = |all: Tally, one: &Tally| Tally {
+            packets: all.packets + one.packets,
+            bytes: all.bytes + one.bytes,
+        };
+        self.drops.iter().fold(Tally::default(), sum)
+    }
+
+    /// Packets inside: what came in and was made, and has neither left nor been dropped.
+    pub fn inside(&self) -> u64 {
+        self.arrived.packets + self.duplicated.packets - self.left.packets - self.dropped_in_all().packets
+    }
+}

@@ -1,0 +1,221 @@
+//! The engine: packets in, events out.
+
+use alloc::vec::Vec;
+
+use crate::link::{Change, LinkView};
+use crate::network::{BuildError, LinkId, Network, NetworkConfig, PortCounters, PortId, Verdict};
+use crate::packet::{FlowKey, Fragment, Packet, PacketId};
+use crate::pool::Pool;
+use crate::time::{Duration, Time};
+
+/// The engine of an emulated network.
+///
+/// Packets and changes are handed in with their instants, in order; [`Engine::poll`] gives every delivery and every
+/// drop with the instant at which it was scheduled. When, how often and how late it is polled changes no event: before
+/// an input at t, all events up to t are handled. An input that is earlier than what has been handled already is taken
+/// as if it came now, and counted ([`Engine::stragglers`]).
+///
+/// ```
+/// use narrows_core::*;
+///
+/// let mut link = LinkConfig::new("wire", Target::Port("b".into()));
+/// link.service = Box::new(service::ConstantRate(Rate::from_bits_per_second(1_000_000)));
+/// link.delay = Box::new(model::Constant(Duration::from_millis(50)));
+/// let entry = Target::Link { name: "wire".into(), lane: 0 };
+/// let mut config = NetworkConfig::new(Seed(1));
+/// config.links.push(link);
+/// config.ports.push(PortConfig { name: "a".into(), entry });
+/// config.ports.push(PortConfig { name: "b".into(), entry: Target::Port("b".into()) });
+///
+/// let mut engine = Engine::new(config)?;
+/// let a = engine.port("a").expect("it was just configured");
+/// let packet = Packet { length: 1000, link_header: 14, network_header: 20, key: FlowKey::default(), body: "hello" };
+/// engine.hand_in(Time::ZERO, a, packet);
+/// let due = engine.next_event().expect("a packet is inside");
+/// engine.poll(due); // the end of the transmission: nothing leaves yet
+/// let event = engine.poll(Time::from_nanos(58_000_000)).expect("it has arrived");
+/// assert_eq!(event.at, Time::from_nanos(58_000_000)); // 1000 bytes at 1 Mbit/s, and 50 ms
+/// assert!(matches!(event.body, Body::Last("hello")));
+/// # Ok::<(), BuildError>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine<B> {
+    network: Network,
+    /// The body of a packet lies at the index of its slot in the pool.
+    bodies: Vec<Option<B>>,
+    stragglers: u64,
+}
+
+/// A packet left the network.
+#[derive(Debug)]
+pub struct Event<'a, B> {
+    /// The instant at which it was scheduled to.
+    pub at: Time,
+    /// How.
+    pub verdict: Verdict,
+    /// Which packet.
+    pub id: PacketId,
+    /// 0 for the packet that came in; duplicates and fragments have other numbers.
+    pub copy: u16,
+    /// When it was handed in.
+    pub arrival: Time,
+    /// How long it waited in queues.
+    pub queued: Duration,
+    /// Its length from the network header on; of a fragment, its own.
+    pub length: u32,
+    /// Bytes of link header before that.
+    pub link_header: u8,
+    /// Its key as it is now: where the traffic class differs from what the body says, the header is to be changed.
+    pub key: FlowKey,
+    /// Which piece of the packet that came in this is, if it was cut.
+    pub fragment: Option<Fragment>,
+    /// Bits to flip, counted from the network header of what is delivered.
+    pub flips: Vec<u32>,
+    /// The body.
+    pub body: Body<'a, B>,
+}
+
+/// The body of a packet that leaves. Each body that was handed in comes back as [`Body::Last`] exactly once.
+#[derive(Debug)]
+pub enum Body<'a, B> {
+    /// No packet inside uses it any more.
+    Last(B),
+    /// A copy of the packet is still inside.
+    Shared(&'a B),
+}
+
+impl<B> Body<'_, B> {
+    /// The body, wherever it is.
+    pub fn get(&self) -> &B {
+        match self {
+            Self::Last(body) => body,
+            Self::Shared(body) => body,
+        }
+    }
+}
+
+impl<B> Engine<B> {
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// When names are taken twice or lead nowhere: see [`BuildError`].
+    pub fn new(config: NetworkConfig) -> Result<Self, BuildError> {
+        Ok(Self { network: Network::new(config)?, bodies: Vec::new(), stragglers: 0 })
+    }
+
+    /// A packet arrives at `port` at the instant `at`. May move [`Engine::next_event`] either way.
+    pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
+        self.catch_up(at);
+        let Packet { length, link_header, network_header, key, body } = packet;
+        let header = Packet { length, link_header, network_header, key, body: () };
+        let inside = self.network.arrive(port, &header);
+        let slot = Pool::slot(inside);
+        if slot >= self.bodies.len() {
+            self.bodies.resize_with(self.network.pool.slots(), || None);
+        }
+        self.bodies[slot] = Some(body);
+        self.network.pool.get(inside).id
+    }
+
+    /// Changes a link at the instant `at`. May move [`Engine::next_event`] either way.
+    pub fn change(&mut self, at: Time, link: LinkId, change: Change) {
+        self.catch_up(at);
+        self.network.change(link, change);
+    }
+
+    /// When there will be something to poll for, at the earliest: some internal step or event is due then. Nothing when
+    /// the network is at rest.
+    pub fn next_event(&self) -> Option<Time> {
+        self.network.next_event()
+    }
+
+    /// Handles what is due up to and including `now` and returns the next event, in order. Call it until it returns
+    /// nothing. Polling early is harmless and polling late changes nothing.
+    pub fn poll(&mut self, now: Time) -> Option<Event<'_, B>> {
+        if now > self.network.now() || self.network.next_event().is_some_and(|at| at <= now) {
+            self.network.advance(now);
+        }
+        let decided = self.network.take_decided()?;
+        let pool = &mut self.network.pool;
+        let state = pool.get(decided.packet).clone();
+        let flips = pool.take_flips_of(decided.packet);
+        let (slot, last) = (pool.body_slot(decided.packet), pool.is_last_use(decided.packet));
+        pool.remove(decided.packet);
+        let body = if last {
+            Body::Last(self.bodies[slot].take().expect("a slot in use has a body until its last use"))
+        } else {
+            Body::Shared(self.bodies[slot].as_ref().expect("a slot in use has a body until its last use"))
+        };
+        Some(Event {
+            at: decided.at,
+            verdict: decided.verdict,
+            id: state.id,
+            copy: state.copy,
+            arrival: state.arrival,
+            queued: state.queued,
+            length: state.length,
+            link_header: state.link_header,
+            key: state.key,
+            fragment: state.fragment(),
+            flips,
+            body,
+        })
+    }
+
+    /// How far the engine has come: the latest instant at which something was handed in or polled for.
+    pub fn now(&self) -> Time {
+        self.network.now()
+    }
+
+    /// Inputs that came with an instant that had passed already.
+    pub fn stragglers(&self) -> u64 {
+        self.stragglers
+    }
+
+    /// Packets inside: those that have no verdict yet.
+    pub fn inside(&self) -> u64 {
+        self.network.inside()
+    }
+
+    /// The link of that name.
+    pub fn link(&self, name: &str) -> Option<LinkId> {
+        self.network.link_id(name)
+    }
+
+    /// The port of that name.
+    pub fn port(&self, name: &str) -> Option<PortId> {
+        self.network.port_id(name)
+    }
+
+    /// All links, in the order of their names.
+    pub fn links(&self) -> impl ExactSizeIterator<Item = LinkId> + use<B> {
+        self.network.links()
+    }
+
+    /// All ports, in the order of their names.
+    pub fn ports(&self) -> impl ExactSizeIterator<Item = PortId> + use<B> {
+        self.network.ports()
+    }
+
+    /// A link, to look at.
+    pub fn view(&self, link: LinkId) -> LinkView<'_> {
+        self.network.link(link)
+    }
+
+    /// The name of a port.
+    pub fn port_name(&self, port: PortId) -> &str {
+        self.network.port(port).0
+    }
+
+    /// What a port has counted.
+    pub fn port_counters(&self, port: PortId) -> PortCounters {
+        self.network.port(port).1
+    }
+
+    fn catch_up(&mut self, at: Time) {
+        if at < self.network.now() {
+            self.stragglers += 1;
+        }
+        self.network.advance(at);
+    }
+}

@@ -1,0 +1,432 @@
+//! One direction of a wire, or a medium that several directions share.
+//!
+//! ```text
+//! arrive → loss at ingress → MTU → queue → transmitter → loss, corruption, duplication → delay line → leave
+//! ```
+//!
+//! The queue sees only packets that wait for the transmitter. The transmitter takes the next packet at the exact
+//! instant at which it finishes the last one. The delay line holds packets for their propagation delay.
+
+mod config;
+mod line;
+
+pub use config::{Change, LinkConfig, Mtu, MtuPolicy, Order, Reorder};
+
+use alloc::boxed::Box;
+use alloc::string::String;
+
+use crate::counters::{Counters, DropReason};
+use crate::model::{DelayModel, LossModel};
+use crate::packet::{Fragment, Protocol};
+use crate::pool::{PacketRef, Pool};
+use crate::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use crate::random::{Seed, Stream};
+use crate::service::{Overhead, ServiceCurve, Work};
+use crate::time::{Duration, Time};
+use crate::units::{Probability, Rate};
+use line::DelayLine;
+
+/// What a link did to packets in one call: the one that left by a lane, if any, and those dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    pub(crate) left: Option<(PacketRef, u8)>,
+    pub(crate) drops: Drops,
+}
+
+/// The packet on the wire.
+#[derive(Debug)]
+struct Transmission {
+    packet: PacketRef,
+    /// When its remaining work began: when it went on the wire, or when the rate changed last.
+    since: Time,
+    work: Work,
+    /// When it will be done, unless the rate changes; nothing while the wire is down for good.
+    end: Option<Time>,
+    /// What the rounding of `end` leaves for a successor that starts at once.
+    surplus: Work,
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) name: String,
+    counters: Box<[Counters]>,
+    queue: Box<dyn Queue>,
+    service: Box<dyn ServiceCurve>,
+    overhead: Overhead,
+    ingress_loss: Option<Box<dyn LossModel>>,
+    wire_loss: Option<Box<dyn LossModel>>,
+    corruption: Probability,
+    duplication: Probability,
+    delay: Box<dyn DelayModel>,
+    order: Order,
+    reorder: Option<Reorder>,
+    line_limit: Option<u64>,
+    mtu: Option<Mtu>,
+    streams: Streams,
+    /// Whether a packet may come by more than once, so that draws must tell its visits apart.
+    cyclic: bool,
+
+    transmission: Option<Transmission>,
+    /// When the last transmission ended and what its rounding left over.
+    freed: (Time, Work),
+    /// When the queue will let a packet go that it held back.
+    not_before: Option<Time>,
+    line: DelayLine,
+    /// Where order is kept, nothing is due before this.
+    last_due: Time,
+    /// Packets since the last one that skipped the delay.
+    since_reordered: u32,
+}
+
+#[derive(Debug)]
+struct Streams {
+    ingress_loss: Stream,
+    wire_loss: Stream,
+    corruption: Stream,
+    duplication: Stream,
+    delay: Stream,
+    reorder: Stream,
+}
+
+impl Link {
+    pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: bool) -> Self {
+        let stream = |purpose| Stream::new(seed, &config.name, purpose);
+        let streams = Streams {
+            ingress_loss: stream("ingress loss"),
+            wire_loss: stream("wire loss"),
+            corruption: stream("corruption"),
+            duplication: stream("duplication"),
+            delay: stream("delay"),
+            reorder: stream("reorder"),
+        };
+        Self {
+            counters: config.lanes.iter().map(|_| Counters::default()).collect(),
+            name: config.name,
+            queue: config.queue,
+            service: config.service,
+            overhead: config.overhead,
+            ingress_loss: config.ingress_loss,
+            wire_loss: config.wire_loss,
+            corruption: config.corruption,
+            duplication: config.duplication,
+            delay: config.delay,
+            order: config.order,
+            reorder: config.reorder,
+            line_limit: config.line_limit,
+            mtu: config.mtu,
+            streams,
+            cyclic,
+            transmission: None,
+            freed: (Time::ZERO, Work::default()),
+            not_before: None,
+            line: DelayLine::default(),
+            last_due: Time::ZERO,
+            since_reordered: 0,
+        }
+    }
+
+    /// When [`Link::step`] has something to do. Any call that changes the link may move it.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        let end = self.transmission.as_ref().and_then(|t| t.end);
+        let first = |a: Option<Time>, b: Option<Time>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        first(first(end, self.line.next_due()), self.not_before)
+    }
+
+    /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
+    pub(crate) fn arrive(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        lane: u8,
+        pool: &mut Pool,
+        out: &mut Effects,
+    ) {
+        let state = pool.get_mut(packet);
+        state.lane = lane;
+        self.counters[usize::from(lane)].arrived.add(state.length);
+        if let Some(loss) = &mut self.ingress_loss {
+            let mut draw = pool.draw(&self.streams.ingress_loss, packet, visit(self.cyclic, pool, packet));
+            if loss.loses(now, pool.get(packet), &mut draw) {
+                return out.drops.push(packet, DropReason::IngressLoss);
+            }
+        }
+        match self.mtu {
+            Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, out),
+            _ => self.enqueue(now, packet, pool, out),
+        }
+        self.start(now, pool, out);
+    }
+
+    /// Counts a packet that has visited too many elements already, and drops it.
+    pub(crate) fn refuse(&mut self, packet: PacketRef, lane: u8, pool: &mut Pool, out: &mut Effects) {
+        let state = pool.get_mut(packet);
+        state.lane = lane;
+        self.counters[usize::from(lane)].arrived.add(state.length);
+        out.drops.push(packet, DropReason::Loop);
+    }
+
+    /// Handles one event that is due at `now`, which is what [`Link::next_event`] said. Packets that leave at one
+    /// instant do so in the order in which they entered the delay line, before the transmitter moves on.
+    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, out: &mut Effects) {
+        if self.line.next_due() == Some(now) {
+            let Some(packet) = self.line.pop() else { return };
+            let state = pool.get(packet);
+            self.counters[usize::from(state.lane)].left.add(state.length);
+            out.left = Some((packet, state.lane));
+            return;
+        }
+        if let Some(transmission) = self.transmission.take_if(|t| t.end == Some(now)) {
+            self.freed = (now, transmission.surplus);
+            self.sent(now, transmission.packet, pool, out);
+        }
+        self.start(now, pool, out);
+    }
+
+    /// Puts the next packet on the wire, if the wire is free and one may go.
+    fn start(&mut self, now: Time, pool: &mut Pool, out: &mut Effects) {
+        if self.transmission.is_some() {
+            return;
+        }
+        self.not_before = None;
+        let next = self.queue.dequeue(now, pool, &mut out.drops);
+        let packet = match next {
+            Dequeue::Packet(packet) => packet,
+            Dequeue::NotBefore(at) => {
+                // A queue that says "not before now" would be asked for ever.
+                self.not_before = Some(at.max(now + Duration::from_nanos(1)));
+                return;
+            }
+            Dequeue::Empty => return,
+        };
+        let state = pool.get_mut(packet);
+        let waited = now.since(state.entered);
+        state.queued += waited;
+        let counters = &mut self.counters[usize::from(state.lane)];
+        counters.waited += waited;
+        let bits = self.overhead.bits(state.length, state.link_header);
+        counters.wire_bits += bits;
+
+        let carried = if self.freed.0 == now { self.freed.1 } else { Work::default() };
+        let full = Work::bits(bits);
+        let work = Work(full.0.saturating_sub(carried.0));
+        let left_over = Work(carried.0.saturating_sub(full.0));
+        let mut transmission = Transmission { packet, since: now, work, end: None, surplus: Work::default() };
+        self.predict(&mut transmission, left_over);
+        self.transmission = Some(transmission);
+    }
+
+    /// Works out when the transmission ends at the present service curve.
+    fn predict(&self, transmission: &mut Transmission, left_over: Work) {
+        let finish = self.service.finish(transmission.since, transmission.work);
+        transmission.end = finish.map(|f| f.at);
+        transmission.surplus = finish.map_or(left_over, |f| Work(f.surplus.0 + left_over.0));
+    }
+
+    /// A packet has been sent: what the wire does to it, then the delay line.
+    fn sent(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, out: &mut Effects) {
+        let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
+        let visit = visit(self.cyclic, pool, packet);
+        self.counters[lane].sent.add(length);
+        if let Some(loss) = &mut self.wire_loss {
+            let mut draw = pool.draw(&self.streams.wire_loss, packet, visit);
+            if loss.loses(now, pool.get(packet), &mut draw) {
+                return out.drops.push(packet, DropReason::WireLoss);
+            }
+        }
+        if !self.corruption.is_zero() {
+            let mut draw = pool.draw(&self.streams.corruption, packet, visit);
+            if draw.chance(self.corruption) {
+                let bit = draw.below(u64::from(length) * 8);
+                pool.flip(packet, bit as u32);
+                self.counters[lane].corrupted += 1;
+            }
+        }
+        let duplicated = !self.duplication.is_zero()
+            && pool.draw(&self.streams.duplication, packet, visit).chance(self.duplication);
+        let twin = if duplicated { pool.duplicate(packet) } else { None };
+        self.propagate(now, packet, visit, pool, out);
+        if let Some(twin) = twin {
+            self.counters[lane].duplicated.add(length);
+            self.propagate(now, twin, visit, pool, out);
+        }
+    }
+
+    /// Puts a packet into the delay line.
+    fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, out: &mut Effects) {
+        if self.line_limit.is_some_and(|limit| self.line.len() >= limit) {
+            return out.drops.push(packet, DropReason::LineFull);
+        }
+        if let Some(reorder) = self.reorder {
+            self.since_reordered = self.since_reordered.saturating_add(1);
+            let skips = self.since_reordered >= reorder.gap
+                && pool.draw(&self.streams.reorder, packet, visit).chance(reorder.probability);
+            if skips {
+                self.since_reordered = 0;
+                self.counters[usize::from(pool.get(packet).lane)].reordered += 1;
+                return self.line.push(now, packet);
+            }
+        }
+        let mut draw = pool.draw(&self.streams.delay, packet, visit);
+        let Some(delay) = self.delay.delay(now, pool.get(packet), &mut draw) else {
+            return out.drops.push(packet, DropReason::DelayModel);
+        };
+        let mut due = now + delay;
+        if self.order == Order::Keep {
+            due = due.max(self.last_due);
+            self.last_due = due;
+        }
+        self.line.push(due, packet);
+    }
+
+    fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, out: &mut Effects) {
+        pool.get_mut(packet).entered = now;
+        self.queue.enqueue(now, packet, pool, &mut out.drops);
+    }
+
+    fn too_long(&mut self, now: Time, packet: PacketRef, mtu: Mtu, pool: &mut Pool, out: &mut Effects) {
+        let state = pool.get(packet);
+        let header = u32::from(state.network_header);
+        let room = mtu.bytes.saturating_sub(header) & !7;
+        match mtu.policy {
+            MtuPolicy::BlackHole => out.drops.push(packet, DropReason::BlackHole),
+            MtuPolicy::Fragment if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 => {
+                self.cut(now, packet, header, room, pool, out);
+            }
+            _ => out.drops.push(packet, DropReason::TooLong),
+        }
+    }
+
+    /// Cuts a packet into pieces of up to `room` bytes of payload, a multiple of 8, and queues them in order.
+    fn cut(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        header: u32,
+        room: u32,
+        pool: &mut Pool,
+        out: &mut Effects,
+    ) {
+        let state = pool.get(packet);
+        let whole = state.fragment().unwrap_or(Fragment { offset: 0, more: false });
+        let (payload, lane) = (state.length - header, usize::from(state.lane));
+        self.counters[lane].fragmented += 1;
+        let mut offset = 0;
+        while offset < payload {
+            let length = room.min(payload - offset);
+            let last = offset + length == payload;
+            let piece = if last { Some(packet) } else { pool.duplicate(packet) };
+            // 64 KiB in pieces of 8 bytes are 8,192 copies; 65,535 are possible.
+            let Some(piece) = piece else { break };
+            // An IPv4 packet is shorter than 64 KiB, so an offset fits in 16 bits.
+            let place = Fragment { offset: whole.offset + offset as u16, more: !last || whole.more };
+            pool.cut(piece, header + length, place);
+            if !last {
+                self.counters[lane].duplicated.add(header + length);
+            }
+            self.enqueue(now, piece, pool, out);
+            offset += length;
+        }
+    }
+
+    /// Counts a packet that was dropped here, by the link or by its queue.
+    pub(crate) fn count_drop(&mut self, packet: PacketRef, reason: DropReason, pool: &Pool) {
+        let state = pool.get(packet);
+        self.counters[usize::from(state.lane)].drops[reason as usize].add(state.length);
+    }
+
+    /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
+    /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
+    /// a transmission goes on at the new rate.
+    pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, out: &mut Effects) {
+        match change {
+            Change::Service(service) => self.change_service(now, service),
+            Change::Queue(mut queue) => {
+                queue.adopt(now, self.queue.take_all(pool), pool);
+                self.queue = queue;
+            }
+            Change::QueueBound(bound) => self.queue.set_bound(bound),
+            Change::Overhead(overhead) => self.overhead = overhead,
+            Change::IngressLoss(loss) => self.ingress_loss = loss,
+            Change::WireLoss(loss) => self.wire_loss = loss,
+            Change::Corruption(probability) => self.corruption = probability,
+            Change::Duplication(probability) => self.duplication = probability,
+            Change::Delay(delay) => self.delay = delay,
+            Change::Order(order) => self.order = order,
+            Change::Reorder(reorder) => self.reorder = reorder,
+            Change::LineLimit(limit) => self.line_limit = limit,
+            Change::Mtu(mtu) => self.mtu = mtu,
+        }
+        self.start(now, pool, out);
+    }
+
+    fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
+        let before = core::mem::replace(&mut self.service, service);
+        let Some(mut transmission) = self.transmission.take() else { return };
+        let done = before.served(transmission.since, now);
+        transmission.work = Work(transmission.work.0.saturating_sub(done.0));
+        transmission.since = now;
+        self.predict(&mut transmission, Work::default());
+        self.transmission = Some(transmission);
+    }
+
+    /// What can be seen of the link from outside.
+    pub(crate) fn view(&self) -> LinkView<'_> {
+        LinkView { link: self }
+    }
+}
+
+/// Which visit of this packet to this element it is, as far as draws must tell visits apart.
+fn visit(cyclic: bool, pool: &Pool, packet: PacketRef) -> u8 {
+    if cyclic { pool.get(packet).visits } else { 0 }
+}
+
+/// A link, to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkView<'a> {
+    link: &'a Link,
+}
+
+impl<'a> LinkView<'a> {
+    /// Its name.
+    pub fn name(&self) -> &'a str {
+        &self.link.name
+    }
+
+    /// The counters of each lane: one for a link of one direction, more for a shared medium.
+    pub fn counters(&self) -> &'a [Counters] {
+        &self.link.counters
+    }
+
+    /// What waits in the queue.
+    pub fn backlog(&self) -> Backlog {
+        self.link.queue.backlog()
+    }
+
+    /// The bound of the queue.
+    pub fn bound(&self) -> Bound {
+        self.link.queue.bound()
+    }
+
+    /// Packets in the delay line.
+    pub fn in_flight(&self) -> u64 {
+        self.link.line.len()
+    }
+
+    /// Whether a packet is on the wire.
+    pub fn is_transmitting(&self) -> bool {
+        self.link.transmission.is_some()
+    }
+
+    /// The rate at an instant.
+    pub fn rate(&self, at: Time) -> Rate {
+        self.link.service.rate(at)
+    }
+
+    /// The mean propagation delay, where it is known.
+    pub fn mean_delay(&self) -> Option<Duration> {
+        self.link.delay.mean()
+    }
+}

@@ -1,0 +1,143 @@
+//! What a link is made of, and what may change while it runs.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::model::{Constant, DelayModel, LossModel};
+use crate::network::Target;
+use crate::queue::{Bound, DropAt, Fifo, Queue};
+use crate::service::{ConstantRate, Overhead, ServiceCurve};
+use crate::time::Duration;
+use crate::units::{Probability, Rate};
+
+/// All parts of a link.
+#[derive(Debug)]
+pub struct LinkConfig {
+    /// Unique in the network. Part of the key of the link's random draws, and its place in the order of events.
+    pub name: String,
+    /// Where packets go on leaving: one target for a link of one direction, one for each direction of a shared medium.
+    pub lanes: Vec<Target>,
+    /// Where packets wait.
+    pub queue: Box<dyn Queue>,
+    /// How fast the wire takes bits.
+    pub service: Box<dyn ServiceCurve>,
+    /// How many bits a packet is.
+    pub overhead: Overhead,
+    /// Loss before the queue.
+    pub ingress_loss: Option<Box<dyn LossModel>>,
+    /// Loss after the transmitter.
+    pub wire_loss: Option<Box<dyn LossModel>>,
+    /// The probability that one bit of a packet, at a uniformly random place, is flipped.
+    pub corruption: Probability,
+    /// The probability that a packet is duplicated on the wire. The twin has the same bits and draws its own delay.
+    pub duplication: Probability,
+    /// The propagation delay.
+    pub delay: Box<dyn DelayModel>,
+    /// Whether packets may overtake one another in the delay line.
+    pub order: Order,
+    /// Packets that skip the delay.
+    pub reorder: Option<Reorder>,
+    /// The most packets that the delay line holds.
+    pub line_limit: Option<u64>,
+    /// The longest packet, and what becomes of longer ones.
+    pub mtu: Option<Mtu>,
+}
+
+impl LinkConfig {
+    /// The bound of a queue whose link has no rate from which to work one out.
+    pub const DEFAULT_BOUND: Bound = Bound::Packets(1000);
+
+    /// A link that does nothing: unlimited, without delay or impairment.
+    pub fn new(name: impl Into<String>, to: Target) -> Self {
+        Self {
+            name: name.into(),
+            lanes: vec![to],
+            queue: Box::new(Fifo::new(Self::DEFAULT_BOUND, DropAt::Tail)),
+            service: Box::new(ConstantRate(Rate::UNLIMITED)),
+            overhead: Overhead::IP,
+            ingress_loss: None,
+            wire_loss: None,
+            corruption: Probability::ZERO,
+            duplication: Probability::ZERO,
+            delay: Box::new(Constant(Duration::ZERO)),
+            order: Order::Keep,
+            reorder: None,
+            line_limit: None,
+            mtu: None,
+        }
+    }
+}
+
+/// Whether a delay that varies may change the order of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// A packet is held back until those that entered before it have left.
+    #[default]
+    Keep,
+    /// Packets leave when they are due.
+    Allow,
+}
+
+/// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does with
+/// the given probability until one has. NetEm's rule; a gap of 1 makes every packet a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reorder {
+    /// The probability for a candidate.
+    pub probability: Probability,
+    /// At least 1.
+    pub gap: u32,
+}
+
+/// The longest packet that a link takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu {
+    /// Bytes from the network header on.
+    pub bytes: u32,
+    /// What becomes of a longer one.
+    pub policy: MtuPolicy,
+}
+
+/// What becomes of a packet that is too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MtuPolicy {
+    /// As routers do: IPv4 that may be fragmented is; the sender of any other packet is told.
+    #[default]
+    Fragment,
+    /// The sender is told: "fragmentation needed" or "packet too big".
+    Answer,
+    /// It vanishes.
+    BlackHole,
+}
+
+/// A change of one part of a link while it runs. No packet is lost by it.
+#[derive(Debug)]
+pub enum Change {
+    /// Another rate, or kind of rate; what is left of a transmission goes on at the new one.
+    Service(Box<dyn ServiceCurve>),
+    /// Another kind of queue, which takes over what waits, in order of arrival.
+    Queue(Box<dyn Queue>),
+    /// Another bound of the same queue; a smaller one drops nothing that waits.
+    QueueBound(Bound),
+    /// Counts from the next transmission on.
+    Overhead(Overhead),
+    /// Loss before the queue.
+    IngressLoss(Option<Box<dyn LossModel>>),
+    /// Loss on the wire.
+    WireLoss(Option<Box<dyn LossModel>>),
+    /// The probability of a flipped bit.
+    Corruption(Probability),
+    /// The probability of a duplicate.
+    Duplication(Probability),
+    /// Packets in flight keep their instants.
+    Delay(Box<dyn DelayModel>),
+    /// Counts for packets that enter the delay line from now on.
+    Order(Order),
+    /// Counts for packets that enter the delay line from now on.
+    Reorder(Option<Reorder>),
+    /// Packets in flight stay.
+    LineLimit(Option<u64>),
+    /// Counts for packets that arrive from now on.
+    Mtu(Option<Mtu>),
+}

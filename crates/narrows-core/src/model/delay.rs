@@ -1,0 +1,82 @@
+//! Propagation delays.
+
+use core::fmt;
+
+use super::normal;
+use crate::pool::PacketState;
+use crate::random::Draw;
+use crate::time::{Duration, Time};
+
+/// How long a packet propagates. A model with state advances once for each packet that it sees.
+pub trait DelayModel: fmt::Debug + Send {
+    /// The delay of a packet that enters the delay line at `now`; nothing when the model says that it is lost.
+    /// `draw` has the random numbers of this packet at this link.
+    fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Option<Duration>;
+
+    /// The mean, where it is known, for bounds and estimates.
+    fn mean(&self) -> Option<Duration>;
+}
+
+/// Always the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant(pub Duration);
+
+impl DelayModel for Constant {
+    fn delay(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> Option<Duration> {
+        Some(self.0)
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        Some(self.0)
+    }
+}
+
+/// Uniform between two delays, both included: every nanosecond is equally likely.
+#[derive(Clone, Copy, Debug)]
+pub struct Uniform {
+    low: Duration,
+    high: Duration,
+}
+
+impl Uniform {
+    /// Uniform on [`low`, `high`]; nothing when `low` is above `high`.
+    pub fn new(low: Duration, high: Duration) -> Option<Self> {
+        (low <= high).then_some(Self { low, high })
+    }
+}
+
+impl DelayModel for Uniform {
+    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Option<Duration> {
+        let width = (self.high - self.low).nanos().saturating_add(1);
+        Some(self.low + Duration::from_nanos(draw.below(width)))
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        Some(self.low + Duration::from_nanos((self.high - self.low).nanos() / 2))
+    }
+}
+
+/// Normal with a mean and a standard deviation, by inversion, rounded to nanoseconds. A draw below zero becomes zero,
+/// so there is an atom of probability Φ(−mean/sd) at zero and the mean rises accordingly.
+#[derive(Clone, Copy, Debug)]
+pub struct Normal {
+    /// The mean before clamping.
+    pub mean: Duration,
+    /// The standard deviation before clamping.
+    pub sd: Duration,
+}
+
+impl DelayModel for Normal {
+    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Option<Duration> {
+        let z = normal::quantile(draw.uniform());
+        let nanos = self.mean.nanos() as f64 + z * self.sd.nanos() as f64;
+        // A cast from a float saturates: what is below zero becomes zero.
+        Some(Duration::from_nanos((nanos + 0.5) as u64))
+    }
+
+    /// The mean before clamping, which for a mean of 3 standard deviations or more is within 0.04 % of a standard
+    /// deviation of the mean after it.
+    fn mean(&self) -> Option<Duration> {
+        Some(self.mean)
+    }
+}

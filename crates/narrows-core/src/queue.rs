@@ -1,0 +1,105 @@
+//! Where packets wait for the transmitter.
+//!
+//! [`Queue`] is an open seam: a queue management policy is one type that implements it, and so is a scheduler, which
+//! keeps several queues and chooses among them. The link calls it with scheduled instants, never with the time of a
+//! poll, and only for packets that truly wait: what is on the wire or in the delay line is not the queue's business.
+
+mod fifo;
+
+pub use fifo::{DropAt, Fifo};
+
+use alloc::collections::VecDeque;
+use core::fmt;
+
+use crate::counters::DropReason;
+use crate::pool::{PacketList, PacketRef, Pool};
+use crate::time::Time;
+use crate::units::Bytes;
+
+/// Packets wait here until the transmitter is free.
+pub trait Queue: fmt::Debug + Send {
+    /// Takes a packet that arrives at `now`. It may drop this packet or others: those go to `drops`.
+    fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops);
+
+    /// The transmitter is free at `now`: the packet to send next, if one may go. Called again at the instant of
+    /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration. May drop packets on the way.
+    fn dequeue(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Dequeue;
+
+    /// What waits here.
+    fn backlog(&self) -> Backlog;
+
+    /// Sets the bound. Packets that wait already stay, even beyond a smaller bound.
+    fn set_bound(&mut self, bound: Bound);
+
+    /// The bound in force.
+    fn bound(&self) -> Bound;
+
+    /// Hands over everything that waits, in order of arrival, when the queue is replaced by one of another kind.
+    fn take_all(&mut self, pool: &mut Pool) -> PacketList;
+
+    /// Takes over what waited in the queue that this one replaces; no bound applies. [`PacketState::entered`] has the
+    /// instant at which each began to wait.
+    ///
+    /// [`PacketState::entered`]: crate::PacketState::entered
+    fn adopt(&mut self, now: Time, packets: PacketList, pool: &mut Pool);
+}
+
+/// The answer to [`Queue::dequeue`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dequeue {
+    /// Send this one.
+    Packet(PacketRef),
+    /// Packets wait, but none may go before that instant, which lies in the future.
+    NotBefore(Time),
+    /// Nothing waits.
+    Empty,
+}
+
+/// Packets that a queue drops, with the reason; the link takes it from there.
+#[derive(Debug, Default)]
+pub struct Drops(pub(crate) VecDeque<(PacketRef, DropReason)>);
+
+impl Drops {
+    /// Drops a packet, which must be in no list any more.
+    pub fn push(&mut self, packet: PacketRef, reason: DropReason) {
+        self.0.push_back((packet, reason));
+    }
+}
+
+/// How much waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the network header on.
+    pub bytes: u64,
+}
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// That many packets.
+    Packets(u64),
+    /// That many bytes, counted from the network header on.
+    Bytes(Bytes),
+}
+
+impl Bound {
+    /// Whether a packet of `length` bytes fits beside what waits already.
+    pub const fn admits(self, waiting: Backlog, length: u32) -> bool {
+        match self {
+            Self::Packets(limit) => waiting.packets < limit,
+            Self::Bytes(limit) => waiting.bytes + length as u64 <= limit.get(),
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(1) => f.pad("1 packet"),
+            Self::Packets(n) => f.pad(&alloc::format!("{n} packets")),
+            Self::Bytes(n) => n.fmt(f),
+        }
+    }
+}

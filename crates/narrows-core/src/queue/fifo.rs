@@ -1,0 +1,126 @@
+//! First in, first out, with a bound; what does not fit is dropped at the tail or at the head.
+//!
+//! Linux calls these `pfifo`, `bfifo` and `pfifo_head_drop`. A bound of 10 packets means that ten wait while one more
+//! is on the wire.
+
+use crate::counters::DropReason;
+use crate::pool::{PacketList, PacketRef, Pool};
+use crate::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use crate::time::Time;
+
+/// Which packet goes when the queue is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DropAt {
+    /// The one that arrives.
+    #[default]
+    Tail,
+    /// Those that have waited longest, until the one that arrives fits.
+    Head,
+}
+
+/// A bounded FIFO.
+#[derive(Debug)]
+pub struct Fifo {
+    packets: PacketList,
+    bound: Bound,
+    drop_at: DropAt,
+}
+
+impl Fifo {
+    /// An empty queue.
+    pub fn new(bound: Bound, drop_at: DropAt) -> Self {
+        Self { packets: PacketList::default(), bound, drop_at }
+    }
+}
+
+impl Queue for Fifo {
+    fn enqueue(&mut self, _now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
+        let length = pool.get(packet).length;
+        let fits_alone = self.bound.admits(Backlog::default(), length);
+        while !self.bound.admits(self.backlog(), length) {
+            let oldest = match self.drop_at {
+                DropAt::Head if fits_alone => self.packets.pop_front(pool),
+                _ => None,
+            };
+            let Some(oldest) = oldest else {
+                return drops.push(packet, DropReason::QueueFull);
+            };
+            drops.push(oldest, DropReason::QueueFull);
+        }
+        self.packets.push_back(packet, pool);
+    }
+
+    fn dequeue(&mut self, _now: Time, pool: &mut Pool, _drops: &mut Drops) -> Dequeue {
+        self.packets.pop_front(pool).map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len(), bytes: self.packets.bytes() }
+    }
+
+    fn set_bound(&mut self, bound: Bound) {
+        self.bound = bound;
+    }
+
+    fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    fn take_all(&mut self, _pool: &mut Pool) -> PacketList {
+        core::mem::take(&mut self.packets)
+    }
+
+    fn adopt(&mut self, _now: Time, packets: PacketList, _pool: &mut Pool) {
+        debug_assert!(self.packets.is_empty());
+        self.packets = packets;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::PortId;
+    use crate::packet::{FlowKey, Packet, PacketId};
+    use crate::units::Bytes;
+    use alloc::vec::Vec;
+
+    /// Enqueues packets of the given lengths; returns the numbers of those dropped and of those left.
+    fn fill(bound: Bound, drop_at: DropAt, lengths: &[u32]) -> (Vec<u64>, Vec<u64>) {
+        let mut pool = Pool::new();
+        let mut queue = Fifo::new(bound, drop_at);
+        let mut drops = Drops::default();
+        for (number, &length) in lengths.iter().enumerate() {
+            let id = PacketId::new(PortId::new(0), number as u64);
+            let key = FlowKey::default();
+            let arriving = Packet { length, link_header: 14, network_header: 20, key, body: () };
+            let packet = pool.insert(id, Time::ZERO, &arriving);
+            queue.enqueue(Time::ZERO, packet, &mut pool, &mut drops);
+        }
+        let dropped = drops.0.iter().map(|&(p, _)| pool.get(p).id.number()).collect();
+        let mut left = Vec::new();
+        while let Dequeue::Packet(p) = queue.dequeue(Time::ZERO, &mut pool, &mut drops) {
+            left.push(pool.get(p).id.number());
+        }
+        (dropped, left)
+    }
+
+    #[test]
+    fn the_tail_or_the_head_goes() {
+        let lengths = [100; 5];
+        assert_eq!(
+            fill(Bound::Packets(3), DropAt::Tail, &lengths),
+            (Vec::from([3, 4]), Vec::from([0, 1, 2]))
+        );
+        assert_eq!(
+            fill(Bound::Packets(3), DropAt::Head, &lengths),
+            (Vec::from([0, 1]), Vec::from([2, 3, 4]))
+        );
+    }
+
+    #[test]
+    fn bytes_bound_what_waits_and_a_packet_that_can_never_fit_goes() {
+        let bound = Bound::Bytes(Bytes::new(250));
+        assert_eq!(fill(bound, DropAt::Tail, &[100, 100, 100, 50]), (Vec::from([2]), Vec::from([0, 1, 3])));
+        assert_eq!(fill(bound, DropAt::Head, &[100, 300, 100]), (Vec::from([1]), Vec::from([0, 2])));
+    }
+}

@@ -1,0 +1,158 @@
+//! Keyed random draws.
+//!
+//! Every draw is a function of (seed, element name, purpose, packet, visit, copy) and nothing else, so that adding an
+//! element, switching on an impairment or losing a packet earlier on shifts nobody's draws. The generator is
+//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the first
+//! three parts of the key make its 64-bit key, the last three its 128-bit counter.
+
+use crate::units::Probability;
+
+/// The seed of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+/// All draws of one purpose at one element.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    key: [u32; 2],
+}
+
+impl Stream {
+    /// The stream of `purpose` at the element called `element`.
+    pub fn new(seed: Seed, element: &str, purpose: &str) -> Self {
+        let named = hash(element.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()));
+        let key = mix(seed.0 ^ mix(named));
+        Self { key: [key as u32, (key >> 32) as u32] }
+    }
+
+    /// The draws for the `copy`th copy of one packet at its `visit`th visit. `origin` stands for the port where the
+    /// packet came in (see [`origin`]) and `number` is its number there.
+    pub fn draw(&self, origin: u32, number: u64, visit: u8, copy: u16) -> Draw {
+        // `number` has 48 bits, which leaves the upper half of the second word for the copy.
+        let counter =
+            [number as u32, (number >> 32) as u32 | u32::from(copy) << 16, origin, u32::from(visit) << 24];
+        Draw { key: self.key, counter, words: [0; 4], left: 0 }
+    }
+
+    /// The `index`th draw of a sequence that belongs to no packet, such as the gaps of a traffic source.
+    pub fn nth(&self, index: u64) -> Draw {
+        // The upper bit of the last word keeps these apart from packets' draws of an equally named stream.
+        let counter = [index as u32, (index >> 32) as u32, 0, 1 << 23];
+        Draw { key: self.key, counter, words: [0; 4], left: 0 }
+    }
+}
+
+/// What stands for a port in the key of a draw: a hash of its name, so that adding a port changes no other port's.
+pub(crate) fn origin(port: &str) -> u32 {
+    mix(hash(port.as_bytes().iter())) as u32
+}
+
+/// The draws for one decision: as many words as asked for, in order.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    key: [u32; 2],
+    counter: [u32; 4],
+    words: [u32; 4],
+    left: u8,
+}
+
+impl Draw {
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        if self.left == 0 {
+            self.words = rand_philox::philox4x32_10(self.counter, self.key);
+            // The lower 23 bits of the last word number the blocks of one decision.
+            self.counter[3] += 1;
+            self.left = 2;
+        }
+        self.left -= 1;
+        let at = 2 - 2 * usize::from(self.left);
+        u64::from(self.words[at]) | u64::from(self.words[at + 1]) << 32
+    }
+
+    /// True with probability `p`.
+    pub fn chance(&mut self, p: Probability) -> bool {
+        p.decides(self.bits())
+    }
+
+    /// Uniform in the open interval (0, 1): a multiple of 2⁻⁵³ plus 2⁻⁵⁴, never 0 and never 1.
+    pub fn uniform(&mut self) -> f64 {
+        ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A whole number below `limit` (zero when that is zero). The bias is below `limit`·2⁻⁶⁴.
+    pub fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+    }
+}
+
+/// FNV-1a, 64 bits: names are short, and [`mix`] does the spreading.
+fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014), after its increment.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        // Known answers from Random123's kat_vectors for philox4x32, 10 rounds.
+        assert_eq!(
+            rand_philox::philox4x32_10([0; 4], [0; 2]),
+            [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]
+        );
+        assert_eq!(
+            rand_philox::philox4x32_10(
+                [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+                [0xa409_3822, 0x299f_31d0]
+            ),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
+    }
+
+    #[test]
+    fn every_part_of_the_key_changes_the_draw() {
+        let first = |seed, element, purpose, origin, number, visit, copy| {
+            Stream::new(Seed(seed), element, purpose).draw(origin, number, visit, copy).bits()
+        };
+        let base = first(1, "a", "loss", 0, 0, 0, 0);
+        assert_eq!(base, first(1, "a", "loss", 0, 0, 0, 0));
+        for other in [
+            first(2, "a", "loss", 0, 0, 0, 0),
+            first(1, "b", "loss", 0, 0, 0, 0),
+            first(1, "a", "delay", 0, 0, 0, 0),
+            first(1, "a", "loss", 1, 0, 0, 0),
+            first(1, "a", "loss", 0, 1, 0, 0),
+            first(1, "a", "loss", 0, 1 << 40, 0, 0),
+            first(1, "a", "loss", 0, 0, 1, 0),
+            first(1, "a", "loss", 0, 0, 0, 1),
+            Stream::new(Seed(1), "a", "loss").nth(0).bits(),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+
+    #[test]
+    fn draws_stay_in_range_and_do_not_repeat() {
+        let mut draw = Stream::new(Seed(3), "x", "y").nth(0);
+        let mut last = 0;
+        for _ in 0..1000 {
+            let u = draw.uniform();
+            assert!(u > 0.0 && u < 1.0);
+            assert!(draw.below(7) < 7);
+            let bits = draw.bits();
+            assert_ne!(bits, last);
+            last = bits;
+        }
+        assert_eq!(draw.below(0), 0);
+    }
+}

@@ -1,0 +1,177 @@
+//! How fast the wire takes bits, and how many a packet costs.
+//!
+//! The transmitter is a service curve C: a transmission that starts at s ends at C⁻¹(C(s) + bits), rounded up to a
+//! whole nanosecond. What the rounding gives away is carried to the next transmission if that starts at once, so a
+//! backlogged wire sends at exactly its rate, without gaps; an idle wire saves up nothing.
+
+use core::fmt;
+
+use crate::time::{Duration, Time};
+use crate::units::Rate;
+
+/// An amount of service, in billionths of a bit: a rate in bits a second times a time in nanoseconds.
+///
+/// A packet of 2³² bytes is 3.5·10¹⁹ of these, and 584 years at 2⁶⁴ bit/s are 2¹²⁸: products fit in 128 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Work(pub u128);
+
+impl Work {
+    /// The work of sending `bits` bits.
+    pub const fn bits(bits: u64) -> Self {
+        Self(bits as u128 * 1_000_000_000)
+    }
+
+    /// What `rate` does in `span`.
+    pub const fn done(rate: Rate, span: Duration) -> Self {
+        Self(rate.bits_per_second() as u128 * span.nanos() as u128)
+    }
+}
+
+/// When a transmission ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// The first whole nanosecond at which all is sent.
+    pub at: Time,
+    /// What could have been sent until then beyond what was asked.
+    pub surplus: Work,
+}
+
+/// A wire's service over time. An open seam: a rate that follows a trace is another implementation.
+pub trait ServiceCurve: fmt::Debug + Send {
+    /// When `work` that starts at `start` is done; nothing when it never is, because the wire is down from some
+    /// instant on.
+    fn finish(&self, start: Time, work: Work) -> Option<Finish>;
+
+    /// What is done from `start` to `end`, C(end) − C(start).
+    fn served(&self, start: Time, end: Time) -> Work;
+
+    /// The rate around `at`, for bounds, reports and estimates.
+    fn rate(&self, at: Time) -> Rate;
+}
+
+/// The same rate for ever; zero is a wire that is down.
+#[derive(Clone, Copy, Debug)]
+pub struct ConstantRate(pub Rate);
+
+impl ServiceCurve for ConstantRate {
+    fn finish(&self, start: Time, work: Work) -> Option<Finish> {
+        let rate = self.0.bits_per_second();
+        if self.0 == Rate::UNLIMITED || work.0 == 0 {
+            return Some(Finish { at: start, surplus: Work::default() });
+        }
+        if rate == 0 {
+            return None;
+        }
+        let nanos = match u64::try_from(work.0) {
+            Ok(work) => work.div_ceil(rate),
+            Err(_) => u64::try_from(work.0.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+        };
+        let span = Duration::from_nanos(nanos);
+        // Saturates only for an end beyond 584 years, which is never reached.
+        let surplus = Work(Work::done(self.0, span).0.saturating_sub(work.0));
+        Some(Finish { at: start + span, surplus })
+    }
+
+    fn served(&self, start: Time, end: Time) -> Work {
+        Work::done(self.0, end.since(start))
+    }
+
+    fn rate(&self, _at: Time) -> Rate {
+        self.0
+    }
+}
+
+/// What a packet costs on the wire beyond its network-layer bytes.
+///
+/// In this order: the bytes that count (from the network header or from the link header on), plus `extra`, at least
+/// `minimum`, then rounded up to whole cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// Whether the link header of the packet counts.
+    pub link_header: bool,
+    /// Bytes more for each packet; negative where fewer go over the modelled wire. The sum is never below zero.
+    pub extra: i32,
+    /// The least number of bytes that a packet occupies (tc's "minimum packet unit").
+    pub minimum: u32,
+    /// Cells that the packet is cut into.
+    pub cells: Option<Cells>,
+}
+
+/// Fixed-size cells, each with a header: ATM has 48 bytes of payload in 53.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// Payload bytes of a cell, at least 1.
+    pub payload: u32,
+    /// Bytes of a cell on the wire.
+    pub size: u32,
+}
+
+impl Overhead {
+    /// The IP packet alone: what iperf's headers-included rate and most papers count. The default.
+    pub const IP: Self = Self { link_header: false, extra: 0, minimum: 0, cells: None };
+    /// The frame without its check sequence: what Linux qdiscs count.
+    pub const FRAME: Self = Self { link_header: true, ..Self::IP };
+    /// Ethernet on the wire: the frame and its check sequence (4), at least 64, with preamble (8) and gap (12).
+    pub const ETHERNET: Self = Self { link_header: true, extra: 24, minimum: 84, cells: None };
+    /// ATM with AAL5 (ITU-T I.363.5): a trailer of 8 bytes, then cells of 48 bytes in 53.
+    pub const ATM: Self =
+        Self { link_header: false, extra: 8, minimum: 0, cells: Some(Cells { payload: 48, size: 53 }) };
+
+    /// The bits that the packet occupies on the wire.
+    pub const fn bits(&self, length: u32, link_header: u8) -> u64 {
+        let counted = length as i64 + if self.link_header { link_header as i64 } else { 0 };
+        let sum = counted + self.extra as i64;
+        let bytes = if sum < self.minimum as i64 { self.minimum as i64 } else { sum };
+        let bytes = if bytes < 0 { 0 } else { bytes as u64 };
+        8 * match self.cells {
+            None => bytes,
+            Some(cell) => bytes.div_ceil(cell.payload as u64) * cell.size as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finish(rate: u64, bits: u64) -> (u64, u128) {
+        let finish =
+            ConstantRate(Rate::from_bits_per_second(rate)).finish(Time::ZERO, Work::bits(bits)).unwrap();
+        (finish.at.nanos(), finish.surplus.0)
+    }
+
+    #[test]
+    fn ends_are_rounded_up_and_the_rest_is_surplus() {
+        assert_eq!(finish(1_000_000_000, 8), (8, 0));
+        assert_eq!(finish(3_000_000_000, 10), (4, 2_000_000_000));
+        assert_eq!(finish(1, 1), (1_000_000_000, 0));
+        // 2^35 bits at 1 bit/s is more than 64 bits of work.
+        assert_eq!(finish(1, 1 << 34), ((1 << 34) * 1_000_000_000, 0));
+    }
+
+    #[test]
+    fn a_wire_that_is_down_never_ends_and_an_unlimited_one_at_once() {
+        assert_eq!(ConstantRate(Rate::DOWN).finish(Time::ZERO, Work::bits(1)), None);
+        let now = Time::from_nanos(5);
+        assert_eq!(ConstantRate(Rate::UNLIMITED).finish(now, Work::bits(1 << 35)).unwrap().at, now);
+    }
+
+    #[test]
+    fn overheads_count_what_their_names_say() {
+        // (overhead, network-layer bytes, bytes on the wire), worked by hand.
+        for (overhead, length, bytes) in [
+            (Overhead::IP, 1498, 1498),
+            (Overhead::FRAME, 1498, 1512),
+            (Overhead::ETHERNET, 1500, 1538),
+            (Overhead::ETHERNET, 28, 84),
+            (Overhead::ATM, 40, 53),
+            (Overhead::ATM, 41, 106),
+            (Overhead::ATM, 1500, 32 * 53),
+            (Overhead { extra: -50, ..Overhead::IP }, 40, 0),
+            (Overhead { extra: -20, minimum: 64, ..Overhead::IP }, 100, 80),
+            (Overhead { extra: -20, minimum: 64, ..Overhead::IP }, 70, 64),
+        ] {
+            assert_eq!(overhead.bits(length, 14), bytes * 8, "{overhead:?} {length}");
+        }
+    }
+}

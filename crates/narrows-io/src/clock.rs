@@ -1,0 +1,104 @@
+//! The kernel's monotonic clock, and how far the wall clock is from it.
+//!
+//! Receive stamps come from the kernel in wall-clock time (`CLOCK_REALTIME`); everything else here runs on
+//! `CLOCK_MONOTONIC`, which no one can step. [`WallClockOffset`] joins the two.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// An instant of `CLOCK_MONOTONIC`, in nanoseconds since some point before this host started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MonotonicTime(u64);
+
+impl MonotonicTime {
+    /// The instant `nanoseconds` after the clock's zero.
+    pub const fn from_nanos(nanoseconds: u64) -> Self {
+        Self(nanoseconds)
+    }
+
+    /// Nanoseconds since the clock's zero.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+/// What `CLOCK_MONOTONIC` shows now; a call costs some 25 ns and makes no system call.
+pub fn clock_monotonic() -> MonotonicTime {
+    MonotonicTime(nanoseconds(ClockId::CLOCK_MONOTONIC))
+}
+
+/// The wall clock's distance from the monotonic clock, as it was when sampled.
+///
+/// A stepped wall clock changes it, so it is sampled anew for each batch of stamps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallClockOffset {
+    /// `CLOCK_REALTIME − CLOCK_MONOTONIC`, in nanoseconds.
+    offset: u64,
+    /// When it was sampled.
+    now: MonotonicTime,
+}
+
+impl WallClockOffset {
+    /// A stamp older than this when it is read is taken for a wall clock that was stepped, not for a packet
+    /// that waited so long.
+    const OLDEST: u64 = 10_000_000_000;
+
+    /// Samples both clocks, the monotonic one before and after, and takes the middle.
+    pub(crate) fn sample() -> Self {
+        let before = nanoseconds(ClockId::CLOCK_MONOTONIC);
+        let wall = nanoseconds(ClockId::CLOCK_REALTIME);
+        let after = nanoseconds(ClockId::CLOCK_MONOTONIC);
+        let middle = before + (after - before) / 2;
+        Self { offset: wall.wrapping_sub(middle), now: MonotonicTime(after) }
+    }
+
+    /// When this offset was sampled.
+    pub(crate) fn sampled_at(self) -> MonotonicTime {
+        self.now
+    }
+
+    /// The monotonic instant of a wall-clock stamp that was made before this sample; `None` if it cannot be
+    /// one: from the future, or older than ten seconds.
+    ///
+    /// A stamp ahead by less than a microsecond is the sampling's own error and counts as "now".
+    pub(crate) fn monotonic(self, wall_nanoseconds: u64) -> Option<MonotonicTime> {
+        let stamp = wall_nanoseconds.wrapping_sub(self.offset);
+        if stamp > self.now.0 {
+            return (stamp - self.now.0 < 1_000).then_some(self.now);
+        }
+        (self.now.0 - stamp <= Self::OLDEST).then_some(MonotonicTime(stamp))
+    }
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock).expect("both clocks exist on every Linux kernel");
+    // Neither clock is negative: one starts at the epoch, the other at boot.
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_of_now_converts_to_now() {
+        let before = clock_monotonic();
+        let wall = nanoseconds(ClockId::CLOCK_REALTIME);
+        let offset = WallClockOffset::sample();
+        let stamp = offset.monotonic(wall).expect("a fresh stamp is sane");
+        // The sample's error is below the time it took, which is before its own "now".
+        assert!(stamp <= offset.sampled_at());
+        assert!(stamp.as_nanos() + 1_000_000 > before.as_nanos());
+    }
+
+    #[test]
+    fn absurd_stamps_are_refused() {
+        let offset = WallClockOffset { offset: 1_000_000_000_000, now: MonotonicTime(50_000_000_000) };
+        let wall_now = 1_050_000_000_000;
+        assert_eq!(offset.monotonic(wall_now), Some(MonotonicTime(50_000_000_000)));
+        assert_eq!(offset.monotonic(wall_now - 5), Some(MonotonicTime(49_999_999_995)));
+        assert_eq!(offset.monotonic(wall_now + 500), Some(MonotonicTime(50_000_000_000)));
+        assert_eq!(offset.monotonic(wall_now + 5_000_000), None, "from the future");
+        assert_eq!(offset.monotonic(wall_now - 11_000_000_000), None, "too old");
+        assert_eq!(offset.monotonic(0), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! What this host can do: probes for `narrows doctor`. None changes anything.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+
+use crate::namespace::Namespace;
+use crate::route_socket::RouteSocket;
+
+/// The capabilities that matter here, as this process holds them now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// `CAP_NET_ADMIN`: interfaces, addresses, routes.
+    pub net_admin: bool,
+    /// `CAP_NET_RAW`: packet sockets.
+    pub net_raw: bool,
+    /// `CAP_SYS_ADMIN`: namespaces.
+    pub sys_admin: bool,
+}
+
+impl Capabilities {
+    /// Reads this process's effective set.
+    pub fn effective() -> io::Result<Self> {
+        Self::parse(&fs::read_to_string("/proc/self/status")?)
+            .ok_or_else(|| io::Error::other("no capabilities in /proc/self/status"))
+    }
+
+    /// Whether everything this crate does is allowed.
+    pub fn all(self) -> bool {
+        self.net_admin && self.net_raw && self.sys_admin
+    }
+
+    fn parse(status: &str) -> Option<Self> {
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+        let set = u64::from_str_radix(line.trim(), 16).ok()?;
+        let has = |number: u32| set & (1 << number) != 0;
+        Some(Self { net_admin: has(12), net_raw: has(13), sys_admin: has(21) })
+    }
+}
+
+/// Whether this user can make a user namespace and open a packet socket in it. Tried in a child process; the
+/// error is the kernel's.
+pub fn user_namespaces() -> io::Result<()> {
+    /// Stands for "it worked": the child never gets as far as to run a program.
+    const WORKED: i32 = libc::EALREADY;
+    let mut command = Command::new("/proc/self/exe");
+    try_user_namespace(&mut command, WORKED);
+    match command.spawn() {
+        Err(outcome) if outcome.raw_os_error() == Some(WORKED) => Ok(()),
+        Err(outcome) => Err(outcome),
+        Ok(_) => unreachable!("the child returns an error on every path before it runs a program"),
+    }
+}
+
+#[expect(unsafe_code, reason = "code between fork and exec")]
+fn try_user_namespace(command: &mut Command, worked: i32) {
+    let attempt = move || -> io::Result<()> {
+        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)?;
+        // SAFETY: no pointers are passed. The descriptor ends with the process, which ends at once.
+        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) };
+        nix::errno::Errno::result(socket)?;
+        Err(io::Error::from_raw_os_error(worked))
+    };
+    // SAFETY: the closure makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(attempt) };
+}
+
+/// The kernel's release, such as `6.18.1`.
+pub fn kernel_release() -> io::Result<String> {
+    read_trimmed("/proc/sys/kernel/osrelease")
+}
+
+/// What the kernel tells the time by; anything but `tsc` (or an ARM counter) makes stamps slow.
+pub fn clock_source() -> io::Result<String> {
+    read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+/// How many processors this process may run on.
+pub fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// How late the kernel may wake the calling thread, in nanoseconds, to join timers; 50,000 unless changed.
+pub fn timer_slack() -> io::Result<u64> {
+    Ok(prctl::get_timerslack()?.max(0) as u64)
+}
+
+/// Processor time since the host started, over all processors, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorTime {
+    /// All of it.
+    pub total: u64,
+    /// What the hypervisor gave to others while we would have run.
+    pub stolen: u64,
+}
+
+impl ProcessorTime {
+    /// Reads the kernel's sums. Two readings and their difference tell the share that was stolen meanwhile.
+    pub fn read() -> io::Result<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat")?)
+            .ok_or_else(|| io::Error::other("no processor times in /proc/stat"))
+    }
+
+    /// The stolen share, between 0 and 1, of the time since an earlier reading.
+    pub fn stolen_share_since(self, earlier: Self) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        let stolen = self.stolen.saturating_sub(earlier.stolen);
+        if total == 0 { 0.0 } else { stolen as f64 / total as f64 }
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest times are parts of the first two.
+        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
+        Some(Self { total: ticks.iter().sum(), stolen: *ticks.get(7)? })
+    }
+}
+
+/// Whether this kernel has `sch_netem`. Tried on the loopback interface of a namespace that is then gone;
+/// the kernel may load the module for it.
+pub fn has_netem() -> Option<bool> {
+    let namespace = Namespace::create().ok()?;
+    let outcome = RouteSocket::open(&namespace).ok()?.add_root_qdisc("lo", "netem", &[0; 24]);
+    match outcome {
+        Ok(()) => Some(true),
+        Err(crate::route_socket::NetlinkError::NotFound { .. }) => Some(false),
+        Err(_) => None,
+    }
+}
+
+fn read_trimmed(file: &str) -> io::Result<String> {
+    Ok(fs::read_to_string(file)?.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_read_from_their_bits() {
+        let all = Capabilities::parse("Name:\tx\nCapEff:\t000001ffffffffff\n").unwrap();
+        assert!(all.all());
+        let some = Capabilities::parse("CapEff:\t0000000000001000\n").unwrap();
+        assert_eq!(some, Capabilities { net_admin: true, net_raw: false, sys_admin: false });
+        assert_eq!(Capabilities::parse("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn stolen_time_is_the_eighth_figure() {
+        let stat = "cpu  10 20 30 40 50 60 70 80 5 5\ncpu0 1 2 3\n";
+        let time = ProcessorTime::parse(stat).unwrap();
+        assert_eq!(time, ProcessorTime { total: 360, stolen: 80 });
+        let later = ProcessorTime { total: 460, stolen: 105 };
+        assert!((later.stolen_share_since(time) - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn this_host_answers() {
+        assert!(!kernel_release().unwrap().is_empty());
+        assert!(processors() > 0);
+        assert!(ProcessorTime::read().unwrap().total > 0);
+        Capabilities::effective().unwrap();
+        timer_slack().unwrap();
+    }
+}

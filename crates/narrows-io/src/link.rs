@@ -1,0 +1,238 @@
+//! Interfaces: veth pairs made, brought up and down, removed, listed.
+//!
+//! A veth pair is a cable: two interfaces, what goes into one comes out of the other. Removing one end
+//! removes both, and so does the end of the namespace of either.
+
+use std::fmt;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::namespace::Namespace;
+use crate::netlink::{Attributes, Message, Request, u32_at};
+use crate::route_socket::{NetlinkError, RouteSocket};
+
+/// The longest name the kernel gives an interface (`IFNAMSIZ` less its closing zero).
+const LONGEST_NAME: usize = libc::IFNAMSIZ - 1;
+/// `VETH_INFO_PEER` of `linux/veth.h`.
+const VETH_INFO_PEER: u16 = 1;
+
+/// An interface's number in its namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InterfaceIndex(pub u32);
+
+/// An Ethernet address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// One end of a veth pair to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct VethEnd<'a> {
+    /// The namespace in which the end is to appear.
+    pub namespace: &'a Namespace,
+    /// Its name there, at most 15 bytes.
+    pub name: &'a str,
+    /// Its address; the kernel draws one if there is none.
+    pub mac: Option<MacAddress>,
+}
+
+/// An interface as the kernel lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: InterfaceIndex,
+    /// Its name.
+    pub name: String,
+    /// Its address, if it is an Ethernet-like interface.
+    pub mac: Option<MacAddress>,
+    /// The largest packet, in bytes behind the Ethernet header.
+    pub mtu: u32,
+    /// Whether it is switched on.
+    pub up: bool,
+    /// Whether it is switched on and its cable carries.
+    pub running: bool,
+    /// Whether it is the loopback interface.
+    pub loopback: bool,
+    /// What went through it.
+    pub statistics: InterfaceStatistics,
+}
+
+/// The kernel's counters of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the kernel's own names say it")]
+pub struct InterfaceStatistics {
+    pub received_packets: u64,
+    pub sent_packets: u64,
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    pub receive_errors: u64,
+    pub send_errors: u64,
+    pub receive_dropped: u64,
+    pub send_dropped: u64,
+}
+
+/// Makes a veth pair, each end in its namespace, both down.
+pub fn create_veth(near: &VethEnd<'_>, far: &VethEnd<'_>, mtu: u32) -> Result<(), NetlinkError> {
+    let action = format!("make the veth pair {} ({}) – {} ({})", near.name, near.namespace, far.name, far.namespace);
+    for end in [near, far] {
+        check_name(end.name).map_err(|reason| NetlinkError::Invalid { action: action.clone(), reason })?;
+    }
+    let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+    let request = end_attributes(Request::new(libc::RTM_NEWLINK, flags).fixed(&header(0, 0, 0)), near, mtu)
+        .nested(libc::IFLA_LINKINFO, |info| {
+            info.attribute(libc::IFLA_INFO_KIND, b"veth").nested(libc::IFLA_INFO_DATA, |data| {
+                data.nested(VETH_INFO_PEER, |peer| {
+                    let descriptor = far.namespace.as_fd().as_raw_fd() as u32;
+                    end_attributes(peer.fixed(&header(0, 0, 0)), far, mtu)
+                        .u32(libc::IFLA_NET_NS_FD, descriptor)
+                })
+            })
+        });
+    RouteSocket::open(near.namespace)?.execute(request, || action)
+}
+
+impl RouteSocket {
+    /// The interfaces of the namespace.
+    pub fn interfaces(&mut self) -> Result<Vec<Interface>, NetlinkError> {
+        let request = Request::new(libc::RTM_GETLINK, 0).fixed(&header(0, 0, 0));
+        Ok(self.list(request, "interfaces")?.iter().filter_map(parse).collect())
+    }
+
+    /// The interface of this name.
+    pub fn interface(&mut self, name: &str) -> Result<Interface, NetlinkError> {
+        let found = self.interfaces()?.into_iter().find(|interface| interface.name == name);
+        found.ok_or_else(|| NetlinkError::NotFound {
+            action: format!("find the interface `{name}` in {}", self.label()),
+        })
+    }
+
+    /// The number of the interface of this name.
+    pub fn interface_index(&mut self, name: &str) -> Result<InterfaceIndex, NetlinkError> {
+        Ok(self.interface(name)?.index)
+    }
+
+    /// Switches an interface on.
+    pub fn set_up(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.set_flags(name, libc::IFF_UP as u32, libc::IFF_UP as u32, "bring up")
+    }
+
+    /// Switches an interface off.
+    pub fn set_down(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.set_flags(name, 0, libc::IFF_UP as u32, "bring down")
+    }
+
+    /// Stops the kernel from asking for and answering with link addresses on an interface.
+    pub fn set_arp_off(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.set_flags(name, libc::IFF_NOARP as u32, libc::IFF_NOARP as u32, "switch address resolution off on")
+    }
+
+    /// Removes an interface; of a veth pair, both ends go.
+    pub fn delete_interface(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let action = || format!("remove the interface `{name}`");
+        let request = Request::new(libc::RTM_DELLINK, 0).fixed(&header(0, 0, 0)).string(libc::IFLA_IFNAME, name);
+        self.execute(request, action)
+    }
+
+    fn set_flags(&mut self, name: &str, flags: u32, change: u32, verb: &str) -> Result<(), NetlinkError> {
+        let request = Request::new(libc::RTM_NEWLINK, 0)
+            .fixed(&header(0, flags, change))
+            .string(libc::IFLA_IFNAME, name);
+        self.execute(request, || format!("{verb} the interface `{name}`"))
+    }
+}
+
+fn end_attributes(request: Request, end: &VethEnd<'_>, mtu: u32) -> Request {
+    let request = request.string(libc::IFLA_IFNAME, end.name).u32(libc::IFLA_MTU, mtu);
+    match end.mac {
+        Some(mac) => request.attribute(libc::IFLA_ADDRESS, &mac.0),
+        None => request,
+    }
+}
+
+/// Says what is wrong with a name before the kernel says only "invalid argument".
+fn check_name(name: &str) -> Result<(), String> {
+    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace();
+    match name {
+        "" => Err("an interface needs a name".into()),
+        "." | ".." => Err(format!("`{name}` cannot be an interface's name")),
+        _ if name.len() > LONGEST_NAME => {
+            Err(format!("`{name}` is too long for an interface's name: at most {LONGEST_NAME} bytes"))
+        }
+        _ if name.contains(odd) => {
+            Err(format!("`{name}` cannot be an interface's name: no space, `/` or `:` in it"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `struct ifinfomsg`.
+fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&change.to_ne_bytes());
+    bytes
+}
+
+fn parse(message: &Message) -> Option<Interface> {
+    if message.kind != libc::RTM_NEWLINK || message.payload.len() < 16 {
+        return None;
+    }
+    let flags = u32_at(&message.payload, 8);
+    let attributes = message.attributes(16);
+    Some(Interface {
+        index: InterfaceIndex(u32_at(&message.payload, 4)),
+        name: attributes.string(libc::IFLA_IFNAME)?,
+        mac: attributes.get(libc::IFLA_ADDRESS).and_then(|mac| mac.try_into().ok()).map(MacAddress),
+        mtu: attributes.u32(libc::IFLA_MTU).unwrap_or(0),
+        up: flags & libc::IFF_UP as u32 != 0,
+        running: flags & libc::IFF_RUNNING as u32 != 0,
+        loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+        statistics: statistics(attributes),
+    })
+}
+
+/// The head of `struct rtnl_link_stats64`: eight counters in this order.
+fn statistics(attributes: Attributes<'_>) -> InterfaceStatistics {
+    let counters = attributes.get(libc::IFLA_STATS64).unwrap_or_default();
+    let counter = |position: usize| {
+        let bytes = counters.get(position * 8..position * 8 + 8)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let counter = |position| counter(position).unwrap_or(0);
+    InterfaceStatistics {
+        received_packets: counter(0),
+        sent_packets: counter(1),
+        received_bytes: counter(2),
+        sent_bytes: counter(3),
+        receive_errors: counter(4),
+        send_errors: counter(5),
+        receive_dropped: counter(6),
+        send_dropped: counter(7),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_kernel_would_refuse_are_explained() {
+        assert!(check_name("eth0").is_ok());
+        assert!(check_name("a234567890bcdef").is_ok());
+        assert!(check_name("a234567890bcdefg").unwrap_err().contains("15 bytes"));
+        for name in ["", ".", "a b", "a/b", "a:b"] {
+            assert!(check_name(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn mac_addresses_print_as_usual() {
+        assert_eq!(MacAddress([2, 0, 0, 0xab, 1, 0xff]).to_string(), "02:00:00:ab:01:ff");
+    }
+}

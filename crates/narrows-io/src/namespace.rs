@@ -1,0 +1,194 @@
+//! Network namespaces, held by a file descriptor and by nothing else.
+//!
+//! A namespace made here has no name in the file system: the kernel removes it, and every interface in it,
+//! when the last descriptor and the last process in it are gone. So nothing is left on the host even after
+//! `kill -9`.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use crate::route_socket::{NetlinkError, RouteSocket};
+
+/// The directories where `ip netns` keeps named namespaces.
+const NAMED: &str = "/run/netns";
+
+/// Why a namespace could not be made, found or entered.
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    /// This process may not make or enter namespaces.
+    #[error(
+        "not allowed to {action}: this needs the capability CAP_SYS_ADMIN; \
+         run it as root, or where the host allows user namespaces as an ordinary user"
+    )]
+    Permission {
+        /// What was tried.
+        action: String,
+    },
+    /// There is no such namespace.
+    #[error("no network namespace `{reference}`: {} does not exist", path.display())]
+    NotFound {
+        /// As it was asked for.
+        reference: String,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is there but is not a network namespace.
+    #[error("`{reference}` is not a network namespace ({})", path.display())]
+    NotANamespace {
+        /// As it was asked for.
+        reference: String,
+        /// The file that is something else.
+        path: PathBuf,
+    },
+    /// The loopback interface of a new namespace could not be brought up.
+    #[error("cannot prepare a new network namespace: {0}")]
+    Loopback(NetlinkError),
+    /// The kernel refused for another reason.
+    #[error("cannot {action}: {cause}")]
+    Refused {
+        /// What was tried.
+        action: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl NamespaceError {
+    fn new(action: impl Into<String>, cause: impl Into<io::Error>) -> Self {
+        let (action, cause) = (action.into(), cause.into());
+        match cause.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission { action },
+            _ => Self::Refused { action, cause },
+        }
+    }
+}
+
+/// A network namespace, alive as long as this value (or a process in it) is.
+pub struct Namespace {
+    descriptor: OwnedFd,
+    label: String,
+}
+
+impl Namespace {
+    /// Makes a new namespace without a name, its loopback interface up.
+    pub fn create() -> Result<Self, NamespaceError> {
+        let descriptor = on_helper_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+            open_own()
+        })??;
+        let namespace = Self { descriptor, label: "a new namespace".into() };
+        let mut sockets = RouteSocket::open(&namespace).map_err(NamespaceError::Loopback)?;
+        sockets.set_up("lo").map_err(NamespaceError::Loopback)?;
+        Ok(namespace)
+    }
+
+    /// Opens an existing namespace: a name as `ip netns` gives them, a path (anything with a `/`), or
+    /// `pid:N` for the one that process N is in.
+    pub fn open(reference: &str) -> Result<Self, NamespaceError> {
+        let path = match reference.strip_prefix("pid:") {
+            Some(process) => PathBuf::from(format!("/proc/{process}/ns/net")),
+            None if reference.contains('/') => PathBuf::from(reference),
+            None => Path::new(NAMED).join(reference),
+        };
+        let file = File::open(&path).map_err(|cause| match cause.kind() {
+            io::ErrorKind::NotFound => {
+                NamespaceError::NotFound { reference: reference.into(), path: path.clone() }
+            }
+            _ => NamespaceError::new(format!("open the network namespace `{reference}`"), cause),
+        })?;
+        if !is_network_namespace(file.as_fd()) {
+            return Err(NamespaceError::NotANamespace { reference: reference.into(), path });
+        }
+        Ok(Self { descriptor: file.into(), label: reference.into() })
+    }
+
+    /// The namespace that the calling thread is in.
+    pub fn current() -> Result<Self, NamespaceError> {
+        Ok(Self { descriptor: open_own()?, label: "the current namespace".into() })
+    }
+
+    /// The same namespace once more.
+    pub fn try_clone(&self) -> Result<Self, NamespaceError> {
+        let descriptor = self
+            .descriptor
+            .try_clone()
+            .map_err(|cause| NamespaceError::new("duplicate a namespace descriptor", cause))?;
+        Ok(Self { descriptor, label: self.label.clone() })
+    }
+
+    /// Runs `action` inside this namespace, on a thread of its own that ends with it.
+    ///
+    /// Sockets opened there stay in the namespace. Threads and processes started there do too, but a process
+    /// must not be started here with a death signal: that fires when its *thread* ends
+    /// ([`crate::process`] does it otherwise).
+    pub fn run<R: Send>(&self, action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
+        on_helper_thread(|| {
+            setns(&self.descriptor, CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
+            Ok(action())
+        })?
+    }
+
+    /// What this namespace is called in messages.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Gives it another name for messages, such as the host's name in a scenario.
+    pub fn labelled(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label)
+    }
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Namespace({:?}, fd {})", self.label, self.descriptor.as_raw_fd())
+    }
+}
+
+/// The calling thread's own namespace; the process's would be `/proc/self/ns/net`.
+fn open_own() -> Result<OwnedFd, NamespaceError> {
+    File::open("/proc/thread-self/ns/net")
+        .map(OwnedFd::from)
+        .map_err(|cause| NamespaceError::new("open the thread's own network namespace", cause))
+}
+
+/// Namespaces belong to threads: whatever changes one runs on a thread that then ends.
+fn on_helper_thread<R: Send>(action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
+    thread::scope(|scope| {
+        let helper = thread::Builder::new()
+            .name("namespace".into())
+            .spawn_scoped(scope, action)
+            .map_err(|cause| NamespaceError::new("start a helper thread", cause))?;
+        helper.join().map_err(|panic| resume_unwind(panic))
+    })
+}
+
+#[expect(unsafe_code, reason = "an ioctl that no crate wraps")]
+fn is_network_namespace(descriptor: BorrowedFd<'_>) -> bool {
+    /// `_IO(0xb7, 0x3)` of `linux/nsfs.h`.
+    const NS_GET_NSTYPE: libc::c_ulong = 0xb703;
+    // SAFETY: this ioctl takes no argument and returns the kind of namespace, or an error on any other file.
+    unsafe { libc::ioctl(descriptor.as_raw_fd(), NS_GET_NSTYPE as _) == libc::CLONE_NEWNET }
+}

@@ -1,0 +1,11 @@
+//! Netlink: requests to the kernel's network configuration and their answers.
+//!
+//! A blocking socket, one request at a time. The few messages needed here (route netlink and nf_tables) are
+//! encoded by hand on [`message`]: the crates for route netlink bring an async runtime or thousands of types
+//! and leave nf_tables to be encoded by hand anyway.
+
+mod message;
+mod socket;
+
+pub(crate) use message::{Attributes, Message, Request, u16_at, u32_at};
+pub(crate) use socket::{Answer, KernelRefusal, Netlink};

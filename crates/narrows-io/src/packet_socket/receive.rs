@@ -1,0 +1,222 @@
+//! Receiving: a batch of frames per system call, with their stamps and VLAN tags.
+//!
+//! Each frame is received into two pieces, a head that holds any ordinary frame and a tail for the largest
+//! there are (64 KiB), then copied into a buffer of its own size. The heads together stay in the
+//! second-level cache; the tails are touched by jumbo frames and super-packets alone.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::{BATCH, PacketSocket, PacketSocketError};
+use crate::clock::{MonotonicTime, WallClockOffset};
+use crate::frame::{Frame, FramePool};
+
+/// Any frame of the usual MTU fits here.
+const HEAD: usize = 2048;
+/// Heads are this far apart, so that their first lines do not compete for the same cache set.
+const HEAD_STRIDE: usize = HEAD + 64;
+/// With the head, more than the largest IP packet and its link headers.
+const TAIL: usize = 1 << 16;
+/// Room for the stamp (32 bytes) and the auxiliary data (40 bytes) with their headers.
+const CONTROL: usize = 16;
+/// Where a VLAN tag belongs: behind the two link addresses.
+const TAG_AT: usize = 12;
+
+/// A frame, and what the kernel says about it.
+#[derive(Debug)]
+pub struct Received {
+    /// Its bytes as on the wire, a VLAN tag included.
+    pub frame: Frame,
+    /// When the kernel took it from the interface; `None` if there was no stamp or an absurd one (the wall
+    /// clock was stepped in between).
+    pub stamp: Option<MonotonicTime>,
+    /// Its length on the wire; more than the frame's own if it was cut off, which takes a frame above 67,584 bytes.
+    pub original_length: usize,
+    /// Whether its transport checksum was left to hardware that is not there: the sender's TX checksum
+    /// offload is on.
+    pub partial_checksum: bool,
+}
+
+/// Buffers to receive into, used again for every batch; one serves any number of sockets in turn.
+#[derive(Debug)]
+pub struct ReceiveBatch {
+    headers: Vec<libc::mmsghdr>,
+    pieces: Vec<[libc::iovec; 2]>,
+    heads: Vec<u8>,
+    tails: Vec<u8>,
+    controls: Vec<[u64; CONTROL]>,
+}
+
+#[expect(unsafe_code, reason = "the system call's pointers")]
+// SAFETY: the pointers inside point into vectors of the same value, which own their memory and move with it.
+unsafe impl Send for ReceiveBatch {}
+
+impl Default for ReceiveBatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReceiveBatch {
+    /// The most frames that one call brings.
+    pub const FRAMES: usize = BATCH;
+
+    /// Sets the buffers up: about 130 KiB in use, 4 MiB more if super-packets come.
+    #[expect(unsafe_code, reason = "the system call's structures")]
+    pub fn new() -> Self {
+        // SAFETY: both are plain integers and pointers, for which all zeros is a value.
+        let (header, piece) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let mut batch = Self {
+            headers: vec![header; BATCH],
+            pieces: vec![piece; BATCH],
+            heads: vec![0; BATCH * HEAD_STRIDE],
+            tails: vec![0; BATCH * TAIL],
+            controls: vec![[0; CONTROL]; BATCH],
+        };
+        batch.point();
+        batch
+    }
+
+    /// Points each message at its pieces. None of the vectors ever grows, so this holds for good.
+    fn point(&mut self) {
+        for slot in 0..BATCH {
+            let head = self.heads[slot * HEAD_STRIDE..].as_mut_ptr();
+            let tail = self.tails[slot * TAIL..].as_mut_ptr();
+            self.pieces[slot] = [
+                libc::iovec { iov_base: head.cast(), iov_len: HEAD },
+                libc::iovec { iov_base: tail.cast(), iov_len: TAIL },
+            ];
+            let header = &mut self.headers[slot].msg_hdr;
+            header.msg_iov = self.pieces[slot..].as_mut_ptr().cast();
+            header.msg_iovlen = 2;
+            header.msg_control = self.controls[slot..].as_mut_ptr().cast();
+        }
+    }
+
+    /// Fills the slots from the socket; how many.
+    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
+    fn fill(&mut self, socket: &PacketSocket) -> io::Result<usize> {
+        for header in &mut self.headers {
+            header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL]>() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        loop {
+            // SAFETY: every header points at two pieces and a control buffer of the lengths given, all owned by
+            // `self`, and none is borrowed now; a null timeout is allowed.
+            let result = unsafe {
+                libc::recvmmsg(
+                    socket.descriptor.as_raw_fd(),
+                    self.headers.as_mut_ptr(),
+                    BATCH as u32,
+                    flags as _,
+                    std::ptr::null_mut(),
+                )
+            };
+            match nix::errno::Errno::result(result) {
+                Ok(count) => return Ok(count as usize),
+                Err(nix::Error::EINTR) => {}
+                Err(nix::Error::EAGAIN) => return Ok(0),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Copies one slot out.
+    fn take(&self, slot: usize, offset: WallClockOffset, pool: &mut FramePool) -> Received {
+        let length = self.headers[slot].msg_len as usize;
+        let head = &self.heads[slot * HEAD_STRIDE..][..length.min(HEAD)];
+        let tail = &self.tails[slot * TAIL..][..length.saturating_sub(HEAD).min(TAIL)];
+        let notes = self.notes(slot);
+        let (frame, original_length) = match notes.vlan {
+            Some(tag) if head.len() >= TAG_AT => {
+                let (addresses, rest) = head.split_at(TAG_AT);
+                (pool.joined(&[addresses, &tag, rest, tail]), length + tag.len())
+            }
+            _ => (pool.joined(&[head, tail]), length),
+        };
+        let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
+        Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
+    }
+
+    /// Reads the control messages of one slot.
+    #[expect(unsafe_code, reason = "control messages are walked by pointer")]
+    fn notes(&self, slot: usize) -> Notes {
+        let mut notes = Notes::default();
+        let header = &raw const self.headers[slot].msg_hdr;
+        // SAFETY: the kernel has filled this header; its control buffer is live and aligned, and the walk
+        // stays within the length that the kernel set.
+        let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
+        while !control.is_null() {
+            // SAFETY: the walk gave a control header inside the buffer; its data follows it, as long as
+            // `cmsg_len` says, which the kernel sets to the structure's own size for these two kinds. Both are
+            // plain integers; they are read without assuming alignment.
+            unsafe {
+                let data = libc::CMSG_DATA(control);
+                match ((*control).cmsg_level, (*control).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        notes.stamped(data.cast::<libc::timespec>().read_unaligned());
+                    }
+                    (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                        notes.described(data.cast::<libc::tpacket_auxdata>().read_unaligned());
+                    }
+                    _ => {}
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        notes
+    }
+}
+
+/// What the control messages of a frame say.
+#[derive(Default)]
+struct Notes {
+    /// Wall-clock nanoseconds.
+    stamp: Option<u64>,
+    /// The tag's four bytes, which the kernel has taken out of the frame.
+    vlan: Option<[u8; 4]>,
+    partial_checksum: bool,
+}
+
+impl Notes {
+    fn stamped(&mut self, time: libc::timespec) {
+        let seconds = u64::try_from(time.tv_sec).ok();
+        self.stamp = seconds.map(|seconds| seconds * 1_000_000_000 + time.tv_nsec as u64);
+    }
+
+    fn described(&mut self, data: libc::tpacket_auxdata) {
+        /// The usual tag's protocol, for kernels that do not say which.
+        const VLAN: u16 = 0x8100;
+        self.partial_checksum = data.tp_status & libc::TP_STATUS_CSUMNOTREADY != 0;
+        if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
+            return;
+        }
+        let known = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        let [a, b] = if known { data.tp_vlan_tpid } else { VLAN }.to_be_bytes();
+        let [c, d] = data.tp_vlan_tci.to_be_bytes();
+        self.vlan = Some([a, b, c, d]);
+    }
+}
+
+impl PacketSocket {
+    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames, and appends it to `into`; how many.
+    /// Zero means that nothing is waiting.
+    pub fn receive(
+        &mut self,
+        batch: &mut ReceiveBatch,
+        pool: &mut FramePool,
+        into: &mut Vec<Received>,
+    ) -> Result<usize, PacketSocketError> {
+        let count = batch.fill(self).map_err(|cause| match cause.raw_os_error() {
+            Some(libc::ENETDOWN) => PacketSocketError::Down { interface: self.interface.clone() },
+            _ => {
+                PacketSocketError::Refused { step: "receive from", interface: self.interface.clone(), cause }
+            }
+        })?;
+        if count > 0 {
+            let offset = WallClockOffset::sample();
+            into.extend((0..count).map(|slot| batch.take(slot, offset, pool)));
+        }
+        Ok(count)
+    }
+}

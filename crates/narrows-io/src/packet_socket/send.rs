@@ -1,0 +1,90 @@
+//! Sending: a batch of frames per system call.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::{BATCH, PacketSocket};
+
+/// How far a call to [`PacketSocket::send`] came.
+#[derive(Debug)]
+#[must_use = "frames beyond `count` were not sent"]
+pub struct Sent {
+    /// How many frames, from the first on, the kernel took.
+    pub count: usize,
+    /// Why it took no more, if there were more.
+    pub stopped: Option<SendStop>,
+}
+
+/// Why the frame behind the last one sent was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SendStop {
+    /// The socket's buffer or the interface's queue is full: the frame can be sent later.
+    #[error("the interface's queue is full")]
+    Full,
+    /// The frame is larger than the interface's MTU allows: it can never be sent.
+    #[error("the frame is larger than the interface's MTU")]
+    TooLarge,
+    /// The frame is shorter than an Ethernet header: it can never be sent.
+    #[error("the frame is shorter than its Ethernet header")]
+    TooShort,
+    /// The interface is off or gone.
+    #[error("the interface is down")]
+    Down,
+    /// The kernel refused for another reason.
+    #[error("{0}")]
+    Refused(io::Error),
+}
+
+impl From<nix::Error> for SendStop {
+    fn from(errno: nix::Error) -> Self {
+        match errno {
+            nix::Error::EAGAIN | nix::Error::ENOBUFS => Self::Full,
+            nix::Error::EMSGSIZE => Self::TooLarge,
+            nix::Error::EINVAL => Self::TooShort,
+            nix::Error::ENETDOWN | nix::Error::ENXIO | nix::Error::ENODEV => Self::Down,
+            other => Self::Refused(other.into()),
+        }
+    }
+}
+
+impl PacketSocket {
+    /// Sends frames in order until all are sent or one is not taken. Never blocks.
+    pub fn send<F: AsRef<[u8]>>(&mut self, frames: &[F]) -> Sent {
+        let mut count = 0;
+        while count < frames.len() {
+            let end = frames.len().min(count + BATCH);
+            match self.send_batch(&frames[count..end]) {
+                Ok(sent) => count += sent,
+                Err(nix::Error::EINTR) => {}
+                Err(errno) => return Sent { count, stopped: Some(errno.into()) },
+            }
+        }
+        Sent { count, stopped: None }
+    }
+
+    /// One system call: at least one frame was sent, or the error is about the first.
+    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
+    fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> Result<usize, nix::Error> {
+        // SAFETY: both are plain integers and pointers, for which all zeros is a value.
+        let (mut pieces, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let filled = frames.len().min(BATCH);
+        for ((frame, piece), header) in frames.iter().zip(&mut pieces).zip(&mut headers) {
+            let bytes = frame.as_ref();
+            // The kernel only reads through this pointer.
+            *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+            header.msg_hdr.msg_iov = piece;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the first `filled` headers point at pieces that point at live frames of the lengths given.
+        let result = unsafe {
+            libc::sendmmsg(
+                self.descriptor.as_raw_fd(),
+                headers.as_mut_ptr(),
+                filled as u32,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        nix::errno::Errno::result(result).map(|count| count as usize)
+    }
+}

@@ -1,0 +1,275 @@
+//! Programs inside a namespace.
+//!
+//! The child enters the namespace between fork and exec, so it is a child of the calling thread. It gets a
+//! death signal: it is killed when the *thread* that started it ends, so start programs from a thread that
+//! lives as long as they may (the main thread). The kernel clears the death signal when a program gains or
+//! drops privileges at exec (`ping` with file capabilities, `su`); such programs, and grandchildren, are
+//! ended by [`end_descendants`] on an orderly exit and found by [`find_marked`] after a `kill -9`.
+//!
+//! The child stays in our process group: a Ctrl-C at the terminal reaches it as usual.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid, getppid};
+
+use crate::clock::{MonotonicTime, clock_monotonic};
+use crate::namespace::{Namespace, NamespaceError};
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("command not found: `{program}`{}", remedy(program))]
+    NotFound {
+        /// As it was given.
+        program: String,
+    },
+    /// The script is there, but not the interpreter that its first line names.
+    #[error("cannot run {}: the interpreter named in its first line does not exist", path.display())]
+    NoInterpreter {
+        /// The script.
+        path: PathBuf,
+    },
+    /// It is there but may not be executed.
+    #[error("not allowed to execute `{program}`: it is no executable file, or a folder on the way is closed")]
+    NotExecutable {
+        /// As it was given.
+        program: String,
+    },
+    /// The directory to start it in does not exist.
+    #[error("cannot run `{program}` in {}: there is no such directory", directory.display())]
+    NoDirectory {
+        /// As it was given.
+        program: String,
+        /// Where it was to start.
+        directory: PathBuf,
+    },
+    /// The namespace cannot be entered.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The kernel refused for another reason.
+    #[error("cannot run `{program}`: {cause}")]
+    Refused {
+        /// As it was given.
+        program: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+fn remedy(program: &str) -> &'static str {
+    if program.contains(' ') { " (the command and its arguments are separate words)" } else { "" }
+}
+
+/// A program that was started. Dropping it kills it.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    pidfd: OwnedFd,
+}
+
+/// Starts `command` inside `namespace`.
+pub fn spawn(mut command: Command, namespace: &Namespace) -> Result<Running, SpawnError> {
+    // Entering fails here, where it can be told from the program's own failures.
+    namespace.run(|| ())?;
+    enter_before_exec(&mut command, namespace);
+    let child = command.spawn().map_err(|cause| explain(&command, cause))?;
+    match open_pidfd(child.id()) {
+        Ok(pidfd) => Ok(Running { child, pidfd }),
+        Err(cause) => {
+            let mut child = child;
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(SpawnError::Refused { program: name_of(&command), cause })
+        }
+    }
+}
+
+impl Running {
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Waits until it ends.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
+    /// Sends it a signal; nothing if it has ended.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        match kill(Pid::from_raw(self.child.id() as i32), signal) {
+            Err(nix::Error::ESRCH) => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// The child with its pipes, where the command asked for any.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+}
+
+impl AsFd for Running {
+    /// A descriptor that becomes readable when the program ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only for a program that has ended and was waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes this process the parent of every descendant whose own parent ends, so that [`end_descendants`]
+/// finds them.
+pub fn adopt_descendants() -> io::Result<()> {
+    Ok(prctl::set_child_subreaper(true)?)
+}
+
+/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `SIGTERM`,
+/// and after `grace` kills. How many had to be killed.
+pub fn end_descendants(grace: Duration) -> io::Result<usize> {
+    const PAUSE: Duration = Duration::from_millis(2);
+    let deadline = later(clock_monotonic(), grace);
+    for process in children(getpid())? {
+        let _ = kill(process, Signal::SIGTERM);
+    }
+    let mut killed = std::collections::BTreeSet::new();
+    loop {
+        reap();
+        let left = children(getpid())?;
+        if left.is_empty() {
+            return Ok(killed.len());
+        }
+        if clock_monotonic() >= deadline {
+            for process in left {
+                let _ = kill(process, Signal::SIGKILL);
+                killed.insert(process);
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The processes whose environment holds `name=value`, our own left out: those that a killed run left.
+pub fn find_marked(name: &str, value: &str) -> io::Result<Vec<u32>> {
+    let mark = format!("{name}={value}").into_bytes();
+    let marked = |process: &Pid| {
+        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        *process != getpid() && environment.split(|byte| *byte == 0).any(|entry| entry == mark)
+    };
+    Ok(processes()?.filter(marked).map(|process| process.as_raw() as u32).collect())
+}
+
+fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    MonotonicTime::from_nanos(now.as_nanos().saturating_add(by))
+}
+
+/// Collects children that have ended, so that they leave the list.
+fn reap() {
+    while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+        if status == WaitStatus::StillAlive {
+            return;
+        }
+    }
+}
+
+fn children(of: Pid) -> io::Result<Vec<Pid>> {
+    Ok(processes()?.filter(|process| parent(*process) == Some(of)).collect())
+}
+
+fn processes() -> io::Result<impl Iterator<Item = Pid>> {
+    let entries = fs::read_dir("/proc")?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
+}
+
+fn parent(process: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in brackets, may itself hold brackets and spaces; behind it: state, parent, …
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+}
+
+#[expect(unsafe_code, reason = "code between fork and exec")]
+fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
+    let parent = getpid();
+    let descriptor = namespace.as_fd().as_raw_fd();
+    let enter = move || {
+        // SAFETY: `spawn` borrows the namespace and consumes the command, so the descriptor is open whenever
+        // this runs.
+        let namespace = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        setns(namespace, CloneFlags::CLONE_NEWNET)?;
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        if getppid() != parent {
+            // The parent ended before the line above; no signal would come any more.
+            return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
+        }
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(enter) };
+}
+
+#[expect(unsafe_code, reason = "a system call that no crate wraps")]
+fn open_pidfd(process: u32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed. The process is our child and not waited for, so the number is its own.
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
+    let descriptor = nix::errno::Errno::result(result)? as i32;
+    // SAFETY: the descriptor is fresh and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+fn name_of(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+/// "No such file" can be the program, its interpreter or the directory: looks which.
+fn explain(command: &Command, cause: io::Error) -> SpawnError {
+    let program = name_of(command);
+    match cause.kind() {
+        io::ErrorKind::NotFound => {
+            if let Some(directory) = command.get_current_dir().filter(|directory| !directory.is_dir()) {
+                return SpawnError::NoDirectory { program, directory: directory.into() };
+            }
+            match find(command) {
+                Some(path) => SpawnError::NoInterpreter { path },
+                None => SpawnError::NotFound { program },
+            }
+        }
+        io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program },
+        _ => SpawnError::Refused { program, cause },
+    }
+}
+
+fn find(command: &Command) -> Option<PathBuf> {
+    let program = Path::new(command.get_program());
+    if program.components().count() > 1 {
+        return program.exists().then(|| program.into());
+    }
+    let own = command.get_envs().find(|(name, _)| *name == OsStr::new("PATH")).and_then(|(_, value)| value);
+    let path = own.map(OsStr::to_os_string).or_else(|| std::env::var_os("PATH"))?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}

@@ -1,0 +1,112 @@
+//! A handle on one namespace's interfaces, addresses and routes: route netlink, opened inside it.
+//!
+//! The operations themselves are in [`crate::link`], [`crate::address`] and [`crate::route`]. Each blocks
+//! until the kernel has done it (tens of microseconds; making a veth pair some milliseconds).
+
+use std::io;
+
+use nix::sys::socket::SockProtocol;
+
+use crate::namespace::{Namespace, NamespaceError};
+use crate::netlink::{KernelRefusal, Message, Netlink, Request};
+
+/// Why the kernel did not do as asked. The message is complete: what, on what, and the remedy if there is one.
+#[derive(Debug, thiserror::Error)]
+pub enum NetlinkError {
+    /// It is there already.
+    #[error("cannot {action}: it exists already")]
+    Exists {
+        /// What was tried, on what.
+        action: String,
+    },
+    /// What the operation is about is not there.
+    #[error("cannot {action}: there is no such interface or entry")]
+    NotFound {
+        /// What was tried, on what.
+        action: String,
+    },
+    /// This process may not do it.
+    #[error("not allowed to {action}: this needs the capability CAP_NET_ADMIN in the namespace; run it as root")]
+    Permission {
+        /// What was tried, on what.
+        action: String,
+    },
+    /// A value cannot be sent to the kernel at all.
+    #[error("cannot {action}: {reason}")]
+    Invalid {
+        /// What was tried, on what.
+        action: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The kernel refused for another reason.
+    #[error("cannot {action}: {cause}{}", words(detail))]
+    Refused {
+        /// What was tried, on what.
+        action: String,
+        /// The kernel's error number.
+        cause: io::Error,
+        /// The kernel's own words, where it gives any.
+        detail: Option<String>,
+    },
+    /// The namespace could not be entered to open the socket.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+}
+
+fn words(detail: &Option<String>) -> String {
+    detail.as_ref().map(|words| format!(" ({words})")).unwrap_or_default()
+}
+
+impl NetlinkError {
+    pub(crate) fn new(action: impl Into<String>, refusal: KernelRefusal) -> Self {
+        let action = action.into();
+        match refusal.cause.raw_os_error() {
+            Some(libc::EEXIST) => Self::Exists { action },
+            Some(libc::ENODEV | libc::ENOENT | libc::ESRCH) => Self::NotFound { action },
+            Some(libc::EPERM | libc::EACCES) => Self::Permission { action },
+            _ => Self::Refused { action, cause: refusal.cause, detail: refusal.detail },
+        }
+    }
+}
+
+/// A route-netlink socket of one namespace. It keeps the namespace alive.
+#[derive(Debug)]
+pub struct RouteSocket {
+    netlink: Netlink,
+    label: String,
+}
+
+impl RouteSocket {
+    /// Opens a socket in `namespace`.
+    pub fn open(namespace: &Namespace) -> Result<Self, NetlinkError> {
+        let netlink = namespace.run(|| Netlink::open(SockProtocol::NetlinkRoute))?.map_err(|cause| {
+            NetlinkError::new(format!("open a route-netlink socket in {namespace}"), cause.into())
+        })?;
+        Ok(Self { netlink, label: namespace.label().into() })
+    }
+
+    /// What the namespace is called in messages.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Has the kernel carry out one request; `action` words it for errors.
+    pub(crate) fn execute(
+        &mut self,
+        request: Request,
+        action: impl FnOnce() -> String,
+    ) -> Result<(), NetlinkError> {
+        match self.netlink.execute(request) {
+            Ok(_) => Ok(()),
+            Err(refusal) => Err(NetlinkError::new(format!("{} in {}", action(), self.label), refusal)),
+        }
+    }
+
+    /// Lists all objects of a kind; `what` words it for errors.
+    pub(crate) fn list(&mut self, request: Request, what: &str) -> Result<Vec<Message>, NetlinkError> {
+        self.netlink
+            .dump(request)
+            .map_err(|refusal| NetlinkError::new(format!("list the {what} of {}", self.label), refusal))
+    }
+}

@@ -1,0 +1,102 @@
+//! Sleeping until a descriptor is ready or an instant has come, and signals as descriptors.
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use crate::clock::{MonotonicTime, clock_monotonic};
+
+/// A descriptor to wait for, and what became of it.
+///
+/// Made anew for each wait, on the stack, so that the sockets are not borrowed in between.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Waiting<'fd> {
+    entry: libc::pollfd,
+    descriptor: PhantomData<BorrowedFd<'fd>>,
+}
+
+impl<'fd> Waiting<'fd> {
+    /// Waits until something can be read, or the other side is gone.
+    pub fn readable(descriptor: &'fd impl AsFd) -> Self {
+        Self::new(descriptor.as_fd(), libc::POLLIN)
+    }
+
+    /// Waits until something can be written.
+    pub fn writable(descriptor: &'fd impl AsFd) -> Self {
+        Self::new(descriptor.as_fd(), libc::POLLOUT)
+    }
+
+    fn new(descriptor: BorrowedFd<'fd>, events: i16) -> Self {
+        let entry = libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 };
+        Self { entry, descriptor: PhantomData }
+    }
+
+    /// Whether the last [`wait`] found it ready. An error or hang-up counts: the next read or write tells.
+    pub fn is_ready(&self) -> bool {
+        self.entry.revents != 0
+    }
+}
+
+/// Sleeps until a descriptor is ready or `deadline` has come (never, if there is none; one in the past only
+/// looks). Returns how many are ready: zero for the deadline, and also when a signal handler ran in between,
+/// so look at the clock. Allocates nothing.
+#[expect(unsafe_code, reason = "a system call")]
+pub fn wait(descriptors: &mut [Waiting<'_>], deadline: Option<MonotonicTime>) -> io::Result<usize> {
+    let timeout = deadline.map(|deadline| {
+        let left = deadline.as_nanos().saturating_sub(clock_monotonic().as_nanos());
+        libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ }
+    });
+    for descriptor in &mut *descriptors {
+        descriptor.entry.revents = 0;
+    }
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `Waiting` is a transparent pollfd, the slice is live and of the length given; the time-out is
+    // null or live; a null signal mask is allowed.
+    let result = unsafe {
+        libc::ppoll(descriptors.as_mut_ptr().cast(), descriptors.len() as _, timeout, std::ptr::null())
+    };
+    match nix::errno::Errno::result(result) {
+        Ok(ready) => Ok(ready as usize),
+        Err(nix::Error::EINTR) => Ok(0),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Asks the kernel to wake the calling thread on time instead of up to 50 µs late. Threads started later
+/// inherit it.
+pub fn wake_on_time() -> io::Result<()> {
+    Ok(nix::sys::prctl::set_timerslack(1)?)
+}
+
+/// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`), to be read instead of suffered.
+#[derive(Debug)]
+pub struct EndSignals {
+    descriptor: SignalFd,
+}
+
+impl EndSignals {
+    /// Holds these signals back in the calling thread, and in threads started later, and makes them readable.
+    /// To be called before other threads exist, else they still get them.
+    pub fn catch() -> io::Result<Self> {
+        let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+        signals.thread_block()?;
+        let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        Ok(Self { descriptor })
+    }
+
+    /// The next signal that came, if any.
+    pub fn take(&mut self) -> io::Result<Option<Signal>> {
+        let signal = self.descriptor.read_signal()?;
+        Ok(signal.and_then(|signal| Signal::try_from(signal.ssi_signo as i32).ok()))
+    }
+}
+
+impl AsFd for EndSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
