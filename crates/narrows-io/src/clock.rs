@@ -51,11 +51,6 @@ impl WallClockOffset {
         Self { offset: wall.wrapping_sub(middle), now: MonotonicTime(after) }
     }
 
-    /// When this offset was sampled.
-    pub(crate) fn sampled_at(self) -> MonotonicTime {
-        self.now
-    }
-
     /// The monotonic instant of a wall-clock stamp that was made before this sample; `None` if it cannot be
     /// one: from the future, or older than ten seconds.
     ///
@@ -86,7 +81,7 @@ mod tests {
         let offset = WallClockOffset::sample();
         let stamp = offset.monotonic(wall).expect("a fresh stamp is sane");
         // The sample's error is below the time it took, which is before its own "now".
-        assert!(stamp <= offset.sampled_at());
+        assert!(stamp <= offset.now);
         assert!(stamp.as_nanos() + 1_000_000 > before.as_nanos());
     }
 

@@ -78,7 +78,8 @@ pub struct InterfaceStatistics {
 
 /// Makes a veth pair, each end in its namespace, both down.
 pub fn create_veth(near: &VethEnd<'_>, far: &VethEnd<'_>, mtu: u32) -> Result<(), NetlinkError> {
-    let action = format!("make the veth pair {} ({}) – {} ({})", near.name, near.namespace, far.name, far.namespace);
+    let action =
+        format!("make the veth pair {} ({}) – {} ({})", near.name, near.namespace, far.name, far.namespace);
     for end in [near, far] {
         check_name(end.name).map_err(|reason| NetlinkError::Invalid { action: action.clone(), reason })?;
     }
@@ -128,13 +129,19 @@ impl RouteSocket {
 
     /// Stops the kernel from asking for and answering with link addresses on an interface.
     pub fn set_arp_off(&mut self, name: &str) -> Result<(), NetlinkError> {
-        self.set_flags(name, libc::IFF_NOARP as u32, libc::IFF_NOARP as u32, "switch address resolution off on")
+        self.set_flags(
+            name,
+            libc::IFF_NOARP as u32,
+            libc::IFF_NOARP as u32,
+            "switch address resolution off on",
+        )
     }
 
     /// Removes an interface; of a veth pair, both ends go.
     pub fn delete_interface(&mut self, name: &str) -> Result<(), NetlinkError> {
         let action = || format!("remove the interface `{name}`");
-        let request = Request::new(libc::RTM_DELLINK, 0).fixed(&header(0, 0, 0)).string(libc::IFLA_IFNAME, name);
+        let request =
+            Request::new(libc::RTM_DELLINK, 0).fixed(&header(0, 0, 0)).string(libc::IFLA_IFNAME, name);
         self.execute(request, action)
     }
 

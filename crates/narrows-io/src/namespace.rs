@@ -49,7 +49,7 @@ pub enum NamespaceError {
     },
     /// The loopback interface of a new namespace could not be brought up.
     #[error("cannot prepare a new network namespace: {0}")]
-    Loopback(NetlinkError),
+    Loopback(Box<NetlinkError>),
     /// The kernel refused for another reason.
     #[error("cannot {action}: {cause}")]
     Refused {
@@ -85,8 +85,9 @@ impl Namespace {
             open_own()
         })??;
         let namespace = Self { descriptor, label: "a new namespace".into() };
-        let mut sockets = RouteSocket::open(&namespace).map_err(NamespaceError::Loopback)?;
-        sockets.set_up("lo").map_err(NamespaceError::Loopback)?;
+        RouteSocket::open(&namespace)
+            .and_then(|mut sockets| sockets.set_up("lo"))
+            .map_err(|error| NamespaceError::Loopback(Box::new(error)))?;
         Ok(namespace)
     }
 

@@ -35,7 +35,9 @@ pub enum OffloadError {
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// This process may not change them.
-    #[error("not allowed to change the offloads of `{interface}`: this needs the capability CAP_NET_ADMIN; run it as root")]
+    #[error(
+        "not allowed to change the offloads of `{interface}`: this needs the capability CAP_NET_ADMIN; run it as root"
+    )]
     Permission {
         /// The interface's name.
         interface: String,
@@ -140,9 +142,9 @@ pub fn set(
     command.extend(words);
     run(namespace, interface, "change", &mut command)?;
     let after = features(namespace, interface)?;
-    let stuck = after.into_iter().filter(|feature| {
-        feature.active && changes.iter().any(|(name, on)| *name == feature.name && !on)
-    });
+    let stuck = after
+        .into_iter()
+        .filter(|feature| feature.active && changes.iter().any(|(name, on)| *name == feature.name && !on));
     record.stuck = stuck.map(|feature| feature.name).collect();
     Ok(record)
 }
@@ -247,7 +249,9 @@ mod tests {
         ] {
             assert!(distorts(name), "{name}");
         }
-        for name in ["rx-checksum", "highdma", "rx-vlan-filter", "rx-all", "loopback", "tx-lockless", "hw-tc-offload"] {
+        for name in
+            ["rx-checksum", "highdma", "rx-vlan-filter", "rx-all", "loopback", "tx-lockless", "hw-tc-offload"]
+        {
             assert!(!distorts(name), "{name}");
         }
     }

@@ -5,7 +5,12 @@ use crate::route_socket::{NetlinkError, RouteSocket};
 
 impl RouteSocket {
     /// Puts a queueing discipline at an interface's root; `options` are its own, encoded.
-    pub(crate) fn add_root_qdisc(&mut self, name: &str, kind: &str, options: &[u8]) -> Result<(), NetlinkError> {
+    pub(crate) fn add_root_qdisc(
+        &mut self,
+        name: &str,
+        kind: &str,
+        options: &[u8],
+    ) -> Result<(), NetlinkError> {
         /// `TC_H_ROOT`.
         const ROOT: u32 = 0xffff_ffff;
         /// `TCA_KIND` and `TCA_OPTIONS`.

@@ -59,7 +59,12 @@ impl RouteSocket {
     }
 
     /// Says for good which link address a neighbour has, so that nobody asks for it.
-    pub fn add_neighbour(&mut self, name: &str, neighbour: IpAddr, mac: MacAddress) -> Result<(), NetlinkError> {
+    pub fn add_neighbour(
+        &mut self,
+        name: &str,
+        neighbour: IpAddr,
+        mac: MacAddress,
+    ) -> Result<(), NetlinkError> {
         /// `NUD_PERMANENT`.
         const PERMANENT: u16 = 0x80;
         let index = self.interface_index(name)?;

@@ -26,7 +26,9 @@ pub enum NetlinkError {
         action: String,
     },
     /// This process may not do it.
-    #[error("not allowed to {action}: this needs the capability CAP_NET_ADMIN in the namespace; run it as root")]
+    #[error(
+        "not allowed to {action}: this needs the capability CAP_NET_ADMIN in the namespace; run it as root"
+    )]
     Permission {
         /// What was tried, on what.
         action: String,

@@ -59,7 +59,8 @@ pub fn enter_user_namespace(inner: InnerUser) -> Result<(), UserNamespaceError> 
         InnerUser::Root => (0, 0),
         InnerUser::Same => (user, group),
     };
-    unshare(CloneFlags::CLONE_NEWUSER).map_err(|errno| UserNamespaceError::Forbidden { cause: errno.into() })?;
+    unshare(CloneFlags::CLONE_NEWUSER)
+        .map_err(|errno| UserNamespaceError::Forbidden { cause: errno.into() })?;
     // The kernel lets an ordinary user map groups only once setgroups is given up.
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("{inner_user} {user} 1"))?;

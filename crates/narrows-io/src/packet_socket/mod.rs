@@ -111,7 +111,9 @@ impl PacketSocket {
         let index = RouteSocket::open(namespace)?.interface_index(interface)?;
         let refused = |step| {
             move |cause: io::Error| match cause.kind() {
-                io::ErrorKind::PermissionDenied => PacketSocketError::Permission { interface: interface.into() },
+                io::ErrorKind::PermissionDenied => {
+                    PacketSocketError::Permission { interface: interface.into() }
+                }
                 _ => PacketSocketError::Refused { step, interface: interface.into(), cause },
             }
         };

@@ -1,0 +1,195 @@
+//! A bare forwarder between two namespaces: the baseline for everything the live loop adds.
+//!
+//! ```text
+//! forwarder [--user] [--mtu N] [--server "CMD"] -- CMD…
+//! ```
+//!
+//! Makes two hosts, 10.99.0.1 (client) and 10.99.0.2 (server), joined by nothing but this program; starts the
+//! server's command in one, CMD in the other, forwards until CMD ends, and says what it saw. `--user` works
+//! in a user namespace, without root.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+use std::time::Duration;
+
+use narrows_io::address::IpPrefix;
+use narrows_io::clock::clock_monotonic;
+use narrows_io::frame::FramePool;
+use narrows_io::link::{VethEnd, create_veth};
+use narrows_io::namespace::Namespace;
+use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, Received, SendStop};
+use narrows_io::process::{adopt_descendants, end_descendants, spawn};
+use narrows_io::route_socket::RouteSocket;
+use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
+use narrows_io::wait::{Waiting, wait, wake_on_time};
+use narrows_io::{offload, stack};
+
+/// Frames handled before the other descriptors are looked at again.
+const BUDGET: usize = 16;
+
+struct Arguments {
+    user: bool,
+    mtu: u32,
+    server: Option<String>,
+    command: Vec<String>,
+}
+
+/// One direction's counters.
+#[derive(Default)]
+struct Direction {
+    received: u64,
+    sent: u64,
+    refused: u64,
+    retried: u64,
+    partial_checksums: u64,
+    unstamped: u64,
+    /// Nanoseconds from the kernel's stamp to our having the frame.
+    ages: Vec<u32>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = arguments()?;
+    if arguments.user {
+        enter_user_namespace(InnerUser::Root)?;
+    }
+    wake_on_time()?;
+    adopt_descendants()?;
+    let wire = Namespace::create()?.labelled("the wire");
+    let client = host(&wire, "client", 1, arguments.mtu)?;
+    let server = host(&wire, "server", 2, arguments.mtu)?;
+    let mut sockets = [PacketSocket::open(&wire, "client")?, PacketSocket::open(&wire, "server")?];
+    eprintln!("receive buffer: {} bytes", sockets[0].receive_buffer());
+
+    let server_program = match &arguments.server {
+        Some(line) => Some(spawn(command(line.split_whitespace().map(String::from).collect())?, &server)?),
+        None => None,
+    };
+    let mut program = spawn(command(arguments.command)?, &client)?;
+
+    let mut directions = [Direction::default(), Direction::default()];
+    let mut batch = ReceiveBatch::new();
+    let mut pool = FramePool::default();
+    let mut frames = Vec::with_capacity(ReceiveBatch::FRAMES);
+    let begin = clock_monotonic();
+    loop {
+        let mut waiting =
+            [Waiting::readable(&sockets[0]), Waiting::readable(&sockets[1]), Waiting::readable(&program)];
+        wait(&mut waiting, None)?;
+        if waiting[2].is_ready() {
+            break;
+        }
+        for from in 0..2 {
+            for _ in 0..BUDGET {
+                let count = sockets[from].receive(&mut batch, &mut pool, &mut frames)?;
+                if count == 0 {
+                    break;
+                }
+                forward(&mut sockets[1 - from], &mut frames, &mut directions[from], &mut pool);
+            }
+        }
+    }
+    let seconds = (clock_monotonic().as_nanos() - begin.as_nanos()) as f64 / 1e9;
+    println!("ended after {seconds:.1} s: {}", program.wait()?);
+    for (name, (direction, socket)) in
+        ["client to server", "server to client"].into_iter().zip(directions.iter_mut().zip(&mut sockets))
+    {
+        report(name, direction, socket)?;
+    }
+    drop(server_program);
+    drop(program);
+    end_descendants(Duration::from_millis(200))?;
+    Ok(())
+}
+
+/// A host with one interface, whose other end lies on the wire under the host's name.
+fn host(wire: &Namespace, name: &str, number: u8, mtu: u32) -> Result<Namespace, Box<dyn Error>> {
+    let namespace = Namespace::create()?.labelled(name);
+    let far = VethEnd { namespace: &namespace, name: "eth0", mac: None };
+    create_veth(&VethEnd { namespace: wire, name, mac: None }, &far, mtu)?;
+    offload::plain_packets(&namespace, "eth0")?;
+    offload::plain_packets(wire, name)?;
+    stack::silence(wire, name)?;
+    stack::settle(&namespace, "eth0")?;
+    let mut sockets = RouteSocket::open(&namespace)?;
+    RouteSocket::open(wire)?.set_up(name)?;
+    sockets.set_up("eth0")?;
+    sockets.add_address("eth0", IpPrefix::new(Ipv4Addr::new(10, 99, 0, number), 24))?;
+    sockets.add_address("eth0", IpPrefix::new(Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, number.into()), 64))?;
+    Ok(namespace)
+}
+
+fn forward(to: &mut PacketSocket, frames: &mut Vec<Received>, seen: &mut Direction, pool: &mut FramePool) {
+    let now = clock_monotonic().as_nanos();
+    seen.received += frames.len() as u64;
+    for received in frames.iter() {
+        seen.partial_checksums += u64::from(received.partial_checksum);
+        match received.stamp {
+            Some(stamp) => seen.ages.push(u32::try_from(now - stamp.as_nanos()).unwrap_or(u32::MAX)),
+            None => seen.unstamped += 1,
+        }
+    }
+    let mut at = 0;
+    while at < frames.len() {
+        let bytes: Vec<&[u8]> = frames[at..].iter().map(|received| &received.frame[..]).collect();
+        let sent = to.send(&bytes);
+        at += sent.count;
+        seen.sent += sent.count as u64;
+        match sent.stopped {
+            None => {}
+            Some(SendStop::Full) => seen.retried += 1,
+            Some(_) => {
+                seen.refused += 1;
+                at += 1;
+            }
+        }
+    }
+    frames.drain(..).for_each(|received| pool.recycle(received.frame));
+}
+
+fn report(name: &str, seen: &mut Direction, socket: &mut PacketSocket) -> Result<(), Box<dyn Error>> {
+    seen.ages.sort_unstable();
+    let at = |share: f64| {
+        let position = (seen.ages.len() as f64 * share) as usize;
+        seen.ages
+            .get(position.min(seen.ages.len().saturating_sub(1)))
+            .map_or(0.0, |age| f64::from(*age) / 1e3)
+    };
+    println!(
+        "{name}: received {} (dropped before us {}), sent {}, refused {}, retried {}, partial checksums {}, \
+         unstamped {}; µs from stamp to us: median {:.1}, p99 {:.1}, max {:.1}",
+        seen.received,
+        socket.statistics()?.dropped,
+        seen.sent,
+        seen.refused,
+        seen.retried,
+        seen.partial_checksums,
+        seen.unstamped,
+        at(0.5),
+        at(0.99),
+        at(1.0),
+    );
+    Ok(())
+}
+
+fn command(words: Vec<String>) -> Result<Command, Box<dyn Error>> {
+    let (program, arguments) = words.split_first().ok_or("no command given")?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+fn arguments() -> Result<Arguments, Box<dyn Error>> {
+    let mut parsed = Arguments { user: false, mtu: 1500, server: None, command: Vec::new() };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--user" => parsed.user = true,
+            "--mtu" => parsed.mtu = words.next().ok_or("--mtu needs a number")?.parse()?,
+            "--server" => parsed.server = Some(words.next().ok_or("--server needs a command")?),
+            "--" => parsed.command = words.by_ref().collect(),
+            other => return Err(format!("unknown option `{other}`").into()),
+        }
+    }
+    Ok(parsed)
+}
