@@ -96,6 +96,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         report(name, direction, socket)?;
     }
+    for (name, host) in [("client", &client), ("server", &server)] {
+        let statistics = RouteSocket::open(&wire)?.interface(name)?.statistics;
+        println!(
+            "at the {name}: {} frames dropped on the way in, {} datagrams dropped by full sockets",
+            statistics.send_dropped,
+            full_sockets(host)?
+        );
+    }
     drop(server_program);
     drop(program);
     end_descendants(Duration::from_millis(200))?;
@@ -114,6 +122,7 @@ fn host(wire: &Namespace, name: &str, number: u8, mtu: u32) -> Result<Namespace,
     let mut sockets = RouteSocket::open(&namespace)?;
     RouteSocket::open(wire)?.set_up(name)?;
     sockets.set_up("eth0")?;
+    sockets.wait_for_carrier("eth0", Duration::from_secs(2))?;
     sockets.add_address("eth0", IpPrefix::new(Ipv4Addr::new(10, 99, 0, number), 24))?;
     sockets.add_address("eth0", IpPrefix::new(Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, number.into()), 64))?;
     Ok(namespace)
@@ -170,6 +179,16 @@ fn report(name: &str, seen: &mut Direction, socket: &mut PacketSocket) -> Result
         at(1.0),
     );
     Ok(())
+}
+
+/// `RcvbufErrors` of UDP: datagrams that arrived and that the program was too slow to read.
+fn full_sockets(host: &Namespace) -> Result<u64, Box<dyn Error>> {
+    let text = host.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp"))??;
+    let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    let found = pairs.find(|(name, _)| *name == "RcvbufErrors").ok_or("no RcvbufErrors in snmp")?;
+    Ok(found.1.parse()?)
 }
 
 fn command(words: Vec<String>) -> Result<Command, Box<dyn Error>> {

@@ -70,6 +70,11 @@ fn try_user_namespace(command: &mut Command, worked: i32) {
     unsafe { command.pre_exec(attempt) };
 }
 
+/// The number of the user that this process acts as; 0 is root.
+pub fn user() -> u32 {
+    nix::unistd::geteuid().as_raw()
+}
+
 /// The kernel's release, such as `6.18.1`.
 pub fn kernel_release() -> io::Result<String> {
     read_trimmed("/proc/sys/kernel/osrelease")

@@ -8,6 +8,7 @@
 //! | [`namespace`] | network namespaces that leave nothing behind |
 //! | [`route_socket`], [`link`], [`address`], [`route`] | interfaces, addresses, routes, neighbours by route netlink |
 //! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
+//! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
 //! | [`process`] | programs inside a namespace |
@@ -26,7 +27,7 @@ mod netlink;
 pub mod offload;
 pub mod packet_socket;
 pub mod process;
-mod qdisc;
+pub mod qdisc;
 pub mod route;
 pub mod route_socket;
 pub mod stack;

@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
+use crate::clock::clock_monotonic;
 use crate::namespace::Namespace;
 use crate::netlink::{Attributes, Message, Request, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
@@ -125,6 +127,25 @@ impl RouteSocket {
     /// Switches an interface off.
     pub fn set_down(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, 0, libc::IFF_UP as u32, "bring down")
+    }
+
+    /// Waits until a cable carries: both ends are up and the kernel has noticed, which it does in its own time
+    /// (some milliseconds). Packets sent before that are dropped.
+    pub fn wait_for_carrier(&mut self, name: &str, patience: Duration) -> Result<(), NetlinkError> {
+        const PAUSE: Duration = Duration::from_micros(500);
+        let begin = clock_monotonic().as_nanos();
+        loop {
+            if self.interface(name)?.running {
+                return Ok(());
+            }
+            if u128::from(clock_monotonic().as_nanos() - begin) > patience.as_nanos() {
+                return Err(NetlinkError::NoCarrier {
+                    interface: name.into(),
+                    namespace: self.label().into(),
+                });
+            }
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// Stops the kernel from asking for and answering with link addresses on an interface.

@@ -1,16 +1,13 @@
-//! Queueing disciplines: only as much as the probes need.
+//! The kernel's own queueing disciplines: putting one on an interface. What narrows models, it does itself;
+//! this is for probing what the kernel has, for tests, and for comparing.
 
 use crate::netlink::Request;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
 impl RouteSocket {
-    /// Puts a queueing discipline at an interface's root; `options` are its own, encoded.
-    pub(crate) fn add_root_qdisc(
-        &mut self,
-        name: &str,
-        kind: &str,
-        options: &[u8],
-    ) -> Result<(), NetlinkError> {
+    /// Puts a queueing discipline at an interface's root; `options` are its own netlink attributes, encoded.
+    /// A kind that this kernel does not have is [`NetlinkError::NotFound`].
+    pub fn add_root_qdisc(&mut self, name: &str, kind: &str, options: &[u8]) -> Result<(), NetlinkError> {
         /// `TC_H_ROOT`.
         const ROOT: u32 = 0xffff_ffff;
         /// `TCA_KIND` and `TCA_OPTIONS`.

@@ -41,6 +41,14 @@ pub enum NetlinkError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The other end is down, or not connected.
+    #[error("`{interface}` in {namespace} has no carrier: is its other end up?")]
+    NoCarrier {
+        /// The interface's name.
+        interface: String,
+        /// The namespace's label.
+        namespace: String,
+    },
     /// The kernel refused for another reason.
     #[error("cannot {action}: {cause}{}", words(detail))]
     Refused {

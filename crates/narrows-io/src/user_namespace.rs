@@ -4,10 +4,13 @@
 //! What does not work there: entering the host's own namespaces, AF_XDP, receive buffers above
 //! `net.core.rmem_max`.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
 
 /// Who the programs we start believe to be.
@@ -54,19 +57,59 @@ pub fn enter_user_namespace(inner: InnerUser) -> Result<(), UserNamespaceError> 
     if threads > 1 {
         return Err(UserNamespaceError::Threads { threads });
     }
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    let (inner_user, inner_group) = match inner {
-        InnerUser::Root => (0, 0),
-        InnerUser::Same => (user, group),
-    };
+    let users = Users::now(inner);
     unshare(CloneFlags::CLONE_NEWUSER)
         .map_err(|errno| UserNamespaceError::Forbidden { cause: errno.into() })?;
-    // The kernel lets an ordinary user map groups only once setgroups is given up.
-    write("/proc/self/setgroups", "deny")?;
-    write("/proc/self/uid_map", &format!("{inner_user} {user} 1"))?;
-    write("/proc/self/gid_map", &format!("{inner_group} {group} 1"))
+    users.map().map_err(|(file, cause)| UserNamespaceError::Mapping { file, cause })
 }
 
-fn write(file: &'static str, value: &str) -> Result<(), UserNamespaceError> {
-    fs::write(file, value).map_err(|cause| UserNamespaceError::Mapping { file, cause })
+/// Has `command` start in a user namespace of its own; for programs with threads, which cannot enter one
+/// themselves. What goes wrong is the error of starting the command.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+pub fn start_in_user_namespace(command: &mut Command, inner: InnerUser) {
+    let enter = move || {
+        // A process that has just given up root may not write its own maps; this ends with the exec.
+        prctl::set_dumpable(true)?;
+        let users = Users::now(inner);
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        users.map().map_err(|(_, cause)| cause)
+    };
+    // SAFETY: the closure makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(enter) };
+}
+
+/// Who we are outside and inside.
+struct Users {
+    outer: (u32, u32),
+    inner: (u32, u32),
+}
+
+impl Users {
+    fn now(inner: InnerUser) -> Self {
+        let outer = (geteuid().as_raw(), getegid().as_raw());
+        let inner = match inner {
+            InnerUser::Root => (0, 0),
+            InnerUser::Same => outer,
+        };
+        Self { outer, inner }
+    }
+
+    /// Writes the maps of the namespace just entered.
+    fn map(self) -> Result<(), (&'static str, io::Error)> {
+        // The kernel lets an ordinary user map groups only once setgroups is given up.
+        write_line("/proc/self/setgroups", format_args!("deny"))?;
+        write_line("/proc/self/uid_map", format_args!("{} {} 1", self.inner.0, self.outer.0))?;
+        write_line("/proc/self/gid_map", format_args!("{} {} 1", self.inner.1, self.outer.1))
+    }
+}
+
+/// One `write` call, as the kernel wants it, without an allocation.
+fn write_line(file: &'static str, line: std::fmt::Arguments<'_>) -> Result<(), (&'static str, io::Error)> {
+    let mut buffer = [0; 64];
+    let mut room = &mut buffer[..];
+    room.write_fmt(line).expect("three numbers fit 64 bytes");
+    let length = 64 - room.len();
+    let written =
+        File::options().write(true).open(file).and_then(|mut file| file.write_all(&buffer[..length]));
+    written.map_err(|cause| (file, cause))
 }
