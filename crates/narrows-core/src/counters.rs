@@ -1,6 +1,6 @@
 //! What a link counts: every verdict, with its reason.
 
-use crate::time::Duration;
+use crate::time::{Duration, Time};
 
 /// Packets and their bytes from the network header on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,9 +102,43 @@ pub struct Counters {
     pub waited: Duration,
     /// Bits that the transmitter sent, overhead included.
     pub wire_bits: u64,
+    /// The time for which the transmitter was at work on packets of this lane that it has sent.
+    pub busy: Duration,
+    /// When the first packet and the last one so far arrived. Means nothing before there was one.
+    pub arrivals: (Time, Time),
+    /// When the first transmission began and the last one so far ended. Means nothing before one has ended.
+    pub transmissions: (Time, Time),
+    /// When the first packet and the last one so far left. Means nothing before one has left.
+    pub departures: (Time, Time),
 }
 
 impl Counters {
+    pub(crate) fn arrive(&mut self, now: Time, length: u32) {
+        if self.arrived.packets == 0 {
+            self.arrivals.0 = now;
+        }
+        self.arrivals.1 = now;
+        self.arrived.add(length);
+    }
+
+    pub(crate) fn depart(&mut self, now: Time, length: u32) {
+        if self.left.packets == 0 {
+            self.departures.0 = now;
+        }
+        self.departures.1 = now;
+        self.left.add(length);
+    }
+
+    /// A transmission ended; to be called before it is counted in [`Counters::sent`].
+    pub(crate) fn finish(&mut self, began: Time, now: Time, bits: u64) {
+        if self.sent.packets == 0 {
+            self.transmissions.0 = began;
+        }
+        self.transmissions.1 = now;
+        self.busy += now.since(began);
+        self.wire_bits += bits;
+    }
+
     /// Packets dropped for one reason.
     pub const fn dropped(&self, reason: DropReason) -> Tally {
         self.drops[reason as usize]

@@ -40,6 +40,9 @@ struct Transmission {
     /// When its remaining work began: when it went on the wire, or when the rate changed last.
     since: Time,
     work: Work,
+    /// When it went on the wire, and the bits that it occupies there.
+    began: Time,
+    bits: u64,
     /// When it will be done, unless the rate changes; nothing while the wire is down for good.
     end: Option<Time>,
     /// What the rounding of `end` leaves for a successor that starts at once.
@@ -146,7 +149,7 @@ impl Link {
     ) {
         let state = pool.get_mut(packet);
         state.lane = lane;
-        self.counters[usize::from(lane)].arrived.add(state.length);
+        self.counters[usize::from(lane)].arrive(now, state.length);
         if let Some(loss) = &mut self.ingress_loss {
             let mut draw = pool.draw(&self.streams.ingress_loss, packet, visit(self.cyclic, pool, packet));
             if loss.loses(now, pool.get(packet), &mut draw) {
@@ -161,10 +164,17 @@ impl Link {
     }
 
     /// Counts a packet that has visited too many elements already, and drops it.
-    pub(crate) fn refuse(&mut self, packet: PacketRef, lane: u8, pool: &mut Pool, out: &mut Effects) {
+    pub(crate) fn refuse(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        lane: u8,
+        pool: &mut Pool,
+        out: &mut Effects,
+    ) {
         let state = pool.get_mut(packet);
         state.lane = lane;
-        self.counters[usize::from(lane)].arrived.add(state.length);
+        self.counters[usize::from(lane)].arrive(now, state.length);
         out.drops.push(packet, DropReason::Loop);
     }
 
@@ -174,12 +184,14 @@ impl Link {
         if self.line.next_due() == Some(now) {
             let Some(packet) = self.line.pop() else { return };
             let state = pool.get(packet);
-            self.counters[usize::from(state.lane)].left.add(state.length);
+            self.counters[usize::from(state.lane)].depart(now, state.length);
             out.left = Some((packet, state.lane));
             return;
         }
         if let Some(transmission) = self.transmission.take_if(|t| t.end == Some(now)) {
             self.freed = (now, transmission.surplus);
+            let lane = pool.get(transmission.packet).lane;
+            self.counters[usize::from(lane)].finish(transmission.began, now, transmission.bits);
             self.sent(now, transmission.packet, pool, out);
         }
         self.start(now, pool, out);
@@ -204,16 +216,15 @@ impl Link {
         let state = pool.get_mut(packet);
         let waited = now.since(state.entered);
         state.queued += waited;
-        let counters = &mut self.counters[usize::from(state.lane)];
-        counters.waited += waited;
+        self.counters[usize::from(state.lane)].waited += waited;
         let bits = self.overhead.bits(state.length, state.link_header);
-        counters.wire_bits += bits;
 
         let carried = if self.freed.0 == now { self.freed.1 } else { Work::default() };
         let full = Work::bits(bits);
         let work = Work(full.0.saturating_sub(carried.0));
         let left_over = Work(carried.0.saturating_sub(full.0));
-        let mut transmission = Transmission { packet, since: now, work, end: None, surplus: Work::default() };
+        let mut transmission =
+            Transmission { packet, since: now, work, began: now, bits, end: None, surplus: Work::default() };
         self.predict(&mut transmission, left_over);
         self.transmission = Some(transmission);
     }

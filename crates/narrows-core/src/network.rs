@@ -292,7 +292,7 @@ impl Network {
                 let too_many = state.visits > self.visits;
                 let element = &mut self.links[link as usize];
                 if too_many {
-                    element.refuse(packet, lane, &mut self.pool, &mut self.effects);
+                    element.refuse(self.now, packet, lane, &mut self.pool, &mut self.effects);
                 } else {
                     element.arrive(self.now, packet, lane, &mut self.pool, &mut self.effects);
                 }

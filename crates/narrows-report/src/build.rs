@@ -1,0 +1,243 @@
+//! From counters and meters to a report.
+
+use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, Rate, Tally, Time};
+
+use crate::info::{DirectionInfo, RunInfo};
+use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
+use crate::report::{
+    Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
+    Throughput,
+};
+
+impl Report {
+    /// The report of a run as it stands. To be asked for when [`Engine::poll`] has nothing more that is due, and all
+    /// that it gave went through the meter: otherwise packets are missing, and the report says so.
+    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter) -> Self {
+        let ports = port_reports(engine, meter);
+        let sum = |of: fn(&PortReport) -> u64| ports.iter().map(of).sum();
+        Self {
+            schema: SCHEMA,
+            title: info.title.clone(),
+            kind: info.kind,
+            seed: info.seed.0,
+            start_ns: info.span.0.nanos(),
+            end_ns: info.span.1.nanos(),
+            round_trips: info.round_trips.clone(),
+            directions: info.directions.iter().filter_map(|d| direction(d, engine)).collect(),
+            pairs: pairs(engine, meter),
+            lateness: lateness_of_all(meter),
+            input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
+                .map(|s| quantiles(&s)),
+            losses: Losses {
+                straggler_inputs: engine.stragglers(),
+                receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),
+                send_failed_packets: sum(|p| p.send_failed_packets),
+                refused_packets: sum(|p| p.refused_packets),
+            },
+            conservation: conservation(engine, meter),
+            ports,
+            notes: info.notes.clone(),
+        }
+    }
+}
+
+fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
+    let view = engine.view(engine.link(&info.link)?);
+    let counters = view.counters().get(usize::from(info.lane))?;
+    let seen = counters.arrived.packets + counters.duplicated.packets;
+    let dropped = counters.dropped_in_all();
+    let drops = DropReason::ALL.into_iter().filter_map(|reason| {
+        let Tally { packets, bytes } = counters.dropped(reason);
+        let drop = Drop { reason: reason.name(), packets, bytes, share: share(packets, seen) };
+        (packets > 0).then_some(drop)
+    });
+    let (began, ended) = counters.transmissions;
+    let flowing = ended.since(began);
+    let took_time = counters.busy > Duration::ZERO;
+    let mean_wait = counters.waited.nanos().checked_div(counters.sent.packets);
+    Some(Direction {
+        link: info.link.clone(),
+        lane: info.lane,
+        from: info.from.clone(),
+        to: info.to.clone(),
+        asked: info.asked.clone(),
+        asked_rate_bps: info.rate_bps,
+        asked_delay_ns: info.delay.map(Duration::nanos),
+        overhead: info.overhead.clone(),
+        offered: throughput(counters.arrived, counters.arrivals),
+        delivered: throughput(counters.left, counters.departures),
+        dropped_packets: dropped.packets,
+        dropped_share: share(dropped.packets, seen),
+        drops: drops.collect(),
+        duplicated_packets: counters.duplicated.packets,
+        corrupted_packets: counters.corrupted,
+        reordered_packets: counters.reordered,
+        fragmented_packets: counters.fragmented,
+        wire_bits: counters.wire_bits,
+        wire_bps: by_time(counters.wire_bits.into(), flowing),
+        utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),
+        queueing_mean_ns: mean_wait,
+        inside_packets: counters.inside(),
+    })
+}
+
+fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<Pair> {
+    let name = |port| engine.port_name(port).to_owned();
+    let pair = |(from, to, pair): (_, _, &PairMeter)| Pair {
+        from_port: name(from),
+        to_port: name(to),
+        delivered: Throughput {
+            packets: pair.packets,
+            bytes: pair.bytes,
+            rate_bps: by_time(
+                u128::from(pair.bytes - u64::from(pair.first_length)) * 8,
+                pair.last.since(pair.first),
+            ),
+        },
+        delay: quantiles(&pair.delay),
+        queueing: quantiles(&pair.queueing),
+    };
+    meter.pairs().map(pair).collect()
+}
+
+fn port_reports<B>(engine: &Engine<B>, meter: &Meter) -> Vec<PortReport> {
+    let unseen = PortMeter::default();
+    let report = |port| {
+        let counters = engine.port_counters(port);
+        let seen = meter.ports().get(usize::from(port.index())).unwrap_or(&unseen);
+        PortReport {
+            name: engine.port_name(port).to_owned(),
+            arrived_packets: counters.arrived.packets,
+            arrived_bytes: counters.arrived.bytes,
+            delivered_packets: counters.delivered.packets,
+            delivered_bytes: counters.delivered.bytes,
+            refused_packets: counters.refused.packets,
+            receive_ring_dropped_packets: seen.ring_drops,
+            send_failed_packets: seen.send_failures,
+            lateness: seen.lateness.as_deref().map(|l| lateness(&l.spread, &l.later_than)),
+            input_lateness: seen.input_lateness.as_deref().map(quantiles),
+        }
+    };
+    engine.ports().map(report).collect()
+}
+
+fn lateness_of_all(meter: &Meter) -> Option<Lateness> {
+    let each = || meter.ports().iter().filter_map(|p| p.lateness.as_deref());
+    let spread = sum_of(each().map(|l| &l.spread))?;
+    let mut later_than = [0; LATENESS_BOUNDS.len()];
+    for LatenessMeter { later_than: counts, .. } in each() {
+        later_than.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    Some(lateness(&spread, &later_than))
+}
+
+fn lateness(spread: &Spread, later_than: &[u64; LATENESS_BOUNDS.len()]) -> Lateness {
+    let later_than = LATENESS_BOUNDS
+        .iter()
+        .zip(later_than)
+        .map(|(bound, &count)| Share { bound_ns: bound.nanos(), share: share(count, spread.count()) });
+    Lateness { quantiles: quantiles(spread), later_than: later_than.collect() }
+}
+
+fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
+    let mut sum = Spread::empty();
+    sum.add(spreads.next()?);
+    spreads.for_each(|spread| sum.add(spread));
+    Some(sum)
+}
+
+fn quantiles(spread: &Spread) -> Quantiles {
+    Quantiles {
+        packets: spread.count(),
+        min_ns: spread.least().nanos(),
+        p50_ns: spread.quantile(0.5).nanos(),
+        p90_ns: spread.quantile(0.9).nanos(),
+        p99_ns: spread.quantile(0.99).nanos(),
+        p999_ns: spread.quantile(0.999).nanos(),
+        max_ns: spread.greatest().nanos(),
+        mean_ns: spread.mean().nanos(),
+    }
+}
+
+/// Adds up every packet three ways: over the whole network, at each link, and over the verdicts that were polled.
+fn conservation<B>(engine: &Engine<B>, meter: &Meter) -> Conservation {
+    let mut sum = Conservation { inside_packets: engine.inside(), ..Conservation::default() };
+    for port in engine.ports() {
+        let port = engine.port_counters(port);
+        sum.in_packets += port.arrived.packets;
+        sum.delivered_packets += port.delivered.packets;
+        sum.dropped_packets += port.refused.packets;
+    }
+    for link in engine.links() {
+        let view = engine.view(link);
+        for counters in view.counters() {
+            sum.duplicated_packets += counters.duplicated.packets;
+            sum.dropped_packets += counters.dropped_in_all().packets;
+        }
+        let (counted, held) = (counted_inside(view.counters()), held(&view));
+        if counted != i128::from(held) {
+            sum.violations.push(format!(
+                "link {}: its counters leave {counted} packets inside, but it holds {held}",
+                view.name()
+            ));
+        }
+    }
+    let came = sum.in_packets + sum.duplicated_packets;
+    let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets;
+    if came != went {
+        sum.violations.push(format!(
+            "network: {} in and {} duplicated are not {} delivered, {} dropped and {} inside",
+            sum.in_packets,
+            sum.duplicated_packets,
+            sum.delivered_packets,
+            sum.dropped_packets,
+            sum.inside_packets
+        ));
+    }
+    let seen = |of: fn(&PortMeter) -> u64| meter.ports().iter().map(of).sum::<u64>();
+    for (what, seen, counted) in [
+        ("delivered", seen(|p| p.delivered), sum.delivered_packets),
+        ("dropped", seen(|p| p.dropped), sum.dropped_packets),
+    ] {
+        if seen != counted {
+            sum.violations
+                .push(format!("events: {counted} packets were {what}, but {seen} such events seen"));
+        }
+    }
+    sum
+}
+
+/// What the counters of a link say it holds, which is negative if more left than came.
+fn counted_inside(lanes: &[Counters]) -> i128 {
+    let inside = |c: &Counters| {
+        i128::from(c.arrived.packets) + i128::from(c.duplicated.packets)
+            - i128::from(c.left.packets)
+            - i128::from(c.dropped_in_all().packets)
+    };
+    lanes.iter().map(inside).sum()
+}
+
+/// What a link really holds.
+fn held(view: &LinkView<'_>) -> u64 {
+    view.backlog().packets + u64::from(view.is_transmitting()) + view.in_flight()
+}
+
+fn throughput(tally: Tally, (first, last): (Time, Time)) -> Throughput {
+    let Tally { packets, bytes } = tally;
+    let bits = u128::from(bytes) * 8;
+    let between = bits * u128::from(packets.saturating_sub(1)) / u128::from(packets.max(1));
+    let rate_bps = if packets < 2 { None } else { by_time(between, last.since(first)) };
+    Throughput { packets, bytes, rate_bps }
+}
+
+/// Bits a second, rounded to the nearest; nothing for no time at all.
+fn by_time(bits: u128, span: Duration) -> Option<u64> {
+    let nanos = u128::from(span.nanos());
+    // 2^64 bytes are 2^67 bits; times 10^9 that is below 2^97.
+    let rate = (bits * 1_000_000_000 + nanos / 2).checked_div(nanos)?;
+    Some(u64::try_from(rate).unwrap_or(Rate::UNLIMITED.bits_per_second()))
+}
+
+fn share(part: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}

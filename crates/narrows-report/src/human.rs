@@ -1,0 +1,119 @@
+//! Numbers as a person reads them: four significant digits, a unit, thousands set apart.
+
+/// `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 packet`, `1,234 packets`.
+pub(crate) fn packets(number: u64) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} packet{plural}", count(number))
+}
+
+/// `98.20 ms`; `0` for nothing at all.
+pub(crate) fn span(nanos: u64) -> String {
+    match nanos {
+        0 => "0".into(),
+        1..1_000 => format!("{nanos} ns"),
+        60_000_000_000.. => format!("{:.1} s", nanos as f64 / 1e9),
+        _ => with_unit(nanos as f64 / 1e3, &["µs", "ms", "s"]),
+    }
+}
+
+/// The length of a run: `31.05 s`, without zeros at the end.
+pub(crate) fn run_span(nanos: u64) -> String {
+    let text = span(nanos);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
+/// `1.500 Mbit/s`.
+pub(crate) fn rate(bps: u64) -> String {
+    match bps {
+        0..1_000 => format!("{bps} bit/s"),
+        _ => with_unit(bps as f64 / 1e3, &["kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"]),
+    }
+}
+
+/// `11.63 MB`: powers of ten.
+pub(crate) fn bytes(number: u64) -> String {
+    match number {
+        0..1_000 => format!("{number} B"),
+        _ => with_unit(number as f64 / 1e3, &["kB", "MB", "GB", "TB"]),
+    }
+}
+
+/// `18.76 %`, `100 %`, `0.0012 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 || percent == 100.0 {
+        format!("{percent} %")
+    } else if percent < 0.0001 {
+        "<0.0001 %".into()
+    } else if percent < 0.01 {
+        format!("{percent:.4} %")
+    } else if percent > 99.995 && percent < 100.0 {
+        ">99.99 %".into()
+    } else {
+        format!("{percent:.2} %")
+    }
+}
+
+/// The largest unit in which the value is at least 1, each a thousand times the one before.
+fn with_unit(mut value: f64, units: &[&str]) -> String {
+    let mut unit = 0;
+    // From here on, four digits would round up to a thousand.
+    while value >= 999.95 && unit + 1 < units.len() {
+        value /= 1e3;
+        unit += 1;
+    }
+    let decimals = match value {
+        ..9.9995 => 3,
+        ..99.995 => 2,
+        _ => 1,
+    };
+    format!("{value:.decimals$} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits_and_a_unit() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(packets(1), "1 packet");
+        assert_eq!(span(0), "0");
+        assert_eq!(span(1_000), "1.000 µs");
+        assert_eq!(span(999_949), "999.9 µs");
+        assert_eq!(span(999_951), "1.000 ms");
+        assert_eq!(span(98_204_000), "98.20 ms");
+        assert_eq!(span(3_600_000_000_000), "3600.0 s");
+        assert_eq!(run_span(31_000_000_000), "31 s");
+        assert_eq!(run_span(100_000_000), "100 ms");
+        assert_eq!(run_span(0), "0");
+        assert_eq!(rate(1_500_000), "1.500 Mbit/s");
+        assert_eq!(rate(12), "12 bit/s");
+        assert_eq!(bytes(11_630_000), "11.63 MB");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.1876), "18.76 %");
+        assert_eq!(percent(0.000_012), "0.0012 %");
+        assert_eq!(percent(0.999_999), ">99.99 %");
+        assert_eq!(percent(1.0), "100 %");
+    }
+}

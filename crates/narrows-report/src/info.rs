@@ -1,0 +1,73 @@
+//! What a run was asked for: what the engine does not know by itself.
+
+use narrows_core::{Duration, Seed, Time};
+use serde::Serialize;
+
+/// Which clock a run followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Real packets in real time.
+    Live,
+    /// Virtual time.
+    Virtual,
+    /// The input log of another run, once more.
+    Replay,
+}
+
+/// What a run was asked for.
+#[derive(Clone, Debug)]
+pub struct RunInfo {
+    /// What runs: the name of the scenario file, or the flags.
+    pub title: String,
+    /// Which clock.
+    pub kind: Kind,
+    /// The seed of all draws.
+    pub seed: Seed,
+    /// From the first instant of the run to the instant of the report, on the engine's clock.
+    pub span: (Time, Time),
+    /// The directions to report on, in the order in which they are to be shown. Lanes of the engine that are not named
+    /// here are left out.
+    pub directions: Vec<DirectionInfo>,
+    /// The round trips that the configuration comes to, without queueing and transmission.
+    pub round_trips: Vec<RoundTrip>,
+    /// Sentences for the person who reads the report: what was cut short, clamped, left out.
+    pub notes: Vec<String>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct DirectionInfo {
+    /// The engine's name of the link, such as `access.down`.
+    pub link: String,
+    /// The lane of that link: 0, but for a shared medium.
+    pub lane: u8,
+    /// The host where packets come from.
+    pub from: String,
+    /// The host where they go.
+    pub to: String,
+    /// What was asked for, in one line: `1.5mbit, 10ms, loss 1%, queue 13 packets`.
+    pub asked: String,
+    /// The rate asked for at the start, in bits a second; nothing for an unlimited link.
+    pub rate_bps: Option<u64>,
+    /// The mean one-way delay asked for at the start; nothing when it is unknown.
+    pub delay: Option<Duration>,
+    /// What counts as on the wire: `IP packet`, `Ethernet frame`, `ATM cells`.
+    pub overhead: String,
+}
+
+/// The round trip between two hosts, as configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RoundTrip {
+    /// One host.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// The delays of both ways, added up, in nanoseconds.
+    #[serde(rename = "round_trip_ns", serialize_with = "nanos")]
+    pub span: Duration,
+}
+
+fn nanos<S: serde::Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(span.nanos())
+}

@@ -1,0 +1,228 @@
+//! The meter: what can only be seen while a run goes on.
+
+use hdrhistogram::Histogram;
+use narrows_core::{Duration, Event, PortId, Time, Verdict};
+
+/// The bounds for which a report says what share of packets was released later.
+pub const LATENESS_BOUNDS: [Duration; 4] = [
+    Duration::from_micros(10),
+    Duration::from_micros(100),
+    Duration::from_millis(1),
+    Duration::from_millis(10),
+];
+
+/// Watches a run. Every event that is polled goes through [`Meter::verdict`]; a live run tells it in addition how late
+/// it released packets and what the system lost.
+///
+/// The first packet from one port to another allocates the histograms of that pair, 540 KiB of address space of which
+/// only the parts in use become resident. No other call allocates.
+#[derive(Debug)]
+pub struct Meter {
+    ports: Vec<PortMeter>,
+    /// Sorted by (arrival port, delivery port).
+    pairs: Vec<((PortId, PortId), Box<PairMeter>)>,
+    /// Where in `pairs` the last delivery was: the next one is likely to be there too.
+    recent: usize,
+}
+
+/// What a meter saw at one port.
+#[derive(Debug, Default)]
+pub(crate) struct PortMeter {
+    /// Delivered here.
+    pub(crate) delivered: u64,
+    /// Dropped, having come in here.
+    pub(crate) dropped: u64,
+    /// Actual minus scheduled release.
+    pub(crate) lateness: Option<Box<LatenessMeter>>,
+    /// Instant of the hand-in minus instant of the arrival.
+    pub(crate) input_lateness: Option<Box<Spread>>,
+    pub(crate) ring_drops: u64,
+    pub(crate) send_failures: u64,
+}
+
+/// Packets that came in at one port and were delivered at another.
+#[derive(Debug)]
+pub(crate) struct PairMeter {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    /// The length of the packet that was delivered first.
+    pub(crate) first_length: u32,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
+    pub(crate) delay: Spread,
+    pub(crate) queueing: Spread,
+}
+
+#[derive(Debug)]
+pub(crate) struct LatenessMeter {
+    pub(crate) spread: Spread,
+    pub(crate) later_than: [u64; LATENESS_BOUNDS.len()],
+}
+
+/// A distribution of spans: quantiles to one part in a thousand up to an hour; least, greatest and mean exactly.
+#[derive(Debug)]
+pub(crate) struct Spread {
+    histogram: Histogram<u64>,
+    least: u64,
+    greatest: u64,
+    sum: u128,
+}
+
+impl Meter {
+    /// A meter for an engine with `ports` ports.
+    pub fn new(ports: usize) -> Self {
+        Self { ports: (0..ports).map(|_| PortMeter::default()).collect(), pairs: Vec::new(), recent: 0 }
+    }
+
+    /// Takes note of an event that was polled.
+    pub fn verdict<B>(&mut self, event: &Event<'_, B>) {
+        let from = event.id.port();
+        let Verdict::Delivered(to) = event.verdict else {
+            self.port(from).dropped += 1;
+            return;
+        };
+        self.port(to).delivered += 1;
+        self.pair(from, to, event.at, event.length).count(
+            event.at,
+            event.length,
+            event.at.since(event.arrival),
+            event.queued,
+        );
+    }
+
+    /// A packet that was scheduled to leave by `port` was handed to the system `lateness` after its instant.
+    pub fn released(&mut self, port: PortId, lateness: Duration) {
+        let meter = self.port(port).lateness.get_or_insert_with(|| {
+            Box::new(LatenessMeter { spread: Spread::new(), later_than: [0; LATENESS_BOUNDS.len()] })
+        });
+        meter.spread.record(lateness);
+        for (count, bound) in meter.later_than.iter_mut().zip(LATENESS_BOUNDS) {
+            *count += u64::from(lateness > bound);
+        }
+    }
+
+    /// A packet was handed to the engine `lateness` after it had arrived at `port`.
+    pub fn input_lateness(&mut self, port: PortId, lateness: Duration) {
+        self.port(port).input_lateness.get_or_insert_with(|| Box::new(Spread::new())).record(lateness);
+    }
+
+    /// The system lost `packets` more packets before they could be read at `port`.
+    pub fn receive_ring_dropped(&mut self, port: PortId, packets: u64) {
+        self.port(port).ring_drops += packets;
+    }
+
+    /// The system refused `packets` packets that were to leave by `port`.
+    pub fn send_failed(&mut self, port: PortId, packets: u64) {
+        self.port(port).send_failures += packets;
+    }
+
+    fn port(&mut self, port: PortId) -> &mut PortMeter {
+        let index = usize::from(port.index());
+        if index >= self.ports.len() {
+            self.ports.resize_with(index + 1, PortMeter::default);
+        }
+        &mut self.ports[index]
+    }
+
+    fn pair(&mut self, from: PortId, to: PortId, at: Time, length: u32) -> &mut PairMeter {
+        let key = (from, to);
+        if self.pairs.get(self.recent).is_none_or(|(recent, _)| *recent != key) {
+            self.recent = match self.pairs.binary_search_by_key(&key, |(pair, _)| *pair) {
+                Ok(index) => index,
+                Err(index) => {
+                    self.pairs.insert(index, (key, Box::new(PairMeter::new(at, length))));
+                    index
+                }
+            };
+        }
+        &mut self.pairs[self.recent].1
+    }
+
+    pub(crate) fn ports(&self) -> &[PortMeter] {
+        &self.ports
+    }
+
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (PortId, PortId, &PairMeter)> {
+        self.pairs.iter().map(|((from, to), pair)| (*from, *to, &**pair))
+    }
+}
+
+impl PairMeter {
+    fn new(first: Time, first_length: u32) -> Self {
+        Self {
+            packets: 0,
+            bytes: 0,
+            first_length,
+            first,
+            last: first,
+            delay: Spread::new(),
+            queueing: Spread::new(),
+        }
+    }
+
+    fn count(&mut self, at: Time, length: u32, delay: Duration, queueing: Duration) {
+        self.packets += 1;
+        self.bytes += u64::from(length);
+        self.last = at;
+        self.delay.record(delay);
+        self.queueing.record(queueing);
+    }
+}
+
+impl Spread {
+    /// One hour, in nanoseconds.
+    const HIGHEST: u64 = 3_600_000_000_000;
+
+    fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, Self::HIGHEST, 3)
+            .expect("the bounds are in order and three digits are allowed");
+        Self { histogram, least: u64::MAX, greatest: 0, sum: 0 }
+    }
+
+    fn record(&mut self, span: Duration) {
+        let nanos = span.nanos();
+        self.histogram.saturating_record(nanos);
+        self.least = self.least.min(nanos);
+        self.greatest = self.greatest.max(nanos);
+        self.sum += u128::from(nanos);
+    }
+
+    /// Adds what another one recorded.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("both have the same bounds");
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+        self.sum += other.sum;
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self::new()
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    pub(crate) fn least(&self) -> Duration {
+        Duration::from_nanos(if self.count() == 0 { 0 } else { self.least })
+    }
+
+    pub(crate) fn greatest(&self) -> Duration {
+        Duration::from_nanos(self.greatest)
+    }
+
+    /// Rounded to the nearest nanosecond.
+    pub(crate) fn mean(&self) -> Duration {
+        let count = u128::from(self.count().max(1));
+        Duration::from_nanos(u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX))
+    }
+
+    /// The smallest recorded value that at least the share `q` of values does not exceed, to one part in a thousand;
+    /// exactly the least and the greatest value at the ends.
+    pub(crate) fn quantile(&self, q: f64) -> Duration {
+        if self.count() == 0 {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(self.histogram.value_at_quantile(q).clamp(self.least, self.greatest))
+    }
+}

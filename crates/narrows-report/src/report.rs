@@ -1,0 +1,238 @@
+//! The report: its fields are what a program reads.
+//!
+//! Names carry their units: `_ns` nanoseconds, `_bps` bits a second, `_bytes`, `_packets`, `_share` a part of one.
+//! Instants count from the start of the run's clock. Lengths count from the network header on unless `wire` is in the
+//! name. A field may be added without notice; any other change raises [`SCHEMA`].
+//!
+//! Rates are measured over the time in which traffic flowed, not over the whole run, which for a program under test
+//! includes its start and its pauses at the end:
+//! - what was offered: from the first arrival to the last; what was delivered: from the first departure to the last.
+//!   Between n packets lie n − 1 gaps, so the bits are counted at (n − 1)/n (with packets of one length: all but one).
+//!   Nothing is said about fewer than two packets.
+//! - on the wire: all bits sent, with the overhead, from the start of the first transmission to the end of the last.
+
+use serde::Serialize;
+
+use crate::info::{Kind, RoundTrip};
+
+/// The version of the fields.
+pub const SCHEMA: u32 = 1;
+
+/// What a run says about itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// What ran.
+    pub title: String,
+    /// Which clock it followed.
+    pub kind: Kind,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// The first instant of the run.
+    pub start_ns: u64,
+    /// The instant of the report.
+    pub end_ns: u64,
+    /// The round trips that the configuration comes to.
+    pub round_trips: Vec<RoundTrip>,
+    /// Each direction of each link.
+    pub directions: Vec<Direction>,
+    /// Each pair of ports between which packets were delivered, in the order of their names.
+    pub pairs: Vec<Pair>,
+    /// Each port, in the order of their names.
+    pub ports: Vec<PortReport>,
+    /// How late packets were released at all ports; nothing in virtual time.
+    pub lateness: Option<Lateness>,
+    /// How long after their arrival packets were handed to the engine, at all ports; nothing in virtual time.
+    pub input_lateness: Option<Quantiles>,
+    /// What went wrong around the engine.
+    pub losses: Losses,
+    /// Whether every packet is accounted for.
+    pub conservation: Conservation,
+    /// Sentences for a person.
+    pub notes: Vec<String>,
+}
+
+/// One direction of a link, or one lane of a shared medium.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Direction {
+    /// The engine's name of the link.
+    pub link: String,
+    /// The lane: 0, but for a shared medium.
+    pub lane: u8,
+    /// The host where packets come from.
+    pub from: String,
+    /// The host where they go.
+    pub to: String,
+    /// What was asked for, in one line.
+    pub asked: String,
+    /// The rate asked for; nothing for an unlimited link.
+    pub asked_rate_bps: Option<u64>,
+    /// The mean one-way delay asked for.
+    pub asked_delay_ns: Option<u64>,
+    /// What counts as on the wire.
+    pub overhead: String,
+    /// What arrived at the link.
+    pub offered: Throughput,
+    /// What left it.
+    pub delivered: Throughput,
+    /// Packets dropped for any reason.
+    pub dropped_packets: u64,
+    /// Of the packets that arrived or that the link made.
+    pub dropped_share: f64,
+    /// Each reason for which packets were dropped.
+    pub drops: Vec<Drop>,
+    /// Packets that the link made: duplicates, and all but one piece of each packet that it cut.
+    pub duplicated_packets: u64,
+    /// Packets with a flipped bit.
+    pub corrupted_packets: u64,
+    /// Packets sent past the delay.
+    pub reordered_packets: u64,
+    /// Packets cut into pieces.
+    pub fragmented_packets: u64,
+    /// Bits sent, with the overhead.
+    pub wire_bits: u64,
+    /// Bits sent by the time in which they flowed; nothing when that was no time.
+    pub wire_bps: Option<u64>,
+    /// The part of the time in which traffic flowed for which the wire was held; nothing when that was no time, and
+    /// for an unlimited link.
+    pub utilisation_share: Option<f64>,
+    /// The mean time that packets waited in the queue before they were sent.
+    pub queueing_mean_ns: Option<u64>,
+    /// Packets still inside.
+    pub inside_packets: u64,
+}
+
+/// Packets, and how fast they went by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Throughput {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the network header on.
+    pub bytes: u64,
+    /// Bits a second from the network header on; nothing for fewer than two packets, or all at one instant.
+    pub rate_bps: Option<u64>,
+}
+
+/// Packets dropped for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Drop {
+    /// Why.
+    pub reason: &'static str,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes from the network header on.
+    pub bytes: u64,
+    /// Of the packets that arrived or that the link made.
+    pub share: f64,
+}
+
+/// Packets that came in at one port and were delivered at another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// Where they came in.
+    pub from_port: String,
+    /// Where they left.
+    pub to_port: String,
+    /// How many, and how fast.
+    pub delivered: Throughput,
+    /// The one-way delay as scheduled: departure minus arrival.
+    pub delay: Quantiles,
+    /// The part of it that was spent waiting in queues.
+    pub queueing: Quantiles,
+}
+
+/// A distribution of spans. The quantiles are right to one part in a thousand; the others are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Quantiles {
+    /// Packets measured.
+    pub packets: u64,
+    /// The least.
+    pub min_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// Nine tenths of packets took no longer.
+    pub p90_ns: u64,
+    /// All but one in a hundred.
+    pub p99_ns: u64,
+    /// All but one in a thousand.
+    pub p999_ns: u64,
+    /// The greatest.
+    pub max_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+}
+
+/// How late packets were released: actual minus scheduled instant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lateness {
+    /// The distribution.
+    #[serde(flatten)]
+    pub quantiles: Quantiles,
+    /// What share of packets was later than some bounds, see [`crate::LATENESS_BOUNDS`].
+    pub later_than: Vec<Share>,
+}
+
+/// A share of packets beyond a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// The bound.
+    pub bound_ns: u64,
+    /// The share of packets beyond it.
+    pub share: f64,
+}
+
+/// What a port counted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PortReport {
+    /// Its name.
+    pub name: String,
+    /// Packets that came in here.
+    pub arrived_packets: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that were delivered here.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets refused here because the network held as much as it may.
+    pub refused_packets: u64,
+    /// Packets that the system lost before they could be read here.
+    pub receive_ring_dropped_packets: u64,
+    /// Packets that the system refused to send here.
+    pub send_failed_packets: u64,
+    /// How late packets were released here; nothing in virtual time.
+    pub lateness: Option<Lateness>,
+    /// How long after their arrival packets were handed to the engine; nothing in virtual time.
+    pub input_lateness: Option<Quantiles>,
+}
+
+/// What went wrong around the engine, over all ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Packets and changes that came with an instant that had passed.
+    pub straggler_inputs: u64,
+    /// Packets that the system lost before they could be read.
+    pub receive_ring_dropped_packets: u64,
+    /// Packets that the system refused to send.
+    pub send_failed_packets: u64,
+    /// Packets refused because the network held as much as it may.
+    pub refused_packets: u64,
+}
+
+/// In + duplicated = delivered + dropped + inside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Conservation {
+    /// Packets handed in at all ports.
+    pub in_packets: u64,
+    /// Packets that links made.
+    pub duplicated_packets: u64,
+    /// Packets delivered at all ports.
+    pub delivered_packets: u64,
+    /// Packets dropped by links or refused at ports.
+    pub dropped_packets: u64,
+    /// Packets without a verdict.
+    pub inside_packets: u64,
+    /// What does not add up, in sentences; empty when all does.
+    pub violations: Vec<String>,
+}

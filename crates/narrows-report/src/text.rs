@@ -1,0 +1,210 @@
+//! The report for a person: what was asked beside what came of it, and no line that says nothing.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::human::{bytes, count, packets, percent, rate, run_span, span};
+use crate::info::Kind;
+use crate::report::{Direction, Lateness, Quantiles, Report, Throughput};
+
+/// The most rows of one kind; a program can read the rest.
+const MOST_ROWS: usize = 24;
+/// Up to this many directions, those without traffic are shown as well.
+const FEW: usize = 4;
+
+impl Report {
+    /// The report for a person, in lines of up to 100 columns unless names are long.
+    pub fn text(&self) -> impl Display + '_ {
+        Text(self)
+    }
+}
+
+struct Text<'a>(&'a Report);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let report = self.0;
+        head(report, f)?;
+        directions(&report.directions, f)?;
+        delays(report, f)?;
+        if let Some(late) = &report.lateness {
+            lateness(late, report.input_lateness.as_ref(), f)?;
+        }
+        remarks(report, f)
+    }
+}
+
+fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let clock = match report.kind {
+        Kind::Live => "live",
+        Kind::Virtual => "virtual time",
+        Kind::Replay => "replay in virtual time",
+    };
+    let length = run_span(report.end_ns - report.start_ns);
+    writeln!(f, "{}: {clock}, {length}, seed {}", report.title, report.seed)?;
+    for trip in report.round_trips.iter().take(MOST_ROWS) {
+        let asked = run_span(trip.span.nanos());
+        writeln!(f, "round trip {} - {}: {asked} configured", trip.from, trip.to)?;
+    }
+    Ok(())
+}
+
+fn directions(all: &[Direction], f: &mut Formatter<'_>) -> fmt::Result {
+    let (with, without): (Vec<_>, Vec<_>) = all.iter().partition(|d| d.offered.packets > 0);
+    let shown: Vec<_> = if all.len() <= FEW { all.iter().collect() } else { with.clone() };
+    for direction in shown.iter().take(MOST_ROWS) {
+        one_direction(direction, f)?;
+    }
+    if shown.len() > MOST_ROWS {
+        writeln!(f, "\n{} more directions with traffic", shown.len() - MOST_ROWS)?;
+    }
+    if all.len() > FEW && !without.is_empty() {
+        writeln!(f, "\n{} directions without traffic", without.len())?;
+    }
+    Ok(())
+}
+
+fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "\n{}, {} → {}", d.link, d.from, d.to)?;
+    writeln!(f, "  asked        {}", d.asked)?;
+    if d.offered.packets == 0 {
+        return writeln!(f, "  no traffic");
+    }
+    writeln!(f, "  offered    {}", tally(d.offered))?;
+    writeln!(f, "  delivered  {}", tally(d.delivered))?;
+    if d.dropped_packets > 0 {
+        let reasons: Vec<_> = d.drops.iter().map(|r| format!("{} {}", r.reason, count(r.packets))).collect();
+        let (dropped, share) = (packets(d.dropped_packets), percent(d.dropped_share));
+        writeln!(f, "  dropped    {dropped:>20}{share:>12}   {}", reasons.join(", "))?;
+    }
+    if d.inside_packets > 0 {
+        writeln!(f, "  inside     {:>20}   when the run ended", packets(d.inside_packets))?;
+    }
+    let made: Vec<_> = [
+        ("duplicated", d.duplicated_packets),
+        ("corrupted", d.corrupted_packets),
+        ("reordered", d.reordered_packets),
+        ("fragmented", d.fragmented_packets),
+    ]
+    .into_iter()
+    .filter(|(_, number)| *number > 0)
+    .map(|(what, number)| format!("{what} {}", count(number)))
+    .collect();
+    if !made.is_empty() {
+        writeln!(f, "  changed      {}", made.join(", "))?;
+    }
+    wire(d, f)
+}
+
+fn tally(t: Throughput) -> String {
+    let line = format!("{:>20}{:>12}", packets(t.packets), bytes(t.bytes));
+    match t.rate_bps {
+        Some(bps) => format!("{line}{:>15}", rate(bps)),
+        None => line,
+    }
+}
+
+/// What the transmitter did; an unlimited one does nothing of interest.
+fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
+    let (Some(bps), Some(busy)) = (d.wire_bps, d.utilisation_share) else { return Ok(()) };
+    write!(f, "  on the wire  {}", rate(bps))?;
+    if let Some(asked) = d.asked_rate_bps.filter(|&asked| asked > 0) {
+        write!(f, ", {} of the rate", percent(bps as f64 / asked as f64))?;
+    }
+    write!(f, " (counted: {}), busy {}", d.overhead, percent(busy))?;
+    match d.queueing_mean_ns {
+        Some(0) | None => writeln!(f),
+        Some(wait) => writeln!(f, "\n  queueing     {} on average", span(wait)),
+    }
+}
+
+/// One row for each pair of ports, under a common head.
+fn delays(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    if report.pairs.is_empty() {
+        return Ok(());
+    }
+    let label = |from: &str, to: &str| format!("{} → {}", short(report, from), short(report, to));
+    let rows: Vec<_> = report
+        .pairs
+        .iter()
+        .take(MOST_ROWS)
+        .map(|pair| (label(&pair.from_port, &pair.to_port), pair))
+        .collect();
+    let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(16);
+    writeln!(f)?;
+    columns_head("one-way delay", width, f)?;
+    for (label, pair) in &rows {
+        columns(label, width, &pair.delay, f)?;
+    }
+    if rows.iter().any(|(_, pair)| pair.queueing.max_ns > 0) {
+        writeln!(f, "of that, waiting in queues")?;
+        for (label, pair) in rows.iter().filter(|(_, pair)| pair.queueing.max_ns > 0) {
+            columns(label, width, &pair.queueing, f)?;
+        }
+    }
+    if report.pairs.len() > MOST_ROWS {
+        writeln!(f, "  {} more pairs of ports", report.pairs.len() - MOST_ROWS)?;
+    }
+    Ok(())
+}
+
+/// The host of a port that is the only one of its host; otherwise its full name.
+fn short<'a>(report: &Report, port: &'a str) -> &'a str {
+    let host = |name: &'a str| name.split_once('.').map_or(name, |(host, _)| host);
+    let own = host(port);
+    let ports = report.ports.iter().filter(|p| p.name.split_once('.').is_some_and(|(h, _)| h == own));
+    if ports.count() == 1 { own } else { port }
+}
+
+fn columns_head(title: &str, width: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "{title:<width$}", width = width + 2)?;
+    for head in ["least", "median", "90 %", "99 %", "99.9 %", "most", "mean"] {
+        write!(f, "{head:>10}")?;
+    }
+    writeln!(f)
+}
+
+fn columns(label: &str, width: usize, q: &Quantiles, f: &mut Formatter<'_>) -> fmt::Result {
+    write!(f, "  {label:<width$}")?;
+    for nanos in [q.min_ns, q.p50_ns, q.p90_ns, q.p99_ns, q.p999_ns, q.max_ns, q.mean_ns] {
+        write!(f, "{:>10}", span(nanos))?;
+    }
+    writeln!(f)
+}
+
+fn lateness(late: &Lateness, input: Option<&Quantiles>, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f)?;
+    columns_head("lateness", 16, f)?;
+    columns("of release", 16, &late.quantiles, f)?;
+    if let Some(input) = input {
+        columns("of hand-in", 16, input, f)?;
+    }
+    let beyond: Vec<_> = late
+        .later_than
+        .iter()
+        .filter(|s| s.share > 0.0)
+        .map(|s| format!("{} by more than {}", percent(s.share), run_span(s.bound_ns)))
+        .collect();
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "  released late: {}", beyond.join(", "))
+}
+
+/// What went wrong, and notes.
+fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let losses = report.losses;
+    let wrong = [
+        (losses.straggler_inputs, "inputs came too late for their instant and were taken as of then"),
+        (losses.receive_ring_dropped_packets, "packets were lost by the system before they could be read"),
+        (losses.send_failed_packets, "packets were refused by the system when they were to be sent"),
+        (losses.refused_packets, "packets were refused because the network held as much as it may"),
+    ];
+    let wrong = wrong.into_iter().filter(|(number, _)| *number > 0);
+    let mut lines: Vec<_> = wrong.map(|(number, what)| format!("{} {what}", count(number))).collect();
+    lines.extend(report.conservation.violations.iter().map(|v| format!("packets do not add up: {v}")));
+    lines.extend(report.notes.iter().cloned());
+    if !lines.is_empty() {
+        writeln!(f)?;
+    }
+    lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+}
