@@ -54,7 +54,8 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
     let (began, ended) = counters.transmissions;
     let flowing = ended.since(began);
     let took_time = counters.busy > Duration::ZERO;
-    let mean_wait = counters.waited.nanos().checked_div(counters.sent.packets);
+    let sent = u128::from(counters.sent.packets);
+    let mean_wait = (u128::from(counters.waited.nanos()) + sent / 2).checked_div(sent);
     Some(Direction {
         link: info.link.clone(),
         lane: info.lane,
@@ -76,7 +77,7 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         wire_bits: counters.wire_bits,
         wire_bps: by_time(counters.wire_bits.into(), flowing),
         utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),
-        queueing_mean_ns: mean_wait,
+        queueing_mean_ns: mean_wait.and_then(|wait| u64::try_from(wait).ok()),
         inside_packets: counters.inside(),
     })
 }

@@ -59,7 +59,7 @@ pub(crate) struct LatenessMeter {
     pub(crate) later_than: [u64; LATENESS_BOUNDS.len()],
 }
 
-/// A distribution of spans: quantiles to one part in a thousand up to an hour; least, greatest and mean exactly.
+/// A distribution of spans: quantiles to half a part in a thousand up to an hour; least, greatest and mean exactly.
 #[derive(Debug)]
 pub(crate) struct Spread {
     histogram: Histogram<u64>,
@@ -217,12 +217,13 @@ impl Spread {
         Duration::from_nanos(u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX))
     }
 
-    /// The smallest recorded value that at least the share `q` of values does not exceed, to one part in a thousand;
+    /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a thousand;
     /// exactly the least and the greatest value at the ends.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
         if self.count() == 0 {
             return Duration::ZERO;
         }
-        Duration::from_nanos(self.histogram.value_at_quantile(q).clamp(self.least, self.greatest))
+        let bucket = self.histogram.median_equivalent(self.histogram.value_at_quantile(q));
+        Duration::from_nanos(bucket.clamp(self.least, self.greatest))
     }
 }

@@ -142,7 +142,7 @@ pub struct Pair {
     pub queueing: Quantiles,
 }
 
-/// A distribution of spans. The quantiles are right to one part in a thousand; the others are exact.
+/// A distribution of spans. The quantiles are right to half a part in a thousand; the others are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
     /// Packets measured.

@@ -1,0 +1,176 @@
+//! A report of a small run whose figures can be worked out by hand.
+
+use narrows_core::{
+    Body, Bytes, DropReason, Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Packet, PortConfig, Rate,
+    Seed, Target, Time, Verdict, model, queue, service,
+};
+use narrows_report::{DirectionInfo, Kind, Meter, Report, RoundTrip, RunInfo};
+
+/// 1 Mbit/s, 50 ms, room for 10 packets.
+fn engine() -> Engine<()> {
+    let mut link = LinkConfig::new("access.up", Target::Port("server.access".into()));
+    link.service = Box::new(service::ConstantRate(Rate::from_bits_per_second(1_000_000)));
+    link.delay = Box::new(model::Constant(Duration::from_millis(50)));
+    link.queue = Box::new(queue::Fifo::new(queue::Bound::Packets(10), queue::DropAt::Tail));
+    let mut config = NetworkConfig::new(Seed(7));
+    config.links.push(link);
+    config.memory = Bytes::new(1 << 20);
+    let entry = Target::Link { name: "access.up".into(), lane: 0 };
+    config.ports.push(PortConfig { name: "client.access".into(), entry });
+    let entry = Target::Port("server.access".into());
+    config.ports.push(PortConfig { name: "server.access".into(), entry });
+    Engine::new(config).unwrap()
+}
+
+fn info(until: Time) -> RunInfo {
+    RunInfo {
+        title: "small.toml".into(),
+        kind: Kind::Virtual,
+        seed: Seed(7),
+        span: (Time::ZERO, until),
+        directions: vec![DirectionInfo {
+            link: "access.up".into(),
+            lane: 0,
+            from: "client".into(),
+            to: "server".into(),
+            asked: "1mbit, 50ms, queue 10 packets".into(),
+            rate_bps: Some(1_000_000),
+            delay: Some(Duration::from_millis(50)),
+            overhead: "IP packet".into(),
+        }],
+        round_trips: vec![RoundTrip {
+            from: "client".into(),
+            to: "server".into(),
+            span: Duration::from_millis(100),
+        }],
+        notes: Vec::new(),
+    }
+}
+
+/// 100 packets of 1000 bytes at 1.25 Mbit/s: one every 6.4 ms, while each takes 8 ms to send.
+fn run(engine: &mut Engine<()>, meter: &mut Meter, until: Time) {
+    let port = engine.port("client.access").unwrap();
+    for n in 0..100 {
+        let packet =
+            Packet { length: 1000, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+        engine.hand_in(Time::from_nanos(n * 6_400_000), port, packet);
+    }
+    while let Some(event) = engine.poll(until) {
+        meter.verdict(&event);
+    }
+}
+
+#[test]
+fn an_overloaded_link_reports_its_rate_exactly() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let report = Report::new(&info(end), &engine, &meter);
+    assert_eq!(report.conservation.violations, [""; 0]);
+    let up = &report.directions[0];
+    assert_eq!(up.offered.packets, 100);
+    assert_eq!(up.offered.rate_bps, Some(1_250_000));
+    // The last comes at 633.6 ms, by when 79 have been sent; one is on the wire and ten wait.
+    assert_eq!(up.delivered.packets, 90);
+    assert_eq!(up.delivered.rate_bps, Some(1_000_000));
+    assert_eq!(up.wire_bps, Some(1_000_000));
+    assert_eq!(up.utilisation_share, Some(1.0));
+    assert_eq!((up.dropped_packets, up.dropped_share), (10, 0.1));
+    assert_eq!(up.drops[0].reason, DropReason::QueueFull.name());
+    let pair = &report.pairs[0];
+    assert_eq!(pair.delivered.rate_bps, Some(1_000_000));
+    assert_eq!(pair.delay.min_ns, 58_000_000);
+    // The worst: ten waiting before it, each 8 ms, and part of one on the wire.
+    assert!(pair.delay.max_ns > 58_000_000 + 72_000_000 && pair.delay.max_ns <= 58_000_000 + 80_000_000);
+    assert_eq!(pair.delay.max_ns, pair.queueing.max_ns + 58_000_000);
+    assert_eq!(up.queueing_mean_ns, Some(pair.queueing.mean_ns));
+    assert_eq!(report.lateness, None);
+}
+
+#[test]
+fn what_is_still_inside_is_counted() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(640_000_000);
+    run(&mut engine, &mut meter, end);
+    let report = Report::new(&info(end), &engine, &meter);
+    assert_eq!(report.conservation.violations, [""; 0]);
+    let inside = report.conservation.inside_packets;
+    assert!(inside > 10);
+    assert_eq!(report.directions[0].inside_packets, inside);
+    assert!(report.text().to_string().contains(&format!("{inside} packets   when the run ended")));
+}
+
+#[test]
+fn an_event_that_the_meter_missed_is_reported() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    run(&mut engine, &mut meter, Time::ZERO);
+    let end = Time::from_nanos(2_000_000_000);
+    let missed = engine.poll(end).unwrap();
+    assert!(matches!((missed.verdict, missed.body), (Verdict::Delivered(_), Body::Last(()))));
+    while let Some(event) = engine.poll(end) {
+        meter.verdict(&event);
+    }
+    let report = Report::new(&info(end), &engine, &meter);
+    assert_eq!(
+        report.conservation.violations,
+        ["events: 90 packets were delivered, but 89 such events seen"]
+    );
+    assert!(report.text().to_string().contains("packets do not add up: events: 90"));
+}
+
+#[test]
+fn lateness_and_losses_of_a_live_run_are_told() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let [client, server] = [engine.port("client.access").unwrap(), engine.port("server.access").unwrap()];
+    for _ in 0..99 {
+        meter.released(server, Duration::from_micros(2));
+    }
+    meter.released(server, Duration::from_micros(150));
+    meter.input_lateness(client, Duration::from_micros(7));
+    meter.receive_ring_dropped(client, 3);
+    meter.send_failed(server, 1);
+    let mut info = info(end);
+    info.kind = Kind::Live;
+    let report = Report::new(&info, &engine, &meter);
+    let lateness = report.lateness.as_ref().unwrap();
+    assert_eq!(
+        (lateness.quantiles.p50_ns, lateness.quantiles.p99_ns, lateness.quantiles.max_ns),
+        (2_000, 2_000, 150_000)
+    );
+    assert_eq!(lateness.later_than.iter().map(|s| s.share).collect::<Vec<_>>(), [0.01, 0.01, 0.0, 0.0]);
+    assert_eq!(report.ports[1].lateness.as_ref(), Some(lateness));
+    assert_eq!(report.input_lateness.unwrap().max_ns, 7_000);
+    assert_eq!(report.losses.receive_ring_dropped_packets, 3);
+    let text = report.text().to_string();
+    println!("{text}");
+    assert!(text.contains("1.00 % by more than 10 µs, 1.00 % by more than 100 µs\n"));
+    assert!(text.contains("3 packets were lost by the system before they could be read\n"));
+}
+
+/// The text as a whole, and no line longer than 100 columns.
+#[test]
+fn the_text_is_for_a_person() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let text = Report::new(&info(end), &engine, &meter).text().to_string();
+    println!("{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    assert_eq!(text, include_str!("small.txt"));
+}
+
+#[test]
+fn fields_carry_their_units() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let json = serde_json::to_value(Report::new(&info(end), &engine, &meter)).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["kind"], "virtual");
+    assert_eq!(json["round_trips"][0]["round_trip_ns"], 100_000_000);
+    assert_eq!(json["directions"][0]["wire_bps"], 1_000_000);
+    assert_eq!(json["pairs"][0]["delay"]["min_ns"], 58_000_000);
+    assert_eq!(json["pairs"][0]["delivered"]["rate_bps"], 1_000_000);
+}
