@@ -1,4 +1,8 @@
 //! A report of a small run whose figures can be worked out by hand.
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and the lint does not see that helpers here are tests"
+)]
 
 use narrows_core::{
     Body, Bytes, DropReason, Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Packet, PortConfig, Rate,
