@@ -426,6 +426,11 @@ impl<'a> LinkView<'a> {
         self.link.line.len()
     }
 
+    /// The longest packet that it takes.
+    pub fn mtu(&self) -> Option<Mtu> {
+        self.link.mtu
+    }
+
     /// Whether a packet is on the wire.
     pub fn is_transmitting(&self) -> bool {
         self.link.transmission.is_some()

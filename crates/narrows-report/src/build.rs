@@ -25,6 +25,7 @@ impl Report {
             round_trips: info.round_trips.clone(),
             directions: info.directions.iter().filter_map(|d| direction(d, engine)).collect(),
             pairs: pairs(engine, meter),
+            probes: Vec::new(),
             lateness: lateness_of_all(meter),
             input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
                 .map(|s| quantiles(&s)),
@@ -147,7 +148,7 @@ fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
     Some(sum)
 }
 
-fn quantiles(spread: &Spread) -> Quantiles {
+pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
     Quantiles {
         packets: spread.count(),
         min_ns: spread.least().nanos(),

@@ -10,11 +10,13 @@ mod build;
 mod human;
 mod info;
 mod meter;
+mod probe;
 mod report;
 mod text;
 
 pub use info::{DirectionInfo, Kind, RoundTrip, RunInfo};
 pub use meter::{LATENESS_BOUNDS, Meter};
+pub use probe::{ProbeMeter, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
     Throughput,

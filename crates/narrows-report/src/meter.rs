@@ -179,7 +179,7 @@ impl Spread {
         Self { histogram, least: u64::MAX, greatest: 0, sum: 0 }
     }
 
-    fn record(&mut self, span: Duration) {
+    pub(crate) fn record(&mut self, span: Duration) {
         let nanos = span.nanos();
         self.histogram.saturating_record(nanos);
         self.least = self.least.min(nanos);

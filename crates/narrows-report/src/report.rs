@@ -14,6 +14,7 @@
 use serde::Serialize;
 
 use crate::info::{Kind, RoundTrip};
+use crate::probe::ProbeReport;
 
 /// The version of the fields.
 pub const SCHEMA: u32 = 1;
@@ -39,6 +40,8 @@ pub struct Report {
     pub directions: Vec<Direction>,
     /// Each pair of ports between which packets were delivered, in the order of their names.
     pub pairs: Vec<Pair>,
+    /// What probes between the hosts met, in a live run that sent some.
+    pub probes: Vec<ProbeReport>,
     /// Each port, in the order of their names.
     pub ports: Vec<PortReport>,
     /// How late packets were released at all ports; nothing in virtual time.

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::human::{bytes, count, packets, percent, rate, run_span, span};
 use crate::info::Kind;
+use crate::probe::ProbeReport;
 use crate::report::{Direction, Lateness, Quantiles, Report, Throughput};
 
 /// The most rows of one kind; a program can read the rest.
@@ -26,6 +27,7 @@ impl Display for Text<'_> {
         head(report, f)?;
         directions(&report.directions, f)?;
         delays(report, f)?;
+        probes(report, f)?;
         if let Some(late) = &report.lateness {
             lateness(late, report.input_lateness.as_ref(), f)?;
         }
@@ -143,6 +145,31 @@ fn delays(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     }
     if report.pairs.len() > MOST_ROWS {
         writeln!(f, "  {} more pairs of ports", report.pairs.len() - MOST_ROWS)?;
+    }
+    Ok(())
+}
+
+/// One row for each direction in which probes were sent.
+fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    if report.probes.is_empty() {
+        return Ok(());
+    }
+    let label = |probe: &ProbeReport| format!("{} → {}", probe.from, probe.to);
+    let width = report.probes.iter().map(|p| label(p).chars().count()).max().unwrap_or(0).max(16);
+    writeln!(f)?;
+    columns_head("probes, one way", width, f)?;
+    for probe in report.probes.iter().take(MOST_ROWS) {
+        columns(&label(probe), width, &probe.delay, f)?;
+        write!(f, "    {} sent", count(probe.sent_packets))?;
+        let seen = [
+            ("lost", probe.lost_packets),
+            ("duplicated", probe.duplicate_packets),
+            ("reordered", probe.reordered_packets),
+        ];
+        for (what, number) in seen.into_iter().filter(|(_, number)| *number > 0) {
+            write!(f, ", {} {what}", count(number))?;
+        }
+        writeln!(f, " ({} lost)", percent(probe.lost_share))?;
     }
     Ok(())
 }

@@ -1,0 +1,110 @@
+//! What probes between the hosts of a live run met.
+
+use std::collections::BTreeSet;
+
+use narrows_core::Duration;
+use serde::Serialize;
+
+use crate::build::quantiles;
+use crate::meter::Spread;
+use crate::report::Quantiles;
+
+/// Watches the probes that arrive at one host from another.
+#[derive(Debug)]
+pub struct ProbeMeter {
+    arrived: u64,
+    duplicates: u64,
+    reordered: u64,
+    /// All numbers below this have been seen or given up on.
+    next: u64,
+    /// Numbers below `next` that have not been seen: a late probe is told from a duplicate by these.
+    missing: BTreeSet<u64>,
+    delay: Spread,
+}
+
+/// More missing probes than this are not remembered; a probe that is late by so many counts as a duplicate.
+const MOST_MISSING: usize = 1 << 16;
+
+impl ProbeMeter {
+    /// A meter that has seen nothing.
+    #[expect(clippy::new_without_default, reason = "a meter is made on purpose")]
+    pub fn new() -> Self {
+        Self {
+            arrived: 0,
+            duplicates: 0,
+            reordered: 0,
+            next: 0,
+            missing: BTreeSet::new(),
+            delay: Spread::empty(),
+        }
+    }
+
+    /// The probe of this number arrived after this delay.
+    pub fn record(&mut self, number: u64, delay: Duration) {
+        if number >= self.next {
+            let skipped = self.next..number;
+            self.missing.extend(skipped.rev().take(MOST_MISSING - self.missing.len().min(MOST_MISSING)));
+            self.next = number + 1;
+        } else if self.missing.remove(&number) {
+            self.reordered += 1;
+        } else {
+            self.duplicates += 1;
+            return;
+        }
+        self.arrived += 1;
+        self.delay.record(delay);
+    }
+
+    /// What came of `sent` probes from one host to another.
+    pub fn report(&self, from: String, to: String, sent: u64) -> ProbeReport {
+        let lost = sent.saturating_sub(self.arrived);
+        ProbeReport {
+            from,
+            to,
+            sent_packets: sent,
+            lost_packets: lost,
+            lost_share: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
+            duplicate_packets: self.duplicates,
+            reordered_packets: self.reordered,
+            delay: quantiles(&self.delay),
+        }
+    }
+}
+
+/// What probes in one direction met, as seen by the hosts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbeReport {
+    /// The sending host.
+    pub from: String,
+    /// The receiving host.
+    pub to: String,
+    /// Probes sent.
+    pub sent_packets: u64,
+    /// Probes that never arrived.
+    pub lost_packets: u64,
+    /// Of those sent.
+    pub lost_share: f64,
+    /// Arrivals of probes that had arrived already.
+    pub duplicate_packets: u64,
+    /// Probes that arrived after one sent later.
+    pub reordered_packets: u64,
+    /// From the sender's socket to the receiver's, of each probe's first arrival.
+    pub delay: Quantiles,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_late_and_repeated_probes_are_told_apart() {
+        let mut meter = ProbeMeter::new();
+        for number in [0, 1, 4, 2, 4, 2, 5] {
+            meter.record(number, Duration::from_micros(number));
+        }
+        let report = meter.report("a".into(), "b".into(), 8);
+        assert_eq!((report.lost_packets, report.reordered_packets, report.duplicate_packets), (3, 1, 2));
+        assert_eq!(report.lost_share, 0.375);
+        assert_eq!(report.delay.max_ns, 5_000);
+    }
+}
