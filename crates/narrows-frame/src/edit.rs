@@ -1,0 +1,167 @@
+//! What the engine decided about a packet, done to its frame.
+//!
+//! The engine never touches bytes: a delivery says how the packet differs from the frame that came in. [`Edits`] is
+//! that difference, and [`Edits::render`] makes the frame that leaves:
+//! 1. A piece is cut out of the frame as a router does (RFC 791): with the IPv4 header of the whole, of which the
+//!    options without the copy flag are blanked with "no operation" in all pieces but the first. (So every piece has a
+//!    header of the same length, which is what the engine counts with. Linux does the same.) A piece of a piece adds up
+//!    the offsets, and "more fragments" stays set where it was.
+//! 2. The traffic class byte, DSCP and ECN, becomes that of the packet's key.
+//! 3. The IPv4 header's checksum is mended: for a mark by the difference (RFC 1624), so that a wrong one stays wrong;
+//!    for a piece anew. The transport's checksum covers neither.
+//! 4. Bits are flipped, and nothing is mended.
+
+use narrows_core::{Event, Fragment, Protocol};
+
+use crate::bytes::{byte, word};
+use crate::checksum::{Sum, updated};
+
+/// How a packet that leaves differs from the frame that came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Edits<'a> {
+    /// Bytes before the network header.
+    pub link_header: u8,
+    /// What the frame was parsed as. [`Protocol::Other`] has no traffic class and is never cut.
+    pub network: Protocol,
+    /// DSCP and ECN as they are to be.
+    pub traffic_class: u8,
+    /// Bytes from the network header on, as they are to be.
+    pub length: u32,
+    /// Which piece of the frame's packet leaves, if it was cut.
+    pub fragment: Option<Fragment>,
+    /// Bits to flip, counted from the network header of what leaves: bit 0 is the most significant one of the first
+    /// byte, as in the diagrams of RFC 791. Those beyond its end are left out.
+    pub flips: &'a [u32],
+}
+
+impl<'a> Edits<'a> {
+    /// The edits that an event asks for.
+    pub fn of<B>(event: &'a Event<'_, B>) -> Self {
+        Self {
+            link_header: event.link_header,
+            network: event.key.network,
+            traffic_class: event.key.traffic_class,
+            length: event.length,
+            fragment: event.fragment,
+            flips: &event.flips,
+        }
+    }
+
+    /// Whether the frame has to change at all. If not, it may leave as it is, without a copy.
+    pub fn needed(&self, frame: &[u8]) -> bool {
+        self.fragment.is_some() || !self.flips.is_empty() || self.new_class(frame).is_some()
+    }
+
+    /// Writes the frame that leaves over `out`. Of a frame that a capture cut short, what is there.
+    pub fn render(&self, frame: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        let network = usize::from(self.link_header);
+        match self.fragment {
+            Some(piece) => self.cut(frame, piece, out),
+            None => out.extend_from_slice(frame),
+        }
+        if let Some(class) = self.new_class(out) {
+            mark(&mut out[network..], self.network, class);
+        }
+        let Some(packet) = out.get_mut(network..) else { return };
+        let end = packet.len().min(self.length as usize);
+        for &bit in self.flips {
+            if let Some(byte) = packet[..end].get_mut(bit as usize / 8) {
+                *byte ^= 0x80 >> (bit % 8);
+            }
+        }
+    }
+
+    /// The traffic class to set, if the frame has another one.
+    fn new_class(&self, frame: &[u8]) -> Option<u8> {
+        let at = usize::from(self.link_header);
+        let now = match self.network {
+            Protocol::Other => return None,
+            Protocol::Ipv4 | Protocol::Ipv4DontFragment => byte(frame, at + 1)?,
+            Protocol::Ipv6 => (word(frame, at)? >> 4) as u8,
+        };
+        (now != self.traffic_class).then_some(self.traffic_class)
+    }
+
+    /// Copies a piece of an IPv4 packet. A frame that has no IPv4 header is copied whole: it is never cut.
+    fn cut(&self, frame: &[u8], piece: Fragment, out: &mut Vec<u8>) {
+        let network = usize::from(self.link_header);
+        let Some(header) = ipv4_header(frame, network) else {
+            out.extend_from_slice(frame);
+            return;
+        };
+        let payload = &frame[network + header..];
+        let from = payload.len().min(usize::from(piece.offset));
+        let length = (self.length as usize).saturating_sub(header);
+        let to = payload.len().min(from + length);
+        out.extend_from_slice(&frame[..network + header]);
+        out.extend_from_slice(&payload[from..to]);
+
+        let header = &mut out[network..network + header];
+        if piece.offset > 0 {
+            blank_uncopied_options(&mut header[20..]);
+        }
+        header[2..4].copy_from_slice(&(self.length as u16).to_be_bytes());
+        let old = u16::from_be_bytes([header[6], header[7]]);
+        let more = if piece.more { MORE_FRAGMENTS } else { 0 };
+        let offset = (old & OFFSET).wrapping_add(piece.offset / 8) & OFFSET;
+        let place = old & !OFFSET | more | offset;
+        header[6..8].copy_from_slice(&place.to_be_bytes());
+        header[10..12].fill(0);
+        let checksum = Sum::default().bytes(header).complement();
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+const MORE_FRAGMENTS: u16 = 0x2000;
+const OFFSET: u16 = 0x1fff;
+
+/// The length of the IPv4 header at `network`, if there is a whole one.
+fn ipv4_header(frame: &[u8], network: usize) -> Option<usize> {
+    let header = usize::from(byte(frame, network)? & 15) * 4;
+    (header >= 20 && frame.len() >= network + header).then_some(header)
+}
+
+/// Sets the traffic class of a packet that is long enough to have one.
+fn mark(packet: &mut [u8], network: Protocol, class: u8) {
+    if network == Protocol::Ipv6 {
+        packet[0] = packet[0] & 0xf0 | class >> 4;
+        packet[1] = packet[1] & 0x0f | class << 4;
+        return;
+    }
+    let old = u16::from_be_bytes([packet[0], packet[1]]);
+    packet[1] = class;
+    let new = u16::from_be_bytes([packet[0], packet[1]]);
+    if let Some(checksum) = word(packet, 10) {
+        packet[10..12].copy_from_slice(&updated(checksum, old, new).to_be_bytes());
+    }
+}
+
+/// Options end at "end of options"; "no operation" has one byte, all others have their length in the second one, and
+/// the top bit of their type says whether fragments after the first carry them.
+fn blank_uncopied_options(mut options: &mut [u8]) {
+    const END: u8 = 0;
+    const NO_OPERATION: u8 = 1;
+    const COPIED: u8 = 0x80;
+    while let [kind, rest @ ..] = &*options {
+        let kind = *kind;
+        let length = match (kind, rest.first()) {
+            (END, _) => return,
+            (NO_OPERATION, _) => 1,
+            (_, Some(&length)) => usize::from(length),
+            (_, None) => return,
+        };
+        // A length that is no option's: what follows cannot be read, and stays as it is.
+        if length == 0 || length > options.len() || (length == 1 && kind != NO_OPERATION) {
+            return;
+        }
+        let (option, rest) = options.split_at_mut(length);
+        if kind & COPIED == 0 {
+            option.fill(NO_OPERATION);
+        }
+        options = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests;
