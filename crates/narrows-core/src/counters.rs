@@ -43,7 +43,7 @@ pub enum DropReason {
     BlackHole,
     /// It visited more elements than it may.
     Loop,
-    /// The network held as many bytes as it may.
+    /// The network held as many bytes as it may, or the packet had as many copies.
     Memory,
 }
 
@@ -84,7 +84,7 @@ pub struct Counters {
     /// Handed to the link.
     pub arrived: Tally,
     /// Packets that the link made itself: duplicates, and all pieces but one of a packet that it cut. The bytes are
-    /// those by which the bytes inside grew.
+    /// those by which the bytes inside grew: for each such piece one more header.
     pub duplicated: Tally,
     /// Out of the delay line.
     pub left: Tally,

@@ -216,6 +216,7 @@ impl<B> Engine<B> {
         if at < self.network.now() {
             self.stragglers += 1;
         }
-        self.network.advance(at);
+        // A straggler comes after everything up to now too.
+        self.network.advance(at.max(self.network.now()));
     }
 }

@@ -66,8 +66,8 @@ pub(crate) struct Link {
     line_limit: Option<u64>,
     mtu: Option<Mtu>,
     streams: Streams,
-    /// Whether a packet may come by more than once, so that draws must tell its visits apart.
-    cyclic: bool,
+    /// The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
+    cyclic: Option<u32>,
 
     transmission: Option<Transmission>,
     /// When the last transmission ended and what its rounding left over.
@@ -75,7 +75,8 @@ pub(crate) struct Link {
     /// When the queue will let a packet go that it held back.
     not_before: Option<Time>,
     line: DelayLine,
-    /// Where order is kept, nothing is due before this.
+    /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
+    /// before it.
     last_due: Time,
     /// Packets since the last one that skipped the delay.
     since_reordered: u32,
@@ -87,18 +88,20 @@ struct Streams {
     wire_loss: Stream,
     corruption: Stream,
     duplication: Stream,
+    fragments: Stream,
     delay: Stream,
     reorder: Stream,
 }
 
 impl Link {
-    pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: bool) -> Self {
+    pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>) -> Self {
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
         let streams = Streams {
             ingress_loss: stream("ingress loss"),
             wire_loss: stream("wire loss"),
             corruption: stream("corruption"),
             duplication: stream("duplication"),
+            fragments: stream("fragments"),
             delay: stream("delay"),
             reorder: stream("reorder"),
         };
@@ -150,6 +153,9 @@ impl Link {
         let state = pool.get_mut(packet);
         state.lane = lane;
         self.counters[usize::from(lane)].arrive(now, state.length);
+        if let Some(link) = self.cyclic {
+            pool.count_visit(packet, link);
+        }
         if let Some(loss) = &mut self.ingress_loss {
             let mut draw = pool.draw(&self.streams.ingress_loss, packet, visit(self.cyclic, pool, packet));
             if loss.loses(now, pool.get(packet), &mut draw) {
@@ -160,7 +166,6 @@ impl Link {
             Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, out),
             _ => self.enqueue(now, packet, pool, out),
         }
-        self.start(now, pool, out);
     }
 
     /// Counts a packet that has visited too many elements already, and drops it.
@@ -189,30 +194,44 @@ impl Link {
             return;
         }
         if let Some(transmission) = self.transmission.take_if(|t| t.end == Some(now)) {
-            self.freed = (now, transmission.surplus);
-            let lane = pool.get(transmission.packet).lane;
-            self.counters[usize::from(lane)].finish(transmission.began, now, transmission.bits);
-            self.sent(now, transmission.packet, pool, out);
+            self.finish(now, &transmission, pool, out);
         }
         self.start(now, pool, out);
     }
 
-    /// Puts the next packet on the wire, if the wire is free and one may go.
+    /// Puts the next packet on the wire, if the wire is free and one may go. What takes no time is sent at once: on a
+    /// wire without a limit no packet ever waits for another.
     fn start(&mut self, now: Time, pool: &mut Pool, out: &mut Effects) {
-        if self.transmission.is_some() {
-            return;
-        }
-        self.not_before = None;
-        let next = self.queue.dequeue(now, pool, &mut out.drops);
-        let packet = match next {
-            Dequeue::Packet(packet) => packet,
-            Dequeue::NotBefore(at) => {
-                // A queue that says "not before now" would be asked for ever.
-                self.not_before = Some(at.max(now + Duration::from_nanos(1)));
-                return;
+        while self.transmission.is_none() {
+            self.not_before = None;
+            match self.queue.dequeue(now, pool, &mut out.drops) {
+                Dequeue::Packet(packet) => {
+                    let transmission = self.transmit(now, packet, pool);
+                    if transmission.end == Some(now) {
+                        self.finish(now, &transmission, pool, out);
+                    } else {
+                        self.transmission = Some(transmission);
+                    }
+                }
+                Dequeue::NotBefore(at) => {
+                    // A queue that says "not before now" would be asked for ever.
+                    self.not_before = Some(at.max(now + Duration::from_nanos(1)));
+                    return;
+                }
+                Dequeue::Empty => return,
             }
-            Dequeue::Empty => return,
-        };
+        }
+    }
+
+    fn finish(&mut self, now: Time, transmission: &Transmission, pool: &mut Pool, out: &mut Effects) {
+        self.freed = (now, transmission.surplus);
+        let lane = pool.get(transmission.packet).lane;
+        self.counters[usize::from(lane)].finish(transmission.began, now, transmission.bits);
+        self.sent(now, transmission.packet, pool, out);
+    }
+
+    /// The transmission of a packet that goes on the wire at `now`.
+    fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
         let state = pool.get_mut(packet);
         let waited = now.since(state.entered);
         state.queued += waited;
@@ -226,13 +245,14 @@ impl Link {
         let mut transmission =
             Transmission { packet, since: now, work, began: now, bits, end: None, surplus: Work::default() };
         self.predict(&mut transmission, left_over);
-        self.transmission = Some(transmission);
+        transmission
     }
 
     /// Works out when the transmission ends at the present service curve.
     fn predict(&self, transmission: &mut Transmission, left_over: Work) {
         let finish = self.service.finish(transmission.since, transmission.work);
-        transmission.end = finish.map(|f| f.at);
+        // Never in the past, whatever a curve from elsewhere says: time must not go back.
+        transmission.end = finish.map(|f| f.at.max(transmission.since));
         transmission.surplus = finish.map_or(left_over, |f| Work(f.surplus.0 + left_over.0));
     }
 
@@ -247,7 +267,7 @@ impl Link {
                 return out.drops.push(packet, DropReason::WireLoss);
             }
         }
-        if !self.corruption.is_zero() {
+        if !self.corruption.is_zero() && length > 0 {
             let mut draw = pool.draw(&self.streams.corruption, packet, visit);
             if draw.chance(self.corruption) {
                 let bit = draw.below(u64::from(length) * 8);
@@ -257,10 +277,16 @@ impl Link {
         }
         let duplicated = !self.duplication.is_zero()
             && pool.draw(&self.streams.duplication, packet, visit).chance(self.duplication);
-        let twin = if duplicated { pool.duplicate(packet) } else { None };
+        let twin = match duplicated {
+            true => pool.duplicate(packet, &self.streams.duplication, visit, 0),
+            false => None,
+        };
         self.propagate(now, packet, visit, pool, out);
         if let Some(twin) = twin {
             self.counters[lane].duplicated.add(length);
+            if pool.is_beyond_memory() {
+                return out.drops.push(twin, DropReason::Memory);
+            }
             self.propagate(now, twin, visit, pool, out);
         }
     }
@@ -287,23 +313,30 @@ impl Link {
         let mut due = now + delay;
         if self.order == Order::Keep {
             due = due.max(self.last_due);
-            self.last_due = due;
         }
+        // Also while order is not kept, in case it is from now on.
+        self.last_due = self.last_due.max(due);
         self.line.push(due, packet);
     }
 
     fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, out: &mut Effects) {
         pool.get_mut(packet).entered = now;
         self.queue.enqueue(now, packet, pool, &mut out.drops);
+        self.start(now, pool, out);
     }
 
     fn too_long(&mut self, now: Time, packet: PacketRef, mtu: Mtu, pool: &mut Pool, out: &mut Effects) {
         let state = pool.get(packet);
         let header = u32::from(state.network_header);
         let room = mtu.bytes.saturating_sub(header) & !7;
+        let end =
+            state.fragment().map_or(0, |piece| u32::from(piece.offset)) + state.length.saturating_sub(header);
         match mtu.policy {
             MtuPolicy::BlackHole => out.drops.push(packet, DropReason::BlackHole),
-            MtuPolicy::Fragment if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 => {
+            // Longer than 65,535 bytes no IPv4 packet is, and the offsets of its pieces could not be told.
+            MtuPolicy::Fragment
+                if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 && end <= 0xffff =>
+            {
                 self.cut(now, packet, header, room, pool, out);
             }
             _ => out.drops.push(packet, DropReason::TooLong),
@@ -323,23 +356,34 @@ impl Link {
         let state = pool.get(packet);
         let whole = state.fragment().unwrap_or(Fragment { offset: 0, more: false });
         let (payload, lane) = (state.length - header, usize::from(state.lane));
+        let visit = visit(self.cyclic, pool, packet);
         self.counters[lane].fragmented += 1;
+        let place = |offset, more| Fragment { offset: whole.offset + offset as u16, more };
         let mut offset = 0;
-        while offset < payload {
-            let length = room.min(payload - offset);
-            let last = offset + length == payload;
-            let piece = if last { Some(packet) } else { pool.duplicate(packet) };
-            // 64 KiB in pieces of 8 bytes are 8,192 copies; 65,535 are possible.
-            let Some(piece) = piece else { break };
-            // An IPv4 packet is shorter than 64 KiB, so an offset fits in 16 bits.
-            let place = Fragment { offset: whole.offset + offset as u16, more: !last || whole.more };
-            pool.cut(piece, header + length, place);
-            if !last {
-                self.counters[lane].duplicated.add(header + length);
-            }
-            self.enqueue(now, piece, pool, out);
-            offset += length;
+        while payload - offset > room {
+            // Up to 8,188 pieces of an IPv4 packet, so their numbers and offsets fit in 16 bits.
+            let nth = (offset / room) as u16;
+            let Some(piece) = pool.duplicate(packet, &self.streams.fragments, visit, nth) else { break };
+            pool.cut(piece, offset, room, place(offset, true));
+            self.counters[lane].duplicated.add(header);
+            self.enqueue_piece(now, piece, pool, out);
+            offset += room;
         }
+        // The packet itself becomes the last piece: all that is left of it.
+        let left = payload - offset;
+        pool.cut(packet, offset, left, place(offset, whole.more));
+        if left > room {
+            // As many copies were made of it as can be told apart.
+            return out.drops.push(packet, DropReason::Memory);
+        }
+        self.enqueue_piece(now, packet, pool, out);
+    }
+
+    fn enqueue_piece(&mut self, now: Time, piece: PacketRef, pool: &mut Pool, out: &mut Effects) {
+        if pool.is_beyond_memory() {
+            return out.drops.push(piece, DropReason::Memory);
+        }
+        self.enqueue(now, piece, pool, out);
     }
 
     /// Counts a packet that was dropped here, by the link or by its queue.
@@ -389,9 +433,9 @@ impl Link {
     }
 }
 
-/// Which visit of this packet to this element it is, as far as draws must tell visits apart.
-fn visit(cyclic: bool, pool: &Pool, packet: PacketRef) -> u8 {
-    if cyclic { pool.get(packet).visits } else { 0 }
+/// Which visit of this packet to this element it is, from 0.
+fn visit(cyclic: Option<u32>, pool: &Pool, packet: PacketRef) -> u8 {
+    cyclic.map_or(0, |link| pool.earlier_visits(packet, link))
 }
 
 /// A link, to look at.

@@ -65,7 +65,7 @@ pub struct NetworkConfig {
     /// The links.
     pub links: Vec<LinkConfig>,
     /// The most bytes that the network holds, frames with 128 bytes each for the engine's own records. What comes in
-    /// beyond is dropped with [`DropReason::Memory`].
+    /// or is copied beyond is dropped with [`DropReason::Memory`].
     pub memory: Bytes,
     /// The most elements that a packet visits before it is dropped with [`DropReason::Loop`].
     pub visits: u8,
@@ -180,16 +180,10 @@ pub(crate) struct Network {
     ports: Vec<Port>,
     agenda: Agenda,
     decided: VecDeque<Decided>,
-    /// Frame bytes of the packets that are decided but not polled: they are no longer inside.
-    decided_bytes: u64,
-    memory: u64,
     visits: u8,
     now: Time,
     effects: Effects,
 }
-
-/// What the engine keeps of a packet beside its frame, for the memory cap.
-const RECORD: u64 = 128;
 
 impl Network {
     pub(crate) fn new(mut config: NetworkConfig) -> Result<Self, BuildError> {
@@ -206,7 +200,7 @@ impl Network {
             let (name, entry) = (port.name.clone(), names.hop(&port.name, &port.entry)?);
             ports.push(Port { name, entry, arrivals: 0, counters: PortCounters::default() });
         }
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(config.memory);
         pool.origins = origins(&ports)?;
         let cyclic = cyclic(&exits);
         let seed = config.seed;
@@ -214,7 +208,8 @@ impl Network {
             .links
             .into_iter()
             .zip(cyclic)
-            .map(|(link, cyclic)| Link::new(link, seed, cyclic))
+            .zip(0..)
+            .map(|((link, cyclic), number)| Link::new(link, seed, cyclic.then_some(number)))
             .collect();
         Ok(Self {
             pool,
@@ -223,8 +218,6 @@ impl Network {
             exits,
             ports,
             decided: VecDeque::new(),
-            decided_bytes: 0,
-            memory: config.memory.get(),
             visits: config.visits,
             now: Time::ZERO,
             effects: Effects::default(),
@@ -262,8 +255,7 @@ impl Network {
         from.counters.arrived.add(packet.length);
         let entry = from.entry;
         let packet = self.pool.insert(id, self.now, packet);
-        let inside = self.pool.len() - self.decided.len() as u64;
-        if self.pool.bytes() - self.decided_bytes + RECORD * inside > self.memory {
+        if self.pool.is_beyond_memory() {
             let length = self.pool.get(packet).length;
             self.ports[usize::from(port.index())].counters.refused.add(length);
             self.decide(packet, Verdict::Dropped { link: None, reason: DropReason::Memory });
@@ -288,8 +280,8 @@ impl Network {
             }
             Hop::Link { link, lane } => {
                 let state = self.pool.get_mut(packet);
+                let too_many = state.visits >= self.visits;
                 state.visits = state.visits.saturating_add(1);
-                let too_many = state.visits > self.visits;
                 let element = &mut self.links[link as usize];
                 if too_many {
                     element.refuse(self.now, packet, lane, &mut self.pool, &mut self.effects);
@@ -317,20 +309,18 @@ impl Network {
     }
 
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) {
-        self.decided_bytes += self.pool.get(packet).frame_length();
+        self.pool.leave(packet);
         self.decided.push_back(Decided { at: self.now, packet, verdict });
     }
 
     /// Takes the oldest verdict; its packet stays in the pool until it is removed.
     pub(crate) fn take_decided(&mut self) -> Option<Decided> {
-        let decided = self.decided.pop_front()?;
-        self.decided_bytes -= self.pool.get(decided.packet).frame_length();
-        Some(decided)
+        self.decided.pop_front()
     }
 
     /// Packets that have no verdict yet.
     pub(crate) fn inside(&self) -> u64 {
-        self.pool.len() - self.decided.len() as u64
+        self.pool.len()
     }
 
     pub(crate) fn link_id(&self, name: &str) -> Option<LinkId> {

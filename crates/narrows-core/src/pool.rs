@@ -4,11 +4,13 @@
 //! 104 bytes, so that with its entry in a delay line a packet takes less than 128 bytes beyond its body.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::random::{Draw, Stream};
 use crate::time::{Duration, Time};
+use crate::units::Bytes;
 
 /// A packet inside the network. Valid until the packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,12 +38,11 @@ pub struct PacketState {
     origin: u32,
     /// Index of its bit flips, or `NONE`.
     flips: u32,
+    /// At a copy: its lineage. At an origin, whose lineage is 0: in the lower half how many packets inside use its
+    /// body, in the upper half the copy number given out last.
+    family: u32,
     /// 0 for the packet that came in; duplicates and fragments count on.
     pub copy: u16,
-    /// At an origin: how many packets inside use its body.
-    uses: u16,
-    /// At an origin: the copy number given out last.
-    copies: u16,
     /// Offset / 8, the flag "more" and the flag "is a fragment".
     fragment: u16,
     /// Elements visited so far.
@@ -68,6 +69,16 @@ impl PacketState {
         Some(Fragment { offset: self.fragment & !7, more: self.fragment & 2 != 0 })
     }
 
+    /// What tells copies apart in the keys of their draws.
+    const fn lineage(&self) -> u32 {
+        if self.copy == 0 { 0 } else { self.family }
+    }
+
+    /// At an origin: how many packets inside use its body.
+    const fn uses(&self) -> u32 {
+        self.family & 0xffff
+    }
+
     pub(crate) const fn set_fragment(&mut self, piece: Fragment) {
         // An offset is a multiple of 8, so its three lowest bits are free.
         self.fragment = piece.offset | (piece.more as u16) << 1 | 1;
@@ -76,6 +87,9 @@ impl PacketState {
 
 const CHUNK: usize = 256;
 
+/// What the engine keeps of a packet beside its frame, for the memory cap.
+const RECORD: u64 = 128;
+
 /// The packets inside the network. Grows in steps of a few kilobytes and reuses what is free.
 #[derive(Debug, Default)]
 pub struct Pool {
@@ -83,15 +97,18 @@ pub struct Pool {
     free: u32,
     inside: u64,
     bytes: u64,
+    memory: u64,
     flips: Vec<Vec<u32>>,
     free_flips: Vec<u32>,
     /// What stands for each port in the key of a draw.
     pub(crate) origins: Vec<u32>,
+    /// How often packets came to links to which they may come again, by slot and number of the link.
+    visits: BTreeMap<(u32, u32), u8>,
 }
 
 impl Pool {
-    pub(crate) fn new() -> Self {
-        Self { free: NONE, ..Self::default() }
+    pub(crate) fn new(memory: Bytes) -> Self {
+        Self { free: NONE, memory: memory.get(), ..Self::default() }
     }
 
     /// The packet's state.
@@ -106,7 +123,7 @@ impl Pool {
         &mut self.chunks[at / CHUNK][at % CHUNK]
     }
 
-    /// How many packets are inside.
+    /// How many packets are inside: those that have no verdict yet, whether the others were polled or not.
     pub const fn len(&self) -> u64 {
         self.inside
     }
@@ -119,6 +136,11 @@ impl Pool {
     /// The bytes of the packets inside, link headers included. A body that several copies share counts once for each.
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether the packets inside take more memory than they may.
+    pub(crate) const fn is_beyond_memory(&self) -> bool {
+        self.bytes + RECORD * self.inside > self.memory
     }
 
     /// Bit flips of a packet: offsets in bits from the network header.
@@ -160,9 +182,8 @@ impl Pool {
             next: NONE,
             origin: slot.0,
             flips: NONE,
+            family: 1,
             copy: 0,
-            uses: 1,
-            copies: 0,
             fragment: 0,
             visits: 0,
             lane: 0,
@@ -174,13 +195,22 @@ impl Pool {
         slot
     }
 
-    /// Another packet with the same body, edits included; nothing when the packet has 65,535 copies already.
-    pub(crate) fn duplicate(&mut self, packet: PacketRef) -> Option<PacketRef> {
+    /// Another packet with the same body, edits included; nothing when the packet has had 65,534 copies already. Where,
+    /// at which visit and as which copy it is made tells it apart from others in the keys of its draws.
+    pub(crate) fn duplicate(
+        &mut self,
+        packet: PacketRef,
+        maker: &Stream,
+        visit: u8,
+        nth: u16,
+    ) -> Option<PacketRef> {
         let origin = PacketRef(self.get(packet).origin);
         let source = self.get_mut(origin);
-        let copy = source.copies.checked_add(1)?;
-        source.copies = copy;
-        source.uses += 1; // uses ≤ copies + 1, and copies + 1 fits: copies < 65,535 before this call
+        let copy = (source.family >> 16) as u16 + 1;
+        if copy == u16::MAX {
+            return None;
+        }
+        source.family += 1 << 16 | 1; // uses ≤ copies + 1 ≤ 65,535: neither half overflows
         let slot = self.allocate();
         let flips = match self.get(packet).flips {
             NONE => NONE,
@@ -190,21 +220,56 @@ impl Pool {
                 to
             }
         };
-        let twin = PacketState { copy, uses: 0, copies: 0, flips, next: NONE, ..self.get(packet).clone() };
-        *self.get_mut(slot) = twin;
+        let parent = self.get(packet);
+        let family = maker.lineage(parent.lineage(), visit, nth);
+        *self.get_mut(slot) = PacketState { copy, family, flips, next: NONE, ..parent.clone() };
+        self.inherit_visits(packet, slot);
         self.inside += 1;
         self.bytes += self.get(slot).frame_length();
         Some(slot)
     }
 
-    /// Makes the packet a piece of itself: `length` bytes from the network header on, from `piece.offset` of its
-    /// payload on.
-    pub(crate) fn cut(&mut self, packet: PacketRef, length: u32, piece: Fragment) {
+    /// Makes the packet a piece of itself: its header and `length` bytes of its payload from `offset` on.
+    pub(crate) fn cut(&mut self, packet: PacketRef, offset: u32, length: u32, piece: Fragment) {
         let state = self.get_mut(packet);
-        let before = state.frame_length();
-        state.length = length;
+        let (header, before) = (u32::from(state.network_header), state.frame_length());
+        state.length = header + length;
         state.set_fragment(piece);
-        self.bytes = self.bytes - before + self.get(packet).frame_length();
+        let (after, flips) = (state.frame_length(), state.flips);
+        self.bytes = self.bytes - before + after;
+        if flips != NONE {
+            // What was flipped in the header is so in every piece; in the payload, in the piece that has the place.
+            let (payload, from, to) = (8 * header, 8 * (header + offset), 8 * (header + offset + length));
+            let flips = &mut self.flips[flips as usize];
+            flips.retain(|&bit| bit < payload || (from..to).contains(&bit));
+            flips.iter_mut().filter(|bit| **bit >= payload).for_each(|bit| *bit -= from - payload);
+        }
+    }
+
+    /// Counts a visit of the packet to a link to which it may come again.
+    pub(crate) fn count_visit(&mut self, packet: PacketRef, link: u32) {
+        // There are no more than 255, because a packet's visits in all are limited to as many.
+        *self.visits.entry((packet.0, link)).or_insert(0) += 1;
+    }
+
+    /// How many visits of the packet to such a link came before the latest.
+    pub(crate) fn earlier_visits(&self, packet: PacketRef, link: u32) -> u8 {
+        self.visits.get(&(packet.0, link)).map_or(0, |count| count - 1)
+    }
+
+    fn inherit_visits(&mut self, packet: PacketRef, copy: PacketRef) {
+        if !self.visits.is_empty() {
+            let visited = self.visits.range((packet.0, 0)..=(packet.0, u32::MAX));
+            let inherited: Vec<_> = visited.map(|(&(_, link), &count)| ((copy.0, link), count)).collect();
+            self.visits.extend(inherited);
+        }
+    }
+
+    fn forget_visits(&mut self, packet: PacketRef) {
+        if !self.visits.is_empty() {
+            let visited = (packet.0, 0)..=(packet.0, u32::MAX);
+            self.visits.extract_if(visited, |_, _| true).for_each(drop);
+        }
     }
 
     /// Where the body of the packet is kept.
@@ -220,7 +285,7 @@ impl Pool {
     pub(crate) fn draw(&self, stream: &Stream, packet: PacketRef, visit: u8) -> Draw {
         let state = self.get(packet);
         let origin = self.origins[usize::from(state.id.port().index())];
-        stream.draw(origin, state.id.number(), visit, state.copy)
+        stream.draw(origin, state.id.number(), visit, state.lineage())
     }
 
     /// Takes the bit flips out, for whoever applies them.
@@ -233,26 +298,31 @@ impl Pool {
 
     /// Whether no other packet inside uses the same body.
     pub(crate) fn is_last_use(&self, packet: PacketRef) -> bool {
-        self.get(PacketRef(self.get(packet).origin)).uses == 1
+        self.get(PacketRef(self.get(packet).origin)).uses() == 1
     }
 
-    /// Takes the packet out. The slot that keeps a body stays until its last copy has left.
+    /// The packet has its verdict: it is inside no more, though it stays here until it is removed.
+    pub(crate) fn leave(&mut self, packet: PacketRef) {
+        self.inside -= 1;
+        self.bytes -= self.get(packet).frame_length();
+        self.forget_visits(packet);
+    }
+
+    /// Gives up the slot of a packet that has left. One that keeps a body stays until the last copy is removed.
     pub(crate) fn remove(&mut self, packet: PacketRef) {
         let state = self.get_mut(packet);
-        let (origin, flips, length) = (state.origin, state.flips, state.frame_length());
+        let (origin, flips) = (state.origin, state.flips);
         state.flips = NONE;
-        self.inside -= 1;
-        self.bytes -= length;
         if flips != NONE {
             self.flips[flips as usize].clear();
             self.free_flips.push(flips);
         }
         let keeper = PacketRef(origin);
-        self.get_mut(keeper).uses -= 1;
+        self.get_mut(keeper).family -= 1;
         if packet != keeper {
             self.release(packet);
         }
-        if self.get(keeper).uses == 0 {
+        if self.get(keeper).uses() == 0 {
             self.release(keeper);
         }
     }
@@ -284,9 +354,8 @@ impl Pool {
             next: if at + 1 < first + CHUNK { at as u32 + 1 } else { NONE },
             origin: at as u32,
             flips: NONE,
+            family: 0,
             copy: 0,
-            uses: 0,
-            copies: 0,
             fragment: 0,
             visits: 0,
             lane: 0,
@@ -370,6 +439,7 @@ impl PacketList {
 mod tests {
     use super::*;
     use crate::network::PortId;
+    use crate::random::Seed;
 
     fn packet(length: u32) -> Packet<()> {
         Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () }
@@ -380,6 +450,11 @@ mod tests {
         pool.insert(id, Time::ZERO, &packet(100))
     }
 
+    fn take(pool: &mut Pool, packet: PacketRef) {
+        pool.leave(packet);
+        pool.remove(packet);
+    }
+
     #[test]
     fn a_packet_takes_104_bytes() {
         assert_eq!(size_of::<PacketState>(), 104);
@@ -387,37 +462,38 @@ mod tests {
 
     #[test]
     fn a_body_outlives_its_first_packet_until_the_last_copy_leaves() {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(Bytes::new(1 << 20));
+        let maker = Stream::new(Seed(1), "l", "duplication");
         let first = put(&mut pool, 0);
-        let copy = pool.duplicate(first).unwrap();
-        let again = pool.duplicate(copy).unwrap();
+        let copy = pool.duplicate(first, &maker, 0, 0).unwrap();
+        let again = pool.duplicate(copy, &maker, 0, 0).unwrap();
         assert_eq!((pool.get(copy).copy, pool.get(again).copy), (1, 2));
-        pool.remove(first);
+        take(&mut pool, first);
         assert!(!pool.is_last_use(copy));
         let other = put(&mut pool, 1);
         assert_ne!(pool.body_slot(other), pool.body_slot(copy), "the slot with the body is not given away");
-        pool.remove(copy);
+        take(&mut pool, copy);
         assert!(pool.is_last_use(again));
-        pool.remove(again);
-        pool.remove(other);
+        take(&mut pool, again);
+        take(&mut pool, other);
         assert_eq!((pool.len(), pool.bytes()), (0, 0));
     }
 
     #[test]
     fn slots_and_flips_are_reused() {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(Bytes::new(1 << 20));
         for round in 0..10_000 {
             let packet = put(&mut pool, round);
             pool.flip(packet, 7);
             assert_eq!(pool.flips(packet), [7]);
-            pool.remove(packet);
+            take(&mut pool, packet);
         }
         assert_eq!((pool.slots(), pool.flips.len()), (CHUNK, 1));
     }
 
     #[test]
     fn lists_keep_order_and_count_bytes() {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(Bytes::new(1 << 20));
         let mut list = PacketList::default();
         let packets: Vec<_> = (0..5).map(|n| put(&mut pool, n)).collect();
         for &p in &packets {

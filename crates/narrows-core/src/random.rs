@@ -1,7 +1,8 @@
 //! Keyed random draws.
 //!
 //! Every draw is a function of (seed, element name, purpose, packet, visit, copy) and nothing else, so that adding an
-//! element, switching on an impairment or losing a packet earlier on shifts nobody's draws. The generator is
+//! element, switching on an impairment or losing a packet earlier on shifts nobody's draws. A copy is known by its
+//! lineage (what it is a copy of, and where it was made), not by its number, which depends on what else was copied. The generator is
 //! Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011): the first
 //! three parts of the key make its 64-bit key, the last three its 128-bit counter.
 
@@ -25,13 +26,21 @@ impl Stream {
         Self { key: [key as u32, (key >> 32) as u32] }
     }
 
-    /// The draws for the `copy`th copy of one packet at its `visit`th visit. `origin` stands for the port where the
-    /// packet came in (see [`origin`]) and `number` is its number there.
-    pub fn draw(&self, origin: u32, number: u64, visit: u8, copy: u16) -> Draw {
-        // `number` has 48 bits, which leaves the upper half of the second word for the copy.
-        let counter =
-            [number as u32, (number >> 32) as u32 | u32::from(copy) << 16, origin, u32::from(visit) << 24];
+    /// The draws for one packet at its `visit`th visit, from 0. `origin` stands for the port where the packet came in
+    /// and `number` is its number there, of 48 bits. `lineage` is 0 for the packet itself.
+    pub fn draw(&self, origin: u32, number: u64, visit: u8, lineage: u32) -> Draw {
+        // Two packets of the same number share a draw if their origins and lineages, which are hashes, have the same
+        // difference: with a probability of 2⁻³², and never for packets that are no copies.
+        let counter = [number as u32, (number >> 32) as u32, origin ^ lineage, u32::from(visit) << 24];
         Draw { key: self.key, counter, words: [0; 4], left: 0 }
+    }
+
+    /// What stands for a copy in the keys of its draws: it follows from the lineage of what it is a copy of and from
+    /// where, at which visit and as which copy it was made there. Not 0.
+    pub(crate) fn lineage(&self, parent: u32, visit: u8, nth: u16) -> u32 {
+        let made = u64::from(parent) << 32 | u64::from(visit) << 16 | u64::from(nth);
+        let maker = u64::from(self.key[0]) | u64::from(self.key[1]) << 32;
+        (mix(maker ^ mix(made)) as u32).max(1)
     }
 
     /// The `index`th draw of a sequence that belongs to no packet, such as the gaps of a traffic source.
@@ -121,8 +130,8 @@ mod tests {
 
     #[test]
     fn every_part_of_the_key_changes_the_draw() {
-        let first = |seed, element, purpose, origin, number, visit, copy| {
-            Stream::new(Seed(seed), element, purpose).draw(origin, number, visit, copy).bits()
+        let first = |seed, element, purpose, origin, number, visit, lineage| {
+            Stream::new(Seed(seed), element, purpose).draw(origin, number, visit, lineage).bits()
         };
         let base = first(1, "a", "loss", 0, 0, 0, 0);
         assert_eq!(base, first(1, "a", "loss", 0, 0, 0, 0));

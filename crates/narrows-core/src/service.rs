@@ -56,11 +56,11 @@ pub struct ConstantRate(pub Rate);
 impl ServiceCurve for ConstantRate {
     fn finish(&self, start: Time, work: Work) -> Option<Finish> {
         let rate = self.0.bits_per_second();
+        if rate == 0 {
+            return None; // not even what takes no bits
+        }
         if self.0 == Rate::UNLIMITED || work.0 == 0 {
             return Some(Finish { at: start, surplus: Work::default() });
-        }
-        if rate == 0 {
-            return None;
         }
         let nanos = match u64::try_from(work.0) {
             Ok(work) => work.div_ceil(rate),
@@ -151,7 +151,9 @@ mod tests {
 
     #[test]
     fn a_wire_that_is_down_never_ends_and_an_unlimited_one_at_once() {
-        assert_eq!(ConstantRate(Rate::DOWN).finish(Time::ZERO, Work::bits(1)), None);
+        for bits in [0, 1] {
+            assert_eq!(ConstantRate(Rate::DOWN).finish(Time::ZERO, Work::bits(bits)), None);
+        }
         let now = Time::from_nanos(5);
         assert_eq!(ConstantRate(Rate::UNLIMITED).finish(now, Work::bits(1 << 35)).unwrap().at, now);
     }

@@ -31,6 +31,11 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
+    /// The instant `span` earlier, or the start of the run where that would be before it.
+    pub const fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+
     /// The span from `earlier` to `self`; zero when `earlier` is the later one.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))

@@ -81,7 +81,8 @@ pub enum Order {
 }
 
 /// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does with
-/// the given probability until one has. NetEm's rule; a gap of 1 makes every packet a candidate.
+/// the given probability until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
+/// packets that enter the delay line, so a loss before it shifts which are candidates, though not their draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reorder {
     /// The probability for a candidate.

@@ -112,11 +112,12 @@ mod tests {
     use crate::network::PortId;
     use crate::packet::{FlowKey, Packet, PacketId};
     use crate::pool::Pool;
+    use crate::units::Bytes;
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
     fn packets(count: usize) -> (Pool, Vec<PacketRef>) {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(Bytes::new(1 << 20));
         let packet =
             Packet { length: 1, link_header: 0, network_header: 0, key: FlowKey::default(), body: () };
         let refs = (0..count)

@@ -86,7 +86,7 @@ mod tests {
 
     /// Enqueues packets of the given lengths; returns the numbers of those dropped and of those left.
     fn fill(bound: Bound, drop_at: DropAt, lengths: &[u32]) -> (Vec<u64>, Vec<u64>) {
-        let mut pool = Pool::new();
+        let mut pool = Pool::new(Bytes::new(1 << 20));
         let mut queue = Fifo::new(bound, drop_at);
         let mut drops = Drops::default();
         for (number, &length) in lengths.iter().enumerate() {

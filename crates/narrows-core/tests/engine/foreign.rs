@@ -1,0 +1,197 @@
+//! One implementation of each open seam, as another crate would write it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use narrows_core::model::{DelayModel, LossModel};
+use narrows_core::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use narrows_core::service::{Finish, ServiceCurve, Work};
+use narrows_core::{Draw, DropReason, Duration, PacketList, PacketRef, PacketState, Pool, Rate, Time};
+
+/// A queue that opens at multiples of `period` only, and drops what has waited longer than its `patience`.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    packets: PacketList,
+    bound: Bound,
+    period: Duration,
+    patience: Duration,
+}
+
+impl Gate {
+    pub(crate) fn new(bound: Bound, period: Duration, patience: Duration) -> Self {
+        Self { packets: PacketList::default(), bound, period, patience }
+    }
+}
+
+impl Queue for Gate {
+    fn enqueue(&mut self, _now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
+        if self.bound.admits(self.backlog(), pool.get(packet).length) {
+            self.packets.push_back(packet, pool);
+        } else {
+            drops.push(packet, DropReason::QueueFull);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Dequeue {
+        while let Some(first) = self.packets.front()
+            && now.since(pool.get(first).entered) > self.patience
+        {
+            self.packets.pop_front(pool);
+            drops.push(first, DropReason::QueueFull);
+        }
+        if self.packets.is_empty() {
+            return Dequeue::Empty;
+        }
+        let late = now.nanos() % self.period.nanos();
+        if late > 0 {
+            return Dequeue::NotBefore(Time::from_nanos(now.nanos() - late) + self.period);
+        }
+        self.packets.pop_front(pool).map_or(Dequeue::Empty, Dequeue::Packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets.len(), bytes: self.packets.bytes() }
+    }
+
+    fn set_bound(&mut self, bound: Bound) {
+        self.bound = bound;
+    }
+
+    fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    fn take_all(&mut self, _pool: &mut Pool) -> PacketList {
+        core::mem::take(&mut self.packets)
+    }
+
+    fn adopt(&mut self, _now: Time, packets: PacketList, _pool: &mut Pool) {
+        self.packets = packets;
+    }
+}
+
+/// A rate that holds until an instant, then nothing until another, then a second rate for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outage {
+    pub(crate) before: Rate,
+    pub(crate) down: Time,
+    pub(crate) up: Time,
+    pub(crate) after: Rate,
+}
+
+impl Outage {
+    fn pieces(&self) -> [(Time, Time, Rate); 3] {
+        [
+            (Time::ZERO, self.down, self.before),
+            (self.down, self.up, Rate::DOWN),
+            (self.up, Time::NEVER, self.after),
+        ]
+    }
+}
+
+impl ServiceCurve for Outage {
+    fn finish(&self, start: Time, work: Work) -> Option<Finish> {
+        let mut left = work.0;
+        for (from, to, rate) in self.pieces() {
+            let from = from.max(start);
+            if to <= from {
+                continue;
+            }
+            let done = Work::done(rate, to.since(from)).0;
+            if done < left || rate == Rate::DOWN {
+                left -= done;
+                continue;
+            }
+            let nanos = left.div_ceil(u128::from(rate.bits_per_second()));
+            let span = Duration::from_nanos(u64::try_from(nanos).expect("no longer than the piece"));
+            return Some(Finish { at: from + span, surplus: Work(Work::done(rate, span).0 - left) });
+        }
+        None
+    }
+
+    fn served(&self, start: Time, end: Time) -> Work {
+        let within =
+            |(from, to, rate): (Time, Time, Rate)| Work::done(rate, to.min(end).since(from.max(start))).0;
+        Work(self.pieces().into_iter().map(within).sum())
+    }
+
+    fn rate(&self, at: Time) -> Rate {
+        self.pieces().into_iter().find(|piece| at < piece.1).map_or(self.after, |piece| piece.2)
+    }
+}
+
+/// Two delays in turn; every seventh packet is lost. A model with state.
+#[derive(Debug)]
+pub(crate) struct InTurn {
+    pub(crate) delays: [Duration; 2],
+    pub(crate) seen: u64,
+}
+
+impl DelayModel for InTurn {
+    fn delay(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> Option<Duration> {
+        self.seen += 1;
+        (!self.seen.is_multiple_of(7)).then_some(self.delays[(self.seen % 2) as usize])
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Loses every `nth` packet that it sees.
+#[derive(Debug)]
+pub(crate) struct EveryNth {
+    pub(crate) nth: u64,
+    pub(crate) seen: u64,
+}
+
+impl LossModel for EveryNth {
+    fn loses(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> bool {
+        self.seen += 1;
+        self.seen.is_multiple_of(self.nth)
+    }
+
+    fn mean(&self) -> f64 {
+        1.0 / self.nth as f64
+    }
+}
+
+/// The draws that packets were offered, by place and by the mark of the packet, in order of time.
+pub(crate) type Drawn = BTreeMap<(String, u32), Vec<u64>>;
+
+/// Loses nothing, delays by what it draws, and writes down the draw.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) place: String,
+    pub(crate) drawn: Arc<Mutex<Drawn>>,
+}
+
+impl Recorder {
+    fn record(&self, packet: &PacketState, draw: &mut Draw) -> u64 {
+        let bits = draw.bits();
+        let mut drawn = self.drawn.lock().expect("no test panics while it holds it");
+        drawn.entry((self.place.clone(), packet.key.mark)).or_default().push(bits);
+        bits
+    }
+}
+
+impl LossModel for Recorder {
+    fn loses(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> bool {
+        self.record(packet, draw);
+        false
+    }
+
+    fn mean(&self) -> f64 {
+        0.0
+    }
+}
+
+impl DelayModel for Recorder {
+    fn delay(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> Option<Duration> {
+        Some(Duration::from_nanos(self.record(packet, draw) >> 44)) // up to a millisecond
+    }
+
+    fn mean(&self) -> Option<Duration> {
+        None
+    }
+}

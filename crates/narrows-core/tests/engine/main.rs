@@ -1,0 +1,14 @@
+//! What must hold of the engine, tested from outside the crate: over random networks, traffic, changes and polls;
+//! against the configured distributions; against closed forms; and against one golden.
+
+mod bounds;
+mod conservation;
+mod drive;
+mod foreign;
+mod fragments;
+mod independence;
+mod late_polls;
+mod order;
+mod plan;
+mod random;
+mod transmitter;

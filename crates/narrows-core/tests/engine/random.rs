@@ -1,0 +1,245 @@
+//! Random networks, traffic, changes and polls.
+
+use narrows_core::queue::{Bound, DropAt};
+use narrows_core::service::Overhead;
+use narrows_core::{
+    Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Target, Time,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::drive::{Step, flush};
+use crate::foreign::Outage;
+use crate::plan::{
+    ChangePlan, DelayPlan, Input, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What,
+};
+
+/// Names in no particular order, so that neither the plan's order nor the path's is that of the names.
+const NAMES: [&str; 5] = ["m", "c", "x", "a", "q"];
+
+/// A network of one to five links with one or two lanes each, joined at random: chains, shared media, cycles.
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
+    let links = vec((link(), vec(any::<u16>(), 1..3)), 1..=NAMES.len());
+    let memory = prop_oneof![4 => Just(1 << 30), 1 => 1_000u64..30_000];
+    (any::<u64>(), links, vec(any::<u16>(), 1..4), memory, 1u8..9).prop_map(
+        |(seed, links, entries, memory, visits)| {
+            let lanes: Vec<Target> = links
+                .iter()
+                .zip(NAMES)
+                .flat_map(|((_, lanes), name)| (0..lanes.len() as u8).map(move |lane| (name, lane)))
+                .map(|(name, lane)| Target::Link { name: name.into(), lane })
+                .collect();
+            let port = |n: usize| format!("p{n}");
+            // An even selector leads to a port, an odd one to a lane.
+            let target = |selector: u16| match usize::from(selector / 2) {
+                at if selector.is_multiple_of(2) => Target::Port(port(at % entries.len())),
+                at => lanes[at % lanes.len()].clone(),
+            };
+            let links = links
+                .iter()
+                .zip(NAMES)
+                .map(|((link, exits), name)| LinkPlan {
+                    name: name.into(),
+                    lanes: exits.iter().map(|&exit| target(exit)).collect(),
+                    ..link.clone()
+                })
+                .collect();
+            // Few entries lead past every link.
+            let entry =
+                |selector: u16| target(if selector.is_multiple_of(16) { selector } else { selector | 1 });
+            let ports = entries.iter().enumerate().map(|(n, &selector)| (port(n), entry(selector))).collect();
+            Plan { seed, links, ports, memory, visits }
+        },
+    )
+}
+
+/// A network, with packets and changes in order of time, at the end of which every packet is let out.
+pub(crate) fn plan_and_inputs() -> impl Strategy<Value = (Plan, Vec<Input>)> {
+    (plan(), vec((gap(), what()), 1..80)).prop_map(|(plan, steps)| {
+        let mut at = Time::ZERO;
+        let mut inputs: Vec<Input> = steps
+            .into_iter()
+            .map(|(gap, what)| {
+                at = at + gap;
+                let what = match what {
+                    What::Packet(p) => What::Packet(PacketPlan { port: p.port % plan.ports.len(), ..p }),
+                    What::Change(link, change) => What::Change(link % plan.links.len(), change),
+                };
+                Input { at, what }
+            })
+            .collect();
+        inputs.extend(flush(&plan, at + Duration::from_millis(5)));
+        (plan, inputs)
+    })
+}
+
+/// Ways to poll.
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        Just(Step::Wait),
+        Just(Step::Exactly),
+        Just(Step::Late),
+        (any::<u8>(), any::<u8>()).prop_map(|(part, most)| Step::Between(part, most % 4)),
+    ];
+    vec(step, 1..20)
+}
+
+/// Often none at all: bursts at one instant.
+fn gap() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        3 => Just(0),
+        3 => 1u64..2_000,
+        3 => 2_000u64..1_000_000,
+        1 => 1_000_000u64..20_000_000,
+    ]
+    .prop_map(Duration::from_nanos)
+}
+
+fn what() -> impl Strategy<Value = What> {
+    prop_oneof![
+        6 => packet().prop_map(What::Packet),
+        1 => (any::<usize>(), change()).prop_map(|(link, change)| What::Change(link, change)),
+    ]
+}
+
+pub(crate) fn packet() -> impl Strategy<Value = PacketPlan> {
+    let network = prop_oneof![
+        Just(Protocol::Ipv4),
+        Just(Protocol::Ipv4DontFragment),
+        Just(Protocol::Ipv6),
+        Just(Protocol::Other)
+    ];
+    let length = prop_oneof![20u32..1_501, Just(1_500), Just(64)];
+    (any::<usize>(), length, network).prop_map(|(port, length, network)| PacketPlan { port, length, network })
+}
+
+pub(crate) fn link() -> impl Strategy<Value = LinkPlan> {
+    let wire = (queue(), service(), overhead(), delay(), order());
+    let chance = (option::of(loss()), option::of(loss()), probability(), probability());
+    let rest =
+        (option::weighted(0.3, reorder()), option::weighted(0.2, 0u64..20), option::weighted(0.4, mtu()));
+    (wire, chance, rest).prop_map(
+        |(
+            (queue, service, overhead, delay, order),
+            (ingress_loss, wire_loss, corruption, duplication),
+            (reorder, line_limit, mtu),
+        )| LinkPlan {
+            queue,
+            service,
+            overhead,
+            ingress_loss,
+            wire_loss,
+            corruption,
+            duplication,
+            delay,
+            order,
+            reorder,
+            line_limit,
+            mtu,
+            ..LinkPlan::new("")
+        },
+    )
+}
+
+pub(crate) fn change() -> impl Strategy<Value = ChangePlan> {
+    prop_oneof![
+        4 => service().prop_map(ChangePlan::Service),
+        2 => queue().prop_map(ChangePlan::Queue),
+        1 => bound().prop_map(ChangePlan::QueueBound),
+        1 => overhead().prop_map(ChangePlan::Overhead),
+        1 => option::of(loss()).prop_map(ChangePlan::IngressLoss),
+        1 => option::of(loss()).prop_map(ChangePlan::WireLoss),
+        1 => probability().prop_map(ChangePlan::Corruption),
+        1 => probability().prop_map(ChangePlan::Duplication),
+        2 => delay().prop_map(ChangePlan::Delay),
+        1 => order().prop_map(ChangePlan::Order),
+        1 => option::of(reorder()).prop_map(ChangePlan::Reorder),
+        1 => option::of(0u64..20).prop_map(ChangePlan::LineLimit),
+        1 => option::of(mtu()).prop_map(ChangePlan::Mtu),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueuePlan> {
+    let drop_at = prop_oneof![Just(DropAt::Tail), Just(DropAt::Head)];
+    let gate = (bound(), 1u64..300_000, 0u64..3_000_000).prop_map(|(bound, period, patience)| {
+        let (period, patience) = (Duration::from_nanos(period), Duration::from_nanos(patience));
+        QueuePlan::Gate { bound, period, patience }
+    });
+    prop_oneof![4 => (bound(), drop_at).prop_map(|(b, d)| QueuePlan::Fifo(b, d)), 1 => gate]
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![
+        (0u64..5).prop_map(Bound::Packets),
+        (5u64..100).prop_map(Bound::Packets),
+        (0u64..10_000).prop_map(|bytes| Bound::Bytes(Bytes::new(bytes)))
+    ]
+}
+
+pub(crate) fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![
+        2 => Just(Rate::UNLIMITED),
+        1 => Just(Rate::DOWN),
+        1 => (1u64..100).prop_map(Rate::from_bits_per_second),
+        6 => (100_000u64..20_000_000).prop_map(Rate::from_bits_per_second),
+        2 => (20_000_000u64..4_000_000_000).prop_map(Rate::from_bits_per_second),
+        1 => (4_000_000_000_000u64..9_000_000_000_000).prop_map(Rate::from_bits_per_second),
+    ]
+}
+
+fn service() -> impl Strategy<Value = ServicePlan> {
+    let outage =
+        (rate(), 0u64..10_000_000, 0u64..10_000_000, rate()).prop_map(|(before, at, lasts, after)| {
+            let down = Time::from_nanos(at);
+            ServicePlan::Outage(Outage { before, down, up: down + Duration::from_nanos(lasts), after })
+        });
+    prop_oneof![4 => rate().prop_map(ServicePlan::Rate), 1 => outage]
+}
+
+fn overhead() -> impl Strategy<Value = Overhead> {
+    let any = (any::<bool>(), -60i32..60, 0u32..200, any::<bool>()).prop_map(
+        |(link_header, extra, minimum, atm)| {
+            let cells = if atm { Overhead::ATM.cells } else { None };
+            Overhead { link_header, extra, minimum, cells }
+        },
+    );
+    prop_oneof![2 => Just(Overhead::IP), 1 => Just(Overhead::ETHERNET), 1 => Just(Overhead::ATM), 1 => any]
+}
+
+fn loss() -> impl Strategy<Value = LossPlan> {
+    prop_oneof![probability().prop_map(LossPlan::Independent), (2u64..9).prop_map(LossPlan::EveryNth)]
+}
+
+fn delay() -> impl Strategy<Value = DelayPlan> {
+    let span = || prop_oneof![Just(0u64), 1u64..100, 100u64..5_000_000].prop_map(Duration::from_nanos);
+    prop_oneof![
+        span().prop_map(DelayPlan::Constant),
+        (span(), span()).prop_map(|(a, b)| DelayPlan::Uniform(a.min(b), a.max(b))),
+        (span(), span()).prop_map(|(mean, sd)| DelayPlan::Normal(mean, sd)),
+        (span(), span()).prop_map(|(a, b)| DelayPlan::InTurn(a, b)),
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![Just(Order::Keep), Just(Order::Allow)]
+}
+
+fn reorder() -> impl Strategy<Value = Reorder> {
+    (probability(), 1u32..5).prop_map(|(probability, gap)| Reorder { probability, gap })
+}
+
+fn mtu() -> impl Strategy<Value = Mtu> {
+    let policy = prop_oneof![
+        3 => Just(MtuPolicy::Fragment),
+        1 => Just(MtuPolicy::Answer),
+        1 => Just(MtuPolicy::BlackHole)
+    ];
+    (prop_oneof![0u32..60, 60u32..1_500], policy).prop_map(|(bytes, policy)| Mtu { bytes, policy })
+}
+
+/// Zero in half of the cases.
+fn probability() -> impl Strategy<Value = Probability> {
+    let ratio = |percent| Probability::from_ratio(percent, 100).expect("a percentage");
+    prop_oneof![4 => Just(Probability::ZERO), 3 => (1u64..40).prop_map(ratio), 1 => Just(Probability::ONE)]
+}
