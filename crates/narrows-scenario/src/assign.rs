@@ -1,0 +1,187 @@
+//! Live changes as text: `access.down.rate=2mbit`.
+//!
+//! ```text
+//! LINK[.up|.down].KEY[.PART]=VALUE
+//! ```
+//!
+//! KEY is a key of a link's table; without a direction it counts both ways. PART is one of `delay.order`, `queue.bound`,
+//! `queue.drop`, `loss.ingress` and `loss.wire`. VALUE is what stands in a file, with or without quotes. The same text
+//! means the same change of the same scenario, always: it is what the input log keeps.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use narrows_core::Change;
+
+use crate::direction::{KEYS, PARTS};
+use crate::link::{Link, Way};
+use crate::node::{Node, Table, Value};
+use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
+use crate::scenario::Scenario;
+
+/// One change of one key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Assignment {
+    link: String,
+    way: Option<Way>,
+    key: String,
+    /// Where the path stands.
+    place: Range<usize>,
+    node: Node,
+}
+
+impl Assignment {
+    /// Reads the text form; it stands at `start` in a larger text.
+    fn parse(text: &str, start: usize) -> Result<Self, Problem> {
+        let Some((path, value)) = text.split_once('=') else {
+            return Err(Problem::new(format!("{} has no `=`", Found(text)))
+                .at(&(start..start + text.len()))
+                .help("write LINK.KEY=VALUE or LINK.down.KEY=VALUE, such as access.down.rate=2mbit"));
+        };
+        let place = start..start + path.trim_end().len();
+        let blank = value.len() - value.trim_start().len();
+        let node = Node::typed(value.trim(), start + path.len() + 1 + blank);
+        Self::new(path.trim(), place, node)
+    }
+
+    fn new(path: &str, place: Range<usize>, node: Node) -> Result<Self, Problem> {
+        let (link, rest) = path.split_once('.').unwrap_or((path, ""));
+        let (way, key) = match rest.split_once('.').unwrap_or((rest, "")) {
+            ("up", key) => (Some(Way::Up), key),
+            ("down", key) => (Some(Way::Down), key),
+            _ => (None, rest),
+        };
+        if KEYS.contains(&key) || PARTS.contains(&key) {
+            return Ok(Self { link: link.into(), way, key: key.into(), place, node });
+        }
+        let mut problem = match key {
+            "" => Problem::new(format!("{} names no key of a link", Found(path))),
+            key => Problem::new(format!("unknown key {}", Found(key))),
+        };
+        if let Some(near) = nearest(key, KEYS.iter().chain(PARTS).copied()) {
+            problem = problem.help(format!("did you mean `{near}`?"));
+        }
+        Err(problem.at(&place).help(format!("allowed: {}", one_of(&[KEYS, PARTS].concat()))))
+    }
+
+    /// Reads a table of assignments, whose keys may be paths or tables within tables.
+    pub(crate) fn read_table(table: &Table) -> Result<Vec<Self>, Problem> {
+        let mut all = Vec::new();
+        collect(table, "", &mut all)?;
+        Ok(all)
+    }
+
+    /// The text form.
+    pub(crate) fn text(&self) -> String {
+        let way = self.way.map_or(String::new(), |way| format!(".{}", way.name()));
+        format!("{}{way}.{}={}", self.link, self.key, self.node.typed_text())
+    }
+
+    /// The text form with a value as it stands in a file.
+    pub(crate) fn toml(&self) -> String {
+        let way = self.way.map_or(String::new(), |way| format!(".{}", way.name()));
+        format!("\"{}{way}.{}\" = {}", self.link, self.key, self.node.toml())
+    }
+
+    pub(crate) fn place(&self) -> &Range<usize> {
+        &self.node.span
+    }
+}
+
+fn collect(table: &Table, prefix: &str, all: &mut Vec<Assignment>) -> Result<(), Problem> {
+    for (key, node) in table.iter() {
+        let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
+        let mut parts = path.split('.').skip(1);
+        let key_part = parts.clone().find(|part| *part != "up" && *part != "down");
+        // A table is a value from the key on; before that it only holds longer paths.
+        match &node.value {
+            Value::Table(inner) if key_part.is_none() && parts.by_ref().count() < 2 => {
+                collect(inner, &path, all)?
+            }
+            _ => all.push(Assignment::new(&path, key.span.clone(), node.clone())?),
+        }
+    }
+    Ok(())
+}
+
+impl Scenario {
+    /// Changes a value while the network runs; the scenario's own values follow. Gives what to tell the engine: names
+    /// of its links, and their changes. Nothing changes where there is an error.
+    ///
+    /// ```
+    /// # use narrows_scenario::{LinkFlags, Scenario};
+    /// let flags = LinkFlags { rate: Some("1mbit".into()), ..LinkFlags::default() };
+    /// let mut scenario = Scenario::from_flags(&flags).unwrap();
+    /// let changes = scenario.assign("link.down.rate=2mbit").unwrap();
+    /// assert_eq!(changes[0].0, "link.down");
+    /// assert_eq!(scenario.links[0].directions()[1].1.rate.to_string(), "2mbit");
+    /// ```
+    ///
+    /// # Errors
+    /// When the text names no link or key, or its value is none that a scenario may have.
+    pub fn assign(&mut self, text: &str) -> Result<Vec<(String, Change)>, ScenarioError> {
+        self.assign_all(&[text])
+    }
+
+    /// Several changes at one instant: all, or none where there is an error.
+    ///
+    /// # Errors
+    /// As [`Scenario::assign`].
+    pub fn assign_all<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<Vec<(String, Change)>, ScenarioError> {
+        let (mut all, mut lines) = (Vec::new(), String::new());
+        let mut read = || {
+            for text in texts {
+                all.push(Assignment::parse(text.as_ref(), lines.len())?);
+                lines += text.as_ref();
+                lines.push('\n');
+            }
+            Ok(std::mem::take(&mut all))
+        };
+        let assignments = read();
+        let result = assignments.and_then(|assignments| self.apply(&assignments));
+        result.map_err(|problem| {
+            let lines: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            ScenarioError::new("set", &lines.join("\n"), vec![problem])
+        })
+    }
+
+    /// Applies assignments: all, or none where there is a problem.
+    pub(crate) fn apply(&mut self, assignments: &[Assignment]) -> Result<Vec<(String, Change)>, Problem> {
+        let mut changed: BTreeMap<usize, Link> = BTreeMap::new();
+        for assignment in assignments {
+            let Assignment { link: name, way, key, place, node } = assignment;
+            let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+                let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
+                let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
+                let problem = match nearest(name, names.iter().copied()) {
+                    Some(near) => problem.help(format!("did you mean `{near}`?")),
+                    None => problem,
+                };
+                problem.help(format!("links: {}", one_of(&names)))
+            })?;
+            let link = changed.entry(index).or_insert_with(|| self.links[index].clone());
+            if let (Some(way), crate::Medium::Shared(_)) = (way, &link.medium) {
+                return Err(Problem::new(format!(
+                    "the shared medium `{name}` has no `{}` of its own",
+                    way.name()
+                ))
+                .at(place)
+                .help(format!("write {name}.{key}, for both directions")));
+            }
+            for direction in link.directions_mut(*way) {
+                direction.set(key, node).map_err(|problem| problem.inside(name).at(&node.span))?;
+            }
+            link.check().map_err(|problem| problem.inside(name).at(&node.span))?;
+        }
+        let mut changes = Vec::new();
+        for (index, link) in changed {
+            let before = std::mem::replace(&mut self.links[index], link);
+            for ((name, now), (_, then)) in
+                self.links[index].directions().into_iter().zip(before.directions())
+            {
+                changes.extend(now.changes_since(then).into_iter().map(|change| (name.clone(), change)));
+            }
+        }
+        Ok(changes)
+    }
+}

@@ -1,0 +1,83 @@
+//! The bound of a queue that is given none: one bandwidth-delay product.
+//!
+//! `⌈rate · RTT / (8 · 1498 bytes)⌉` packets, at least 4, where RTT is the mean delay of the path that the link lies on,
+//! there and back. 1498 bytes are a UDP datagram of 1470 bytes, which is what iperf sends, as an IP packet. Where the
+//! rate is unlimited or the link is down there is no product: 1000 packets, as Linux gives an interface. Where no delay
+//! is given, a round trip of 100 ms is assumed.
+//!
+//! The default is worked out once, from the values in the file or the flags. It is a part of the network, like a router's
+//! memory: a change of rate or delay while the network runs leaves it as it is.
+//!
+//! Example: 1.5 Mbit/s and 10 ms each way are 30,000 bits, or 2.5 packets of 1498 bytes: the least of 4 counts.
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, LinkConfig, Rate};
+
+/// Bytes of a packet in the formula.
+const PACKET: u128 = 1498;
+/// The least number of packets.
+const LEAST: u64 = 4;
+/// The round trip where it is not known.
+const ASSUMED: Duration = Duration::from_millis(100);
+
+/// A default bound, and how it came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DefaultBound {
+    /// Packets.
+    packets: u64,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    NoRate,
+    Product { rate: Rate, round_trip: Duration, assumed: bool, least: bool },
+}
+
+impl DefaultBound {
+    /// For a link without a rate to work one out from.
+    pub(crate) const NO_RATE: Self = Self {
+        packets: match LinkConfig::DEFAULT_BOUND {
+            Bound::Packets(packets) => packets,
+            Bound::Bytes(_) => panic!("the engine's default is in packets"),
+        },
+        reason: Reason::NoRate,
+    };
+
+    /// For a link of this rate on a path with this round trip, if it is known.
+    pub(crate) fn new(rate: Rate, round_trip: Option<Duration>) -> Self {
+        if rate == Rate::UNLIMITED || rate == Rate::DOWN {
+            return Self::NO_RATE;
+        }
+        let assumed = round_trip.is_none();
+        let round_trip = round_trip.unwrap_or(ASSUMED);
+        let bits_e9 = u128::from(rate.bits_per_second()) * u128::from(round_trip.nanos());
+        let product = u64::try_from(bits_e9.div_ceil(8 * PACKET * 1_000_000_000)).unwrap_or(u64::MAX);
+        let reason = Reason::Product { rate, round_trip, assumed, least: product < LEAST };
+        Self { packets: product.max(LEAST), reason }
+    }
+
+    /// The bound.
+    pub const fn bound(self) -> Bound {
+        Bound::Packets(self.packets)
+    }
+}
+
+/// How it came about.
+impl std::fmt::Display for DefaultBound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.reason {
+            Reason::NoRate => write!(f, "default where there is no rate to work one out from"),
+            Reason::Product { rate, round_trip, assumed, least } => {
+                write!(f, "default: one bandwidth-delay product, {rate} × {round_trip} round trip")?;
+                if assumed {
+                    write!(f, " (assumed, as no delay is given)")?;
+                }
+                if least {
+                    write!(f, ", but at least {LEAST}")?;
+                }
+                write!(f, ", in packets of {PACKET} bytes")
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What a scenario comes to: for `narrows check`, and as the "asked" part of reports.
+
+mod events;
+mod print;
+mod warnings;
+
+use narrows_core::queue::{Bound, DropAt};
+use narrows_core::{Duration, Order, Rate};
+use serde::Serialize;
+
+use crate::direction::Direction;
+use crate::host::Place;
+use crate::link::{Link, Medium, Way};
+use crate::scenario::Scenario;
+use crate::topology::Port;
+use crate::value;
+
+/// What a scenario comes to. It prints for people; its fields are for programs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The file, or `command line`.
+    pub scenario: String,
+    /// The seed of every random draw.
+    pub seed: u64,
+    /// How long a run lasts, in nanoseconds, if that is said.
+    pub duration_ns: Option<u64>,
+    /// The hosts: name and place.
+    pub hosts: Vec<String>,
+    /// The links of the engine.
+    pub links: Vec<LinkExplanation>,
+    /// The paths between two hosts, each once.
+    pub paths: Vec<PathExplanation>,
+    /// The traffic that the scenario brings.
+    pub traffic: Vec<String>,
+    /// What changes when.
+    pub timeline: Vec<String>,
+    /// What may not be meant.
+    pub warnings: Vec<String>,
+}
+
+/// What one link of the engine comes to: a direction of a link, or a shared medium.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkExplanation {
+    /// Its name in the engine.
+    pub name: String,
+    /// Where it comes from.
+    pub from: String,
+    /// Where it leads.
+    pub to: String,
+    /// Whether both directions share it.
+    pub shared: bool,
+    /// The rate, as it stands in a file.
+    pub rate: String,
+    /// Bits a second; nothing where it is unlimited, zero while it is down.
+    pub rate_bits_per_second: Option<u64>,
+    /// What counts as the length of a packet.
+    pub overhead: String,
+    /// The delay and its distribution.
+    pub delay: String,
+    /// Its mean, in nanoseconds.
+    pub mean_delay_ns: Option<u64>,
+    /// `keep` or `allow`.
+    pub order: String,
+    /// The bound of the queue.
+    pub queue: String,
+    /// The same in packets, where it is in packets.
+    pub queue_packets: Option<u64>,
+    /// The same in bytes, where it is in bytes.
+    pub queue_bytes: Option<u64>,
+    /// Where the bound comes from.
+    pub queue_reason: String,
+    /// `tail` or `head`.
+    pub drop: String,
+    /// Losses and other impairments and limits.
+    pub impairments: Vec<String>,
+    /// What is expected of a small packet, [`SMALL`] bytes.
+    pub small: Expected,
+    /// What is expected of a full packet, [`FULL`] bytes or the MTU if that is less.
+    pub full: Expected,
+}
+
+/// What is expected of packets of one length on one link.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Expected {
+    /// Bytes of the IP packet.
+    pub bytes: u32,
+    /// How long it is on the wire; nothing while the link is down.
+    pub transmission_ns: Option<u64>,
+    /// Transmission and mean delay, without waiting.
+    pub one_way_ns: Option<u64>,
+    /// The longest time that one takes: behind a queue full of its like, with one more on the wire, and with the longest
+    /// delay (of a normal delay, the one that one packet in a thousand exceeds).
+    pub longest_ns: Option<u64>,
+    /// How many a second the link carries; nothing where it is unlimited.
+    pub packets_per_second: Option<f64>,
+}
+
+/// What is expected of a path between two hosts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathExplanation {
+    /// The port at one end.
+    pub from: String,
+    /// The port at the other.
+    pub to: String,
+    /// The links on the way, by their names in the file.
+    pub links: Vec<String>,
+    /// There and back, for [`SMALL`] bytes, without waiting.
+    pub round_trip_small_ns: Option<u64>,
+    /// There and back, for full packets both ways, without waiting.
+    pub round_trip_full_ns: Option<u64>,
+    /// The bytes of those full packets: the least of [`FULL`] and the MTUs on the way.
+    pub full_bytes: u32,
+}
+
+/// Bytes of a small IP packet.
+pub(crate) const SMALL: u32 = 64;
+/// Bytes of a full IP packet.
+pub(crate) const FULL: u32 = 1500;
+/// Bytes of an Ethernet header, which counts where the overhead says so.
+const LINK_HEADER: u8 = 14;
+
+impl Scenario {
+    /// What the scenario comes to, with the links' present values.
+    pub fn explain(&self) -> Explanation {
+        Explanation {
+            scenario: self.file.clone(),
+            seed: self.seed,
+            duration_ns: self.duration.map(Duration::nanos),
+            hosts: self.hosts.iter().map(|host| format!("{}: {}", host.name, place(&host.place))).collect(),
+            links: self.links.iter().flat_map(links).collect(),
+            paths: self.paths(),
+            traffic: self.traffic.iter().map(events::traffic).collect(),
+            timeline: self.timeline.iter().map(events::entry).collect(),
+            warnings: warnings::all(self),
+        }
+    }
+
+    fn paths(&self) -> Vec<PathExplanation> {
+        // Each path has a port at either end; the port whose name comes first among the two stands for it.
+        let ports = self.ports().iter();
+        let first = ports
+            .enumerate()
+            .filter(|(at, port)| !self.ports()[..*at].iter().any(|earlier| earlier.name == port.peer));
+        first.map(|(_, port)| self.path(port)).collect()
+    }
+
+    fn path(&self, port: &Port) -> PathExplanation {
+        let ways = || {
+            port.hops
+                .iter()
+                .flat_map(|hop| [Way::Up, Way::Down].map(|way| self.links[hop.link].direction(way)))
+        };
+        let full_bytes = ways().map(full_bytes).min().unwrap_or(FULL);
+        let round_trip = |bytes| {
+            let sum =
+                ways().try_fold(Duration::ZERO, |sum, direction| Some(sum + one_way(direction, bytes)?));
+            sum.map(Duration::nanos)
+        };
+        PathExplanation {
+            from: port.name.clone(),
+            to: port.peer.clone(),
+            links: port.hops.iter().map(|hop| self.links[hop.link].name.clone()).collect(),
+            round_trip_small_ns: round_trip(SMALL),
+            round_trip_full_ns: round_trip(full_bytes),
+            full_bytes,
+        }
+    }
+}
+
+fn place(place: &Place) -> String {
+    match place {
+        Place::New => "a network namespace of its own".into(),
+        Place::Namespace(name) => format!("the existing network namespace {name}"),
+        Place::Process(pid) => format!("the network namespace of process {pid}"),
+    }
+}
+
+fn links(link: &Link) -> Vec<LinkExplanation> {
+    let ways = match link.medium {
+        Medium::Duplex { .. } => vec![Way::Up, Way::Down],
+        Medium::Shared(_) => vec![Way::Up],
+    };
+    let shared = matches!(link.medium, Medium::Shared(_));
+    ways.into_iter()
+        .map(|way| explain(link.core_name(way), link.ends(way), shared, link.direction(way)))
+        .collect()
+}
+
+fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direction) -> LinkExplanation {
+    let bound = direction.bound();
+    let rate = direction.effective_rate();
+    LinkExplanation {
+        name,
+        from: from.into(),
+        to: to.into(),
+        shared,
+        rate: match direction.outage {
+            true => format!("down (an outage; else {})", direction.rate),
+            false => rate.to_string(),
+        },
+        rate_bits_per_second: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
+        overhead: value::overhead_words(direction.overhead),
+        delay: match (direction.delay, direction.jitter) {
+            (None, None) => "none".into(),
+            _ => direction.effective_delay().to_string(),
+        },
+        mean_delay_ns: direction.effective_delay().mean().map(Duration::nanos),
+        order: match direction.order {
+            Order::Keep => "keep".into(),
+            Order::Allow => "allow".into(),
+        },
+        queue: bound.to_string(),
+        queue_packets: match bound {
+            Bound::Packets(packets) => Some(packets),
+            Bound::Bytes(_) => None,
+        },
+        queue_bytes: match bound {
+            Bound::Packets(_) => None,
+            Bound::Bytes(bytes) => Some(bytes.get()),
+        },
+        queue_reason: match direction.queue.bound {
+            Some(_) => "given".into(),
+            None => direction.default_bound.to_string(),
+        },
+        drop: match direction.queue.drop {
+            DropAt::Tail => "tail".into(),
+            DropAt::Head => "head".into(),
+        },
+        impairments: events::impairments(direction),
+        small: expected(direction, SMALL),
+        full: expected(direction, full_bytes(direction)),
+    }
+}
+
+fn expected(direction: &Direction, bytes: u32) -> Expected {
+    let transmission = transmission(direction, bytes);
+    let rate = direction.effective_rate();
+    let per_second = (rate != Rate::UNLIMITED).then(|| {
+        let bits = direction.overhead.bits(bytes, LINK_HEADER).max(1);
+        rate.bits_per_second() as f64 / bits as f64
+    });
+    Expected {
+        bytes,
+        transmission_ns: transmission.map(Duration::nanos),
+        one_way_ns: one_way(direction, bytes).map(Duration::nanos),
+        longest_ns: transmission.map(|one| {
+            let waiting = match direction.bound() {
+                Bound::Packets(packets) => packets,
+                Bound::Bytes(room) => room.get() / u64::from(bytes),
+            };
+            // Those that wait, the packet itself among them, and the one on the wire.
+            let queueing = one.nanos().saturating_mul(waiting.saturating_add(1));
+            (Duration::from_nanos(queueing) + direction.effective_delay().longest()).nanos()
+        }),
+        packets_per_second: per_second,
+    }
+}
+
+/// Transmission and mean delay.
+fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
+    Some(transmission(direction, bytes)? + direction.effective_delay().mean()?)
+}
+
+/// How long a packet is on the wire, rounded up; nothing while the link is down.
+fn transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
+    let bits_e9 = u128::from(direction.overhead.bits(bytes, LINK_HEADER)) * 1_000_000_000;
+    match direction.effective_rate() {
+        Rate::UNLIMITED => Some(Duration::ZERO),
+        Rate::DOWN => None,
+        rate => {
+            let nanos = bits_e9.div_ceil(u128::from(rate.bits_per_second()));
+            Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+        }
+    }
+}
+
+fn full_bytes(direction: &Direction) -> u32 {
+    direction.mtu.map_or(FULL, |mtu| mtu.bytes.min(FULL))
+}

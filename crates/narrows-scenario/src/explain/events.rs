@@ -1,0 +1,106 @@
+//! Impairments, traffic and the timeline in words.
+
+use narrows_core::source::{Arrivals, Lengths, Pace, Period};
+use narrows_core::{MtuPolicy, Time};
+
+use crate::direction::Direction;
+use crate::timeline::{Entry, Origin};
+use crate::traffic::{Traffic, TrafficSource};
+
+pub(super) fn impairments(direction: &Direction) -> Vec<String> {
+    let Direction { loss, duplicate, corrupt, .. } = direction;
+    let mut all = Vec::new();
+    if !loss.ingress.is_zero() {
+        all.push(format!("loses {} of the packets before the queue", loss.ingress));
+    }
+    if !loss.wire.is_zero() {
+        all.push(format!("loses {} of the packets on the wire", loss.wire));
+    }
+    if !duplicate.is_zero() {
+        all.push(format!("duplicates {duplicate} of the packets"));
+    }
+    if !corrupt.is_zero() {
+        all.push(format!("flips one bit in {corrupt} of the packets"));
+    }
+    if let Some(reorder) = direction.reorder {
+        let of = match reorder.gap {
+            1 => "of the packets".into(),
+            gap => format!("of the candidates, the first of which comes after {} packets,", gap - 1),
+        };
+        all.push(format!("lets {} {of} skip the delay", reorder.probability));
+    }
+    if let Some(mtu) = direction.mtu {
+        let longer = match mtu.policy {
+            MtuPolicy::Fragment => "are cut, or answered where they must not be",
+            MtuPolicy::Answer => "are answered with \"too big\"",
+            MtuPolicy::BlackHole => "vanish",
+        };
+        all.push(format!("packets over {} bytes {longer}", mtu.bytes));
+    }
+    if let Some(limit) = direction.line_limit {
+        all.push(format!("the delay line holds at most {limit} packets"));
+    }
+    all
+}
+
+pub(super) fn traffic(traffic: &Traffic) -> String {
+    let Traffic { name, from, to, source } = traffic;
+    let what = match source {
+        TrafficSource::Generated { config, .. } => {
+            let arrivals = match config.arrivals {
+                Arrivals::Constant(pace) => format!("evenly {}", self::pace(pace)),
+                Arrivals::Poisson(pace) => format!("at random (Poisson), {} on average", self::pace(pace)),
+                Arrivals::OnOff { pace, on, off } => {
+                    format!("{} while on; on {}, off {}", self::pace(pace), period(on), period(off))
+                }
+            };
+            let lengths = match &config.lengths {
+                Lengths::Fixed(length) => format!("{length} bytes"),
+                Lengths::Mix(mix) => format!("{} lengths mixed", mix.len()),
+            };
+            let mut what = format!("{arrivals}, {lengths}");
+            if config.start > Time::ZERO {
+                what += &format!(", from {}", config.start);
+            }
+            if config.stop < Time::NEVER {
+                what += &format!(", until {}", config.stop);
+            }
+            if let Some(packets) = config.packets {
+                what += &format!(", at most {packets} packets");
+            }
+            what
+        }
+        TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
+    };
+    format!("{name}: {from} → {to}: {what}")
+}
+
+fn pace(pace: Pace) -> String {
+    match pace {
+        Pace::Packets { count: 1, per } => format!("one packet every {per}"),
+        Pace::Packets { count, per } => format!("{count} packets every {per}"),
+        Pace::Bits(rate) => format!("{rate} of IP packets"),
+    }
+}
+
+fn period(period: Period) -> String {
+    match period {
+        Period::Fixed(length) => format!("for {length}"),
+        Period::Exponential(mean) => format!("for {mean} on average (exponential)"),
+        Period::Pareto { mean, shape } => format!("for {mean} on average (Pareto, shape {shape})"),
+    }
+}
+
+pub(super) fn entry(entry: &Entry) -> String {
+    let from = match entry.from {
+        Origin::Start => "",
+        Origin::FirstPacket => " after the first packet",
+    };
+    let again = match (entry.every, entry.times) {
+        (None, _) => String::new(),
+        (Some(every), None) => format!(", and every {every} from then on"),
+        (Some(every), Some(times)) => format!(", and every {every} from then on, {times} times in all"),
+    };
+    let set: Vec<String> = entry.set.iter().map(|assignment| assignment.text()).collect();
+    format!("at {}{from}{again}: {}", entry.at, set.join(", "))
+}

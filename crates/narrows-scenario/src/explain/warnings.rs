@@ -1,0 +1,131 @@
+//! What is legal and may not be meant.
+
+use narrows_core::model::cumulative;
+use narrows_core::queue::Bound;
+use narrows_core::{Order, Rate, Time};
+
+use super::{full_bytes, transmission};
+use crate::direction::Direction;
+use crate::scenario::Scenario;
+use crate::traffic::TrafficSource;
+use crate::value::Delay;
+
+/// A share of packets that is worth a word.
+const NOTICEABLE: f64 = 0.001;
+
+pub(super) fn all(scenario: &Scenario) -> Vec<String> {
+    let mut all = Vec::new();
+    for (name, direction) in scenario.links.iter().flat_map(|link| link.directions()) {
+        let warnings = [
+            below_zero(direction),
+            held_back(direction),
+            never_fits(direction),
+            lost(direction),
+            no_delay(direction),
+        ];
+        all.extend(warnings.into_iter().flatten().map(|warning| format!("{name}: {warning}")));
+    }
+    for host in &scenario.hosts {
+        if !scenario.ports().iter().any(|port| port.host == host.name) {
+            all.push(format!("{}: no link ends at this host", host.name));
+        }
+    }
+    let end = scenario.duration.map(|duration| Time::ZERO + duration);
+    for traffic in &scenario.traffic {
+        let (start, ends) = match &traffic.source {
+            TrafficSource::Generated { config, .. } => {
+                (config.start, config.packets.is_some() || config.stop < Time::NEVER)
+            }
+            TrafficSource::Capture { start, .. } => (*start, true),
+        };
+        match end {
+            Some(end) if start >= end => {
+                all.push(format!("{}: begins at {start}, when the run has ended", traffic.name));
+            }
+            None if !ends => all.push(format!(
+                "{}: never ends; say `stop` or `packets`, or a `duration` for the run",
+                traffic.name
+            )),
+            _ => {}
+        }
+    }
+    for entry in &scenario.timeline {
+        if end.is_some_and(|end| Time::ZERO + entry.at >= end) {
+            all.push(format!("timeline: nothing happens at {}, when the run has ended", entry.at));
+        }
+    }
+    all
+}
+
+/// A normal delay is cut off at zero.
+fn below_zero(direction: &Direction) -> Option<String> {
+    let Delay::Normal { mean, sd } = direction.effective_delay() else { return None };
+    if sd.nanos() == 0 {
+        return None;
+    }
+    let share = cumulative(-(mean.nanos() as f64) / sd.nanos() as f64);
+    (share > NOTICEABLE).then(|| {
+        format!(
+            "{} of the normal delays would be below zero and become zero, which raises the mean",
+            percent(share)
+        )
+    })
+}
+
+/// Independent delays and order kept: a packet that drew less than the one before it waits for that one. For packets a
+/// time g apart with delays D₁, D₂ that is P(D₁ − D₂ > g): Φ(−g/(√2·sd)) for a normal delay, (1 − g/w)²/2 for a uniform
+/// one of width w.
+fn held_back(direction: &Direction) -> Option<String> {
+    if direction.order == Order::Allow {
+        return None;
+    }
+    let gap = transmission(direction, full_bytes(direction))?;
+    let apart = gap.nanos() as f64;
+    let share = match direction.effective_delay() {
+        Delay::Normal { sd, .. } if sd.nanos() > 0 => {
+            cumulative(-apart / (core::f64::consts::SQRT_2 * sd.nanos() as f64))
+        }
+        Delay::Uniform { low, high } if high > low => {
+            let part = (1.0 - apart / (high - low).nanos() as f64).max(0.0);
+            part * part / 2.0
+        }
+        _ => return None,
+    };
+    (share > 0.01).then(|| {
+        format!(
+            "of full packets in a row ({gap} apart), {} are held back behind the one before, as order is kept: \
+             delays come out longer and smoother than asked; `order = \"allow\"` lets packets overtake",
+            percent(share)
+        )
+    })
+}
+
+/// A queue too small for a packet never lets it through.
+fn never_fits(direction: &Direction) -> Option<String> {
+    let bytes = full_bytes(direction);
+    match direction.bound() {
+        Bound::Bytes(room) if room.get() < u64::from(bytes) => {
+            Some(format!("the queue of {room} has no room for a packet of {bytes} bytes: none gets through"))
+        }
+        _ => None,
+    }
+}
+
+fn lost(direction: &Direction) -> Option<String> {
+    let all = 1.0 - (1.0 - direction.loss.ingress.as_f64()) * (1.0 - direction.loss.wire.as_f64());
+    if direction.effective_rate() == Rate::DOWN {
+        return Some("the link is down: nothing gets through until that changes".into());
+    }
+    (all >= 0.5).then(|| format!("{} of the packets are lost", percent(all)))
+}
+
+fn no_delay(direction: &Direction) -> Option<String> {
+    let no_delay = direction.effective_delay().longest().nanos() == 0;
+    (direction.reorder.is_some() && no_delay)
+        .then(|| "`reorder` lets packets skip the delay, and there is none".into())
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.2} %") }
+}

@@ -1,0 +1,168 @@
+//! A scenario from flags: two hosts, `client` and `server`, and one link called `link` between them.
+
+use std::ops::Range;
+
+use crate::host::{Host, Place};
+use crate::link::{Link, Medium, Way};
+use crate::node::{Node, Value};
+use crate::problem::{Problem, Problems, ScenarioError};
+use crate::scenario::{self, Scenario};
+use crate::units;
+
+/// What the user typed after each flag: one value for both directions, or `DOWN/UP`. Down is from the server to the
+/// client. Values are written as in a file, without quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkFlags {
+    /// `--rate 1.5mbit/0.5mbit`
+    pub rate: Option<String>,
+    /// `--delay 10ms`, one way.
+    pub delay: Option<String>,
+    /// `--jitter 2ms`
+    pub jitter: Option<String>,
+    /// `--order keep`
+    pub order: Option<String>,
+    /// `--loss 1%`, on the wire.
+    pub loss: Option<String>,
+    /// `--queue "13 packets"`
+    pub queue: Option<String>,
+    /// `--overhead ethernet`
+    pub overhead: Option<String>,
+    /// `--duplicate 0.1%`
+    pub duplicate: Option<String>,
+    /// `--corrupt 0.1%`
+    pub corrupt: Option<String>,
+    /// `--reorder "25% gap 5"`
+    pub reorder: Option<String>,
+    /// `--mtu 1400`
+    pub mtu: Option<String>,
+    /// `--line-limit "1000 packets"`
+    pub line_limit: Option<String>,
+    /// `--seed 7`
+    pub seed: Option<String>,
+    /// `--duration 31s`
+    pub duration: Option<String>,
+}
+
+/// The name of the link.
+const LINK: &str = "link";
+
+impl Scenario {
+    /// A scenario of two hosts, `client` and `server`, and one link called `link`.
+    ///
+    /// # Errors
+    /// Name the flag, what was found and what is allowed.
+    pub fn from_flags(flags: &LinkFlags) -> Result<Self, ScenarioError> {
+        let mut problems = Problems::default();
+        let mut line = CommandLine::default();
+        let host = |name: &str| Host { name: name.into(), place: Place::New, addresses: Vec::new() };
+        let mut link = Link {
+            name: LINK.into(),
+            between: ["client".into(), "server".into()],
+            medium: Medium::Duplex { up: Box::default(), down: Box::default() },
+        };
+        let mut conflict = 0..0;
+        for (key, value) in flags.link_keys() {
+            let Some(value) = value else { continue };
+            let start = line.add(key, value);
+            if key == "jitter" {
+                conflict = start..start + value.len();
+            }
+            problems
+                .catch(set(&mut link, key, value, start).map_err(|p| p.at(&(start..start + value.len()))));
+        }
+        problems.catch(link.check().map_err(|p| p.at(&conflict).inside("--jitter")));
+        let mut alone = |key: &str, value: &Option<String>| {
+            value
+                .as_ref()
+                .map(|value| Node { span: line.span(key, value), value: Value::String(value.clone()) })
+        };
+        let (seed, duration) = (alone("seed", &flags.seed), alone("duration", &flags.duration));
+        let seed =
+            seed.map(|node| problems.catch(scenario::seed(&node).map_err(|p| p.inside("--seed")))).flatten();
+        let duration = duration
+            .map(|node| problems.catch(units::positive_time(&node).map_err(|p| p.inside("--duration"))))
+            .flatten();
+        let mut scenario = Self {
+            file: COMMAND_LINE.into(),
+            seed: seed.unwrap_or(scenario::DEFAULT_SEED),
+            duration,
+            hosts: vec![host("client"), host("server")],
+            junctions: Vec::new(),
+            links: vec![link],
+            traffic: Vec::new(),
+            timeline: Vec::new(),
+            topology: Default::default(),
+        };
+        if problems.is_empty() && scenario.wire().is_ok() {
+            return Ok(scenario);
+        }
+        Err(problems.into_error(COMMAND_LINE, &line.0))
+    }
+}
+
+const COMMAND_LINE: &str = "command line";
+
+impl LinkFlags {
+    fn link_keys(&self) -> [(&'static str, Option<&str>); 12] {
+        [
+            ("rate", self.rate.as_deref()),
+            ("delay", self.delay.as_deref()),
+            ("jitter", self.jitter.as_deref()),
+            ("order", self.order.as_deref()),
+            ("loss", self.loss.as_deref()),
+            ("queue", self.queue.as_deref()),
+            ("overhead", self.overhead.as_deref()),
+            ("duplicate", self.duplicate.as_deref()),
+            ("corrupt", self.corrupt.as_deref()),
+            ("reorder", self.reorder.as_deref()),
+            ("mtu", self.mtu.as_deref()),
+            ("line-limit", self.line_limit.as_deref()),
+        ]
+    }
+}
+
+/// The flags in a row, for errors to point at.
+#[derive(Default)]
+struct CommandLine(String);
+
+impl CommandLine {
+    /// Adds a flag; gives where its value begins.
+    fn add(&mut self, key: &str, value: &str) -> usize {
+        if !self.0.is_empty() {
+            self.0.push(' ');
+        }
+        self.0 += &format!("--{key} ");
+        let quote = if value.contains(' ') { "\"" } else { "" };
+        self.0 += quote;
+        let start = self.0.len();
+        self.0 += value;
+        self.0 += quote;
+        start
+    }
+
+    fn span(&mut self, key: &str, value: &str) -> Range<usize> {
+        let start = self.add(key, value);
+        start..start + value.len()
+    }
+}
+
+/// Sets one key from `VALUE` or `DOWN/UP`.
+fn set(link: &mut Link, key: &str, text: &str, start: usize) -> Result<(), Problem> {
+    let flag = format!("--{key}");
+    let parts: Vec<&str> = if text.contains('{') { vec![text] } else { text.split('/').collect() };
+    let mut set = |way: Option<Way>, part: &str, offset: usize| {
+        let blank = part.len() - part.trim_start().len();
+        let node = Node::typed(part.trim(), start + offset + blank);
+        link.directions_mut(way).into_iter().try_for_each(|direction| direction.set_flag(key, &node))
+    };
+    let result = match parts[..] {
+        [both] => set(None, both, 0),
+        // `10mbit/s` is not a pair.
+        [_, "s"] => Err(Problem::new("`/` stands between the value for down and that for up")
+            .help("a rate is always for a second: leave out `/s`")),
+        [down, up] => set(Some(Way::Down), down, 0).and_then(|()| set(Some(Way::Up), up, down.len() + 1)),
+        _ => Err(Problem::new(format!("{} values for two directions", parts.len()))
+            .help("write one value for both directions, or DOWN/UP")),
+    };
+    result.map_err(|problem| problem.inside(&flag))
+}

@@ -1,0 +1,37 @@
+//! Scenario files and flags of narrows: text in, validated values of the engine out.
+//!
+//! A [`Scenario`] comes from a file ([`Scenario::load`]), from text ([`Scenario::parse`]) or from flags
+//! ([`Scenario::from_flags`]). [`Scenario::network`] is the engine's configuration, [`Scenario::timeline`] and
+//! [`Scenario::assign`] are its changes, [`Scenario::explain`] says in words and numbers what it comes to, and
+//! What is wrong is a [`ScenarioError`], which points at the place.
+#![forbid(unsafe_code)]
+
+mod assign;
+mod bound;
+mod direction;
+mod explain;
+mod flags;
+mod host;
+mod link;
+mod node;
+mod problem;
+mod scenario;
+mod timeline;
+mod topology;
+mod traffic;
+mod units;
+mod value;
+
+pub use bound::DefaultBound;
+pub use direction::Direction;
+pub use explain::Explanation;
+pub use flags::LinkFlags;
+pub use host::{Address, Host, HostAddress, Place};
+pub use link::{Link, Medium, Way};
+pub use problem::ScenarioError;
+pub use scenario::Scenario;
+pub use timeline::{Timeline, TimelineEvent};
+pub use topology::Port;
+pub use traffic::{Traffic, TrafficSource};
+pub use units::Share;
+pub use value::{Delay, Loss, Queue, Reorder};

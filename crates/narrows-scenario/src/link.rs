@@ -1,0 +1,201 @@
+//! Links: what joins two hosts or junctions, and reading one from a file.
+
+use std::ops::Range;
+
+use crate::direction::{Direction, KEYS};
+use crate::node::{Key, Node, Table};
+use crate::problem::Problem;
+
+/// A wire between two hosts or junctions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Unique among the links.
+    pub name: String,
+    /// The hosts or junctions that it joins: "up" is from the first to the second.
+    pub between: [String; 2],
+    /// What is in between.
+    pub medium: Medium,
+}
+
+/// What a link is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A wire for each direction: the engine's links `NAME.up` and `NAME.down`.
+    Duplex {
+        /// From the first to the second.
+        up: Box<Direction>,
+        /// From the second to the first.
+        down: Box<Direction>,
+    },
+    /// One medium that both directions contend for, half duplex: the engine's link `NAME`, with lane 0 up and lane 1
+    /// down.
+    Shared(Box<Direction>),
+}
+
+/// Which way along a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Way {
+    /// From the first to the second of `between`.
+    Up,
+    /// From the second to the first.
+    Down,
+}
+
+impl Way {
+    /// `up` or `down`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl Link {
+    /// What packets meet on this way.
+    pub fn direction(&self, way: Way) -> &Direction {
+        match (&self.medium, way) {
+            (Medium::Duplex { up, .. }, Way::Up) => up,
+            (Medium::Duplex { down, .. }, Way::Down) => down,
+            (Medium::Shared(both), _) => both,
+        }
+    }
+
+    /// The engine's name of the link for this way.
+    pub fn core_name(&self, way: Way) -> String {
+        match self.medium {
+            Medium::Duplex { .. } => format!("{}.{}", self.name, way.name()),
+            Medium::Shared(_) => self.name.clone(),
+        }
+    }
+
+    /// The engine's links that this one becomes: name and values.
+    pub fn directions(&self) -> Vec<(String, &Direction)> {
+        match &self.medium {
+            Medium::Duplex { up, down } => {
+                vec![(self.core_name(Way::Up), up), (self.core_name(Way::Down), down)]
+            }
+            Medium::Shared(both) => vec![(self.name.clone(), both)],
+        }
+    }
+
+    /// Where one comes from and gets to on this way.
+    pub fn ends(&self, way: Way) -> [&str; 2] {
+        let [first, second] = [self.between[0].as_str(), self.between[1].as_str()];
+        match way {
+            Way::Up => [first, second],
+            Way::Down => [second, first],
+        }
+    }
+
+    /// The directions that `way` stands for, or both.
+    pub(crate) fn directions_mut(&mut self, way: Option<Way>) -> Vec<&mut Direction> {
+        match (&mut self.medium, way) {
+            (Medium::Duplex { up, .. }, Some(Way::Up)) => vec![up],
+            (Medium::Duplex { down, .. }, Some(Way::Down)) => vec![down],
+            (Medium::Duplex { up, down }, None) => vec![up, down],
+            (Medium::Shared(both), _) => vec![both],
+        }
+    }
+
+    /// Whether its values go together.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        match &self.medium {
+            Medium::Duplex { up, down } => {
+                up.check().map_err(|p| p.inside("up"))?;
+                down.check().map_err(|p| p.inside("down"))
+            }
+            Medium::Shared(both) => both.check(),
+        }
+    }
+}
+
+/// A link from a file, with the places that later errors point at.
+pub(crate) struct Placed {
+    pub(crate) link: Link,
+    pub(crate) key: Range<usize>,
+    pub(crate) ends: [Range<usize>; 2],
+}
+
+/// Reads `[links.NAME]`.
+pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
+    let one = |problem: Problem| vec![problem];
+    let table = node.table("a table of what the link does").map_err(one)?;
+    let mut known = vec!["between", "shared", "up", "down"];
+    known.extend(KEYS);
+    let mut problems = table.unknown_keys(&known);
+    let mut keep = |result: Result<(), Problem>| problems.extend(result.err());
+
+    let shared = table.optional("shared", Node::boolean);
+    let mut link = Link {
+        name: key.name.clone(),
+        between: Default::default(),
+        medium: match shared {
+            Ok(Some(true)) => Medium::Shared(Box::default()),
+            _ => Medium::Duplex { up: Box::default(), down: Box::default() },
+        },
+    };
+    let is_shared = matches!(link.medium, Medium::Shared(_));
+    keep(shared.map(|_| ()));
+    let between = table.required("between", &key.span, between);
+    let ends = match between {
+        Ok(ends) => {
+            link.between = ends.clone().map(|(name, _)| name);
+            ends.map(|(_, span)| span)
+        }
+        Err(problem) => {
+            keep(Err(problem.help("say which two hosts it joins: between = [\"client\", \"server\"]")));
+            [key.span.clone(), key.span.clone()]
+        }
+    };
+    set_all(&mut link, None, table, &mut keep);
+    for way in [Way::Up, Way::Down] {
+        let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
+        if is_shared {
+            keep(Err(Problem::new(format!("a shared medium has no `{}` of its own", way.name()))
+                .at(&inner_key.span)
+                .help("both directions contend for one wire: its values stand in the link's own table")));
+            continue;
+        }
+        match inner.table("a table of what this direction does") {
+            Ok(inner) => {
+                let inside = |problem: Problem| problem.inside(way.name());
+                inner.unknown_keys(KEYS).into_iter().for_each(|p| keep(Err(inside(p))));
+                set_all(&mut link, Some(way), inner, &mut |result| keep(result.map_err(inside)));
+            }
+            Err(problem) => keep(Err(problem.inside(way.name()))),
+        }
+    }
+    keep(link.check().map_err(|p| p.at(&table.key("jitter").map_or(key.span.clone(), |k| k.span.clone()))));
+    if problems.is_empty() { Ok(Placed { link, key: key.span.clone(), ends }) } else { Err(problems) }
+}
+
+/// Sets what the keys of a table say for one way, or for both. One problem is enough for a key that stands for both.
+fn set_all(link: &mut Link, way: Option<Way>, table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
+    for (key, node) in table.iter().filter(|(key, _)| KEYS.contains(&key.name.as_str())) {
+        let set = |direction: &mut Direction| direction.set(&key.name, node);
+        keep(link.directions_mut(way).into_iter().try_for_each(set));
+    }
+    let beside = table.key("order");
+    let within =
+        table.get("delay").and_then(|delay| delay.table("").ok()).and_then(|delay| delay.key("order"));
+    if let (Some(beside), Some(within)) = (beside, within) {
+        keep(Err(Problem::new("the order of packets is said twice")
+            .at(&beside.span)
+            .also(&within.span, "here too")
+            .help("keep one of the two")));
+    }
+}
+
+fn between(node: &Node) -> Result<[(String, Range<usize>); 2], Problem> {
+    const ALLOWED: &str = "two names, such as [\"client\", \"server\"]";
+    let [first, second] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
+    let end = |node: &Node| Ok((node.text("the name of a host or junction")?.to_string(), node.span.clone()));
+    let ends @ [a, b] = &[end(first)?, end(second)?];
+    if a.0 == b.0 {
+        return Err(Problem::new(format!("both ends of the link are `{}`", a.0))
+            .at(&b.1)
+            .help("a link joins two hosts or junctions"));
+    }
+    Ok(ends.clone())
+}

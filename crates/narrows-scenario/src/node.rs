@@ -1,0 +1,299 @@
+//! A TOML document with the place of everything in it, and the reading of tables and names.
+//!
+//! Numbers keep their text, so that `0.01` is exactly one hundredth.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use crate::problem::{Found, Problem, nearest, one_of};
+
+/// A value and where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    String(String),
+    /// The number in decimal digits.
+    Integer(String),
+    /// As it was written.
+    Float(String),
+    Boolean(bool),
+    Datetime(String),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys and values in the order of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table(Vec<(Key, Node)>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) span: Range<usize>,
+}
+
+impl Node {
+    /// Reads a whole document.
+    pub(crate) fn document(text: &str) -> Result<Table, Problem> {
+        let document = DeTable::parse(text).map_err(|error| syntax(&error, text))?;
+        Ok(Table::from_toml(document.into_inner(), 0))
+    }
+
+    /// Reads what was typed after `=` in an assignment or after a flag: a TOML value, or else bare text. `start` is
+    /// where it stands in a larger text.
+    pub(crate) fn typed(text: &str, start: usize) -> Self {
+        let span = start..start + text.len();
+        match DeValue::parse(text) {
+            // Nobody means a date here; it is a word like others.
+            Ok(value) if !matches!(value.get_ref(), DeValue::Datetime(_)) => Self::from_toml(value, start),
+            _ => Self { span, value: Value::String(text.into()) },
+        }
+    }
+
+    fn from_toml(node: Spanned<DeValue<'_>>, start: usize) -> Self {
+        let span = node.span();
+        let value = match node.into_inner() {
+            DeValue::String(text) => Value::String(text.into_owned()),
+            DeValue::Integer(number) => Value::Integer(decimal(&number)),
+            DeValue::Float(number) => Value::Float(number.as_str().into()),
+            DeValue::Boolean(value) => Value::Boolean(value),
+            DeValue::Datetime(value) => Value::Datetime(value.to_string()),
+            DeValue::Array(items) => {
+                Value::Array(items.into_iter().map(|item| Self::from_toml(item, start)).collect())
+            }
+            DeValue::Table(table) => Value::Table(Table::from_toml(table, start)),
+        };
+        Self { span: shift(span, start), value }
+    }
+
+    /// As it is typed after `=`: without quotes where it means the same.
+    pub(crate) fn typed_text(&self) -> String {
+        match &self.value {
+            Value::String(text) if text.trim() == text && Self::typed(text, 0).value == self.value => {
+                text.clone()
+            }
+            _ => self.toml(),
+        }
+    }
+
+    /// As it stands in a file, on one line.
+    pub(crate) fn toml(&self) -> String {
+        match &self.value {
+            Value::String(text) => toml_string(text),
+            Value::Integer(text) | Value::Float(text) | Value::Datetime(text) => text.clone(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(Self::toml).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Table(table) => {
+                let entry =
+                    |(key, node): (&Key, &Self)| format!("{} = {}", toml_string(&key.name), node.toml());
+                let entries: Vec<String> = table.iter().map(entry).collect();
+                format!("{{ {} }}", entries.join(", "))
+            }
+        }
+    }
+
+    /// What it is, for "found …".
+    pub(crate) fn found(&self) -> String {
+        match &self.value {
+            Value::String(text) => Found(text).to_string(),
+            Value::Integer(text) | Value::Float(text) | Value::Datetime(text) => Found(text).to_string(),
+            Value::Boolean(value) => format!("`{value}`"),
+            Value::Array(_) => "a list".into(),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+
+    /// That this is of the wrong kind. `allowed` begins a sentence after "expected".
+    pub(crate) fn expected(&self, allowed: &str) -> Problem {
+        Problem::new(format!("found {}, expected {allowed}", self.found())).at(&self.span)
+    }
+
+    pub(crate) fn text(&self, allowed: &str) -> Result<&str, Problem> {
+        match &self.value {
+            Value::String(text) => Ok(text),
+            _ => Err(self.expected(allowed)),
+        }
+    }
+
+    pub(crate) fn table(&self, allowed: &str) -> Result<&Table, Problem> {
+        match &self.value {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.expected(allowed)),
+        }
+    }
+
+    pub(crate) fn list(&self, allowed: &str) -> Result<&[Node], Problem> {
+        match &self.value {
+            Value::Array(items) => Ok(items),
+            _ => Err(self.expected(allowed)),
+        }
+    }
+
+    pub(crate) fn boolean(&self) -> Result<bool, Problem> {
+        match &self.value {
+            Value::Boolean(value) => Ok(*value),
+            Value::String(text) if text == "true" => Ok(true),
+            Value::String(text) if text == "false" => Ok(false),
+            _ => Err(self.expected("`true` or `false`")),
+        }
+    }
+
+    /// A whole number without a unit, in a range.
+    pub(crate) fn integer(&self, what: &str, range: Range<i64>) -> Result<i64, Problem> {
+        let text = match &self.value {
+            Value::Integer(text) | Value::String(text) => text.trim(),
+            _ => "",
+        };
+        let value = text.parse().ok().filter(|value| range.contains(value));
+        value.ok_or_else(|| {
+            self.expected(what).help(format!(
+                "it is a whole number from {} to {}",
+                range.start,
+                range.end - 1
+            ))
+        })
+    }
+
+    /// One of several words.
+    pub(crate) fn choice<T: Copy>(&self, what: &str, choices: &[(&str, T)]) -> Result<T, Problem> {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let text = self.text(&format!("{what}: {}", one_of(&names)))?;
+        choices.iter().find(|(name, _)| *name == text.trim()).map(|(_, value)| *value).ok_or_else(|| {
+            let problem = Problem::new(format!("{} is no {what}", self.found())).at(&self.span);
+            suggest(problem, text, &names)
+        })
+    }
+}
+
+impl Table {
+    fn from_toml(table: DeTable<'_>, start: usize) -> Self {
+        let mut entries: Vec<(Key, Node)> = table
+            .into_iter()
+            .map(|(key, value)| {
+                let span = shift(key.span(), start);
+                (Key { name: key.into_inner().into_owned(), span }, Node::from_toml(value, start))
+            })
+            .collect();
+        entries.sort_by_key(|(key, _)| key.span.start);
+        Self(entries)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Node)> {
+        self.0.iter().map(|(key, node)| (key, node))
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.0.iter().find(|(k, _)| k.name == key).map(|(_, node)| node)
+    }
+
+    pub(crate) fn key(&self, key: &str) -> Option<&Key> {
+        self.0.iter().find(|(k, _)| k.name == key).map(|(k, _)| k)
+    }
+
+    /// Reads a key that may be missing.
+    pub(crate) fn optional<'a, T>(
+        &'a self,
+        key: &str,
+        read: impl FnOnce(&'a Node) -> Result<T, Problem>,
+    ) -> Result<Option<T>, Problem> {
+        self.get(key).map(read).transpose().map_err(|problem| problem.inside(key))
+    }
+
+    /// Reads a key that must be there. `place` is pointed at when it is not.
+    pub(crate) fn required<'a, T>(
+        &'a self,
+        key: &str,
+        place: &Range<usize>,
+        read: impl FnOnce(&'a Node) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.optional(key, read)?.ok_or_else(|| Problem::new(format!("`{key}` is missing")).at(place))
+    }
+
+    /// The problem with each key that is not in `known`.
+    pub(crate) fn unknown_keys(&self, known: &[&str]) -> Vec<Problem> {
+        let unknown = self.0.iter().filter(|(key, _)| !known.contains(&key.name.as_str()));
+        unknown
+            .map(|(key, _)| {
+                suggest(Problem::new(format!("unknown key {}", Found(&key.name))), &key.name, known)
+                    .at(&key.span)
+            })
+            .collect()
+    }
+
+    /// Like [`Table::unknown_keys`], for the first one.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        self.unknown_keys(known).into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+/// Adds what is allowed, with the nearest first.
+fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
+    let problem = match nearest(found, known.iter().copied()) {
+        Some(name) => problem.help(format!("did you mean `{name}`?")),
+        None => problem,
+    };
+    problem.help(format!("allowed: {}", one_of(known)))
+}
+
+/// A name of a host, junction, link or source of traffic: it becomes a part of names joined by dots.
+pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !key.name.is_empty() && key.name.len() <= 64 && key.name.chars().all(fits) {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{} cannot be the name of a {what}", Found(&key.name)))
+        .at(&key.span)
+        .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-` and `_`"))
+}
+
+/// A string with its quotes.
+pub(crate) fn toml_string(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
+}
+
+fn decimal(number: &DeInteger<'_>) -> String {
+    let negative = number.as_str().starts_with('-');
+    let digits = number.as_str().trim_start_matches(['+', '-']);
+    match u128::from_str_radix(digits, number.radix()) {
+        Ok(value) if negative => format!("-{value}"),
+        Ok(value) => value.to_string(),
+        Err(_) => number.to_string(),
+    }
+}
+
+fn shift(span: Range<usize>, by: usize) -> Range<usize> {
+    span.start + by..span.end + by
+}
+
+/// What the TOML parser says, in the words of a scenario where it is about one.
+fn syntax(error: &toml::de::Error, text: &str) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let problem = Problem::new(format!("this is not TOML: {}", error.message()));
+    let problem = if error.message().contains("duplicate key") {
+        let line_start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+        let line = text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default().trim();
+        let name = line.trim_start_matches('[').split(']').next().unwrap_or_default();
+        let mut parts = name.split('.').map(str::trim);
+        match (line.starts_with('['), parts.next(), parts.next(), parts.next()) {
+            (true, Some(kind @ ("hosts" | "links" | "junctions")), Some(name), None) => {
+                let one = kind.trim_end_matches('s');
+                Problem::new(format!("two {kind} are called {}", Found(name)))
+                    .help(format!("give each {one} a name of its own"))
+            }
+            _ => Problem::new("this key is here a second time").help("keep one of the two"),
+        }
+    } else {
+        problem
+    };
+    problem.at(&span)
+}

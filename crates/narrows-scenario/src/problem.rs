@@ -1,0 +1,183 @@
+//! What is wrong with a scenario, and where: the errors that people read.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// A scenario that is not understood. It prints as one paragraph for each problem: what was found, in which file, line
+/// and key, and what is allowed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}", self.render(&Renderer::plain()))]
+pub struct ScenarioError {
+    file: String,
+    text: String,
+    problems: Vec<Problem>,
+}
+
+impl ScenarioError {
+    pub(crate) fn new(file: &str, text: &str, problems: Vec<Problem>) -> Self {
+        Self { file: file.into(), text: text.into(), problems }
+    }
+
+    /// The same text as [`fmt::Display`] gives, with colours for a terminal.
+    pub fn coloured(&self) -> String {
+        self.render(&Renderer::styled())
+    }
+
+    /// How many problems there are; at least one.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let paragraphs: Vec<String> = self.problems.iter().map(|p| self.paragraph(p, renderer)).collect();
+        paragraphs.join("\n\n")
+    }
+
+    fn paragraph(&self, problem: &Problem, renderer: &Renderer) -> String {
+        let title = match (&problem.span, problem.key.as_str()) {
+            (Some(_), _) | (None, "") => problem.title.clone(),
+            (None, key) => format!("`{key}`: {}", problem.title),
+        };
+        let mut group = annotate_snippets::Group::with_title(Level::ERROR.primary_title(title));
+        if let Some(span) = &problem.span {
+            let mut place = AnnotationKind::Primary.span(self.clamp(span));
+            if !problem.key.is_empty() {
+                place = place.label(format!("in `{}`", problem.key));
+            }
+            let mut snippet = Snippet::source(&self.text).path(&self.file).annotation(place);
+            for (span, label) in &problem.also {
+                snippet = snippet.annotation(AnnotationKind::Context.span(self.clamp(span)).label(label));
+            }
+            group = group.element(snippet);
+        }
+        for help in &problem.help {
+            group = group.element(Level::HELP.message(help));
+        }
+        renderer.render(&[group])
+    }
+
+    /// A span that lies in the text and on the borders of characters, whatever comes in.
+    fn clamp(&self, span: &Range<usize>) -> Range<usize> {
+        let floor = |at: usize| {
+            let mut at = at.min(self.text.len());
+            while !self.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = floor(span.start);
+        start..floor(span.end).max(start)
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    title: String,
+    span: Option<Range<usize>>,
+    /// The path of keys that leads there, such as `links.access.delay`.
+    key: String,
+    help: Vec<String>,
+    also: Vec<(Range<usize>, String)>,
+}
+
+impl Problem {
+    /// `title` says what was found and what is wrong with it.
+    pub(crate) fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), span: None, key: String::new(), help: Vec::new(), also: Vec::new() }
+    }
+
+    /// Says what is allowed, or what to do.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Where it is, unless that is known more precisely already.
+    pub(crate) fn at(mut self, span: &Range<usize>) -> Self {
+        self.span.get_or_insert_with(|| span.clone());
+        self
+    }
+
+    /// Another place that has to do with it.
+    pub(crate) fn also(mut self, span: &Range<usize>, label: impl Into<String>) -> Self {
+        self.also.push((span.clone(), label.into()));
+        self
+    }
+
+    /// The key that it is in, from the inside out: each call puts one more in front.
+    pub(crate) fn inside(mut self, key: &str) -> Self {
+        if self.key.is_empty() {
+            self.key = key.into();
+        } else {
+            self.key = format!("{key}.{}", self.key);
+        }
+        self
+    }
+}
+
+/// Collects the problems of independent parts, so that all are reported at once.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Keeps the problem, if it is one.
+    pub(crate) fn catch<T>(&mut self, result: Result<T, Problem>) -> Option<T> {
+        result.map_err(|problem| self.0.push(problem)).ok()
+    }
+
+    pub(crate) fn extend(&mut self, problems: Vec<Problem>) {
+        self.0.extend(problems);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn into_error(self, file: &str, text: &str) -> ScenarioError {
+        ScenarioError::new(file, text, self.0)
+    }
+}
+
+/// `text` in backticks, shortened if it is long.
+pub(crate) struct Found<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 40;
+        let line: String = self.0.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        match line.char_indices().nth(MOST) {
+            Some((end, _)) => write!(f, "`{}…`", &line[..end]),
+            None => write!(f, "`{line}`"),
+        }
+    }
+}
+
+/// The nearest of `known` to `found`, if it is near enough to have been meant.
+pub(crate) fn nearest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let found = found.to_lowercase().replace('_', "-");
+    let similarity = |name: &str| {
+        let name = name.to_lowercase();
+        // A beginning counts as near: `dup` for `duplicate`.
+        let begins = found.len() >= 2 && name.starts_with(&found);
+        if begins { 0.95 } else { strsim::jaro_winkler(&found, &name) }
+    };
+    known
+        .into_iter()
+        .map(|name| (similarity(name), name))
+        .filter(|(similarity, _)| *similarity > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// `a`, `b` or `c`.
+pub(crate) fn one_of(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".into(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+    }
+}

@@ -1,0 +1,324 @@
+//! A scenario: all that a file or the flags say, read and checked.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use narrows_core::{Duration, NetworkConfig, PortConfig, Seed};
+
+use crate::host::{self, Host};
+use crate::link::{self, Link, Medium, Placed, Way};
+use crate::node::{Key, Node, Table, Value, check_name};
+use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
+use crate::timeline::{self, Entry, Timeline};
+use crate::topology::{self, Fault, Port, Topology};
+use crate::traffic::{self, Traffic};
+use crate::units;
+
+/// A network and what happens to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// The file that it comes from, for people.
+    pub file: String,
+    /// The seed of every random draw.
+    pub seed: u64,
+    /// How long a run lasts, if that is said.
+    pub duration: Option<Duration>,
+    /// The hosts, in the order of the file.
+    pub hosts: Vec<Host>,
+    /// Where two links are joined in series, by name.
+    pub junctions: Vec<String>,
+    /// The links, in the order of the file.
+    pub links: Vec<Link>,
+    /// The traffic, in the order of the file.
+    pub traffic: Vec<Traffic>,
+    pub(crate) timeline: Vec<Entry>,
+    pub(crate) topology: Topology,
+}
+
+/// The keys at the top of a file.
+pub(crate) const KEYS: &[&str] = &["seed", "duration", "hosts", "junctions", "links", "traffic", "timeline"];
+
+/// The seed where none is given.
+pub(crate) const DEFAULT_SEED: u64 = 1;
+
+/// Steps of the timeline that are tried when a scenario is read; a longer one repeats itself by then.
+const TRIED_STEPS: usize = 1000;
+
+impl Scenario {
+    /// Reads a scenario. `file` is its name, for errors and for finding captures that it names.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with places.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        let mut problems = Problems::default();
+        let scenario =
+            problems.catch(Node::document(text)).and_then(|table| read(&table, text, file, &mut problems));
+        match scenario {
+            Some(scenario) if problems.is_empty() => Ok(scenario),
+            _ => Err(problems.into_error(file, text)),
+        }
+    }
+
+    /// Reads a scenario from a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, and as [`Scenario::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+        let path = path.as_ref();
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let problem = Problem::new(format!("the scenario `{file}` cannot be read: {error}"));
+            let problem = match error.kind() {
+                std::io::ErrorKind::NotFound => problem.help("is the path right?"),
+                _ => problem,
+            };
+            ScenarioError::new(&file, "", vec![problem])
+        })?;
+        Self::parse(&text, &file)
+    }
+
+    /// The ports, in the order of the hosts.
+    pub fn ports(&self) -> &[Port] {
+        &self.topology.ports
+    }
+
+    /// The engine's configuration, with the links' present values.
+    pub fn network(&self) -> NetworkConfig {
+        let mut config = NetworkConfig::new(Seed(self.seed));
+        let mut exits = self.topology.exits(&self.links);
+        for (index, link) in self.links.iter().enumerate() {
+            let mut exit = |way| exits.remove(&(index, way)).expect("every link lies on a path, both ways");
+            let (up, down) = (exit(Way::Up), exit(Way::Down));
+            match &link.medium {
+                Medium::Duplex { up: upward, down: downward } => {
+                    config.links.push(upward.build(link.core_name(Way::Up), vec![up]));
+                    config.links.push(downward.build(link.core_name(Way::Down), vec![down]));
+                }
+                Medium::Shared(both) => config.links.push(both.build(link.name.clone(), vec![up, down])),
+            }
+        }
+        for port in self.ports() {
+            let hop = port.hops[0];
+            let entry = topology::entry(&self.links[hop.link], hop.way);
+            config.ports.push(PortConfig { name: port.name.clone(), entry });
+        }
+        config
+    }
+
+    /// What changes when.
+    pub fn timeline(&self) -> Timeline {
+        Timeline::new(self.timeline.clone())
+    }
+
+    /// Joins the links and works out default bounds.
+    pub(crate) fn wire(&mut self) -> Result<(), Vec<Fault>> {
+        self.topology = Topology::new(&self.hosts, &self.junctions, &self.links)?;
+        self.topology.set_default_bounds(&mut self.links);
+        Ok(())
+    }
+}
+
+/// Reads a whole file. Later parts are read only where those that they need are right.
+fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Option<Scenario> {
+    problems.extend(table.unknown_keys(KEYS));
+    let seed = problems.catch(table.optional("seed", seed)).flatten().unwrap_or(DEFAULT_SEED);
+    let duration = problems.catch(table.optional("duration", units::positive_time)).flatten();
+
+    let mut places: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    let mut hosts = Vec::new();
+    for (key, node) in section(table, "hosts", problems) {
+        problems.catch(check_name(key, "host").map_err(|p| p.inside("hosts")));
+        places.insert(key.name.clone(), key.span.clone());
+        let host = host::read(key, node).map_err(|p| p.inside(&key.name).inside("hosts"));
+        hosts.extend(problems.catch(host));
+    }
+    let mut junctions = Vec::new();
+    for (key, node) in section(table, "junctions", problems) {
+        let read = check_name(key, "junction")
+            .and_then(|()| node.table("a table, which may be empty"))
+            .and_then(|table| table.only(&[]).map_err(|p| p.inside(&key.name)));
+        problems.catch(read.map_err(|p| p.inside("junctions")));
+        match places.insert(key.name.clone(), key.span.clone()) {
+            Some(other) => problems.extend(vec![
+                Problem::new(format!("a host and a junction are both called `{}`", key.name))
+                    .at(&key.span)
+                    .also(&other, "the host"),
+            ]),
+            None => junctions.push(key.name.clone()),
+        }
+    }
+    let mut links: Vec<Placed> = Vec::new();
+    let mut wrong_ends = false;
+    for (key, node) in section(table, "links", problems) {
+        problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
+        match link::read(key, node) {
+            Ok(placed) => links.push(placed),
+            Err(all) => {
+                problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
+                wrong_ends = true;
+            }
+        }
+    }
+    for Placed { link, ends, .. } in &links {
+        for (name, span) in link.between.iter().zip(ends) {
+            if !places.contains_key(name) {
+                wrong_ends = true;
+                let problem = no_such_host(name, &places).at(span).inside("between").inside(&link.name);
+                problems.extend(vec![problem.inside("links")]);
+            }
+        }
+    }
+    if links.is_empty() && !wrong_ends && problems.is_empty() {
+        problems.extend(vec![
+            Problem::new("there is no link")
+                .at(&(0..text.len().min(1)))
+                .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
+        ]);
+    }
+    check_addresses(table, &hosts, &links, problems);
+    if wrong_ends || !problems.is_empty() {
+        return None;
+    }
+
+    let keys: Vec<Range<usize>> = links.iter().map(|placed| placed.key.clone()).collect();
+    let links = links.into_iter().map(|placed| placed.link).collect();
+    let (traffic, timeline, topology) = Default::default();
+    let file_name = file.to_string();
+    let mut scenario =
+        Scenario { file: file_name, seed, duration, hosts, junctions, links, traffic, timeline, topology };
+    if let Err(faults) = scenario.wire() {
+        problems.extend(
+            faults
+                .into_iter()
+                .map(|fault| match fault {
+                    Fault::Junction(name, problem) => {
+                        problem.at(&places[&name]).inside(&name).inside("junctions")
+                    }
+                    Fault::Link(index, problem) => problem.at(&keys[index]).inside("links"),
+                })
+                .collect(),
+        );
+        return None;
+    }
+    read_traffic(table, file, &mut scenario, problems);
+    read_timeline(table, &mut scenario, problems);
+    Some(scenario)
+}
+
+fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &mut Problems) {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let items = problems.catch(table.optional("traffic", |node| {
+        node.list("a list of tables")
+            .map(<[Node]>::to_vec)
+            .map_err(|p| p.help("write [[traffic]] with two brackets"))
+    }));
+    for (index, node) in items.flatten().unwrap_or_default().iter().enumerate() {
+        let traffic = traffic::read(index, node, scenario.ports(), folder).map_err(|p| p.inside("traffic"));
+        let Some(traffic) = problems.catch(traffic) else { continue };
+        if scenario.traffic.iter().any(|other| other.name == traffic.name) {
+            problems.extend(vec![
+                Problem::new(format!("two sources of traffic are called `{}`", traffic.name))
+                    .at(&node.span)
+                    .help("give each a `name` of its own"),
+            ]);
+        }
+        scenario.traffic.push(traffic);
+    }
+}
+
+fn read_timeline(table: &Table, scenario: &mut Scenario, problems: &mut Problems) {
+    let items = problems.catch(table.optional("timeline", |node| timeline::list(node).map(<[Node]>::to_vec)));
+    let items = items.flatten().unwrap_or_default();
+    let mut all = true;
+    for node in &items {
+        match problems.catch(timeline::read(node).map_err(|p| p.inside("timeline"))) {
+            Some(entry) => scenario.timeline.push(entry),
+            None => all = false,
+        }
+    }
+    if !all {
+        return;
+    }
+    // Try it: that a value is right may depend on what was set before.
+    let mut copy = scenario.clone();
+    let mut steps = scenario.timeline();
+    steps.first_packet(narrows_core::Time::ZERO);
+    let mut wrong = vec![false; items.len()];
+    let most = TRIED_STEPS.max(2 * items.len());
+    for (_, index) in std::iter::from_fn(|| steps.pop()).take(most) {
+        if wrong[index] {
+            continue;
+        }
+        let entry = &scenario.timeline[index];
+        if let Err(problem) = copy.apply(&entry.set) {
+            wrong[index] = true;
+            let place = entry.set[0].place();
+            problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);
+        }
+    }
+}
+
+/// The entries of a table of named things.
+fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'a Key, &'a Node)> {
+    let Some(node) = table.get(name) else { return Vec::new() };
+    let one = name.trim_end_matches('s');
+    let inner = node
+        .table("a table of tables")
+        .map_err(|p| p.help(format!("write [{name}.NAME] for each {one}")).inside(name));
+    problems.catch(inner).map(|table| table.iter().collect()).unwrap_or_default()
+}
+
+pub(crate) fn seed(node: &Node) -> Result<u64, Problem> {
+    let text = match &node.value {
+        Value::Integer(text) | Value::String(text) => text.trim(),
+        _ => "",
+    };
+    text.parse().map_err(|_| node.expected("a whole number from 0 to 18446744073709551615"))
+}
+
+fn no_such_host(name: &str, places: &BTreeMap<String, Range<usize>>) -> Problem {
+    let problem = Problem::new(format!("no host or junction is called {}", Found(name)));
+    match nearest(name, places.keys().map(String::as_str)) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help(format!("add a line for it: [hosts.{name}]")),
+    }
+}
+
+/// Addresses must say on which link they are where a host has several.
+fn check_addresses(table: &Table, hosts: &[Host], links: &[Placed], problems: &mut Problems) {
+    for host in hosts {
+        let ends_here = |placed: &&Placed| placed.link.between.contains(&host.name);
+        let at: Vec<&str> = links.iter().filter(ends_here).map(|placed| placed.link.name.as_str()).collect();
+        for given in &host.addresses {
+            let wrong = match &given.link {
+                Some(link) => !at.contains(&link.as_str()),
+                None => at.len() > 1,
+            };
+            if !wrong {
+                continue;
+            }
+            let hosts = table.get("hosts").and_then(|node| node.table("").ok());
+            let key = hosts.and_then(|hosts| hosts.key(&host.name)).map_or(0..0, |key| key.span.clone());
+            let title = match &given.link {
+                Some(link) => format!("the host `{}` is not on a link called {}", host.name, Found(link)),
+                None => format!(
+                    "the host `{}` is on {} links: which of them has {}?",
+                    host.name,
+                    at.len(),
+                    given.address
+                ),
+            };
+            problems.extend(vec![
+                Problem::new(title).at(&key).inside("addresses").inside(&host.name).inside("hosts").help(
+                    format!(
+                        "write addresses = {{ {} = [\"{}\"] }}",
+                        at.first().unwrap_or(&"LINK"),
+                        given.address
+                    ),
+                ),
+            ]);
+            break;
+        }
+    }
+}

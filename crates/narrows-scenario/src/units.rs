@@ -1,0 +1,333 @@
+//! Numbers with units, as exact decimals.
+//!
+//! No float is involved: `1.1ms` is 1,100,000 ns and `0.01` is exactly one hundredth. What is not a whole number of the
+//! smallest unit (a nanosecond, a bit a second, a byte) is an error and not rounded.
+
+mod decimal;
+
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration, Probability, Rate};
+
+use crate::node::{Node, Value};
+use crate::problem::{Found, Problem, nearest};
+use decimal::{Decimal, Misfit};
+
+/// A hundred years: sums of several stay within the 584 years that 64 bits of nanoseconds last.
+const LONGEST: u128 = 100 * 365 * 24 * 3600 * 1_000_000_000;
+
+/// What a number with a unit can be.
+struct Kind {
+    /// With its article.
+    what: &'static str,
+    /// Names and factors of the units; the first few are shown to people.
+    units: &'static [(&'static str, u128)],
+    shown: &'static str,
+    example: &'static str,
+    /// What the number counts, for numbers that are not whole.
+    counts: &'static str,
+    most: u128,
+    most_text: &'static str,
+    ignore_case: bool,
+    /// Why a spelling that looks like a unit is not accepted.
+    refuse: fn(&str) -> Option<&'static str>,
+}
+
+const RATE: Kind = Kind {
+    what: "a rate",
+    units: &[
+        ("bit", 1),
+        ("kbit", 1_000),
+        ("mbit", 1_000_000),
+        ("gbit", 1_000_000_000),
+        ("tbit", 1_000_000_000_000),
+        ("kibit", 1 << 10),
+        ("mibit", 1 << 20),
+        ("gibit", 1 << 30),
+        ("tibit", 1 << 40),
+    ],
+    shown: "bit, kbit, mbit, gbit, tbit (powers of 1000), kibit, mibit, gibit, tibit (powers of 1024), all of them a second",
+    example: "10mbit",
+    counts: "bits a second",
+    most: 1_000_000_000_000_000,
+    most_text: "1000tbit",
+    ignore_case: true,
+    refuse: |unit| {
+        let unit = unit.to_lowercase();
+        if unit.ends_with("bps") || unit.ends_with("b/s") {
+            Some("in tc, `bps` means bytes a second, elsewhere bits a second: say which, in bits")
+        } else if unit.ends_with("/s") || unit.ends_with("ps") {
+            Some("a rate is always for a second, so no unit says it")
+        } else if unit.ends_with('b') {
+            Some("that could be bytes or bits: rates are in bits")
+        } else {
+            None
+        }
+    },
+};
+
+const TIME: Kind = Kind {
+    what: "a time",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("µs", 1_000),
+        ("μs", 1_000),
+    ],
+    shown: "ns, us, ms, s, min, h",
+    example: "10ms",
+    counts: "nanoseconds",
+    most: LONGEST,
+    most_text: "876000h",
+    ignore_case: false,
+    refuse: |unit| (unit == "m").then_some("`m` could be minutes or milliseconds: write `min` or `ms`"),
+};
+
+const SIZE: Kind = Kind {
+    what: "a size",
+    units: &[
+        ("bytes", 1),
+        ("byte", 1),
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    shown: "bytes, B, kB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)",
+    example: "64kB",
+    counts: "bytes",
+    most: 1_000_000_000_000,
+    most_text: "1000GB",
+    ignore_case: false,
+    refuse: |unit| match unit {
+        "b" => Some("`b` could be bits or bytes: write `B` or `bytes`"),
+        "kb" | "KB" | "Kb" | "mb" | "Mb" | "gb" | "Gb" | "k" | "K" | "M" => Some(
+            "to some that is 1000 of something and to others 1024, bits or bytes: write `kB`, `MB` (1000) or `KiB`, `MiB` (1024)",
+        ),
+        _ => None,
+    },
+};
+
+/// A rate, such as `1.5mbit`, `unlimited` or `down`.
+pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
+    match &node.value {
+        Value::String(text) if text.trim() == "unlimited" => Ok(Rate::UNLIMITED),
+        Value::String(text) if text.trim() == "down" => Ok(Rate::DOWN),
+        _ => {
+            let bits = quantity(node, &RATE).map_err(|p| p.help("or `unlimited`, or `down`"))?;
+            // At most 10¹⁵.
+            Ok(Rate::from_bits_per_second(bits as u64))
+        }
+    }
+}
+
+/// A span of time, such as `10ms`.
+pub(crate) fn time(node: &Node) -> Result<Duration, Problem> {
+    // At most LONGEST, which is below 2⁶².
+    quantity(node, &TIME).map(|nanos| Duration::from_nanos(nanos as u64))
+}
+
+/// A span of time that is not zero.
+pub(crate) fn positive_time(node: &Node) -> Result<Duration, Problem> {
+    match time(node)? {
+        Duration::ZERO => Err(node.expected("a time above zero")),
+        time => Ok(time),
+    }
+}
+
+/// A number of bytes, such as `64kB`.
+pub(crate) fn size(node: &Node) -> Result<Bytes, Problem> {
+    // At most 10¹².
+    quantity(node, &SIZE).map(|bytes| Bytes::new(bytes as u64))
+}
+
+/// A number of packets, such as `13 packets`.
+pub(crate) fn packets(node: &Node) -> Result<u64, Problem> {
+    match bound(node)? {
+        Bound::Packets(packets) => Ok(packets),
+        Bound::Bytes(_) => Err(node.expected("a number of packets").help("write it like \"100 packets\"")),
+    }
+}
+
+/// A number of packets or bytes, above zero.
+pub(crate) fn bound(node: &Node) -> Result<Bound, Problem> {
+    const HELP: &str = "write it like \"13 packets\" or \"64kB\"";
+    let text = node.text("a number of packets or bytes").map_err(|p| p.help(HELP))?;
+    let (number, unit) = Decimal::split(text);
+    let bound = match unit {
+        "packet" | "packets" => {
+            let number = number.ok_or_else(|| node.expected("a number of packets").help(HELP))?;
+            let whole =
+                number.times(1).map_err(|misfit| misfit_problem(node, misfit, "packets").help(HELP))?;
+            Bound::Packets(u64::try_from(whole).ok().filter(|n| *n <= 1_000_000_000).ok_or_else(|| {
+                Problem::new(format!("{} are too many packets", node.found()))
+                    .at(&node.span)
+                    .help("at most 1000000000 packets")
+            })?)
+        }
+        "" if number.is_some() => {
+            return Err(Problem::new(format!("{} has no unit", node.found())).at(&node.span).help(HELP));
+        }
+        unit if nearest(unit, ["packets"]).is_some() => {
+            return Err(Problem::new(format!("unknown unit {}", Found(unit)))
+                .at(&node.span)
+                .help("did you mean `packets`?"));
+        }
+        _ => Bound::Bytes(size(node).map_err(|p| p.help("or a number of packets, like \"13 packets\""))?),
+    };
+    // Every packet passes through the queue, if only for no time at all: one without room lets nothing through.
+    match bound {
+        Bound::Packets(0) => Err(node.expected("one packet or more")),
+        Bound::Bytes(bytes) if bytes.get() == 0 => Err(node.expected("one byte or more")),
+        bound => Ok(bound),
+    }
+}
+
+/// A share from 0 to 1, kept as the decimal that was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share {
+    /// The share is this many 10⁻¹⁹.
+    parts: u64,
+}
+
+impl Share {
+    /// 10¹⁹ fits in 64 bits.
+    const ONE: u64 = 10_000_000_000_000_000_000;
+    /// Never.
+    pub const ZERO: Self = Self { parts: 0 };
+
+    /// Whether it is exactly zero.
+    pub const fn is_zero(self) -> bool {
+        self.parts == 0
+    }
+
+    /// For the engine.
+    pub fn probability(self) -> Probability {
+        Probability::from_ratio(self.parts, Self::ONE).expect("a share is at most one")
+    }
+
+    /// As a number, for people and closed forms.
+    pub fn as_f64(self) -> f64 {
+        self.probability().as_f64()
+    }
+
+    /// Reads `1%`, `0.01` or `1e-2`.
+    pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
+        const HELP: &str = "write it like \"1%\" or 0.01";
+        let (text, bare) = match &node.value {
+            Value::String(text) => (text.as_str(), false),
+            Value::Float(text) => (text.as_str(), false),
+            Value::Integer(text) => (text.as_str(), true),
+            _ => return Err(node.expected("a probability").help(HELP)),
+        };
+        let (number, unit) = Decimal::split(text);
+        let number = number.ok_or_else(|| node.expected("a probability").help(HELP))?;
+        let scale = match unit {
+            "%" => Self::ONE / 100,
+            "" => Self::ONE,
+            _ => {
+                return Err(Problem::new(format!("{} is no probability", node.found()))
+                    .at(&node.span)
+                    .help(HELP));
+            }
+        };
+        // A bare 1 is one percent to one reader and always to the next.
+        if unit.is_empty() && (bare || !text.contains(['.', 'e', 'E'])) && number.is_one() {
+            return Err(Problem::new(format!("{} could be one percent or always", node.found()))
+                .at(&node.span)
+                .help("write \"1%\" or \"100%\""));
+        }
+        match number.times(u128::from(scale)) {
+            Ok(parts) if parts <= u128::from(Self::ONE) => Ok(Self { parts: parts as u64 }),
+            Err(Misfit::Negative) => Err(Problem::new(format!("{} is below zero", node.found()))
+                .at(&node.span)
+                .help("a probability is from 0% to 100%")),
+            Err(Misfit::NotWhole) => Err(Problem::new(format!("{} has too many digits", node.found()))
+                .at(&node.span)
+                .help("a probability may have 19 digits after the point, 17 in percent")),
+            Ok(_) | Err(Misfit::TooLarge) => {
+                let problem = Problem::new(format!(
+                    "{} is more than {}",
+                    node.found(),
+                    if unit == "%" { "100%" } else { "1" }
+                ))
+                .at(&node.span)
+                .help("a probability is from 0% to 100%");
+                Err(if unit.is_empty() {
+                    problem.help(format!("did you mean \"{}%\"?", text.trim()))
+                } else {
+                    problem
+                })
+            }
+        }
+    }
+}
+
+/// Exact, in percent: `1%`, `0.05%`.
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const PERCENT: u64 = Share::ONE / 100;
+        let (whole, part) = (self.parts / PERCENT, self.parts % PERCENT);
+        if part == 0 {
+            return f.pad(&format!("{whole}%"));
+        }
+        let digits = format!("{part:017}");
+        f.pad(&format!("{whole}.{}%", digits.trim_end_matches('0')))
+    }
+}
+
+fn quantity(node: &Node, kind: &Kind) -> Result<u128, Problem> {
+    let help = || format!("write {} like \"{}\"; units: {}", kind.what, kind.example, kind.shown);
+    let text = match &node.value {
+        Value::String(text) => text,
+        Value::Integer(_) | Value::Float(_) => {
+            return Err(Problem::new(format!("{} has no unit", node.found())).at(&node.span).help(help()));
+        }
+        _ => return Err(node.expected(kind.what).help(help())),
+    };
+    let (number, unit) = Decimal::split(text);
+    let Some(number) = number else {
+        return Err(node.expected(kind.what).help(help()));
+    };
+    if unit.is_empty() {
+        return Err(Problem::new(format!("{} has no unit", node.found())).at(&node.span).help(help()));
+    }
+    let same = |name: &str| if kind.ignore_case { name.eq_ignore_ascii_case(unit) } else { name == unit };
+    let Some((_, factor)) = kind.units.iter().find(|(name, _)| same(name)) else {
+        let problem = Problem::new(format!("{} is no unit of {}", Found(unit), kind.what)).at(&node.span);
+        let problem = match ((kind.refuse)(unit), nearest(unit, kind.units.iter().map(|(name, _)| *name))) {
+            (Some(why), _) => problem.help(why),
+            (None, Some(name)) => problem.help(format!("did you mean `{name}`?")),
+            (None, None) => problem,
+        };
+        return Err(problem.help(help()));
+    };
+    match number.times(*factor) {
+        Ok(value) if value <= kind.most => Ok(value),
+        Ok(_) | Err(Misfit::TooLarge) => {
+            Err(Problem::new(format!("{} is too large for {}", node.found(), kind.what))
+                .at(&node.span)
+                .help(format!("at most {}", kind.most_text)))
+        }
+        Err(misfit) => Err(misfit_problem(node, misfit, kind.counts).help(help())),
+    }
+}
+
+fn misfit_problem(node: &Node, misfit: Misfit, counts: &str) -> Problem {
+    let found = node.found();
+    Problem::new(match misfit {
+        Misfit::Negative => format!("{found} is below zero"),
+        Misfit::NotWhole => format!("{found} is not a whole number of {counts}"),
+        Misfit::TooLarge => format!("{found} is too large"),
+    })
+    .at(&node.span)
+}
+
+#[cfg(test)]
+mod tests;
