@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod asked;
 mod build;
 mod human;
 mod info;

@@ -1,0 +1,191 @@
+//! What a scenario asks for, in the words of a report.
+
+use std::collections::BTreeMap;
+
+use narrows_core::service::Overhead;
+use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
+use narrows_scenario::{Delay, Direction, Link, Medium, Port, Scenario, Way};
+
+use crate::info::{DirectionInfo, Kind, RoundTrip, RunInfo};
+
+impl RunInfo {
+    /// What this scenario asks for as it stands. The span of the run and notes are still to be filled in.
+    pub fn of(scenario: &Scenario, kind: Kind) -> Self {
+        Self {
+            title: scenario.file.clone(),
+            kind,
+            seed: Seed(scenario.seed),
+            span: (Time::ZERO, Time::ZERO),
+            directions: scenario.links.iter().flat_map(directions).collect(),
+            round_trips: round_trips(scenario),
+            notes: Vec::new(),
+        }
+    }
+}
+
+fn directions(link: &Link) -> [DirectionInfo; 2] {
+    let info = |way| {
+        let direction = link.direction(way);
+        let [from, to] = link.ends(way).map(String::from);
+        let rate = direction.effective_rate();
+        DirectionInfo {
+            link: link.core_name(way),
+            lane: lane(link, way),
+            from,
+            to,
+            asked: asked(direction),
+            rate_bps: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
+            delay: direction.effective_delay().mean(),
+            overhead: overhead(direction.overhead),
+        }
+    };
+    [info(Way::Up), info(Way::Down)]
+}
+
+fn lane(link: &Link, way: Way) -> u8 {
+    match (&link.medium, way) {
+        (Medium::Shared(_), Way::Down) => 1,
+        _ => 0,
+    }
+}
+
+/// In one line; what is not there is not mentioned.
+fn asked(direction: &Direction) -> String {
+    let mut parts = match direction.effective_rate() {
+        Rate::UNLIMITED => vec!["unlimited rate".to_owned()],
+        rate => vec![rate.to_string(), format!("queue {}", direction.bound())],
+    };
+    match direction.effective_delay() {
+        Delay::Constant(Duration::ZERO) => {}
+        delay => parts.push(format!("delay {delay}")),
+    }
+    for (what, share) in [
+        ("loss", direction.loss.wire),
+        ("loss before the queue", direction.loss.ingress),
+        ("duplicates", direction.duplicate),
+        ("corruption", direction.corrupt),
+    ] {
+        if !share.probability().is_zero() {
+            parts.push(format!("{what} {share}"));
+        }
+    }
+    if let Some(reorder) = direction.reorder {
+        parts.push(match reorder.gap {
+            1 => format!("reordering {}", reorder.probability),
+            gap => format!("reordering {} with gap {gap}", reorder.probability),
+        });
+    }
+    if let Some(mtu) = direction.mtu {
+        let policy = match mtu.policy {
+            MtuPolicy::Fragment => "",
+            MtuPolicy::Answer => " (answers)",
+            MtuPolicy::BlackHole => " (black hole)",
+        };
+        parts.push(format!("MTU {} bytes{policy}", mtu.bytes));
+    }
+    if let Some(limit) = direction.line_limit {
+        parts.push(format!("at most {limit} packets in flight"));
+    }
+    parts.join(", ")
+}
+
+/// What counts as on the wire, in a few words.
+fn overhead(overhead: Overhead) -> String {
+    let named = [
+        (Overhead::IP, "IP packets"),
+        (Overhead::FRAME, "frames without check sequence"),
+        (Overhead::ETHERNET, "Ethernet with preamble and gap"),
+        (Overhead::ATM, "ATM cells"),
+    ];
+    if let Some((_, name)) = named.into_iter().find(|(known, _)| *known == overhead) {
+        return name.into();
+    }
+    let mut text = if overhead.link_header { "frames" } else { "IP packets" }.to_owned();
+    match overhead.extra {
+        0 => {}
+        extra => text += &format!(" {extra:+} bytes"),
+    }
+    if overhead.minimum > 0 {
+        text += &format!(", at least {} bytes", overhead.minimum);
+    }
+    if let Some(cells) = overhead.cells {
+        text += &format!(", in cells of {} bytes for {}", cells.size, cells.payload);
+    }
+    text
+}
+
+/// The mean delays of each path there and back, as far as they are known.
+fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
+    let ways = scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
+    let means: BTreeMap<_, _> = ways
+        .map(|(link, way)| {
+            let target = Target::Link { name: link.core_name(way), lane: lane(link, way) };
+            (hop_key(&target), link.direction(way).effective_delay().mean())
+        })
+        .collect();
+    let one_way = |port: &Port| {
+        let mut delays = port.path.iter().map(|hop| means.get(&hop_key(hop)).copied().flatten());
+        delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))
+    };
+    // Each path once: when its second end comes.
+    let mut ends = BTreeMap::new();
+    let mut trips = Vec::new();
+    for port in scenario.ports() {
+        ends.insert(port.name.as_str(), port);
+        let Some(&first) = ends.get(port.peer.as_str()) else { continue };
+        if let (Some(there), Some(back)) = (one_way(first), one_way(port)) {
+            trips.push(RoundTrip { from: first.host.clone(), to: port.host.clone(), span: there + back });
+        }
+    }
+    trips
+}
+
+fn hop_key(target: &Target) -> (String, u8) {
+    match target {
+        Target::Link { name, lane } => (name.clone(), *lane),
+        Target::Port(name) => (name.clone(), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_in_the_words_of_a_report() {
+        let text = r#"
+            seed = 7
+            [hosts.client]
+            [hosts.server]
+            [junctions.hub]
+            [links.access]
+            between = ["client", "hub"]
+            up = { rate = "0.5mbit", delay = "10ms", overhead = "atm" }
+            down = { rate = "1.5mbit", queue = "13 packets", delay = "10ms", jitter = "2ms", loss = "1%" }
+            [links.radio]
+            between = ["hub", "server"]
+            shared = true
+            delay = "1ms"
+        "#;
+        let scenario = Scenario::parse(text, "small.toml").expect("it is right");
+        let info = RunInfo::of(&scenario, Kind::Live);
+        let lines: Vec<_> = info
+            .directions
+            .iter()
+            .map(|d| format!("{}/{} {} to {}: {}; {}", d.link, d.lane, d.from, d.to, d.asked, d.overhead))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "access.up/0 client to hub: 500kbit, queue 4 packets, delay 10ms; ATM cells",
+                "access.down/0 hub to client: 1.5mbit, queue 13 packets, delay normal, 10ms ± 2ms, loss 1%; IP packets",
+                "radio/0 hub to server: unlimited rate, delay 1ms; IP packets",
+                "radio/1 server to hub: unlimited rate, delay 1ms; IP packets",
+            ]
+        );
+        assert_eq!(info.directions[1].rate_bps, Some(1_500_000));
+        let trip = &info.round_trips[..];
+        assert_eq!((trip.len(), trip[0].from.as_str(), trip[0].to.as_str()), (1, "client", "server"));
+        assert_eq!(trip[0].span, Duration::from_millis(22));
+    }
+}
