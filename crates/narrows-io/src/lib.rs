@@ -11,6 +11,7 @@
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
+//! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`process`] | programs inside a namespace |
 //! | [`wait`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
@@ -21,8 +22,10 @@ pub mod address;
 pub mod clock;
 pub mod frame;
 pub mod host;
+pub mod ledger;
 pub mod link;
 pub mod namespace;
+pub mod nat;
 mod netlink;
 pub mod offload;
 pub mod packet_socket;

@@ -182,6 +182,12 @@ pub fn find_marked(name: &str, value: &str) -> io::Result<Vec<u32>> {
     Ok(processes()?.filter(marked).map(|process| process.as_raw() as u32).collect())
 }
 
+/// Kills a process by its number; nothing if it has ended.
+pub fn kill_now(process: u32) {
+    // Fails only for a process that has ended, or is not ours to kill.
+    let _ = kill(Pid::from_raw(process as i32), Signal::SIGKILL);
+}
+
 fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     MonotonicTime::from_nanos(now.as_nanos().saturating_add(by))
@@ -258,6 +264,10 @@ fn explain(command: &Command, cause: io::Error) -> SpawnError {
                 Some(path) => SpawnError::NoInterpreter { path },
                 None => SpawnError::NotFound { program },
             }
+        }
+        // A closed folder in PATH makes the kernel say "not allowed" for a program that is nowhere.
+        io::ErrorKind::PermissionDenied if find(command).is_none() && !program.contains('/') => {
+            SpawnError::NotFound { program }
         }
         io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program },
         _ => SpawnError::Refused { program, cause },

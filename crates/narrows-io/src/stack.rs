@@ -2,7 +2,8 @@
 //!
 //! What comes out of our end of a veth pair belongs to the packet socket alone, yet the kernel hands the
 //! stack a copy. With no address, no IPv6, no ARP, and a link address that nobody sends to, that copy is
-//! dropped at the first line of `ip_rcv` (it is another host's): measured at under 0.1 µs a packet.
+//! dropped at the first line of `ip_rcv` (it is another host's). That was 4 % of the sender's time with 64-byte
+//! datagrams at 600,000 a second, or 0.07 µs each, so nothing is done to drop it earlier still.
 
 use crate::namespace::Namespace;
 use crate::route_socket::{NetlinkError, RouteSocket};

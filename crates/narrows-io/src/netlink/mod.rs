@@ -8,4 +8,4 @@ mod message;
 mod socket;
 
 pub(crate) use message::{Attributes, Message, Request, u32_at};
-pub(crate) use socket::{KernelRefusal, Netlink};
+pub(crate) use socket::{Answer, KernelRefusal, Netlink};

@@ -3,11 +3,18 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt,
+    socket,
 };
 
+use nix::sys::time::TimeVal;
+
 use super::message::{Attributes, HEADER, Message, Request, messages, u32_at};
+
+/// An answer takes microseconds, or as long as others hold the kernel's network lock; never this long.
+const PATIENCE_SECONDS: i64 = 30;
 
 /// The kernel's "no" to one request.
 #[derive(Debug)]
@@ -49,6 +56,7 @@ impl Netlink {
     pub(crate) fn open(family: SockProtocol) -> io::Result<Self> {
         let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, family)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        setsockopt(&socket, ReceiveTimeout, &TimeVal::new(PATIENCE_SECONDS, 0))?;
         // Without these the answers are shorter but still right, so an older kernel's refusal is no matter.
         let _ = enable(&socket, libc::NETLINK_EXT_ACK);
         let _ = enable(&socket, libc::NETLINK_CAP_ACK);
@@ -65,27 +73,45 @@ impl Netlink {
         self.exchange(request, libc::NLM_F_DUMP as u16)
     }
 
+    /// Sends several messages as one transaction, between `begin` and `end`, which are acknowledged only when
+    /// they are refused.
+    pub(crate) fn transact(&mut self, begin: Request, requests: Vec<Request>, end: Request) -> Answer {
+        let mut bytes = begin.finish(self.next_sequence(), 0);
+        let first = self.sequence;
+        let mut awaited = Vec::new();
+        for request in requests {
+            let sequence = self.next_sequence();
+            bytes.extend(request.finish(sequence, libc::NLM_F_ACK as u16));
+            awaited.push(sequence);
+        }
+        bytes.extend(end.finish(self.next_sequence(), 0));
+        self.converse(&bytes, first, awaited)
+    }
+
     fn exchange(&mut self, request: Request, flags: u16) -> Answer {
         let sequence = self.next_sequence();
         let bytes = request.finish(sequence, flags);
-        self.converse(&bytes, vec![sequence])
+        self.converse(&bytes, sequence, vec![sequence])
     }
 
-    /// Sends, then reads until each awaited sequence number was acknowledged, done or refused.
-    fn converse(&mut self, bytes: &[u8], mut awaited: Vec<u32>) -> Answer {
+    /// Sends, then reads until each awaited sequence number was acknowledged or done, or any from `first` on
+    /// was refused.
+    fn converse(&mut self, bytes: &[u8], first: u32, mut awaited: Vec<u32>) -> Answer {
         send(self.socket.as_raw_fd(), bytes, MsgFlags::empty())?;
         let mut answer = Vec::new();
         while !awaited.is_empty() {
             let length = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::MSG_TRUNC) {
                 Ok(length) => length,
                 Err(nix::Error::EINTR) => continue,
+                Err(nix::Error::EAGAIN) => return Err(io::Error::from(io::ErrorKind::TimedOut).into()),
                 Err(errno) => return Err(errno.into()),
             };
             if length > self.buffer.len() {
                 return Err(io::Error::other("a netlink answer did not fit its buffer").into());
             }
             for message in messages(&self.buffer[..length]) {
-                if !awaited.contains(&message.sequence) {
+                // An answer to an earlier request, given up at its first refusal.
+                if message.sequence.wrapping_sub(first) > self.sequence.wrapping_sub(first) {
                     continue;
                 }
                 match i32::from(message.kind) {

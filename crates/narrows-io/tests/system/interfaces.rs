@@ -1,6 +1,7 @@
 //! Namespaces, interfaces, addresses, routes, settings.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
@@ -35,7 +36,8 @@ fn namespaces_are_found_by_process_and_path() {
         let own = Namespace::open(&format!("pid:{}", std::process::id())).unwrap();
         let same = Namespace::open("/proc/self/ns/net").unwrap();
         let inode = |namespace: &Namespace| {
-            namespace.run(|| std::fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap()
+            let link = format!("/proc/self/fd/{}", namespace.as_fd().as_raw_fd());
+            std::fs::read_link(link).unwrap()
         };
         assert_eq!(inode(&own), inode(&same));
         assert_ne!(inode(&own), inode(&Namespace::create().unwrap()));

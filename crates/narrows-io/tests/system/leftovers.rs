@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -21,12 +22,20 @@ use crate::lab::{CLIENT4, Lab, SERVER4, eventually, privileged};
 /// Tells a copy of this program which part of a test it is.
 const PART: &str = "NARROWS_IO_TEST_PART";
 
-fn is_part(part: &str) -> bool {
+/// Tells it where the namespace is that plays the host.
+pub(crate) const HOST: &str = "NARROWS_IO_TEST_HOST";
+
+/// Where another process finds a namespace of ours.
+pub(crate) fn path_of(namespace: &Namespace) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), namespace.as_fd().as_raw_fd())
+}
+
+pub(crate) fn is_part(part: &str) -> bool {
     std::env::var(PART).as_deref() == Ok(part)
 }
 
 /// This test once more, in a process of its own, playing `part`.
-fn copy_of(test: &str, part: &str) -> Command {
+pub(crate) fn copy_of(test: &str, part: &str) -> Command {
     let mut copy = Command::new("/proc/self/exe");
     copy.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(PART, part);
     copy
@@ -36,17 +45,16 @@ fn copy_of(test: &str, part: &str) -> Command {
 fn a_killed_holder_leaves_nothing() {
     let name = "leftovers::a_killed_holder_leaves_nothing";
     privileged(name, || {
-        let cable = format!("nrw{}", std::process::id());
         if is_part("holder") {
-            return hold(&std::env::var("NARROWS_IO_TEST_CABLE").unwrap());
+            return hold(&Namespace::open(&std::env::var(HOST).unwrap()).unwrap());
         }
+        let host = Namespace::create().unwrap();
         let mut holder = copy_of(name, "holder");
-        let mut holder = holder.env("NARROWS_IO_TEST_CABLE", &cable).stdout(Stdio::piped()).spawn().unwrap();
+        let mut holder = holder.env(HOST, path_of(&host)).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
         let ready = lines.map(Result::unwrap).find(|line| line.contains("holding ")).expect("it says so");
         let sleeper = ready.rsplit(' ').next().unwrap().to_owned();
-        let host = Namespace::current().unwrap();
-        let has_cable = || RouteSocket::open(&host).unwrap().interface(&cable).is_ok();
+        let has_cable = || RouteSocket::open(&host).unwrap().interface("cable").is_ok();
         assert!(has_cable() && fs::exists(format!("/proc/{sleeper}")).unwrap());
 
         holder.kill().unwrap();
@@ -57,11 +65,11 @@ fn a_killed_holder_leaves_nothing() {
     });
 }
 
-/// Holds a namespace, a cable into the test's own namespace and a program, until killed.
-fn hold(cable: &str) {
-    let (inside, host) = (Namespace::create().unwrap(), Namespace::current().unwrap());
+/// Holds a namespace, a cable into the host and a program, until killed.
+fn hold(host: &Namespace) {
+    let inside = Namespace::create().unwrap();
     let end = |namespace, name| VethEnd { namespace, name, mac: None };
-    create_veth(&end(&host, cable), &end(&inside, "eth0"), 1500).unwrap();
+    create_veth(&end(host, "cable"), &end(&inside, "eth0"), 1500).unwrap();
     let mut command = Command::new("sleep");
     command.arg("1000");
     let program = spawn(command, &inside).unwrap();

@@ -7,6 +7,7 @@ mod interfaces;
 mod lab;
 mod leftovers;
 mod offloads;
+mod outside;
 mod packets;
 mod processes;
 mod traffic;

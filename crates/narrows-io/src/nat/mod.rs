@@ -1,0 +1,193 @@
+//! A way to the outside: a cable from a namespace to the enclosing one, forwarding, and a masquerade rule.
+//!
+//! Nothing of it outlives this process. The cable goes with the inner namespace; the rule is in tables that
+//! the kernel removes when the netlink socket that made them closes; the forwarding settings that had to be
+//! changed on the enclosing side are in a [`crate::ledger`] and put back by the last run, or by
+//! [`crate::ledger::restore_abandoned`] after `kill -9`.
+//!
+//! Forwarding is switched on per interface: on our end of the cable and on the interfaces that have a default
+//! route. For IPv6 that takes `force_forwarding` (Linux 6.17); on older kernels forwarding is one switch for
+//! the whole host and makes it ignore router advertisements, so there IPv6 goes outside only if the host
+//! forwards already.
+//!
+//! What this cannot do: pass a firewall of the host that drops forwarded packets (Docker and ufw set one up);
+//! no rule of ours overrides another table's drop.
+
+mod nftables;
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use crate::address::IpPrefix;
+use crate::ledger::{LedgerError, RaisedSetting};
+use crate::link::{VethEnd, create_veth};
+use crate::route_socket::{NetlinkError, RouteSocket};
+use crate::stack::{self, StackError};
+use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
+
+pub use nftables::{NftablesError, table_names};
+
+/// Why no way to the outside could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NatError {
+    /// The enclosing namespace has no default route itself.
+    #[error("cannot reach the outside: {namespace} has no default route itself")]
+    NoWayOut {
+        /// The enclosing namespace's label.
+        namespace: String,
+    },
+    /// The cable, an address or a route was refused.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// The masquerade rule was refused.
+    #[error(transparent)]
+    Nftables(#[from] NftablesError),
+    /// Forwarding could not be switched on.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A setting of the cable was refused.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// A setting of the cable was refused.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+}
+
+/// A cable to be laid to the outside.
+#[derive(Clone, Copy, Debug)]
+pub struct WayOut<'a> {
+    /// The end in the inner namespace, which must have no default route yet.
+    pub inner: VethEnd<'a>,
+    /// The end in the enclosing namespace, which has the way out.
+    pub outer: VethEnd<'a>,
+    /// The two ends' addresses in a free network: inner, outer.
+    pub ipv4: (IpPrefix, IpPrefix),
+    /// The same for IPv6, if wanted.
+    pub ipv6: Option<(IpPrefix, IpPrefix)>,
+    /// Name of the rule's tables; must be no other run's.
+    pub table: &'a str,
+    /// Where settings to be put back are remembered, such as `/run/narrows/settings`.
+    pub ledger: &'a Path,
+}
+
+/// A way to the outside, open as long as this value lives.
+#[derive(Debug)]
+pub struct Outside {
+    /// Removes the tables when it closes.
+    _tables: nftables::OwnedTables,
+    raised: Vec<RaisedSetting>,
+    ipv6: bool,
+}
+
+impl Outside {
+    /// Whether IPv6 goes outside too.
+    pub fn has_ipv6(&self) -> bool {
+        self.ipv6
+    }
+
+    /// How many settings of the enclosing namespace are changed for it.
+    pub fn changed_settings(&self) -> usize {
+        self.raised.len()
+    }
+}
+
+impl WayOut<'_> {
+    /// Lays the cable and opens the way.
+    pub fn open(&self) -> Result<Outside, NatError> {
+        let uplinks = self.uplinks()?;
+        if uplinks.ipv4.is_empty() && uplinks.ipv6.is_empty() {
+            return Err(NatError::NoWayOut { namespace: self.outer.namespace.label().into() });
+        }
+        // The rule first: if it is refused, nothing has been changed yet.
+        let networks = [Some(self.ipv4.0), self.ipv6.map(|ends| ends.0)].into_iter().flatten();
+        let tables = nftables::masquerade(self.outer.namespace, self.table, networks)?;
+        let mut outside = Outside { _tables: tables, raised: Vec::new(), ipv6: false };
+        self.lay_cable()?;
+        for uplink in &uplinks.ipv4 {
+            self.raise(&mut outside, &format!("net/ipv4/conf/{uplink}/forwarding"))?;
+        }
+        if self.ipv6.is_some() && !uplinks.ipv6.is_empty() {
+            outside.ipv6 = self.forward_ipv6(&mut outside, &uplinks.ipv6)?;
+        }
+        self.add_routes(outside.ipv6)?;
+        Ok(outside)
+    }
+
+    /// The interfaces of the enclosing namespace that have a default route.
+    fn uplinks(&self) -> Result<Uplinks, NatError> {
+        let mut sockets = RouteSocket::open(self.outer.namespace)?;
+        let interfaces = sockets.interfaces()?;
+        let mut uplinks = Uplinks::default();
+        for route in sockets.routes()?.into_iter().filter(|route| route.destination.length == 0) {
+            let Some(interface) = interfaces.iter().find(|found| Some(found.index) == route.interface) else {
+                continue;
+            };
+            let list = match route.destination.address {
+                IpAddr::V4(_) => &mut uplinks.ipv4,
+                IpAddr::V6(_) => &mut uplinks.ipv6,
+            };
+            if !list.contains(&interface.name) {
+                list.push(interface.name.clone());
+            }
+        }
+        Ok(uplinks)
+    }
+
+    fn lay_cable(&self) -> Result<(), NatError> {
+        create_veth(&self.inner, &self.outer, 1500)?;
+        let addresses = [Some(self.ipv4), self.ipv6];
+        for (end, inner) in [(&self.outer, false), (&self.inner, true)] {
+            stack::settle(end.namespace, end.name)?;
+            let mut sockets = RouteSocket::open(end.namespace)?;
+            sockets.set_up(end.name)?;
+            for (inner_address, outer_address) in addresses.into_iter().flatten() {
+                sockets.add_address(end.name, if inner { inner_address } else { outer_address })?;
+            }
+        }
+        RouteSocket::open(self.inner.namespace)?.wait_for_carrier(self.inner.name, CARRIER)?;
+        // The cable's own setting goes with the cable.
+        write_sysctl(self.outer.namespace, &format!("net/ipv4/conf/{}/forwarding", self.outer.name), "1")?;
+        Ok(())
+    }
+
+    /// Switches IPv6 forwarding on, interface by interface; false if this kernel cannot.
+    fn forward_ipv6(&self, outside: &mut Outside, uplinks: &[String]) -> Result<bool, NatError> {
+        let enclosing = self.outer.namespace;
+        if read_sysctl(enclosing, "net/ipv6/conf/all/forwarding")? != "0" {
+            return Ok(true);
+        }
+        let key = |interface: &str| format!("net/ipv6/conf/{interface}/force_forwarding");
+        if read_sysctl(enclosing, &key(self.outer.name)).is_err() {
+            return Ok(false);
+        }
+        write_sysctl(enclosing, &key(self.outer.name), "1")?;
+        for uplink in uplinks {
+            self.raise(outside, &key(uplink))?;
+        }
+        Ok(true)
+    }
+
+    fn raise(&self, outside: &mut Outside, key: &str) -> Result<(), NatError> {
+        outside.raised.extend(RaisedSetting::raise(self.outer.namespace, key, "1", self.ledger)?);
+        Ok(())
+    }
+
+    fn add_routes(&self, ipv6: bool) -> Result<(), NatError> {
+        let mut sockets = RouteSocket::open(self.inner.namespace)?;
+        sockets.add_default_route(self.ipv4.1.address, self.inner.name)?;
+        if let Some((_, outer)) = self.ipv6.filter(|_| ipv6) {
+            sockets.add_default_route(outer.address, self.inner.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// A cable between two namespaces carries within milliseconds.
+const CARRIER: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Names of the interfaces with a default route.
+#[derive(Default)]
+struct Uplinks {
+    ipv4: Vec<String>,
+    ipv6: Vec<String>,
+}

@@ -1,0 +1,247 @@
+//! nf_tables by netlink: a table per family with one rule, "what comes from this network leaves with the
+//! address of the interface it leaves by".
+//!
+//! In `nft`'s words, for 10.1.2.0/24: `table ip NAME { flags owner; chain outside { type nat hook postrouting
+//! priority srcnat; ip saddr 10.1.2.0/24 masquerade } }`. Constants are from `linux/netfilter/nf_tables.h`;
+//! numbers in attributes are big-endian.
+
+use std::io;
+use std::net::IpAddr;
+
+use nix::sys::socket::SockProtocol;
+
+use crate::address::{IpPrefix, octets};
+use crate::namespace::{Namespace, NamespaceError};
+use crate::netlink::{Answer, Netlink, Request};
+
+const SUBSYSTEM: u16 = 10;
+const NEWTABLE: u16 = SUBSYSTEM << 8;
+const GETTABLE: u16 = SUBSYSTEM << 8 | 1;
+const NEWCHAIN: u16 = SUBSYSTEM << 8 | 3;
+const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
+const BATCH_BEGIN: u16 = 16;
+const BATCH_END: u16 = 17;
+const TABLE_NAME: u16 = 1;
+const TABLE_FLAGS: u16 = 2;
+/// The table goes with the socket that made it (Linux 5.12).
+const TABLE_FLAG_OWNER: u32 = 2;
+const CHAIN: &str = "outside";
+
+/// Why the masquerade rule was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum NftablesError {
+    /// The namespace could not be entered.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The kernel has no nf_tables, or not the NAT part of it.
+    #[error(
+        "this kernel cannot translate addresses (nf_tables with NAT is missing: {cause}); \
+         run without a way to the outside, or load the modules nf_tables, nft_chain_nat and nft_masq"
+    )]
+    Missing {
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// This process may not change the tables.
+    #[error(
+        "not allowed to add a masquerade rule in {namespace}: this needs the capability CAP_NET_ADMIN there; \
+         run it as root"
+    )]
+    Permission {
+        /// The namespace's label.
+        namespace: String,
+    },
+    /// A table of that name is there.
+    #[error("an nf_tables table named `{table}` exists already in {namespace}")]
+    Exists {
+        /// The table.
+        table: String,
+        /// The namespace's label.
+        namespace: String,
+    },
+    /// The kernel refused for another reason.
+    #[error("cannot add a masquerade rule in {namespace}: {cause}")]
+    Refused {
+        /// The namespace's label.
+        namespace: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+/// Tables that the kernel removes when this is dropped, or the process ends in any way.
+#[derive(Debug)]
+pub(super) struct OwnedTables {
+    _socket: Netlink,
+}
+
+/// Masquerades what comes from these networks, at most one of each family.
+pub(super) fn masquerade(
+    namespace: &Namespace,
+    table: &str,
+    networks: impl Iterator<Item = IpPrefix>,
+) -> Result<OwnedTables, NftablesError> {
+    let mut socket = open(namespace)?;
+    let requests = networks.flat_map(|network| rule(table, network)).collect();
+    let outcome = socket.transact(batch(BATCH_BEGIN), requests, batch(BATCH_END));
+    match explain(outcome, namespace, table) {
+        Ok(_) => Ok(OwnedTables { _socket: socket }),
+        // A table that another process owns is refused like a missing privilege.
+        Err(NftablesError::Permission { namespace: label })
+            if table_names(namespace).is_ok_and(|names| names.iter().any(|name| name == table)) =>
+        {
+            Err(NftablesError::Exists { table: table.into(), namespace: label })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The names of all tables in a namespace; also tells whether the kernel has nf_tables at all.
+pub fn table_names(namespace: &Namespace) -> Result<Vec<String>, NftablesError> {
+    let mut socket = open(namespace)?;
+    let outcome = socket.dump(message(GETTABLE, 0, 0));
+    let tables = explain(outcome, namespace, "")?;
+    Ok(tables.iter().filter_map(|table| table.attributes(4).string(TABLE_NAME)).collect())
+}
+
+fn open(namespace: &Namespace) -> Result<Netlink, NftablesError> {
+    let opened = namespace.run(|| Netlink::open(SockProtocol::NetlinkNetFilter))?;
+    opened.map_err(|cause| NftablesError::Missing { cause })
+}
+
+fn explain(
+    outcome: Answer,
+    namespace: &Namespace,
+    table: &str,
+) -> Result<Vec<crate::netlink::Message>, NftablesError> {
+    let namespace = namespace.label().to_owned();
+    outcome.map_err(|refusal| match refusal.cause.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => NftablesError::Permission { namespace },
+        Some(libc::EEXIST) => NftablesError::Exists { table: table.into(), namespace },
+        Some(libc::EOPNOTSUPP | libc::ENOENT | libc::EPROTONOSUPPORT | libc::EAFNOSUPPORT | libc::EINVAL) => {
+            NftablesError::Missing { cause: refusal.cause }
+        }
+        _ => NftablesError::Refused { namespace, cause: refusal.cause },
+    })
+}
+
+/// The three messages for one network: table, chain, rule.
+fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
+    /// Attributes and values of chains and rules.
+    const CHAIN_TABLE: u16 = 1;
+    const CHAIN_NAME: u16 = 3;
+    const CHAIN_HOOK: u16 = 4;
+    const CHAIN_TYPE: u16 = 7;
+    const HOOK_NUMBER: u16 = 1;
+    const HOOK_PRIORITY: u16 = 2;
+    const POST_ROUTING: u32 = 4;
+    const SOURCE_NAT: u32 = 100;
+    const RULE_TABLE: u16 = 1;
+    const RULE_CHAIN: u16 = 2;
+    const RULE_EXPRESSIONS: u16 = 4;
+
+    let family = crate::address::family(network.address);
+    let create = libc::NLM_F_CREATE as u16;
+    let exclusive = create | libc::NLM_F_EXCL as u16;
+    [
+        be32(message(NEWTABLE, family, exclusive).string(TABLE_NAME, table), TABLE_FLAGS, TABLE_FLAG_OWNER),
+        message(NEWCHAIN, family, create)
+            .string(CHAIN_TABLE, table)
+            .string(CHAIN_NAME, CHAIN)
+            .nested(CHAIN_HOOK, |hook| be32(be32(hook, HOOK_NUMBER, POST_ROUTING), HOOK_PRIORITY, SOURCE_NAT))
+            .string(CHAIN_TYPE, "nat"),
+        message(NEWRULE, family, create | libc::NLM_F_APPEND as u16)
+            .string(RULE_TABLE, table)
+            .string(RULE_CHAIN, CHAIN)
+            .nested(RULE_EXPRESSIONS, |list| {
+                let list = expression(list, "payload", |data| load_source(data, network.address));
+                let list = expression(list, "bitwise", |data| keep_network(data, network));
+                let list = expression(list, "cmp", |data| compare(data, network));
+                expression(list, "masq", |data| data)
+            }),
+    ]
+}
+
+/// The register that the rule's expressions hand their value on in.
+const REGISTER: u32 = 1;
+
+/// Loads the source address from the network header.
+fn load_source(data: Request, address: IpAddr) -> Request {
+    /// Destination register, base, offset, length.
+    const KINDS: [u16; 4] = [1, 2, 3, 4];
+    const NETWORK_HEADER: u32 = 1;
+    let (offset, length) = match address {
+        IpAddr::V4(_) => (12, 4),
+        IpAddr::V6(_) => (8, 16),
+    };
+    let values = [REGISTER, NETWORK_HEADER, offset, length];
+    KINDS.into_iter().zip(values).fold(data, |data, (kind, value)| be32(data, kind, value))
+}
+
+/// Clears the host part: register & mask.
+fn keep_network(data: Request, network: IpPrefix) -> Request {
+    /// Source register, destination register, length; then mask and xor.
+    const KINDS: [u16; 3] = [1, 2, 3];
+    const MASK: u16 = 4;
+    const XOR: u16 = 5;
+    let mask = mask(network);
+    let values = [REGISTER, REGISTER, mask.len() as u32];
+    let data = KINDS.into_iter().zip(values).fold(data, |data, (kind, value)| be32(data, kind, value));
+    data.nested(MASK, |inner| value(inner, &mask)).nested(XOR, |inner| value(inner, &vec![0; mask.len()]))
+}
+
+/// Goes on only if the register holds the network.
+fn compare(data: Request, network: IpPrefix) -> Request {
+    const SOURCE: u16 = 1;
+    const OPERATION: u16 = 2;
+    const DATA: u16 = 3;
+    const EQUAL: u32 = 0;
+    let wanted: Vec<u8> =
+        octets(network.address).into_iter().zip(mask(network)).map(|(byte, mask)| byte & mask).collect();
+    be32(be32(data, SOURCE, REGISTER), OPERATION, EQUAL).nested(DATA, |inner| value(inner, &wanted))
+}
+
+fn mask(network: IpPrefix) -> Vec<u8> {
+    let bits = |position: usize| usize::from(network.length).saturating_sub(position * 8).min(8);
+    (0..octets(network.address).len()).map(|position| !(0xffu16 >> bits(position)) as u8).collect()
+}
+
+fn expression(list: Request, name: &str, fill: impl FnOnce(Request) -> Request) -> Request {
+    const ELEMENT: u16 = 1;
+    const NAME: u16 = 1;
+    const DATA: u16 = 2;
+    list.nested(ELEMENT, |element| element.string(NAME, name).nested(DATA, fill))
+}
+
+fn value(inner: Request, bytes: &[u8]) -> Request {
+    const VALUE: u16 = 1;
+    inner.attribute(VALUE, bytes)
+}
+
+fn be32(request: Request, kind: u16, value: u32) -> Request {
+    request.attribute(kind, &value.to_be_bytes())
+}
+
+/// A message with its `struct nfgenmsg`: family, version, resource.
+fn message(kind: u16, family: u8, flags: u16) -> Request {
+    Request::new(kind, flags).fixed(&[family, 0, 0, 0])
+}
+
+fn batch(kind: u16) -> Request {
+    let [high, low] = SUBSYSTEM.to_be_bytes();
+    Request::new(kind, 0).fixed(&[0, 0, high, low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_follow_the_prefix() {
+        let network = |length| IpPrefix::new(std::net::Ipv4Addr::new(10, 1, 2, 3), length);
+        assert_eq!(mask(network(24)), [255, 255, 255, 0]);
+        assert_eq!(mask(network(30)), [255, 255, 255, 252]);
+        assert_eq!(mask(network(0)), [0; 4]);
+        assert_eq!(mask(network(32)), [255; 4]);
+    }
+}
