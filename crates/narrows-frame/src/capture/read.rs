@@ -1,0 +1,154 @@
+//! Reads a capture of either format.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use super::pcap::Pcap;
+use super::pcapng::{InterfaceDescription, PcapNg};
+use super::{Captured, Interface};
+use crate::file::{Input, ReadError, recognised};
+use crate::{LinkLayer, WallTime};
+
+/// A pcap or pcapng file, read from its start to its end. A packet is borrowed until the next one is read, and memory
+/// does not grow with the file.
+#[derive(Debug)]
+pub struct CaptureReader<R> {
+    input: Input<R>,
+    format: Format,
+    buffer: Vec<u8>,
+    done: bool,
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcap(Pcap),
+    PcapNg(PcapNg),
+}
+
+/// Where the parts of the packet that was just read lie in the buffer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) instant: WallTime,
+    pub(super) interface: Interface,
+    pub(super) length: u32,
+    pub(super) bytes: (usize, usize),
+    pub(super) comment: Option<(usize, usize)>,
+}
+
+/// More bytes than any packet or block that is not meant to exhaust memory.
+pub(super) const MOST_BYTES: u32 = 16 << 20;
+
+const WANTED: &str = "a pcap or pcapng capture";
+
+impl CaptureReader<BufReader<File>> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is no capture.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let file = path.as_ref().display().to_string();
+        match File::open(path) {
+            Ok(opened) => Self::new(file, BufReader::with_capacity(1 << 20, opened)),
+            Err(error) => Err(ReadError::Io { file, offset: 0, error }),
+        }
+    }
+}
+
+impl<R: Read> CaptureReader<R> {
+    /// Reads from `reader`, which had better be buffered; `file` names it in errors.
+    ///
+    /// # Errors
+    /// When it is no capture.
+    pub fn new(file: impl Into<String>, reader: R) -> Result<Self, ReadError> {
+        let mut input = Input::new(file.into(), reader);
+        let mut buffer = Vec::new();
+        input.read(&mut buffer, 4)?;
+        let magic = buffer.first_chunk().copied();
+        let format = match magic {
+            Some(PcapNg::MAGIC) => Format::PcapNg(PcapNg::open(&mut input, &mut buffer)?),
+            Some(magic) => match Pcap::open(magic, &mut input, &mut buffer)? {
+                Some(pcap) => Format::Pcap(pcap),
+                None => return Err(input.foreign(WANTED, recognised(&buffer))),
+            },
+            None => return Err(input.foreign(WANTED, recognised(&buffer))),
+        };
+        Ok(Self { input, format, buffer, done: false })
+    }
+
+    /// The next packet; nothing at the end of the file, and after an error.
+    ///
+    /// # Errors
+    /// When the file ends within a packet, is damaged, or has a packet of a link layer that is not known here. What was
+    /// read before is good.
+    pub fn read(&mut self) -> Result<Option<Captured<'_>>, ReadError> {
+        if self.done {
+            return Ok(None);
+        }
+        let found = match &mut self.format {
+            Format::Pcap(pcap) => pcap.read(&mut self.input, &mut self.buffer),
+            Format::PcapNg(pcapng) => pcapng.read(&mut self.input, &mut self.buffer),
+        };
+        self.done = !matches!(found, Ok(Some(_)));
+        let Some(place) = found? else { return Ok(None) };
+        Ok(Some(Captured {
+            instant: place.instant,
+            interface: place.interface,
+            length: place.length,
+            bytes: &self.buffer[place.bytes.0..place.bytes.1],
+            comment: place.comment.and_then(|(from, to)| str::from_utf8(&self.buffer[from..to]).ok()),
+        }))
+    }
+
+    /// How far the file was read, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+
+    /// The name of an interface, if the file gives one.
+    pub fn interface_name(&self, interface: Interface) -> Option<&str> {
+        match &self.format {
+            Format::Pcap(_) => None,
+            Format::PcapNg(pcapng) => {
+                pcapng.interfaces.get(interface.number()).and_then(InterfaceDescription::name)
+            }
+        }
+    }
+}
+
+/// A byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Big,
+    Little,
+}
+
+impl Order {
+    /// The number at `at`, or zero where there are too few bytes: callers have checked.
+    pub(super) fn short(self, bytes: &[u8], at: usize) -> u16 {
+        let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
+        match self {
+            Self::Big => u16::from_be_bytes(bytes),
+            Self::Little => u16::from_le_bytes(bytes),
+        }
+    }
+
+    /// As [`Order::short`].
+    pub(super) fn long(self, bytes: &[u8], at: usize) -> u32 {
+        let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
+        match self {
+            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(bytes),
+        }
+    }
+}
+
+/// The layer of a LINKTYPE number, or what to say about it.
+pub(super) fn layer_of(link_type: u32) -> Result<LinkLayer, String> {
+    LinkLayer::from_link_type(link_type).ok_or_else(|| {
+        format!(
+            "packets have link type {link_type}; known are Ethernet (1), raw IP (101, 228, 229) and Linux cooked \
+             (113, 276)"
+        )
+    })
+}

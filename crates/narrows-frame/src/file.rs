@@ -1,0 +1,182 @@
+//! What reading and writing files have in common: a place in the file, and errors that name it.
+
+use std::io::{self, ErrorKind, Read};
+
+/// Why a file cannot be read any further. What came before is good.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system said no.
+    #[error("cannot read {file} at byte {offset}: {error}")]
+    Io {
+        /// The file.
+        file: String,
+        /// How far it was read.
+        offset: u64,
+        /// What the system said.
+        #[source]
+        error: io::Error,
+    },
+    /// It is another kind of file.
+    #[error("{file} is not {wanted}: {found}")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// What it should be.
+        wanted: &'static str,
+        /// What it is, as far as can be told.
+        found: String,
+    },
+    /// It ends in the middle: whoever wrote it was stopped, or the copy is not complete.
+    #[error(
+        "{file} is cut short: at byte {offset} begins {what} of {wanted} bytes, and only {found} of them are there"
+    )]
+    Truncated {
+        /// The file.
+        file: String,
+        /// Where the part that is not whole begins. All before it is.
+        offset: u64,
+        /// What it is a part of.
+        what: &'static str,
+        /// How long it is, as far as it can be told.
+        wanted: u64,
+        /// How much of it is there.
+        found: u64,
+    },
+    /// It contradicts its own format.
+    #[error("{file} is damaged: at byte {offset}, {what}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// Where what makes no sense begins.
+        offset: u64,
+        /// What was found there.
+        what: String,
+    },
+}
+
+/// Why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {file}: {error}")]
+pub struct WriteError {
+    /// The file.
+    pub file: String,
+    /// What the system said.
+    #[source]
+    pub error: io::Error,
+}
+
+/// A file that is read from its start to its end.
+#[derive(Debug)]
+pub(crate) struct Input<R> {
+    reader: R,
+    file: String,
+    offset: u64,
+}
+
+impl<R: Read> Input<R> {
+    pub(crate) fn new(file: String, reader: R) -> Self {
+        Self { reader, file, offset: 0 }
+    }
+
+    /// How far the file was read.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Reads the next `length` bytes behind those that are in `buffer` already, or what is left of them. Memory grows
+    /// with what is there, not with what `length` says. Returns how many bytes came.
+    pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, length: usize) -> Result<usize, ReadError> {
+        const STEP: usize = 64 << 10;
+        let start = buffer.len();
+        while buffer.len() - start < length {
+            let from = buffer.len();
+            let wanted = (length - (from - start)).min(STEP);
+            buffer.resize(from + wanted, 0);
+            let came = self.fill(&mut buffer[from..]);
+            buffer.truncate(from + *came.as_ref().unwrap_or(&0));
+            if came? < wanted {
+                break;
+            }
+        }
+        Ok(buffer.len() - start)
+    }
+
+    /// As [`Input::read`], for a part of the file that began at `offset` and has to be whole.
+    pub(crate) fn read_all(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        length: usize,
+        offset: u64,
+        what: &'static str,
+    ) -> Result<(), ReadError> {
+        let before = self.offset - offset;
+        let came = self.read(buffer, length)?;
+        if came == length {
+            return Ok(());
+        }
+        Err(self.truncated(offset, what, before + length as u64))
+    }
+
+    /// Passes over `length` bytes, or what is left of them. Returns how many there were.
+    pub(crate) fn skip(&mut self, length: u64) -> Result<u64, ReadError> {
+        let came = io::copy(&mut (&mut self.reader).take(length), &mut io::sink())
+            .map_err(|error| self.failed(error))?;
+        self.offset += came;
+        Ok(came)
+    }
+
+    /// The file ended within what began at `offset`.
+    pub(crate) fn truncated(&self, offset: u64, what: &'static str, wanted: u64) -> ReadError {
+        ReadError::Truncated { file: self.file.clone(), offset, what, wanted, found: self.offset - offset }
+    }
+
+    pub(crate) fn malformed(&self, offset: u64, what: impl Into<String>) -> ReadError {
+        ReadError::Malformed { file: self.file.clone(), offset, what: what.into() }
+    }
+
+    pub(crate) fn foreign(&self, wanted: &'static str, found: impl Into<String>) -> ReadError {
+        ReadError::Foreign { file: self.file.clone(), wanted, found: found.into() }
+    }
+
+    fn failed(&self, error: io::Error) -> ReadError {
+        ReadError::Io { file: self.file.clone(), offset: self.offset, error }
+    }
+
+    /// Fills the buffer, or as much of it as the file has left.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(came) => filled += came,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        self.offset += filled as u64;
+        Ok(filled)
+    }
+}
+
+/// What a file is, by its first bytes, for somebody who gave the wrong one.
+pub(crate) fn recognised(start: &[u8]) -> String {
+    let known: [(&[u8], &str); 7] = [
+        (&[0x1f, 0x8b], "it is compressed with gzip: unpack it first"),
+        (&[0x28, 0xb5, 0x2f, 0xfd], "it is compressed with zstd: unpack it first"),
+        (&[0xfd, b'7', b'z', b'X'], "it is compressed with xz: unpack it first"),
+        (b"narr", "it is an input log of narrows"),
+        (&[0x0a, 0x0d, 0x0d, 0x0a], "it is a pcapng capture"),
+        (&[0xd4, 0xc3, 0xb2, 0xa1], "it is a pcap capture"),
+        (&[0xa1, 0xb2, 0xc3, 0xd4], "it is a pcap capture"),
+    ];
+    if start.is_empty() {
+        return "it is empty".into();
+    }
+    match known.iter().find(|(magic, _)| start.starts_with(magic)) {
+        Some((_, what)) => (*what).into(),
+        None => {
+            let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("it begins with the bytes {}", bytes.join(" "))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The input log: all that came into a run from outside, so that the run can be had again in virtual time.
+//!
+//! A run's verdicts follow from its scenario, its seed and its inputs. The log has the first two in its header, then
+//! the inputs in the order in which the engine got them, and, for the comparison, the verdicts. The format is in
+//! `docs/input-log.md`.
+//!
+//! ```
+//! use narrows_core::{Duration, Seed, Time};
+//! use narrows_frame::{LinkLayer, WallTime};
+//! use narrows_frame::log::*;
+//!
+//! let header = Header {
+//!     program: "narrows 0.1.0".into(),
+//!     started: WallTime::from_nanos(1_700_000_000_000_000_000),
+//!     seed: Seed(7),
+//!     keep: Keep::Headers,
+//!     scenario: "seed = 7".into(),
+//!     ports: vec![Port { name: "client.access".into(), layer: LinkLayer::Ethernet }],
+//!     links: vec!["access.up".into()],
+//! };
+//! let mut writer = LogWriter::new("memory", Vec::new(), &header)?;
+//! let (at, late) = (Time::from_nanos(1_000), Duration::ZERO);
+//! let frame = narrows_frame::craft::Udp::new("10.0.0.1:1".parse()?, "10.0.0.2:2".parse()?)
+//!     .ethernet(Default::default(), Default::default(), &[0; 1000]);
+//! let parsed = narrows_frame::parse::parse(LinkLayer::Ethernet, &frame);
+//! writer.arrived(at, late, PortNumber(0), &frame, parsed.examined)?;
+//! writer.write(&Record::Ended(Ended { at: Time::from_nanos(2_000), arrivals: 1, ..Ended::default() }))?;
+//! let file = writer.finish()?;
+//!
+//! let mut reader = LogReader::new("memory", &file[..])?;
+//! assert_eq!(reader.header(), &header);
+//! let Some(Record::Arrived(arrived)) = reader.read()? else { panic!("that was an arrival") };
+//! let again = narrows_frame::parse::parse_cut(LinkLayer::Ethernet, arrived.frame, arrived.length);
+//! assert_eq!(again, parsed);
+//! assert!(matches!(reader.read()?, Some(Record::Ended(_))));
+//! assert!(reader.read()?.is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod read;
+mod record;
+mod write;
+
+pub use read::LogReader;
+pub use record::{
+    Arrived, Changed, Decided, Ended, Header, Keep, LinkNumber, Lost, Outcome, PacketNumber, Port,
+    PortNumber, Record,
+};
+pub use write::LogWriter;
+
+/// What a log begins with, and the version of the format.
+const MAGIC: [u8; 4] = *b"narr";
+const VERSION: u32 = 1;
+
+/// More bytes than any record: a frame is 64 KiB and a little.
+const MOST_RECORD: u32 = 1 << 20;
+/// More bytes than any header: a scenario is a text that a person wrote, or tables that a program did.
+const MOST_HEADER: u32 = 16 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Reads a log.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Header, MAGIC, MOST_HEADER, MOST_RECORD, Record, VERSION};
+use crate::file::{Input, ReadError, recognised};
+
+/// A log, read from its start to its end. A record is borrowed until the next one is read, and memory does not grow
+/// with the file.
+#[derive(Debug)]
+pub struct LogReader<R> {
+    input: Input<R>,
+    header: Header,
+    buffer: Vec<u8>,
+    done: bool,
+}
+
+const RECORD: &str = "a record";
+const WANTED: &str = "an input log of narrows";
+
+impl LogReader<BufReader<File>> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is no log, or is one of another version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let file = path.as_ref().display().to_string();
+        match File::open(path) {
+            Ok(opened) => Self::new(file, BufReader::with_capacity(1 << 20, opened)),
+            Err(error) => Err(ReadError::Io { file, offset: 0, error }),
+        }
+    }
+}
+
+impl<R: Read> LogReader<R> {
+    /// Reads from `reader`, which had better be buffered; `file` names it in errors.
+    ///
+    /// # Errors
+    /// When it is no log, one of another version, or ends within its header.
+    pub fn new(file: impl Into<String>, reader: R) -> Result<Self, ReadError> {
+        let mut input = Input::new(file.into(), reader);
+        let mut buffer = Vec::new();
+        input.read(&mut buffer, MAGIC.len())?;
+        if buffer != MAGIC {
+            return Err(input.foreign(WANTED, recognised(&buffer)));
+        }
+        buffer.clear();
+        input.read_all(&mut buffer, 4, 0, "the start of an input log")?;
+        let version = number(&buffer);
+        if version != VERSION {
+            let found = format!("it is one of version {version}, and this program reads version {VERSION}");
+            return Err(input.foreign("an input log that can be read here", found));
+        }
+        let start = input.offset();
+        if !next(&mut input, &mut buffer, MOST_HEADER)? {
+            return Err(input.truncated(start, "the header", 4));
+        }
+        let header = decoded(&input, start, &buffer)?;
+        Ok(Self { input, header, buffer, done: false })
+    }
+
+    /// What holds for the whole run.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How far the file was read, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+
+    /// The next record; nothing after [`Record::Ended`], and after an error.
+    ///
+    /// # Errors
+    /// When the file ends before [`Record::Ended`], as it does when its writer was killed, or is damaged. What was read
+    /// before is good.
+    pub fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        if self.done {
+            return Ok(None);
+        }
+        // Whatever goes wrong below is the end.
+        self.done = true;
+        let start = self.input.offset();
+        if !next(&mut self.input, &mut self.buffer, MOST_RECORD)? {
+            return Err(self.input.truncated(
+                start,
+                "a further record (it does not end with the one for the end of the run)",
+                4,
+            ));
+        }
+        let record = decoded(&self.input, start, &self.buffer)?;
+        if matches!(record, Record::Ended(_)) {
+            let end = self.input.offset();
+            if self.input.skip(1)? > 0 {
+                return Err(self.input.malformed(end, "there is something behind the last record"));
+            }
+        } else {
+            self.done = false;
+        }
+        Ok(Some(record))
+    }
+}
+
+/// Reads the next record into the buffer. Says whether there was one.
+fn next<R: Read>(input: &mut Input<R>, buffer: &mut Vec<u8>, most: u32) -> Result<bool, ReadError> {
+    let start = input.offset();
+    buffer.clear();
+    match input.read(buffer, 4)? {
+        0 => return Ok(false),
+        4 => {}
+        _ => return Err(input.truncated(start, RECORD, 4)),
+    }
+    let length = number(buffer);
+    if length > most {
+        return Err(input.malformed(start, format!("a record claims to have {length} bytes")));
+    }
+    buffer.clear();
+    input.read_all(buffer, length as usize, start, RECORD)?;
+    Ok(true)
+}
+
+fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().copied().map(u32::from_le_bytes).unwrap_or_default()
+}
+
+/// The record that the bytes are, all of them.
+fn decoded<'a, T: Deserialize<'a>, R: Read>(
+    input: &Input<R>,
+    start: u64,
+    bytes: &'a [u8],
+) -> Result<T, ReadError> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((record, [])) => Ok(record),
+        Ok((_, rest)) => Err(input.malformed(start, format!("a record has {} bytes too many", rest.len()))),
+        Err(error) => Err(input.malformed(start, format!("a record makes no sense ({error})"))),
+    }
+}

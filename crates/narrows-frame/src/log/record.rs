@@ -1,0 +1,263 @@
+//! What a log is made of. The order of fields, and that of the kinds of records and of their alternatives, is the
+//! format.
+
+use narrows_core::{DropReason, Duration, Event, LinkId, PacketId, PortId, Seed, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{LinkLayer, WallTime};
+
+/// What holds for the whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The program that wrote the log, and its version.
+    pub program: String,
+    /// The wall clock at [`Time::ZERO`] of the run.
+    pub started: WallTime,
+    /// The seed of all random draws.
+    #[serde(with = "seed")]
+    pub seed: Seed,
+    /// How much of each frame is kept.
+    pub keep: Keep,
+    /// The text of the scenario, after all that the command line said was put in.
+    pub scenario: String,
+    /// The ports, in the order of their numbers.
+    pub ports: Vec<Port>,
+    /// The names of the links, in the order of their numbers.
+    pub links: Vec<String>,
+}
+
+/// How much of a frame is kept. What the engine needs to know is always there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Keep {
+    /// The headers.
+    Headers,
+    /// The first bytes, this many, or the headers where these are longer.
+    Bytes(u32),
+    /// All of it.
+    Whole,
+}
+
+/// A port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Port {
+    /// Its name in the scenario.
+    pub name: String,
+    /// How its frames begin.
+    pub layer: LinkLayer,
+}
+
+/// A port, by its place in [`Header::ports`], which is that of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PortNumber(pub u16);
+
+/// A link, by its place in [`Header::links`], which is that of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LinkNumber(pub u32);
+
+impl From<PortId> for PortNumber {
+    fn from(port: PortId) -> Self {
+        Self(port.index())
+    }
+}
+
+impl From<LinkId> for LinkNumber {
+    fn from(link: LinkId) -> Self {
+        Self(link.index())
+    }
+}
+
+/// Something that came in, or what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Record<'a> {
+    /// A packet came in.
+    #[serde(borrow)]
+    Arrived(Arrived<'a>),
+    /// A part of the network was changed.
+    Changed(Changed<'a>),
+    /// A packet got its verdict.
+    Decided(Decided),
+    /// Packets came that were lost before they could be handed in.
+    Lost(Lost),
+    /// The run is over.
+    Ended(Ended),
+}
+
+/// A packet came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived<'a> {
+    /// When the engine took it: when it came, or, for a straggler, what the engine's time was then.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// By how much a straggler had come earlier; zero for all others.
+    #[serde(with = "duration")]
+    pub late: Duration,
+    /// Where.
+    pub port: PortNumber,
+    /// How many bytes the frame had.
+    pub length: u32,
+    /// Its bytes, or the first of them.
+    #[serde(serialize_with = "as_bytes")]
+    pub frame: &'a [u8],
+}
+
+/// A part of the network was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed<'a> {
+    /// When the engine took it.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// What, in the words of `narrows set`: `access.down.rate=2mbit`.
+    pub text: &'a str,
+}
+
+/// A packet got its verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Decided {
+    /// When.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// Which packet.
+    pub packet: PacketNumber,
+    /// Which copy of it.
+    pub copy: u16,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// A packet: where it came in, and its number among the arrivals there, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PacketNumber {
+    /// The port.
+    pub port: PortNumber,
+    /// The number.
+    pub number: u64,
+}
+
+impl From<PacketId> for PacketNumber {
+    fn from(packet: PacketId) -> Self {
+        Self { port: packet.port().into(), number: packet.number() }
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It left by this port.
+    Delivered(PortNumber),
+    /// It was dropped.
+    Dropped {
+        /// Where; nothing when the network as a whole refused it.
+        link: Option<LinkNumber>,
+        /// Why.
+        #[serde(with = "reason")]
+        reason: DropReason,
+    },
+}
+
+impl Decided {
+    /// The record of an event.
+    pub fn of<B>(event: &Event<'_, B>) -> Self {
+        let outcome = match event.verdict {
+            narrows_core::Verdict::Delivered(port) => Outcome::Delivered(port.into()),
+            narrows_core::Verdict::Dropped { link, reason } => {
+                Outcome::Dropped { link: link.map(Into::into), reason }
+            }
+        };
+        Self { at: event.at, packet: event.id.into(), copy: event.copy, outcome }
+    }
+}
+
+/// Packets came that were lost before they could be handed in, because nobody took them in time. A log that has such a
+/// record is still replayed exactly: they never reached the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// When that was noticed.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// Where.
+    pub port: PortNumber,
+    /// How many since the last such record.
+    pub packets: u64,
+}
+
+/// The run is over: the last record of a log that is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// When.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// Packets that came in.
+    pub arrivals: u64,
+    /// Verdicts, those of copies included.
+    pub verdicts: u64,
+    /// Inputs that were handed in too late.
+    pub stragglers: u64,
+    /// Packets that had no verdict yet.
+    pub inside: u64,
+}
+
+/// Bytes go in one piece, not one by one; the format is the same.
+fn as_bytes<S: serde::Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
+}
+
+mod time {
+    use super::{Deserialize, Time};
+
+    pub(super) fn serialize<S: serde::Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(time.nanos())
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        u64::deserialize(deserializer).map(Time::from_nanos)
+    }
+}
+
+mod duration {
+    use super::{Deserialize, Duration};
+
+    pub(super) fn serialize<S: serde::Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(span.nanos())
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_nanos)
+    }
+}
+
+mod seed {
+    use super::{Deserialize, Seed};
+
+    pub(super) fn serialize<S: serde::Serializer>(seed: &Seed, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(seed.0)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Seed, D::Error> {
+        u64::deserialize(deserializer).map(Seed)
+    }
+}
+
+/// A reason goes by its name: numbers may change when there are more of them.
+mod reason {
+    use super::{Deserialize, DropReason};
+    use serde::de::Error;
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        reason: &DropReason,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(reason.name())
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<DropReason, D::Error> {
+        let name = <&str>::deserialize(deserializer)?;
+        DropReason::ALL
+            .into_iter()
+            .find(|reason| reason.name() == name)
+            .ok_or_else(|| D::Error::custom("no such reason"))
+    }
+}

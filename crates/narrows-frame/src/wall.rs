@@ -1,0 +1,44 @@
+//! Instants of the world outside, as captures have them.
+
+use std::fmt;
+use std::ops::Add;
+
+use narrows_core::Duration;
+
+/// An instant of the wall clock: nanoseconds since 1 January 1970, 00:00 UTC. Lasts until the year 2554.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub struct WallTime(u64);
+
+impl WallTime {
+    /// `nanos` nanoseconds after the start of 1970.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the start of 1970.
+    pub const fn nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The span from `earlier` to `self`; zero when `earlier` is the later one.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Saturates at the end of time.
+impl Add<Duration> for WallTime {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.nanos()))
+    }
+}
+
+/// Seconds since the start of 1970, with nine digits after the point.
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
