@@ -12,7 +12,7 @@
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
-//! | [`process`] | programs inside a namespace |
+//! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`wait`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
 //!
@@ -24,6 +24,7 @@ pub mod frame;
 pub mod host;
 pub mod ledger;
 pub mod link;
+pub mod listening;
 pub mod namespace;
 pub mod nat;
 mod netlink;
@@ -35,5 +36,6 @@ pub mod route;
 pub mod route_socket;
 pub mod stack;
 pub mod sysctl;
+pub mod udp;
 pub mod user_namespace;
 pub mod wait;

@@ -19,7 +19,8 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+pub use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, kill, sigprocmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 

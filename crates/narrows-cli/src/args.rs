@@ -1,0 +1,207 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
+#[derive(Debug, Parser)]
+#[command(
+    name = "narrows",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program behind the network and report what it met
+    Run(Run),
+    /// The same with an interactive shell; shells nest
+    Shell(Shell),
+    /// Run a scenario in virtual time: deterministic, as fast as the processor goes
+    Sim(Sim),
+    /// Say what a scenario comes to: bounds, defaults, delays, round trips
+    Check(Check),
+    /// Change links of a run while it runs: narrows set access.down.rate=2mbit
+    Set(Set),
+    /// Print the report of a run as it stands
+    Stats(Stats),
+    /// Say what this host can do, and what it lacks
+    Doctor,
+    /// Remove what killed runs left behind
+    Clean,
+}
+
+/// The link when there is no scenario file: one link between `client` and `server`.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "The link, without a scenario file (DOWN/UP, or one value for both ways)")]
+pub(crate) struct LinkFlags {
+    /// How fast the wire takes bits: 1.5mbit/0.5mbit, 10gbit, unlimited [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: Option<String>,
+    /// One-way propagation delay: 10ms [default: 0]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<String>,
+    /// Standard deviation of a normally distributed delay
+    #[arg(long, value_name = "TIME")]
+    pub(crate) jitter: Option<String>,
+    /// Whether packets may overtake one another when the delay varies: keep, allow [default: keep]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) order: Option<String>,
+    /// Independent loss on the wire: 1%, 0.01
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss: Option<String>,
+    /// How much may wait for the wire: "13 packets", 64kB [default: one bandwidth-delay product]
+    #[arg(long, value_name = "BOUND")]
+    pub(crate) queue: Option<String>,
+    /// Packets that arrive twice
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) duplicate: Option<String>,
+    /// Packets with one flipped bit
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) corrupt: Option<String>,
+    /// Packets that skip the delay
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) reorder: Option<String>,
+    /// What counts as a packet's bits: ip, frame, ethernet, atm [default: ip]
+    #[arg(long, value_name = "OVERHEAD")]
+    pub(crate) overhead: Option<String>,
+    /// The longest packet, in bytes of IP
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) mtu: Option<String>,
+    /// The most packets in flight behind the wire
+    #[arg(long, value_name = "PACKETS")]
+    pub(crate) line_limit: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The scenario file; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    #[command(flatten)]
+    pub(crate) live: Live,
+    /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
+    #[arg(long, value_name = "PER SECOND", num_args = 0..=1, default_missing_value = "100")]
+    pub(crate) probe: Option<u32>,
+    /// The program to run and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Shell {
+    /// The scenario file; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    #[command(flatten)]
+    pub(crate) live: Live,
+}
+
+/// What a run in real time may be told besides its network.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The run")]
+pub(crate) struct Live {
+    /// The host in which CMD runs [default: the scenario's first]
+    #[arg(long, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; CMD waits until
+    /// it listens, for 2 s at most
+    #[arg(long, value_names = ["HOST", "COMMAND"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) on: Vec<String>,
+    /// The seed of every random draw [default: the scenario's, or 1]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Let the hosts reach the outside through the far end, by address translation on this host
+    #[arg(long)]
+    pub(crate) internet: bool,
+    /// Keep the input log: `narrows sim --replay FILE` gives the same verdict for every packet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Keep whole packets in the log, instead of their first 128 bytes
+    #[arg(long, requires = "record")]
+    pub(crate) record_whole: bool,
+    /// Write the report for a program, too; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print no report
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// The scenario file, with [[traffic]]
+    #[arg(required_unless_present = "replay", conflicts_with = "replay")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
+    #[arg(long, value_name = "LOG")]
+    pub(crate) replay: Option<PathBuf>,
+    /// The seed of every random draw [default: the scenario's, or 1]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// When to end, in virtual time [default: the scenario's, or when the traffic ends]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Write the report for a program, too; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write one row for each packet: arrival, verdict, queueing time, departure
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) packets: Option<PathBuf>,
+    /// Write time series of backlog, sojourn and throughput, per link and flow
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) series: Option<PathBuf>,
+    /// The interval of the time series
+    #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
+    pub(crate) interval: String,
+    /// Write a capture of what left the network, each drop with its reason in the packet's comment
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Print no report
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The scenario file; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    /// Write the same for a program; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print the JSON Schema of scenario files instead
+    #[arg(long)]
+    pub(crate) schema: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
+    #[arg(required = true)]
+    pub(crate) assignments: Vec<String>,
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stats {
+    /// Print it for a program
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long)]
+    pub(crate) run: Option<String>,
+}

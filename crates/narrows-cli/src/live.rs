@@ -1,0 +1,74 @@
+//! `narrows run` and `narrows shell`.
+
+use std::ffi::OsString;
+use std::{env, io};
+
+use narrows_io::host::Capabilities;
+use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
+use narrows_live::control;
+use narrows_live::probe::ProbePlan;
+use narrows_live::run::{self, RunOptions};
+
+use crate::args::{self, Live};
+use crate::check::scenario;
+use crate::output::{Failure, probe_writable, write_json};
+
+/// How long probes go on where there is no program to say when to end.
+const PROBING_SECONDS: u64 = 10;
+
+pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
+    if args.command.is_empty() && args.probe.is_none() {
+        let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- ping -c 5 198.18.0.2\n\
+                     or measure the network alone with --probe";
+        return Err(Failure::Other(usage.into()));
+    }
+    let alone = args.command.is_empty();
+    let probe = args.probe.map(|per_second| ProbePlan {
+        per_second,
+        count: alone.then(|| PROBING_SECONDS * u64::from(per_second)),
+    });
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
+    go(scenario, args.command.clone(), probe, &args.live)
+}
+
+pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
+    let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
+    go(scenario, vec![shell], None, &args.live)
+}
+
+fn go(
+    scenario: narrows_scenario::Scenario,
+    command: Vec<OsString>,
+    probe: Option<ProbePlan>,
+    live: &Live,
+) -> Result<u8, Failure> {
+    probe_writable(live.json.as_deref())?;
+    let run_folder = control::run_folder();
+    let capabilities = Capabilities::effective().map_err(reading)?;
+    if !capabilities.all() {
+        enter_user_namespace(InnerUser::Root)?;
+    }
+    let options = RunOptions {
+        command,
+        host: live.host.clone(),
+        beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        record: live.record.clone(),
+        record_whole: live.record_whole,
+        probe,
+        run_folder,
+    };
+    let outcome = run::run(scenario, &options)?;
+    if let Some(path) = &live.json {
+        write_json(path, &outcome.report)?;
+    }
+    if !live.quiet {
+        // The standard output is the program's.
+        eprint!("\n{}", outcome.report.text());
+    }
+    Ok(outcome.status)
+}
+
+fn reading(error: io::Error) -> Failure {
+    Failure::Other(format!("cannot read this process's capabilities: {error}"))
+}

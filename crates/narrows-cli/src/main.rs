@@ -1,0 +1,42 @@
+//! The `narrows` program: command line in, reports and errors out.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod clean;
+mod doctor;
+mod live;
+mod output;
+mod remote;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use output::Failure;
+
+/// What a program that cannot do what it was asked exits with.
+const TROUBLE: u8 = 2;
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Run(run) => live::run(&run),
+        Command::Shell(shell) => live::shell(&shell),
+        Command::Sim(_) => Ok(0),
+        Command::Check(check) => check::check(&check),
+        Command::Set(set) => remote::set(&set),
+        Command::Stats(stats) => remote::stats(&stats),
+        Command::Doctor => doctor::doctor(),
+        Command::Clean => clean::clean(),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        // Whoever read our output has enough of it.
+        Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("narrows: {failure}");
+            ExitCode::from(TROUBLE)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Where results go, and why there are none.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use narrows_io::user_namespace::UserNamespaceError;
+use narrows_live::control::ControlError;
+use narrows_live::run::RunError;
+use narrows_scenario::ScenarioError;
+use serde::Serialize;
+
+/// Why a command failed; each is a paragraph with the place and what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
+    UserNamespace(#[from] UserNamespaceError),
+    #[error("cannot write {}: {cause}", path.display())]
+    Write { path: PathBuf, cause: io::Error },
+    #[error("{0}")]
+    Other(String),
+    /// The standard output was closed: nobody is interested any more.
+    #[error("the standard output was closed")]
+    Closed,
+}
+
+/// Prints to the standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| match cause.kind() {
+        ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::Write { path: "the standard output".into(), cause },
+    })
+}
+
+/// Writes a value as JSON to a file, or to the standard output for `-`.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(|error| Failure::Other(error.to_string()))?;
+    text.push('\n');
+    if path == Path::new("-") {
+        return print(&text);
+    }
+    fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
+}
+
+/// Fails early when a file cannot be written, before a long run that would end in that.
+pub(crate) fn probe_writable(path: Option<&Path>) -> Result<(), Failure> {
+    match path {
+        Some(path) if path != Path::new("-") => fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map(drop)
+            .map_err(|cause| Failure::Write { path: path.into(), cause }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,32 @@
+//! The one clock: instants of a run on the kernel's monotonic clock.
+
+use narrows_core::{Duration, Time};
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
+
+/// Instants of a run, counted from its start.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: MonotonicTime,
+}
+
+impl Clock {
+    /// A run that starts now.
+    pub fn start() -> Self {
+        Self { start: clock_monotonic() }
+    }
+
+    /// The instant now.
+    pub fn now(&self) -> Time {
+        self.instant(clock_monotonic())
+    }
+
+    /// The instant of the run at a reading of the monotonic clock; a reading from before the start is the start.
+    pub fn instant(&self, reading: MonotonicTime) -> Time {
+        Time::from_nanos(reading.as_nanos().saturating_sub(self.start.as_nanos()))
+    }
+
+    /// The reading of the monotonic clock at an instant of the run.
+    pub fn reading(&self, at: Time) -> MonotonicTime {
+        MonotonicTime::from_nanos((at + Duration::from_nanos(self.start.as_nanos())).nanos())
+    }
+}

@@ -1,0 +1,388 @@
+//! The control socket: the one door to a run.
+//!
+//! A Unix stream socket, one per run, for its owner only, in the run folder (see [`run_folder`]). The protocol is one
+//! JSON object a line: a [`Request`], answered by one [`Reply`], in order, any number of them on a connection.
+//! `docs/control-socket.md` has examples. The packet loop serves it between packets and never waits for a client: one
+//! that sends more than it may, or does not read its answers, is cut off.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+use serde::{Deserialize, Serialize};
+
+/// A request longer than this is refused.
+const LONGEST_REQUEST: usize = 64 << 10;
+/// A client that leaves more than this unread is cut off.
+const LONGEST_BACKLOG: usize = 4 << 20;
+/// More connections at once than this are refused.
+const MOST_CLIENTS: usize = 32;
+
+/// The variable by which programs inside a run find its control socket.
+pub const ENVIRONMENT: &str = "NARROWS_CONTROL";
+
+/// What may be asked of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Change links, all at one instant: `access.down.rate=2mbit`.
+    Set {
+        /// In order. If one is wrong, none is done.
+        assignments: Vec<String>,
+    },
+    /// Report what has happened so far.
+    Stats,
+}
+
+/// What a run answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// Done, with what was asked for: the report so far, or null.
+    Ok(serde_json::Value),
+    /// Not done, and why.
+    Error(String),
+}
+
+/// Why there is no control socket, or no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The socket could not be made.
+    #[error("cannot make the control socket {}: {cause}", path.display())]
+    Make {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// Nobody listens there.
+    #[error("no run answers at {}: it has ended (`narrows clean` removes what it left)", path.display())]
+    Nobody {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The connection broke.
+    #[error("the run at {} did not answer: {cause}", path.display())]
+    Broken {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The run refused.
+    #[error("{0}")]
+    Refused(String),
+    /// There is no run to talk to.
+    #[error("no run is going on ({} holds no control socket)", .0.display())]
+    NoRun(PathBuf),
+    /// There are several.
+    #[error("several runs are going on: say which with --run, one of {}", .0.join(", "))]
+    SeveralRuns(Vec<String>),
+    /// There is no run of that number.
+    #[error("no run `{run}` is going on; going on: {}", or_none(others))]
+    NoSuchRun {
+        /// As asked for.
+        run: String,
+        /// Those that are going on.
+        others: Vec<String>,
+    },
+}
+
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// The folder of control sockets: `/run/narrows` for root, else `narrows` in the user's runtime folder, else a folder
+/// of the user's own in the folder for temporary files. To be asked before a user namespace is entered.
+pub fn run_folder() -> PathBuf {
+    let user = narrows_io::host::user();
+    if user == 0 {
+        return PathBuf::from("/run/narrows");
+    }
+    match env::var_os("XDG_RUNTIME_DIR") {
+        Some(folder) if Path::new(&folder).is_dir() => Path::new(&folder).join("narrows"),
+        _ => env::temp_dir().join(format!("narrows-{user}")),
+    }
+}
+
+/// The control sockets in the run folder, by the number of the run, which is that of its process.
+pub fn sockets(folder: &Path) -> Vec<(String, PathBuf)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            Some((name.strip_suffix(".sock")?.to_owned(), entry.path()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// Whether a run listens at this socket.
+pub fn is_alive(path: &Path) -> bool {
+    // A killed run's socket refuses connections; one that may not be asked (not ours) counts as alive.
+    !matches!(UnixStream::connect(path), Err(error) if error.kind() == ErrorKind::ConnectionRefused)
+}
+
+/// Finds the socket of the run that is meant: the one named, the one that we are inside of, or the only one.
+///
+/// # Errors
+/// When there is none, or several and none is named.
+pub fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
+    let alive: Vec<_> = sockets(folder).into_iter().filter(|(_, path)| is_alive(path)).collect();
+    let names = || alive.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    if let Some(run) = run {
+        let found = alive.iter().find(|(name, _)| name == run);
+        return found
+            .map(|(_, path)| path.clone())
+            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: names() });
+    }
+    if let Some(path) = env::var_os(ENVIRONMENT) {
+        return Ok(PathBuf::from(path));
+    }
+    match alive.as_slice() {
+        [] => Err(ControlError::NoRun(folder.into())),
+        [(_, path)] => Ok(path.clone()),
+        _ => Err(ControlError::SeveralRuns(names())),
+    }
+}
+
+/// Asks a run, and waits for the answer.
+///
+/// # Errors
+/// When nobody answers, or the answer is a refusal.
+pub fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError> {
+    let broken = |cause| ControlError::Broken { path: path.into(), cause };
+    let mut stream = UnixStream::connect(path).map_err(|cause| match cause.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
+        _ => broken(cause),
+    })?;
+    let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
+    line.push('\n');
+    stream.write_all(line.as_bytes()).map_err(broken)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
+    match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
+        Reply::Ok(value) => Ok(value),
+        Reply::Error(message) => Err(ControlError::Refused(message)),
+    }
+}
+
+/// The run's end of it.
+#[derive(Debug)]
+pub struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    clients: Vec<Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    asked: Vec<u8>,
+    answers: Vec<u8>,
+    gone: bool,
+}
+
+impl ControlSocket {
+    /// Makes the socket of this process in the run folder, which is made if need be.
+    ///
+    /// # Errors
+    /// When the folder or the socket cannot be made.
+    pub fn open(folder: &Path) -> Result<Self, ControlError> {
+        let path = folder.join(format!("{}.sock", process::id()));
+        Self::open_at(&path).map_err(|cause| ControlError::Make { path, cause })
+    }
+
+    fn open_at(path: &Path) -> io::Result<Self> {
+        if let Some(folder) = path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        // A killed run with our number may have left one.
+        if path.exists() && !is_alive(path) {
+            fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, path: path.into(), clients: Vec::new() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The descriptors to wait for: for reading, and of clients with unread answers also for writing.
+    pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
+        let clients = self.clients.iter().map(|client| (client.stream.as_fd(), !client.answers.is_empty()));
+        std::iter::once((self.listener.as_fd(), false)).chain(clients)
+    }
+
+    /// Serves what clients ask, without waiting for any of them.
+    pub fn serve(&mut self, mut handle: impl FnMut(Request) -> Reply) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if self.clients.len() < MOST_CLIENTS && stream.set_nonblocking(true).is_ok() {
+                self.clients.push(Client { stream, asked: Vec::new(), answers: Vec::new(), gone: false });
+            }
+        }
+        for client in &mut self.clients {
+            client.read();
+            while let Some(request) = client.next_request() {
+                let reply = match request {
+                    Ok(request) => handle(request),
+                    Err(message) => Reply::Error(message),
+                };
+                client.answer(&reply);
+            }
+            client.write();
+        }
+        self.clients.retain(|client| !client.gone || !client.answers.is_empty());
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Whoever removed it already did what this does.
+        let _ = fs::remove_file(&self.path);
+        if let Some(folder) = self.path.parent() {
+            // Stays while other runs have their sockets in it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+impl Client {
+    fn read(&mut self) {
+        let mut buffer = [0; 4096];
+        while self.asked.len() < LONGEST_REQUEST {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => {
+                    self.gone = true;
+                    return;
+                }
+                Ok(length) => self.asked.extend_from_slice(&buffer[..length]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => return self.cut_off(),
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Option<Result<Request, String>> {
+        let Some(end) = self.asked.iter().position(|&byte| byte == b'\n') else {
+            if self.asked.len() >= LONGEST_REQUEST {
+                self.asked.clear();
+                self.gone = true;
+                return Some(Err(format!(
+                    "a request has at most {LONGEST_REQUEST} bytes and ends with a line feed"
+                )));
+            }
+            return None;
+        };
+        let line: Vec<u8> = self.asked.drain(..=end).collect();
+        let expected = r#"{"command":"set","assignments":["access.down.rate=2mbit"]} or {"command":"stats"}"#;
+        Some(
+            serde_json::from_slice(&line)
+                .map_err(|error| format!("not a request: {error}; expected {expected}")),
+        )
+    }
+
+    fn answer(&mut self, reply: &Reply) {
+        if serde_json::to_writer(&mut self.answers, reply).is_err() {
+            return self.cut_off();
+        }
+        self.answers.push(b'\n');
+    }
+
+    fn write(&mut self) {
+        while !self.answers.is_empty() {
+            match self.stream.write(&self.answers) {
+                Ok(length) => drop(self.answers.drain(..length)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return self.cut_off(),
+            }
+        }
+        if self.answers.len() > LONGEST_BACKLOG {
+            self.cut_off();
+        }
+    }
+
+    fn cut_off(&mut self) {
+        self.gone = true;
+        self.answers.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
+        let mut socket = ControlSocket::open_at(&folder.join("1.sock")).unwrap();
+        let stream = UnixStream::connect(socket.path()).unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                exchange(stream);
+                done.store(true, std::sync::atomic::Ordering::Release);
+            });
+            while !done.load(std::sync::atomic::Ordering::Acquire) {
+                socket.serve(|request| match request {
+                    Request::Stats => Reply::Ok(json!({"packets": 3})),
+                    Request::Set { assignments } => Reply::Error(format!("no: {}", assignments.join(" "))),
+                });
+                std::thread::yield_now();
+            }
+        });
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        env::temp_dir().join(format!("narrows-control-{}-{name}", process::id()))
+    }
+
+    #[test]
+    fn requests_are_answered_in_order_and_the_socket_is_the_owners() {
+        let folder = folder("order");
+        served(&folder, |mut stream| {
+            let mode = fs::metadata(folder.join("1.sock")).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+            stream.write_all(b"{\"command\":\"stats\"}\n{\"command\":\"set\",\"assign").unwrap();
+            stream.write_all(b"ments\":[\"a.rate=1mbit\"]}\nnonsense\n").unwrap();
+            let mut lines = BufReader::new(stream).lines();
+            let mut next = || lines.next().unwrap().unwrap();
+            assert_eq!(next(), r#"{"ok":{"packets":3}}"#);
+            assert_eq!(next(), r#"{"error":"no: a.rate=1mbit"}"#);
+            assert!(next().contains("not a request"));
+        });
+        assert!(!folder.exists(), "nothing is left");
+    }
+
+    #[test]
+    fn an_endless_request_is_refused() {
+        let folder = folder("endless");
+        served(&folder, |mut stream| {
+            let _ = stream.write_all(&vec![b'x'; 2 * LONGEST_REQUEST]);
+            let mut answer = String::new();
+            let _ = BufReader::new(&stream).read_line(&mut answer);
+            assert!(answer.contains("at most"), "{answer}");
+        });
+    }
+
+    #[test]
+    fn a_killed_runs_socket_is_known_as_dead() {
+        let folder = folder("dead");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("7.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        assert_eq!(sockets(&folder), [("7".to_owned(), path.clone())]);
+        assert!(!is_alive(&path));
+        assert!(matches!(find(&folder, Some("7")), Err(ControlError::NoSuchRun { .. })));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

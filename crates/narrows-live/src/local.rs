@@ -1,0 +1,140 @@
+//! What stays at a port instead of crossing the network.
+//!
+//! Hosts ask for the link addresses of their neighbours (ARP, neighbour discovery), report multicast groups and look for
+//! routers. On a lossy or slow link such frames would make the far host unreachable, and they would take up packet
+//! numbers and queue space that the programs under test did not ask for. So questions for addresses are answered at the
+//! port, in the far host's name, and the rest ends there.
+
+use std::net::IpAddr;
+
+use narrows_core::Bytes;
+use narrows_frame::answer;
+use narrows_frame::parse::parse;
+use narrows_frame::{LinkLayer, MacAddress};
+
+const IGMP: u8 = 2;
+const ICMPV6: u8 = 58;
+/// Multicast listener discovery (RFC 2710, RFC 3810) and neighbour discovery (RFC 4861).
+const MULTICAST_LISTENERS: std::ops::RangeInclusive<u8> = 130..=132;
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+const MULTICAST_LISTENERS_2: u8 = 143;
+
+/// The hosts behind a port's far end, and their link addresses.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours(Vec<(IpAddr, MacAddress)>);
+
+/// What becomes of a frame at the port where it came in.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It crosses the network.
+    Crosses,
+    /// It is answered, and goes no further.
+    Answered,
+    /// It ends here.
+    Absorbed,
+}
+
+impl Neighbours {
+    /// Adds a host.
+    pub fn add(&mut self, address: IpAddr, mac: MacAddress) {
+        self.0.push((address, mac));
+    }
+
+    /// Decides about a frame; an answer is written over `answer`.
+    pub fn judge(&self, frame: &[u8], answer: &mut Vec<u8>) -> Fate {
+        if answer::is_address_resolution(frame) {
+            let asked = answer::asked_address(frame);
+            let known = asked.and_then(|asked| self.0.iter().find(|(address, _)| *address == asked));
+            return match known {
+                Some(&(_, mac)) if answer::answer_resolution(frame, mac, answer) => Fate::Answered,
+                _ => Fate::Absorbed,
+            };
+        }
+        if is_link_control(frame) { Fate::Absorbed } else { Fate::Crosses }
+    }
+
+    /// Writes over `answer` what tells a sender that its packet was too long; whether there is such an answer. It comes
+    /// from the host behind the link, as from a router there.
+    pub fn too_big(&self, frame: &[u8], mtu: Bytes, answer: &mut Vec<u8>) -> bool {
+        let mut sources = self.0.iter().map(|&(address, _)| address);
+        sources.any(|source| answer::too_big(LinkLayer::Ethernet, frame, mtu, source, answer))
+    }
+}
+
+/// Whether the frame is about the link itself: group reports and router discovery.
+fn is_link_control(frame: &[u8]) -> bool {
+    // Both go to groups, so a frame to one station needs no closer look.
+    if frame.first().is_none_or(|first| first & 1 == 0) {
+        return false;
+    }
+    let key = parse(LinkLayer::Ethernet, frame).key;
+    let [kind, _code] = key.source_port.to_be_bytes();
+    match key.transport {
+        IGMP => true,
+        ICMPV6 => {
+            MULTICAST_LISTENERS.contains(&kind)
+                || NEIGHBOUR_DISCOVERY.contains(&kind)
+                || kind == MULTICAST_LISTENERS_2
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_frame::craft::Udp;
+
+    /// "Who has 198.18.0.2? Tell 198.18.0.1."
+    fn question() -> Vec<u8> {
+        let mut frame = vec![0xff; 6];
+        frame.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1]);
+        frame.extend([2, 0, 0, 0, 0, 1, 198, 18, 0, 1, 0, 0, 0, 0, 0, 0, 198, 18, 0, 2]);
+        frame
+    }
+
+    /// An MLDv2 report with its hop-by-hop option, as Linux sends when an address is added.
+    fn listener_report() -> Vec<u8> {
+        let mut frame = vec![0x33, 0x33, 0, 0, 0, 0x16, 2, 0, 0, 0, 0, 1, 0x86, 0xdd];
+        frame.extend([0x60, 0, 0, 0, 0, 36, 0, 1]);
+        frame.extend([0; 16]);
+        frame.extend([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x16]);
+        frame.extend([58, 0, 5, 2, 0, 0, 1, 0]);
+        frame.extend([143, 0, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0]);
+        frame.extend([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0, 0, 1]);
+        frame
+    }
+
+    #[test]
+    fn questions_are_answered_reports_end_and_the_rest_crosses() {
+        let mac = MacAddress([2, 0, 0, 0, 0, 9]);
+        let mut neighbours = Neighbours::default();
+        let mut answer = Vec::new();
+        assert_eq!(neighbours.judge(&question(), &mut answer), Fate::Absorbed);
+        neighbours.add("198.18.0.2".parse().unwrap(), mac);
+        assert_eq!(neighbours.judge(&question(), &mut answer), Fate::Answered);
+        assert_eq!(answer[..6], [2, 0, 0, 0, 0, 1], "to whoever asked");
+        assert_eq!(answer[22..28], mac.0, "with the neighbour's address");
+        assert_eq!(neighbours.judge(&listener_report(), &mut answer), Fate::Absorbed);
+        let udp = Udp::new("198.18.0.1:1".parse().unwrap(), "198.18.0.2:2".parse().unwrap());
+        for destination in [mac, MacAddress::BROADCAST] {
+            let frame = udp.ethernet(destination, mac, b"x");
+            assert_eq!(neighbours.judge(&frame, &mut answer), Fate::Crosses);
+        }
+    }
+
+    #[test]
+    fn too_long_packets_are_answered_in_the_neighbours_name() {
+        let mut neighbours = Neighbours::default();
+        neighbours.add("2001:2::2".parse().unwrap(), MacAddress([2, 0, 0, 0, 0, 9]));
+        neighbours.add("198.18.0.2".parse().unwrap(), MacAddress([2, 0, 0, 0, 0, 9]));
+        let udp = Udp::new("198.18.0.1:1".parse().unwrap(), "198.18.0.2:2".parse().unwrap());
+        let udp = Udp { dont_fragment: true, ..udp };
+        let frame = udp.ethernet(MacAddress([2, 0, 0, 0, 0, 9]), MacAddress([2, 0, 0, 0, 0, 1]), &[0; 1400]);
+        let mut answer = Vec::new();
+        assert!(neighbours.too_big(&frame, Bytes::new(1000), &mut answer));
+        let parsed = parse(LinkLayer::Ethernet, &answer);
+        assert_eq!(parsed.key.source_port.to_be_bytes(), [3, 4]);
+        assert_eq!(parsed.key.source[12..], [198, 18, 0, 2]);
+    }
+}

@@ -1,0 +1,497 @@
+//! The packet loop: one thread that receives, hands in, polls and sends.
+//!
+//! Each turn reads the clock, drains every port in a fixed order, sorts what came by (instant, port, sequence), hands in
+//! what had arrived when the turn began, and releases what the engine scheduled until then. Between turns it waits: by
+//! timer until shortly before the next event, then by turning without pause, because a timer wakes a thread some 50 µs
+//! late. Being late delays the release of a packet and adds to no later packet: the engine works with the instants at
+//! which packets arrived by the kernel's stamps, and with its own schedule.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use narrows_core::{Body, Bytes, DropReason, Duration, Engine, Event, PortId, Time, Verdict};
+use narrows_frame::LinkLayer;
+use narrows_frame::edit::Edits;
+use narrows_frame::parse::parse_cut;
+use narrows_io::frame::{Frame, FramePool};
+use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received, SendStop};
+use narrows_io::process::Signal;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_report::{Meter, Report, RunInfo};
+use narrows_scenario::{Scenario, ScenarioError, Timeline};
+
+use crate::clock::Clock;
+use crate::control::{ControlSocket, Reply, Request};
+use crate::local::Fate;
+use crate::recorder::Recorder;
+use crate::stage::Cable;
+
+/// How long before an event the loop stops sleeping. Timers here wake a thread 46 to 56 µs late in the median.
+const WAKE_EARLY: Duration = Duration::from_micros(120);
+/// Batches received from one port before the others have their turn.
+const BATCHES_A_TURN: usize = 4;
+/// Turns without a pause before signals, control socket and programs are looked at.
+const TURNS_UNATTENDED: u32 = 256;
+/// How soon a port whose interface is full is tried again.
+const RETRY: Duration = Duration::from_micros(100);
+/// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
+const MOST_UNSENT: usize = 4096;
+
+/// A packet that has arrived and is not in the engine yet.
+struct Input {
+    at: Time,
+    port: PortId,
+    sequence: u64,
+    received: Received,
+}
+
+/// A packet on its way out.
+struct Outgoing {
+    /// When it was scheduled; nothing for what we answer ourselves.
+    scheduled: Option<Time>,
+    frame: Frame,
+}
+
+impl AsRef<[u8]> for Outgoing {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
+struct Port {
+    id: PortId,
+    cable: Cable,
+    outgoing: Vec<Outgoing>,
+    /// Frames answered here instead of crossing the network: address resolution and its like.
+    answered: u64,
+    ring_drops: u64,
+}
+
+/// What ends a run in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// What it was waiting for is ready: the program has ended, or the time is over.
+    Ready,
+    /// We were asked to end, by this signal.
+    Signal(Signal),
+}
+
+/// What went wrong in the loop.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// An interface.
+    #[error(transparent)]
+    PacketSocket(#[from] PacketSocketError),
+    /// Waiting.
+    #[error("cannot wait for packets: {0}")]
+    Wait(io::Error),
+    /// The record.
+    #[error("cannot write the record: {0}")]
+    Record(io::Error),
+}
+
+/// A network that runs in real time.
+pub struct PacketLoop {
+    clock: Clock,
+    engine: Engine<Frame>,
+    scenario: Scenario,
+    timeline: Timeline,
+    ports: Vec<Port>,
+    meter: Meter,
+    recorder: Option<Recorder>,
+    control: Option<(ControlSocket, RunInfo)>,
+    inputs: Vec<Input>,
+    sequence: u64,
+    frames: FramePool,
+    batch: ReceiveBatch,
+    received: Vec<Received>,
+    /// Room for a frame that is made here.
+    made: Vec<u8>,
+    notes: Vec<String>,
+}
+
+impl PacketLoop {
+    /// Sets the loop up. The clock starts here.
+    pub fn new(engine: Engine<Frame>, scenario: Scenario, cables: Vec<Cable>) -> Self {
+        let mut ports: Vec<Port> = cables
+            .into_iter()
+            .filter_map(|cable| {
+                let id = engine.port(&cable.name)?;
+                Some(Port { id, cable, outgoing: Vec::new(), answered: 0, ring_drops: 0 })
+            })
+            .collect();
+        // Ports of the engine are numbered by name: the n-th has number n.
+        ports.sort_by_key(|port| port.id);
+        Self {
+            clock: Clock::start(),
+            timeline: scenario.timeline(),
+            scenario,
+            meter: Meter::new(ports.len()),
+            ports,
+            engine,
+            recorder: None,
+            control: None,
+            inputs: Vec::new(),
+            sequence: 0,
+            frames: FramePool::default(),
+            batch: ReceiveBatch::new(),
+            received: Vec::new(),
+            made: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Keeps a record of all inputs and verdicts from here on.
+    pub fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// Takes requests from a control socket; `info` is what reports begin with.
+    pub fn listen(&mut self, control: ControlSocket, info: RunInfo) {
+        self.control = Some((control, info));
+    }
+
+    /// Runs until the descriptor is readable (a program has ended) or a signal asks us to end.
+    ///
+    /// # Errors
+    /// When an interface fails or the record cannot be written.
+    pub fn run(&mut self, ready: Option<BorrowedFd<'_>>, signals: &mut EndSignals) -> Result<End, LoopError> {
+        self.run_until(Time::NEVER, ready, signals)
+    }
+
+    /// The same, for no longer than this.
+    ///
+    /// # Errors
+    /// As of [`PacketLoop::run`].
+    pub fn run_for(
+        &mut self,
+        span: std::time::Duration,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<End, LoopError> {
+        let span = Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        self.run_until(self.clock.now() + span, ready, signals)
+    }
+
+    fn run_until(
+        &mut self,
+        end: Time,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<End, LoopError> {
+        let mut unattended = 0;
+        loop {
+            self.turn()?;
+            let now = self.clock.now();
+            if now >= end {
+                return Ok(End::Ready);
+            }
+            let next = self.next_event().min(end);
+            let sleeps = next > now + WAKE_EARLY;
+            unattended += 1;
+            if !sleeps && unattended < TURNS_UNATTENDED {
+                continue;
+            }
+            unattended = 0;
+            let until = if sleeps { next.before(WAKE_EARLY) } else { now };
+            if let Some(end) = self.attend(until, ready, signals)? {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Closes the record, and reports.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
+        self.count_lost()?;
+        let now = self.engine.now();
+        info.span = (Time::ZERO, now);
+        let answered: u64 = self.ports.iter().map(|port| port.answered).sum();
+        if answered > 0 {
+            info.notes
+                .push(format!("address resolution: {answered} frames were answered or ended at the ports"));
+        }
+        info.notes.append(&mut self.notes);
+        if let Some(recorder) = self.recorder.take() {
+            recorder.finish(now, &self.engine).map_err(LoopError::Record)?;
+        }
+        Ok(Report::new(info, &self.engine, &self.meter))
+    }
+
+    /// When there is something to do without any packet arriving.
+    fn next_event(&self) -> Time {
+        let waiting = self.inputs.first().map(|input| input.at);
+        let all = [self.engine.next_event(), self.timeline.peek(), waiting];
+        all.into_iter().flatten().min().unwrap_or(Time::NEVER)
+    }
+
+    /// Waits until an instant, or until a packet, a signal, a request or what ends the run comes.
+    fn attend(
+        &mut self,
+        until: Time,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<Option<End>, LoopError> {
+        // A port whose interface is full must be tried again before long.
+        let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
+        let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
+        let sockets: Vec<_> = self.ports.iter().map(|port| port.cable.socket.as_fd()).collect();
+        let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
+        let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
+        waiting.extend(ready.iter().map(Waiting::readable));
+        waiting.extend(sockets.iter().map(Waiting::readable));
+        for (client, unwritten) in &clients {
+            waiting.push(Waiting::readable(client));
+            if *unwritten {
+                waiting.push(Waiting::writable(client));
+            }
+        }
+        wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
+        if signalled && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
+            return Ok(Some(End::Signal(signal)));
+        }
+        if let Some((mut control, info)) = self.control.take() {
+            let mut failed = None;
+            control.serve(|request| match self.answer(request, &info) {
+                Ok(reply) => reply,
+                Err(error) => {
+                    let reply = Reply::Error(error.to_string());
+                    failed = Some(error);
+                    reply
+                }
+            });
+            self.control = Some((control, info));
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        if ended {
+            // What the program sent last is in the sockets.
+            self.turn()?;
+            return Ok(Some(End::Ready));
+        }
+        Ok(None)
+    }
+
+    fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
+        match request {
+            Request::Set { assignments } => Ok(match self.assign(self.engine.now(), &assignments)? {
+                Ok(()) => Reply::Ok(serde_json::Value::Null),
+                Err(error) => Reply::Error(error.to_string()),
+            }),
+            Request::Stats => {
+                self.count_lost()?;
+                let info = RunInfo { span: (Time::ZERO, self.engine.now()), ..info.clone() };
+                let report = Report::new(&info, &self.engine, &self.meter);
+                let text = report.text().to_string();
+                Ok(match serde_json::to_value(report) {
+                    Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
+                    Err(error) => Reply::Error(error.to_string()),
+                })
+            }
+        }
+    }
+
+    /// Asks the sockets how many packets the kernel had no room for.
+    fn count_lost(&mut self) -> Result<(), LoopError> {
+        for port in &mut self.ports {
+            let dropped = port.cable.socket.statistics()?.dropped;
+            self.meter.receive_ring_dropped(port.id, dropped - port.ring_drops);
+            port.ring_drops = dropped;
+        }
+        Ok(())
+    }
+
+    /// Receives, hands in, releases, sends.
+    fn turn(&mut self) -> Result<(), LoopError> {
+        // The engine goes no further than this: what arrived before is in the sockets by now.
+        let watermark = self.clock.now();
+        self.receive()?;
+        self.hand_in(watermark)?;
+        self.release(watermark)?;
+        self.send()
+    }
+
+    fn receive(&mut self) -> Result<(), LoopError> {
+        for at in 0..self.ports.len() {
+            for _ in 0..BATCHES_A_TURN {
+                let port = &mut self.ports[at];
+                let count =
+                    port.cable.socket.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
+                self.sort_out(at);
+                if count < ReceiveBatch::FRAMES {
+                    break;
+                }
+            }
+        }
+        self.inputs.sort_unstable_by_key(|input| (input.at, input.port, input.sequence));
+        Ok(())
+    }
+
+    /// Tells frames that stay at the port from those that cross the network.
+    fn sort_out(&mut self, at: usize) {
+        let now = self.clock.now();
+        let port = &mut self.ports[at];
+        for received in self.received.drain(..) {
+            let fate = port.cable.neighbours.judge(&received.frame, &mut self.made);
+            if fate == Fate::Crosses {
+                let at = received.stamp.map_or(now, |stamp| self.clock.instant(stamp));
+                self.inputs.push(Input { at, port: port.id, sequence: self.sequence, received });
+                self.sequence += 1;
+                continue;
+            }
+            port.answered += 1;
+            self.frames.recycle(received.frame);
+            if fate == Fate::Answered {
+                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+            }
+        }
+    }
+
+    /// Hands in what had arrived by the watermark, and what the timeline says, in order of their instants. Something
+    /// that comes from before what the engine has done already counts as arriving now.
+    fn hand_in(&mut self, watermark: Time) -> Result<(), LoopError> {
+        let count = self.inputs.partition_point(|input| input.at <= watermark);
+        let mut inputs = std::mem::take(&mut self.inputs);
+        for Input { at, port, received, .. } in inputs.drain(..count) {
+            self.apply_timeline(at)?;
+            self.timeline.first_packet(at);
+            if let Some(recorder) = &mut self.recorder {
+                let at = at.max(self.engine.now());
+                recorder
+                    .arrival(at, port, received.original_length, &received.frame)
+                    .map_err(LoopError::Record)?;
+            }
+            let length = received.original_length as u32; // a frame has at most some 64 KiB
+            let packet = parse_cut(LinkLayer::Ethernet, &received.frame, length);
+            self.meter.input_lateness(port, self.clock.now().since(at));
+            self.engine.hand_in(at, port, packet.with(received.frame));
+        }
+        self.inputs = inputs;
+        self.apply_timeline(watermark)
+    }
+
+    fn apply_timeline(&mut self, until: Time) -> Result<(), LoopError> {
+        while self.timeline.peek().is_some_and(|at| at <= until)
+            && let Some(event) = self.timeline.next()
+        {
+            // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
+            if let Err(error) = self.assign(event.at, &event.set)? {
+                self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes links by assignments such as `access.down.rate=2mbit`: all of them, or none where one is wrong.
+    fn assign(&mut self, at: Time, assignments: &[String]) -> Result<Result<(), ScenarioError>, LoopError> {
+        let changes = match self.scenario.assign_all(assignments) {
+            Ok(changes) => changes,
+            Err(error) => return Ok(Err(error)),
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.change(at.max(self.engine.now()), assignments).map_err(LoopError::Record)?;
+        }
+        for (link, change) in changes {
+            if let Some(link) = self.engine.link(&link) {
+                self.engine.change(at, link, change);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Takes what the engine has decided by the watermark.
+    fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
+        let mut too_long = Vec::new();
+        while let Some(event) = self.engine.poll(watermark) {
+            self.meter.verdict(&event);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.verdict(&event).map_err(LoopError::Record)?;
+            }
+            match event.verdict {
+                Verdict::Delivered(port) => {
+                    let scheduled = Some(event.at);
+                    let frame = render(event, &mut self.frames, &mut self.made);
+                    self.ports[usize::from(port.index())].outgoing.push(Outgoing { scheduled, frame });
+                }
+                Verdict::Dropped { link: Some(link), reason: DropReason::TooLong } => {
+                    let port = event.id.port();
+                    too_long.push((port, link, render(event, &mut self.frames, &mut self.made)));
+                }
+                Verdict::Dropped { .. } => {
+                    if let Body::Last(frame) = event.body {
+                        self.frames.recycle(frame);
+                    }
+                }
+            }
+        }
+        for (port, link, frame) in too_long {
+            let port = &mut self.ports[usize::from(port.index())];
+            let mtu = self.engine.view(link).mtu().map_or(0, |mtu| mtu.bytes);
+            if port.cable.neighbours.too_big(&frame, Bytes::new(mtu.into()), &mut self.made) {
+                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+            }
+            self.frames.recycle(frame);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), LoopError> {
+        for port in &mut self.ports {
+            if port.outgoing.is_empty() {
+                continue;
+            }
+            let mut sent = 0;
+            while sent < port.outgoing.len() {
+                let step = port.cable.socket.send(&port.outgoing[sent..]);
+                let now = self.clock.now();
+                for outgoing in &port.outgoing[sent..sent + step.count] {
+                    if let Some(scheduled) = outgoing.scheduled {
+                        self.meter.released(port.id, now.since(scheduled));
+                    }
+                }
+                sent += step.count;
+                match step.stopped {
+                    None => {}
+                    Some(SendStop::Full) => break,
+                    // This frame can never be sent; the next one may.
+                    Some(_) => {
+                        self.meter.send_failed(port.id, 1);
+                        sent += 1;
+                    }
+                }
+            }
+            let unsent = port.outgoing.len() - sent;
+            if unsent > MOST_UNSENT {
+                self.meter.send_failed(port.id, (unsent - MOST_UNSENT) as u64);
+                sent += unsent - MOST_UNSENT;
+            }
+            for outgoing in port.outgoing.drain(..sent) {
+                self.frames.recycle(outgoing.frame);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
+/// engine asks for.
+fn render(event: Event<'_, Frame>, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
+    let edits = Edits::of(&event);
+    if edits.needed(event.body.get()) {
+        edits.render(event.body.get(), made);
+        let frame = frames.frame(made);
+        if let Body::Last(original) = event.body {
+            frames.recycle(original);
+        }
+        return frame;
+    }
+    match event.body {
+        Body::Last(frame) => frame,
+        Body::Shared(frame) => frames.frame(frame),
+    }
+}

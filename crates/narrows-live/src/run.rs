@@ -1,0 +1,266 @@
+//! A whole run: set the stage, start the programs, run the loop, report, clean up.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use narrows_core::{BuildError, Engine};
+use narrows_io::address::IpPrefix;
+use narrows_io::listening;
+use narrows_io::process::{self, Running, Signal, SpawnError};
+use narrows_io::wait::{EndSignals, wake_on_time};
+use narrows_report::{Kind, ProbeReport, Report, RunInfo};
+use narrows_scenario::Scenario;
+
+use crate::control::{self, ControlError, ControlSocket};
+use crate::packet_loop::{End, LoopError, PacketLoop};
+use crate::probe::{ProbePlan, Probes};
+use crate::recorder::Recorder;
+use crate::stage::{Host, Stage, StageError, one_of_each};
+
+/// How long programs may take to end when they are asked to, before they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a program started beside CMD may take until it listens.
+const LISTENING: Duration = Duration::from_secs(2);
+/// The variable that marks every process of a run, with the number of the run.
+pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
+
+/// What to run in a scenario's hosts.
+#[derive(Debug)]
+pub struct RunOptions {
+    /// The program and its arguments; the run ends with it. Empty: until a signal, or until the probes are done.
+    pub command: Vec<OsString>,
+    /// The host in which it runs; the scenario's first if none is named.
+    pub host: Option<String>,
+    /// Programs started before it, each in a host, by a shell; they end with the run.
+    pub beside: Vec<(String, String)>,
+    /// Where to keep the input log.
+    pub record: Option<PathBuf>,
+    /// Whether the log keeps whole packets, or their headers.
+    pub record_whole: bool,
+    /// Probes to send.
+    pub probe: Option<ProbePlan>,
+    /// The folder of control sockets.
+    pub run_folder: PathBuf,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What happened.
+    pub report: Report,
+    /// The program's exit status, or as a shell would say it: 128 and the number of the signal that ended it or us.
+    pub status: u8,
+}
+
+/// Why a run could not begin, or broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario's network.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The hosts.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The program.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The loop.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// The control socket.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// There is no such host.
+    #[error("no host `{found}`: the scenario has {}", hosts.join(", "))]
+    NoSuchHost {
+        /// As asked for.
+        found: String,
+        /// Those there are.
+        hosts: Vec<String>,
+    },
+    /// The record cannot be made.
+    #[error("cannot make the record {}: {cause}", path.display())]
+    Record {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// A call to the system failed.
+    #[error("cannot {action}: {cause}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// Why not.
+        cause: io::Error,
+    },
+}
+
+fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
+    move |cause| RunError::System { action, cause }
+}
+
+/// Runs a scenario in real time. To be called from the main thread: programs end with the thread that started them.
+///
+/// # Errors
+/// When anything cannot be set up, with nothing left behind; or when the loop breaks off.
+pub fn run(scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError> {
+    let engine = Engine::new(scenario.network())?;
+    process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
+    wake_on_time().map_err(system("set the timer slack"))?;
+    let mut stage = Stage::set(&scenario)?;
+    let host = chosen_host(&stage, options.host.as_deref())?;
+    let recorder =
+        options.record.as_deref().map(|path| start_record(path, &scenario, options)).transpose()?;
+    let control = ControlSocket::open(&options.run_folder)?;
+    let environment = environment(&stage, host, control.path());
+    let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
+
+    let mut info = RunInfo::of(&scenario, Kind::Live);
+    let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
+    network.listen(control, info.clone());
+    if let Some(recorder) = recorder {
+        network.record(recorder);
+    }
+    let result = play(&mut network, &stage, options, &environment, &mut signals);
+    // Whatever happened, no program of the run outlives it.
+    process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
+    let (status, probes) = result?;
+    let mut report = network.finish(&mut info)?;
+    report.probes = probes;
+    Ok(Outcome { report, status })
+}
+
+/// Starts the programs, and keeps the network going until they have ended.
+fn play(
+    network: &mut PacketLoop,
+    stage: &Stage,
+    options: &RunOptions,
+    environment: &[(String, OsString)],
+    signals: &mut EndSignals,
+) -> Result<(u8, Vec<ProbeReport>), RunError> {
+    let mut beside = Vec::new();
+    for (name, line) in &options.beside {
+        let host = chosen_host(stage, Some(name))?;
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", line]).envs(environment.iter().cloned()).stdin(Stdio::null());
+        beside.push(process::spawn(command, &host.namespace)?);
+        listening::wait_until_listening(&host.namespace, LISTENING).map_err(StageError::from)?;
+    }
+    let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
+    let probes = probes.map_err(system("send probes"))?;
+    let mut program = None;
+    if let Some((name, arguments)) = options.command.split_first() {
+        let mut command = Command::new(name);
+        command.args(arguments).envs(environment.iter().cloned());
+        let host = chosen_host(stage, options.host.as_deref())?;
+        program = Some(process::spawn(command, &host.namespace)?);
+    }
+    let status = match &mut program {
+        Some(program) => accompany(network, program, signals)?,
+        None => {
+            let done = probes.as_ref().map(AsFd::as_fd);
+            match network.run(done, signals)? {
+                End::Ready => 0,
+                End::Signal(signal) => by_signal(signal as i32),
+            }
+        }
+    };
+    let Some(probes) = probes else { return Ok((status, Vec::new())) };
+    // Probes on their way still want to arrive.
+    probes.stop();
+    network.run(Some(probes.as_fd()), signals)?;
+    Ok((status, probes.finish().map_err(system("read the probes"))?))
+}
+
+/// Keeps the network going until the program has ended. A signal that asks us to end is passed on to it, and it is
+/// killed when it has not ended after a while.
+fn accompany(
+    network: &mut PacketLoop,
+    program: &mut Running,
+    signals: &mut EndSignals,
+) -> Result<u8, RunError> {
+    let mut asked = None;
+    loop {
+        let end = match asked {
+            None => network.run(Some(program.as_fd()), signals)?,
+            Some(_) => network.run_for(GRACE, Some(program.as_fd()), signals)?,
+        };
+        if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
+            return Ok(exit_code(status));
+        }
+        match (end, asked) {
+            (End::Signal(signal), None) => {
+                // The terminal sends a Ctrl-C to the program as well; twice does no harm.
+                program.signal(signal).map_err(system("signal the program"))?;
+                asked = Some(signal);
+            }
+            (_, Some(signal)) => {
+                program.signal(Signal::SIGKILL).map_err(system("kill the program"))?;
+                program.wait().map_err(system("wait for the program"))?;
+                return Ok(by_signal(signal as i32));
+            }
+            (End::Ready, None) => {}
+        }
+    }
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8, // exit codes have 8 bits
+        (None, signal) => by_signal(signal.unwrap_or(0)),
+    }
+}
+
+/// As shells say it.
+fn by_signal(signal: i32) -> u8 {
+    128 + signal as u8 // signals go up to 64
+}
+
+fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, RunError> {
+    let found = match name {
+        None => stage.hosts.first(),
+        Some(name) => stage.host(name),
+    };
+    found.ok_or_else(|| RunError::NoSuchHost {
+        found: name.unwrap_or_default().to_owned(),
+        hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
+    })
+}
+
+/// What programs of the run find in their environment: how to reach the hosts and the run.
+fn environment(stage: &Stage, host: &Host, control: &Path) -> Vec<(String, OsString)> {
+    let mut all = vec![
+        (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
+        (control::ENVIRONMENT.to_owned(), control.into()),
+    ];
+    let mut add = |name: &str, addresses: &[IpPrefix]| {
+        for (address, suffix) in one_of_each(addresses).into_iter().zip(["", "6"]) {
+            all.extend(
+                address.map(|address| (format!("NARROWS_{name}{suffix}"), address.to_string().into())),
+            );
+        }
+    };
+    if let Some(interface) = host.interfaces.first() {
+        add("CLIENT", &interface.addresses);
+        add("SERVER", &interface.peer.addresses);
+    }
+    for host in &stage.hosts {
+        if let Some(interface) = host.interfaces.first() {
+            let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+            let name: String = host.name.chars().map(letter).collect();
+            add(&format!("HOST_{name}"), &interface.addresses);
+        }
+    }
+    all
+}
+
+fn start_record(path: &Path, scenario: &Scenario, options: &RunOptions) -> Result<Recorder, RunError> {
+    Recorder::create(path, scenario, options.record_whole)
+        .map_err(|cause| RunError::Record { path: path.into(), cause })
+}
