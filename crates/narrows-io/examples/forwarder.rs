@@ -140,8 +140,7 @@ fn forward(to: &mut PacketSocket, frames: &mut Vec<Received>, seen: &mut Directi
     }
     let mut at = 0;
     while at < frames.len() {
-        let bytes: Vec<&[u8]> = frames[at..].iter().map(|received| &received.frame[..]).collect();
-        let sent = to.send(&bytes);
+        let sent = to.send(&frames[at..]);
         at += sent.count;
         seen.sent += sent.count as u64;
         match sent.stopped {

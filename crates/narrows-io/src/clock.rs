@@ -1,7 +1,7 @@
 //! The kernel's monotonic clock, and how far the wall clock is from it.
 //!
 //! Receive stamps come from the kernel in wall-clock time (`CLOCK_REALTIME`); everything else here runs on
-//! `CLOCK_MONOTONIC`, which no one can step. [`WallClockOffset`] joins the two.
+//! `CLOCK_MONOTONIC`, which no one can step. `WallClockOffset` joins the two.
 
 use nix::time::{ClockId, clock_gettime};
 

@@ -37,6 +37,12 @@ pub struct Received {
     pub partial_checksum: bool,
 }
 
+impl AsRef<[u8]> for Received {
+    fn as_ref(&self) -> &[u8] {
+        &self.frame
+    }
+}
+
 /// Buffers to receive into, used again for every batch; one serves any number of sockets in turn.
 #[derive(Debug)]
 pub struct ReceiveBatch {

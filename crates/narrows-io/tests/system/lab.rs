@@ -132,10 +132,9 @@ fn forward(mut sockets: [PacketSocket; 2], done: &AtomicBool) -> [Vec<Received>;
 }
 
 fn send_all(socket: &mut PacketSocket, frames: &[Received]) {
-    let bytes: Vec<&[u8]> = frames.iter().map(|received| &received.frame[..]).collect();
     let mut at = 0;
-    while at < bytes.len() {
-        let sent = socket.send(&bytes[at..]);
+    while at < frames.len() {
+        let sent = socket.send(&frames[at..]);
         at += sent.count;
         match sent.stopped {
             None | Some(SendStop::Full) => {}
