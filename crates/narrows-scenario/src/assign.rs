@@ -54,6 +54,11 @@ impl Assignment {
         if KEYS.contains(&key) || PARTS.contains(&key) {
             return Ok(Self { link: link.into(), way, key: key.into(), place, node });
         }
+        if let Some((way, key)) = key.split_once('.').filter(|(_, key)| KEYS.contains(key)) {
+            return Err(Problem::new(format!("{} is no direction", Found(way)))
+                .at(&place)
+                .help(format!("write {link}.up.{key}, {link}.down.{key}, or {link}.{key} for both")));
+        }
         let mut problem = match key {
             "" => Problem::new(format!("{} names no key of a link", Found(path))),
             key => Problem::new(format!("unknown key {}", Found(key))),
@@ -169,9 +174,13 @@ impl Scenario {
                 .help(format!("write {name}.{key}, for both directions")));
             }
             for direction in link.directions_mut(*way) {
-                direction.set(key, node).map_err(|problem| problem.inside(name).at(&node.span))?;
+                let inside = |problem: Problem| match way {
+                    Some(way) => problem.inside(way.name()).inside(name),
+                    None => problem.inside(name),
+                };
+                direction.set(key, node).map_err(|problem| inside(problem).at(&node.span))?;
             }
-            link.check().map_err(|problem| problem.inside(name).at(&node.span))?;
+            link.check().map_err(|(_, problem)| problem.inside(key).inside(name).at(&node.span))?;
         }
         let mut changes = Vec::new();
         for (index, link) in changed {

@@ -70,7 +70,7 @@ impl Scenario {
             problems
                 .catch(set(&mut link, key, value, start).map_err(|p| p.at(&(start..start + value.len()))));
         }
-        problems.catch(link.check().map_err(|p| p.at(&conflict).inside("--jitter")));
+        problems.catch(link.check().map_err(|(_, p)| p.at(&conflict).inside("--jitter")));
         let mut alone = |key: &str, value: &Option<String>| {
             value
                 .as_ref()

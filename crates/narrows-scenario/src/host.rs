@@ -67,7 +67,7 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Host, Problem> {
             Ok(name.to_string())
         }
     })?;
-    let pid = table.optional("pid", |node| node.integer("the number of a process", 1..1 << 31))?;
+    let pid = table.optional("pid", |node| node.integer("the number of a process,", 1..1 << 31))?;
     let place = match (namespace, pid) {
         (None, None) => Place::New,
         (Some(name), None) => Place::Namespace(name),

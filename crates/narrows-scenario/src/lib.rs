@@ -3,7 +3,7 @@
 //! A [`Scenario`] comes from a file ([`Scenario::load`]), from text ([`Scenario::parse`]) or from flags
 //! ([`Scenario::from_flags`]). [`Scenario::network`] is the engine's configuration, [`Scenario::timeline`] and
 //! [`Scenario::assign`] are its changes, [`Scenario::explain`] says in words and numbers what it comes to, and
-//! What is wrong is a [`ScenarioError`], which points at the place.
+//! [`schema`] describes the files for editors. What is wrong is a [`ScenarioError`], which points at the place.
 #![forbid(unsafe_code)]
 
 mod assign;
@@ -16,20 +16,23 @@ mod link;
 mod node;
 mod problem;
 mod scenario;
+mod schema;
 mod timeline;
 mod topology;
 mod traffic;
 mod units;
 mod value;
+mod write;
 
 pub use bound::DefaultBound;
 pub use direction::Direction;
-pub use explain::Explanation;
+pub use explain::{Expected, Explanation, LinkExplanation, PathExplanation};
 pub use flags::LinkFlags;
 pub use host::{Address, Host, HostAddress, Place};
 pub use link::{Link, Medium, Way};
 pub use problem::ScenarioError;
 pub use scenario::Scenario;
+pub use schema::schema;
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::Port;
 pub use traffic::{Traffic, TrafficSource};

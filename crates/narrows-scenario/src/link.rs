@@ -98,15 +98,11 @@ impl Link {
         }
     }
 
-    /// Whether its values go together.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        match &self.medium {
-            Medium::Duplex { up, down } => {
-                up.check().map_err(|p| p.inside("up"))?;
-                down.check().map_err(|p| p.inside("down"))
-            }
-            Medium::Shared(both) => both.check(),
-        }
+    /// Whether its values go together; which way they do not.
+    pub(crate) fn check(&self) -> Result<(), (Way, Problem)> {
+        [Way::Up, Way::Down]
+            .into_iter()
+            .try_for_each(|way| self.direction(way).check().map_err(|problem| (way, problem)))
     }
 }
 
@@ -137,17 +133,20 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
     };
     let is_shared = matches!(link.medium, Medium::Shared(_));
     keep(shared.map(|_| ()));
-    let between = table.required("between", &key.span, between);
-    let ends = match between {
-        Ok(ends) => {
-            link.between = ends.clone().map(|(name, _)| name);
-            ends.map(|(_, span)| span)
-        }
-        Err(problem) => {
-            keep(Err(problem.help("say which two hosts it joins: between = [\"client\", \"server\"]")));
-            [key.span.clone(), key.span.clone()]
-        }
+    let missing = || {
+        Problem::new("`between` is missing")
+            .at(&key.span)
+            .help("say which two hosts it joins: between = [\"client\", \"server\"]")
     };
+    let mut ends = [key.span.clone(), key.span.clone()];
+    match table.optional("between", between).and_then(|ends| ends.ok_or_else(missing)) {
+        Ok(found) => {
+            let [(first, first_span), (second, second_span)] = found;
+            link.between = [first, second];
+            ends = [first_span, second_span];
+        }
+        Err(problem) => keep(Err(problem)),
+    }
     set_all(&mut link, None, table, &mut keep);
     for way in [Way::Up, Way::Down] {
         let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
@@ -166,7 +165,7 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
             Err(problem) => keep(Err(problem.inside(way.name()))),
         }
     }
-    keep(link.check().map_err(|p| p.at(&table.key("jitter").map_or(key.span.clone(), |k| k.span.clone()))));
+    keep(link.check().map_err(|(way, problem)| conflict(table, way, problem).at(&key.span)));
     if problems.is_empty() { Ok(Placed { link, key: key.span.clone(), ends }) } else { Err(problems) }
 }
 
@@ -184,6 +183,17 @@ fn set_all(link: &mut Link, way: Option<Way>, table: &Table, keep: &mut dyn FnMu
             .at(&beside.span)
             .also(&within.span, "here too")
             .help("keep one of the two")));
+    }
+}
+
+/// Points at the jitter that does not go with its delay: the direction's own, or else the one for both.
+fn conflict(table: &Table, way: Way, problem: Problem) -> Problem {
+    let own =
+        table.get(way.name()).and_then(|node| node.table("").ok()).and_then(|inner| inner.key("jitter"));
+    match (own, table.key("jitter")) {
+        (Some(key), _) => problem.at(&key.span).inside("jitter").inside(way.name()),
+        (None, Some(key)) => problem.at(&key.span).inside("jitter"),
+        (None, None) => problem,
     }
 }
 

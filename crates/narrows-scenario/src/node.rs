@@ -148,20 +148,14 @@ impl Node {
         }
     }
 
-    /// A whole number without a unit, in a range.
+    /// A whole number without a unit, in a range. `what` is a noun with its article.
     pub(crate) fn integer(&self, what: &str, range: Range<i64>) -> Result<i64, Problem> {
         let text = match &self.value {
             Value::Integer(text) | Value::String(text) => text.trim(),
             _ => "",
         };
         let value = text.parse().ok().filter(|value| range.contains(value));
-        value.ok_or_else(|| {
-            self.expected(what).help(format!(
-                "it is a whole number from {} to {}",
-                range.start,
-                range.end - 1
-            ))
-        })
+        value.ok_or_else(|| self.expected(&format!("{what} from {} to {}", range.start, range.end - 1)))
     }
 
     /// One of several words.

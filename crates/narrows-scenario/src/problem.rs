@@ -15,6 +15,9 @@ pub struct ScenarioError {
     problems: Vec<Problem>,
 }
 
+/// Problems that are printed; more scroll the first ones away.
+const MOST_SHOWN: usize = 20;
+
 impl ScenarioError {
     pub(crate) fn new(file: &str, text: &str, problems: Vec<Problem>) -> Self {
         Self { file: file.into(), text: text.into(), problems }
@@ -31,7 +34,11 @@ impl ScenarioError {
     }
 
     fn render(&self, renderer: &Renderer) -> String {
-        let paragraphs: Vec<String> = self.problems.iter().map(|p| self.paragraph(p, renderer)).collect();
+        let shown = self.problems.iter().take(MOST_SHOWN);
+        let mut paragraphs: Vec<String> = shown.map(|problem| self.paragraph(problem, renderer)).collect();
+        if self.problems.len() > MOST_SHOWN {
+            paragraphs.push(format!("and {} more", self.problems.len() - MOST_SHOWN));
+        }
         paragraphs.join("\n\n")
     }
 
@@ -136,7 +143,9 @@ impl Problems {
         self.0.is_empty()
     }
 
-    pub(crate) fn into_error(self, file: &str, text: &str) -> ScenarioError {
+    /// In the order of the file.
+    pub(crate) fn into_error(mut self, file: &str, text: &str) -> ScenarioError {
+        self.0.sort_by_key(|problem| problem.span.as_ref().map(|span| span.start));
         ScenarioError::new(file, text, self.0)
     }
 }

@@ -68,11 +68,12 @@ impl Scenario {
         let path = path.as_ref();
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
-            let problem = Problem::new(format!("the scenario `{file}` cannot be read: {error}"));
-            let problem = match error.kind() {
-                std::io::ErrorKind::NotFound => problem.help("is the path right?"),
-                _ => problem,
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".into(),
+                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+                _ => error.to_string(),
             };
+            let problem = Problem::new(format!("the scenario `{file}` cannot be read: {why}"));
             ScenarioError::new(&file, "", vec![problem])
         })?;
         Self::parse(&text, &file)

@@ -4,7 +4,7 @@ mod read;
 
 use std::path::PathBuf;
 
-use narrows_core::source::SourceConfig;
+use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
 use narrows_core::{FlowKey, Time};
 
 pub(crate) use read::read;
@@ -40,4 +40,31 @@ pub enum TrafficSource {
         /// The instant of its first packet.
         start: Time,
     },
+}
+
+/// How many bits of IP packets a second come in the long run.
+pub(crate) fn offered(config: &SourceConfig) -> f64 {
+    let mean_length = match &config.lengths {
+        Lengths::Fixed(length) => f64::from(*length),
+        Lengths::Mix(mix) => {
+            let total: u64 = mix.iter().map(|(_, weight)| weight).sum();
+            let sum: f64 = mix.iter().map(|(length, weight)| f64::from(*length) * *weight as f64).sum();
+            sum / total.max(1) as f64
+        }
+    };
+    let at = |pace| match pace {
+        Pace::Bits(rate) => rate.bits_per_second() as f64,
+        Pace::Packets { count, per } => count as f64 * mean_length * 8.0 / per.seconds(),
+    };
+    match config.arrivals {
+        Arrivals::Constant(pace) | Arrivals::Poisson(pace) => at(pace),
+        Arrivals::OnOff { pace, on, off } => {
+            let mean = |period| match period {
+                Period::Fixed(mean) | Period::Exponential(mean) | Period::Pareto { mean, .. } => {
+                    mean.seconds()
+                }
+            };
+            at(pace) * mean(on) / (mean(on) + mean(off))
+        }
+    }
 }

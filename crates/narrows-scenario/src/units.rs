@@ -45,8 +45,8 @@ const RATE: Kind = Kind {
         ("gibit", 1 << 30),
         ("tibit", 1 << 40),
     ],
-    shown: "bit, kbit, mbit, gbit, tbit (powers of 1000), kibit, mibit, gibit, tibit (powers of 1024), all of them a second",
-    example: "10mbit",
+    shown: "bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second",
+    example: "\"10mbit\", \"unlimited\" or \"down\"",
     counts: "bits a second",
     most: 1_000_000_000_000_000,
     most_text: "1000tbit",
@@ -54,7 +54,7 @@ const RATE: Kind = Kind {
     refuse: |unit| {
         let unit = unit.to_lowercase();
         if unit.ends_with("bps") || unit.ends_with("b/s") {
-            Some("in tc, `bps` means bytes a second, elsewhere bits a second: say which, in bits")
+            Some("`bps` means bytes a second to tc and bits a second to others: write it in bits")
         } else if unit.ends_with("/s") || unit.ends_with("ps") {
             Some("a rate is always for a second, so no unit says it")
         } else if unit.ends_with('b') {
@@ -78,7 +78,7 @@ const TIME: Kind = Kind {
         ("μs", 1_000),
     ],
     shown: "ns, us, ms, s, min, h",
-    example: "10ms",
+    example: "\"10ms\"",
     counts: "nanoseconds",
     most: LONGEST,
     most_text: "876000h",
@@ -99,8 +99,8 @@ const SIZE: Kind = Kind {
         ("MiB", 1 << 20),
         ("GiB", 1 << 30),
     ],
-    shown: "bytes, B, kB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)",
-    example: "64kB",
+    shown: "bytes, B, kB, MB, GB (steps of 1000), KiB, MiB, GiB (steps of 1024)",
+    example: "\"64kB\"",
     counts: "bytes",
     most: 1_000_000_000_000,
     most_text: "1000GB",
@@ -120,9 +120,8 @@ pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
         Value::String(text) if text.trim() == "unlimited" => Ok(Rate::UNLIMITED),
         Value::String(text) if text.trim() == "down" => Ok(Rate::DOWN),
         _ => {
-            let bits = quantity(node, &RATE).map_err(|p| p.help("or `unlimited`, or `down`"))?;
             // At most 10¹⁵.
-            Ok(Rate::from_bits_per_second(bits as u64))
+            quantity(node, &RATE).map(|bits| Rate::from_bits_per_second(bits as u64))
         }
     }
 }
@@ -147,11 +146,13 @@ pub(crate) fn size(node: &Node) -> Result<Bytes, Problem> {
     quantity(node, &SIZE).map(|bytes| Bytes::new(bytes as u64))
 }
 
-/// A number of packets, such as `13 packets`.
+/// A number of packets, such as `13 packets`, above zero.
 pub(crate) fn packets(node: &Node) -> Result<u64, Problem> {
-    match bound(node)? {
-        Bound::Packets(packets) => Ok(packets),
-        Bound::Bytes(_) => Err(node.expected("a number of packets").help("write it like \"100 packets\"")),
+    const HELP: &str = "write it like \"100 packets\"";
+    match bound(node) {
+        Ok(Bound::Packets(packets)) => Ok(packets),
+        Err(problem) if node.text("").is_ok_and(|text| text.contains("packet")) => Err(problem),
+        _ => Err(node.expected("a number of packets").help(HELP)),
     }
 }
 
@@ -283,7 +284,7 @@ impl std::fmt::Display for Share {
 }
 
 fn quantity(node: &Node, kind: &Kind) -> Result<u128, Problem> {
-    let help = || format!("write {} like \"{}\"; units: {}", kind.what, kind.example, kind.shown);
+    let help = || format!("write {} like {}; units: {}", kind.what, kind.example, kind.shown);
     let text = match &node.value {
         Value::String(text) => text,
         Value::Integer(_) | Value::Float(_) => {
@@ -315,7 +316,7 @@ fn quantity(node: &Node, kind: &Kind) -> Result<u128, Problem> {
                 .at(&node.span)
                 .help(format!("at most {}", kind.most_text)))
         }
-        Err(misfit) => Err(misfit_problem(node, misfit, kind.counts).help(help())),
+        Err(misfit) => Err(misfit_problem(node, misfit, kind.counts)),
     }
 }
 

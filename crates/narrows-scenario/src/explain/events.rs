@@ -1,7 +1,7 @@
 //! Impairments, traffic and the timeline in words.
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
-use narrows_core::{MtuPolicy, Time};
+use narrows_core::{Duration, MtuPolicy, Time};
 
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
@@ -59,6 +59,13 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
                 Lengths::Mix(mix) => format!("{} lengths mixed", mix.len()),
             };
             let mut what = format!("{arrivals}, {lengths}");
+            let by_rate = matches!(
+                config.arrivals,
+                Arrivals::Constant(Pace::Bits(_)) | Arrivals::Poisson(Pace::Bits(_))
+            );
+            if !by_rate {
+                what += &format!(", about {}", about(crate::traffic::offered(config)));
+            }
             if config.start > Time::ZERO {
                 what += &format!(", from {}", config.start);
             }
@@ -75,9 +82,29 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
     format!("{name}: {from} → {to}: {what}")
 }
 
+/// A rate in bits a second, to three digits or so.
+fn about(rate: f64) -> String {
+    let (unit, factor) = match rate {
+        ..1e3 => ("bit", 1.0),
+        1e3..1e6 => ("kbit", 1e3),
+        1e6..1e9 => ("mbit", 1e6),
+        _ => ("gbit", 1e9),
+    };
+    let number = rate / factor;
+    let digits = if number < 10.0 {
+        2
+    } else if number < 100.0 {
+        1
+    } else {
+        0
+    };
+    format!("{number:.digits$}{unit}")
+}
+
 fn pace(pace: Pace) -> String {
     match pace {
         Pace::Packets { count: 1, per } => format!("one packet every {per}"),
+        Pace::Packets { count, per } if per == Duration::from_secs(1) => format!("{count} packets a second"),
         Pace::Packets { count, per } => format!("{count} packets every {per}"),
         Pace::Bits(rate) => format!("{rate} of IP packets"),
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
-use narrows_core::{Duration, FlowKey, Protocol, Rate, Time};
+use narrows_core::{FlowKey, Protocol, Rate, Time};
 
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, nearest};
@@ -155,7 +155,10 @@ fn pace(node: &Node) -> Result<Pace, Problem> {
         "write \"1000/s\", \"1/20ms\" (one every 20 ms) or a rate of network-layer bits, such as \"12mbit\"";
     let text = node.text("how fast packets come").map_err(|p| p.help(HELP))?;
     let Some((count, per)) = text.split_once('/') else {
-        return match units::rate(node).map_err(|p| p.help(HELP))? {
+        if text.trim().bytes().all(|c| c.is_ascii_digit()) {
+            return Err(Problem::new(format!("{} has no unit", node.found())).at(&node.span).help(HELP));
+        }
+        return match units::rate(node)? {
             Rate::DOWN | Rate::UNLIMITED => Err(node.expected("a rate above zero").help(HELP)),
             rate => Ok(Pace::Bits(rate)),
         };
@@ -277,26 +280,4 @@ fn flow_key(index: usize, table: &Table, from: &Port, to: &Port) -> Result<FlowK
         traffic_class: dscp << 2,
         ..FlowKey::default()
     })
-}
-
-/// The mean number of bits a second that this pace offers with these lengths.
-pub(crate) fn offered(pace: Pace, lengths: &Lengths) -> f64 {
-    match pace {
-        Pace::Bits(rate) => rate.bits_per_second() as f64,
-        Pace::Packets { count, per } => {
-            count as f64 * mean_length(lengths) * 8.0 / per.max(Duration::from_nanos(1)).seconds()
-        }
-    }
-}
-
-/// The mean length in bytes.
-pub(crate) fn mean_length(lengths: &Lengths) -> f64 {
-    match lengths {
-        Lengths::Fixed(length) => f64::from(*length),
-        Lengths::Mix(mix) => {
-            let total: u64 = mix.iter().map(|(_, weight)| weight).sum();
-            let sum: f64 = mix.iter().map(|(length, weight)| f64::from(*length) * *weight as f64).sum();
-            sum / total.max(1) as f64
-        }
-    }
 }

@@ -58,8 +58,8 @@ pub(crate) fn read(node: &Node) -> Result<(Delay, Option<Order>), Problem> {
 
 fn uniform(node: &Node) -> Result<Delay, Problem> {
     let table = parameters(node, &["low", "high"])?;
-    let low = table.required("low", &node.span, units::time)?;
-    let high = table.required("high", &node.span, units::time)?;
+    let low = required(table, "low", node)?;
+    let high = required(table, "high", node)?;
     if low > high {
         return Err(Problem::new(format!("`low` is {low}, above `high`, which is {high}")).at(&node.span));
     }
@@ -68,9 +68,13 @@ fn uniform(node: &Node) -> Result<Delay, Problem> {
 
 fn normal(node: &Node) -> Result<Delay, Problem> {
     let table = parameters(node, &["mean", "sd"])?;
-    let mean = table.required("mean", &node.span, units::time)?;
-    let sd = table.required("sd", &node.span, units::time)?;
-    Ok(Delay::Normal { mean, sd })
+    Ok(Delay::Normal { mean: required(table, "mean", node)?, sd: required(table, "sd", node)? })
+}
+
+fn required(table: &Table, key: &str, node: &Node) -> Result<Duration, Problem> {
+    table
+        .optional(key, units::time)?
+        .ok_or_else(|| Problem::new(format!("`{key}` is missing")).at(&node.span).help(HELP))
 }
 
 fn parameters<'a>(node: &'a Node, keys: &[&str]) -> Result<&'a Table, Problem> {

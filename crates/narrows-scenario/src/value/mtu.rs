@@ -25,7 +25,7 @@ pub(crate) fn read(node: &Node) -> Result<Option<Mtu>, Problem> {
 
 /// Every IPv4 link takes 68 bytes (RFC 791), and no IP packet is longer than 65,535.
 fn bytes(node: &Node) -> Result<u32, Problem> {
-    node.integer("the most bytes of an IP packet", 68..65_536).map(|bytes| bytes as u32)
+    node.integer("a number of bytes", 68..65_536).map(|bytes| bytes as u32)
 }
 
 /// As it stands in a file.

@@ -16,7 +16,7 @@ pub struct Reorder {
 
 impl Reorder {
     pub(crate) fn read(node: &Node) -> Result<Option<Self>, Problem> {
-        let gap = |node: &Node| node.integer("a gap in packets", 1..1 << 32).map(|gap| gap as u32);
+        let gap = |node: &Node| node.integer("a gap", 1..1 << 32).map(|gap| gap as u32);
         let (probability, gap) = match &node.value {
             Value::Table(table) => {
                 table.only(&["probability", "gap"])?;

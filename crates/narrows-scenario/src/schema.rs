@@ -1,0 +1,566 @@
+//! The JSON Schema of scenario files, for editors: completion, descriptions, a first check.
+//!
+//! The types here say what a file may look like; the reading is elsewhere, as its errors say more than a schema can. A
+//! test holds the two together: every key that is read is described, and the other way round.
+
+#![expect(dead_code, reason = "the types are there for their schema alone")]
+
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+/// The JSON Schema (draft 2020-12) of a scenario file, as text.
+pub fn schema() -> String {
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
+    let schema = settings.into_generator().into_root_schema_for::<File>();
+    let mut text =
+        serde_json::to_string_pretty(&schema).expect("a schema has string keys and finite numbers only");
+    text.push('\n');
+    text
+}
+
+/// TOML has no null: what may be missing is just not required.
+fn without_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+        let before = choices.len();
+        choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+        // What is left of a pair needs no choice.
+        if let ([Value::Object(only)], true) = (&choices[..], before == 2) {
+            let only = only.clone();
+            object.remove("anyOf");
+            object.extend(only);
+        }
+    }
+}
+
+/// A scenario of narrows: a network and what happens to it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, title = "narrows scenario")]
+struct File {
+    /// The seed of every random draw; 1 if it is not given.
+    seed: Option<u64>,
+    /// How long a run lasts.
+    duration: Option<Time>,
+    /// Where programs run and traffic comes from.
+    hosts: BTreeMap<String, Host>,
+    /// Where exactly two links are joined in series.
+    junctions: Option<BTreeMap<String, Junction>>,
+    /// What joins two hosts or junctions.
+    links: BTreeMap<String, Link>,
+    /// Traffic that the scenario itself brings.
+    traffic: Option<Vec<Traffic>>,
+    /// What changes when.
+    timeline: Option<Vec<Step>>,
+}
+
+/// A network namespace of its own, unless it names an existing one.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Host {
+    /// An existing network namespace, by name or path.
+    namespace: Option<String>,
+    /// The network namespace of this process.
+    pid: Option<u32>,
+    /// Addresses with their prefix; automatic if they are not given.
+    addresses: Option<Addresses>,
+}
+
+/// Addresses such as `10.1.2.1/24` or `fd00::1/64`.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Addresses {
+    /// On the only link.
+    All(Vec<String>),
+    /// For each link, by its name.
+    ByLink(BTreeMap<String, Vec<String>>),
+}
+
+/// Packets pass straight through.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Junction {}
+
+/// A wire with a queue for each direction, or one medium that both share. Values here count for both directions.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Link {
+    /// The two hosts or junctions that it joins; up is from the first to the second.
+    #[schemars(length(min = 2, max = 2))]
+    between: Vec<String>,
+    /// One medium that both directions contend for: half duplex.
+    shared: Option<bool>,
+    /// From the first to the second.
+    up: Option<Direction>,
+    /// From the second to the first.
+    down: Option<Direction>,
+    #[schemars(flatten)]
+    both: Direction,
+}
+
+/// What one direction of a link does.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Direction {
+    /// How fast the wire takes bits; `unlimited` if it is not given.
+    rate: Option<Rate>,
+    /// The propagation delay, one way; none if it is not given.
+    delay: Option<Delay>,
+    /// Makes a constant delay a normal one with this standard deviation.
+    jitter: Option<Time>,
+    /// Whether packets may overtake one another where the delay varies.
+    order: Option<Order>,
+    /// How much may wait for the transmitter; one bandwidth-delay product if it is not given.
+    queue: Option<Queue>,
+    /// What counts as the length of a packet on the wire.
+    overhead: Option<Overhead>,
+    /// Packets that are lost by chance.
+    loss: Option<Loss>,
+    /// The probability that a packet is duplicated on the wire.
+    duplicate: Option<Share>,
+    /// The probability that one bit of a packet is flipped on the wire.
+    corrupt: Option<Share>,
+    /// Packets that skip the delay.
+    reorder: Option<Reorder>,
+    /// The longest packet.
+    mtu: Option<Mtu>,
+    /// The most packets in the delay line, such as `1000 packets`, or `unlimited`.
+    line_limit: Option<LineLimit>,
+    /// Whether the wire is down, whatever its rate.
+    outage: Option<bool>,
+}
+
+/// A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.
+#[derive(JsonSchema)]
+struct Rate(
+    #[schemars(regex(
+        pattern = r"^ *(unlimited|down|\+?[0-9_.]+([eE][+-]?[0-9]+)? *([kKmMgGtT][iI]?)?[bB][iI][tT]) *$"
+    ))]
+    String,
+);
+
+/// A time such as `10ms`. Units: ns, us, ms, s, min, h.
+#[derive(JsonSchema)]
+struct Time(
+    #[schemars(regex(pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *(ns|us|µs|μs|ms|s|min|h) *$"))] String,
+);
+
+/// A size such as `64kB`. Units: bytes, B, kB, MB, GB, KiB, MiB, GiB.
+#[derive(JsonSchema)]
+struct Size(
+    #[schemars(regex(pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *(bytes?|B|[kMG]B|[KMG]iB) *$"))] String,
+);
+
+/// A number of packets or bytes, such as `13 packets` or `64kB`, or `default`.
+#[derive(JsonSchema)]
+struct Bound(
+    #[schemars(regex(
+        pattern = r"^ *(default|\+?[0-9_.]+([eE][+-]?[0-9]+)? *(packets?|bytes?|B|[kMG]B|[KMG]iB)) *$"
+    ))]
+    String,
+);
+
+/// A number of packets such as `1000 packets`, or `unlimited`.
+#[derive(JsonSchema)]
+struct LineLimit(
+    #[schemars(regex(pattern = r"^ *(unlimited|\+?[0-9_.]+([eE][+-]?[0-9]+)? *packets?) *$"))] String,
+);
+
+/// A probability such as `1%` or 0.01.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Share {
+    /// In percent, or as a fraction.
+    Text(#[schemars(regex(pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *%? *$"))] String),
+    /// As a fraction.
+    Number(#[schemars(range(min = 0, max = 1))] f64),
+}
+
+/// A propagation delay.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Delay {
+    /// Always the same.
+    Constant(Time),
+    /// A distribution.
+    Model(DelayModel),
+}
+
+/// A distribution of delays: one of them.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct DelayModel {
+    /// Every nanosecond from `low` to `high` is equally likely.
+    uniform: Option<UniformDelay>,
+    /// Normal; what would be below zero becomes zero.
+    normal: Option<NormalDelay>,
+    /// Whether packets may overtake one another.
+    order: Option<Order>,
+}
+
+/// Both included.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct UniformDelay {
+    /// The least.
+    low: Time,
+    /// The most.
+    high: Time,
+}
+
+/// Before what is below zero becomes zero.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct NormalDelay {
+    /// The mean.
+    mean: Time,
+    /// The standard deviation.
+    sd: Time,
+}
+
+/// Whether packets may overtake one another.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum Order {
+    /// A packet is held back until those before it have left.
+    Keep,
+    /// Packets leave when they are due.
+    Allow,
+}
+
+/// Where packets wait for the transmitter.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Queue {
+    /// How much may wait; the packet that arrives at a full queue is dropped.
+    Bound(Bound),
+    /// The parts.
+    Parts(QueueParts),
+}
+
+/// The parts of a queue.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct QueueParts {
+    /// How much may wait.
+    bound: Option<Bound>,
+    /// Which packet goes when it is full.
+    drop: Option<Drop>,
+}
+
+/// Which packet goes when a queue is full.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum Drop {
+    /// The one that arrives.
+    Tail,
+    /// Those that have waited longest.
+    Head,
+}
+
+/// What counts as the length of a packet on the wire.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Overhead {
+    /// A usual one.
+    Named(NamedOverhead),
+    /// Its parts.
+    Parts(OverheadParts),
+}
+
+/// A usual overhead.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum NamedOverhead {
+    /// The IP packet alone.
+    Ip,
+    /// The frame without its check sequence.
+    Frame,
+    /// The frame with check sequence, preamble and gap.
+    Ethernet,
+    /// AAL5 in cells of 48 bytes that take 53.
+    Atm,
+}
+
+/// In this order: the bytes of the base, plus `bytes`, at least `minimum`, in whole cells.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct OverheadParts {
+    /// `ip`, or `frame` with the link header.
+    base: Option<OverheadBase>,
+    /// More, or fewer, bytes for each packet.
+    bytes: Option<i32>,
+    /// The least bytes that a packet takes.
+    minimum: Option<u32>,
+    /// The cells that it is cut into.
+    cells: Option<Cells>,
+}
+
+/// What is counted.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum OverheadBase {
+    /// The IP packet.
+    Ip,
+    /// The IP packet and its link header.
+    Frame,
+}
+
+/// Cells that a packet is cut into.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Cells {
+    /// 48 bytes in 53.
+    Named(NamedCells),
+    /// Of any size.
+    Parts(CellParts),
+}
+
+/// A usual kind of cells.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum NamedCells {
+    /// 48 bytes in 53, without AAL5's trailer, for which `bytes = 8` stands.
+    Atm,
+}
+
+/// A kind of cells.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct CellParts {
+    /// Bytes of payload.
+    payload: u32,
+    /// Bytes on the wire.
+    size: u32,
+}
+
+/// Packets that are lost by chance.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Loss {
+    /// On the wire.
+    Wire(Share),
+    /// In both places.
+    Parts(LossParts),
+}
+
+/// Where packets are lost.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct LossParts {
+    /// Before the queue.
+    ingress: Option<Share>,
+    /// After the transmitter.
+    wire: Option<Share>,
+}
+
+/// Packets that skip the delay.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Reorder {
+    /// With this probability.
+    Number(#[schemars(range(min = 0, max = 1))] f64),
+    /// `1%`, `25% gap 5` or `none`.
+    Text(
+        #[schemars(regex(pattern = r"^ *(none|\+?[0-9_.]+([eE][+-]?[0-9]+)? *%?( gap [0-9]+)?) *$"))] String,
+    ),
+    /// Its parts.
+    Parts(ReorderParts),
+}
+
+/// Of every `gap` packets the first `gap − 1` never skip the delay.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct ReorderParts {
+    /// For each of the others, until one has.
+    probability: Share,
+    /// 1 if it is not given.
+    gap: Option<u32>,
+}
+
+/// The longest packet, in bytes of the IP packet.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Mtu {
+    /// Longer ones are cut or answered, as routers do.
+    Bytes(#[schemars(range(min = 68, max = 65_535))] u32),
+    /// `none`, or the number.
+    Text(#[schemars(regex(pattern = r"^ *(none|[0-9]+) *$"))] String),
+    /// With what becomes of longer ones.
+    Parts(MtuParts),
+}
+
+/// The longest packet and what becomes of longer ones.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct MtuParts {
+    /// Bytes of the IP packet.
+    #[schemars(range(min = 68, max = 65_535))]
+    bytes: u32,
+    /// `fragment` if it is not given.
+    policy: Option<MtuPolicy>,
+}
+
+/// What becomes of a packet that is too long.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum MtuPolicy {
+    /// IPv4 that may be cut is; the sender of any other is told.
+    Fragment,
+    /// The sender is told.
+    Answer,
+    /// It vanishes.
+    BlackHole,
+}
+
+/// Packets from one host to another: one of `constant`, `poisson`, `on-off` and `capture`.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Traffic {
+    /// Unique; `traffic-1` and so on if it is not given.
+    name: Option<String>,
+    /// The host, or the port `HOST.LINK`, where it enters.
+    from: String,
+    /// The host, or the port, where it gets.
+    to: String,
+    /// Evenly spaced packets.
+    constant: Option<Pace>,
+    /// A Poisson process.
+    poisson: Option<Pace>,
+    /// Evenly spaced while on, silent while off.
+    on_off: Option<OnOff>,
+    /// The packets of a pcap or pcapng file, relative to this file's folder.
+    capture: Option<String>,
+    /// The length of the IP packets; 1498 bytes if it is not given.
+    length: Option<Length>,
+    /// When it begins.
+    start: Option<Time>,
+    /// When it ends.
+    stop: Option<Time>,
+    /// The most packets.
+    packets: Option<u64>,
+    /// The source address; that of the port if it is not given.
+    source: Option<String>,
+    /// The destination address; that of the port if it is not given.
+    destination: Option<String>,
+    /// The UDP source port; one of its own if it is not given.
+    source_port: Option<u16>,
+    /// The UDP destination port; 9 if it is not given.
+    destination_port: Option<u16>,
+    /// The differentiated services code point.
+    #[schemars(range(min = 0, max = 63))]
+    dscp: Option<u8>,
+}
+
+/// How fast packets come: `1000/s`, `1/20ms`, or a rate of IP packets such as `12mbit`.
+#[derive(JsonSchema)]
+struct Pace(#[schemars(regex(pattern = r"^[^/]*[a-zA-Z/]"))] String);
+
+/// On and off periods.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct OnOff {
+    /// The pace while on.
+    pace: Pace,
+    /// How long it is on.
+    on: Period,
+    /// How long it is off.
+    off: Period,
+}
+
+/// How long an on or off period is.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Period {
+    /// Always the same.
+    Fixed(Time),
+    /// Drawn from a distribution.
+    Random(RandomPeriod),
+}
+
+/// One of them.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct RandomPeriod {
+    /// Exponential with this mean.
+    exponential: Option<Time>,
+    /// Pareto.
+    pareto: Option<Pareto>,
+}
+
+/// A Pareto distribution.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Pareto {
+    /// The mean.
+    mean: Time,
+    /// Above 1; at 2 and below the variance is infinite.
+    #[schemars(range(min = 1, max = 1000))]
+    shape: f64,
+}
+
+/// How long IP packets are.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Length {
+    /// All alike.
+    Fixed(Size),
+    /// Drawn from a mix.
+    Mix(LengthMix),
+}
+
+/// Lengths with their weights.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct LengthMix {
+    /// The lengths.
+    #[schemars(length(min = 1, max = 10_000))]
+    mix: Vec<LengthWeight>,
+}
+
+/// A length and how often it comes.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct LengthWeight {
+    /// The length.
+    length: Size,
+    /// How often, compared with the others.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    weight: u64,
+}
+
+/// Something changes.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Step {
+    /// When.
+    at: Time,
+    /// What `at` counts from; the start if it is not given.
+    from: Option<Origin>,
+    /// What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table.
+    set: BTreeMap<String, Value>,
+    /// Again and again after this time.
+    every: Option<Time>,
+    /// How often in all; for ever if it is not given.
+    times: Option<u64>,
+}
+
+/// What an instant counts from.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum Origin {
+    /// The start of the run.
+    Start,
+    /// The first packet that enters the network.
+    FirstPacket,
+}

@@ -1,0 +1,182 @@
+//! A scenario as a file: what the input log keeps of a run, whether it came from a file or from flags.
+
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
+
+use narrows_core::source::{Arrivals, Lengths, Pace, Period};
+use narrows_core::{FlowKey, Time};
+
+use crate::host::{Host, Place};
+use crate::link::{Link, Medium, Way};
+use crate::node::toml_string;
+use crate::scenario::Scenario;
+use crate::timeline::{Entry, ORIGINS};
+use crate::traffic::{Traffic, TrafficSource};
+
+impl Scenario {
+    /// The scenario as a file, with the links' present values. Read again under the same file name it is equal to this
+    /// one, but for default bounds of queues where a rate or delay was changed since it was read: those are worked out
+    /// again.
+    pub fn to_toml(&self) -> String {
+        let mut file = format!("seed = {}\n", self.seed);
+        if let Some(duration) = self.duration {
+            line(&mut file, "duration", &format!("\"{duration}\""));
+        }
+        self.hosts.iter().for_each(|host| write_host(&mut file, host));
+        self.junctions.iter().for_each(|name| section(&mut file, &format!("[junctions.{name}]")));
+        self.links.iter().for_each(|link| write_link(&mut file, link));
+        let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
+        self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
+        self.timeline.iter().for_each(|entry| write_entry(&mut file, entry));
+        file
+    }
+}
+
+fn section(file: &mut String, title: &str) {
+    file.push('\n');
+    file.push_str(title);
+    file.push('\n');
+}
+
+fn line(file: &mut String, key: &str, value: &str) {
+    writeln!(file, "{key} = {value}").expect("writing to a string does not fail");
+}
+
+fn write_host(file: &mut String, host: &Host) {
+    section(file, &format!("[hosts.{}]", host.name));
+    match &host.place {
+        Place::New => {}
+        Place::Namespace(name) => line(file, "namespace", &toml_string(name)),
+        Place::Process(pid) => line(file, "pid", &pid.to_string()),
+    }
+    let mut groups: Vec<(Option<&str>, Vec<String>)> = Vec::new();
+    for given in &host.addresses {
+        let text = format!("\"{}\"", given.address);
+        match groups.iter_mut().find(|(link, _)| *link == given.link.as_deref()) {
+            Some((_, group)) => group.push(text),
+            None => groups.push((given.link.as_deref(), vec![text])),
+        }
+    }
+    for (link, group) in groups {
+        let key = link.map_or("addresses".into(), |link| format!("addresses.{link}"));
+        line(file, &key, &format!("[{}]", group.join(", ")));
+    }
+}
+
+fn write_link(file: &mut String, link: &Link) {
+    let name = &link.name;
+    section(file, &format!("[links.{name}]"));
+    line(file, "between", &format!("[\"{}\", \"{}\"]", link.between[0], link.between[1]));
+    let both = match &link.medium {
+        Medium::Shared(both) => {
+            line(file, "shared", "true");
+            both.entries()
+        }
+        // What both directions say is said once.
+        Medium::Duplex { up, down } => {
+            let down = down.entries();
+            up.entries().into_iter().filter(|entry| down.contains(entry)).collect()
+        }
+    };
+    both.iter().for_each(|(key, value)| line(file, key, value));
+    if matches!(link.medium, Medium::Shared(_)) {
+        return;
+    }
+    for way in [Way::Up, Way::Down] {
+        let own: Vec<_> =
+            link.direction(way).entries().into_iter().filter(|entry| !both.contains(entry)).collect();
+        if !own.is_empty() {
+            section(file, &format!("[links.{name}.{}]", way.name()));
+        }
+        own.iter().for_each(|(key, value)| line(file, key, value));
+    }
+}
+
+fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {
+    section(file, "[[traffic]]");
+    line(file, "name", &format!("\"{}\"", traffic.name));
+    line(file, "from", &format!("\"{}\"", traffic.from));
+    line(file, "to", &format!("\"{}\"", traffic.to));
+    let instant = |file: &mut String, key, at: Time| line(file, key, &format!("\"{at}\""));
+    match &traffic.source {
+        TrafficSource::Capture { file: path, start } => {
+            let path = path.strip_prefix(folder).unwrap_or(path);
+            line(file, "capture", &toml_string(&path.display().to_string()));
+            instant(file, "start", *start);
+        }
+        TrafficSource::Generated { config, key } => {
+            let (kind, value) = match config.arrivals {
+                Arrivals::Constant(pace) => ("constant", self::pace(pace)),
+                Arrivals::Poisson(pace) => ("poisson", self::pace(pace)),
+                Arrivals::OnOff { pace, on, off } => {
+                    let pace = self::pace(pace);
+                    ("on-off", format!("{{ pace = {pace}, on = {}, off = {} }}", period(on), period(off)))
+                }
+            };
+            line(file, kind, &value);
+            line(file, "length", &lengths(&config.lengths));
+            instant(file, "start", config.start);
+            if config.stop < Time::NEVER {
+                instant(file, "stop", config.stop);
+            }
+            if let Some(packets) = config.packets {
+                line(file, "packets", &packets.to_string());
+            }
+            write_key(file, key);
+        }
+    }
+}
+
+fn write_key(file: &mut String, key: &FlowKey) {
+    let address = |bytes| IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical();
+    line(file, "source", &format!("\"{}\"", address(key.source)));
+    line(file, "destination", &format!("\"{}\"", address(key.destination)));
+    line(file, "source-port", &key.source_port.to_string());
+    line(file, "destination-port", &key.destination_port.to_string());
+    line(file, "dscp", &key.dscp().to_string());
+}
+
+fn pace(pace: Pace) -> String {
+    match pace {
+        Pace::Packets { count, per } => format!("\"{count}/{per}\""),
+        Pace::Bits(rate) => format!("\"{rate}\""),
+    }
+}
+
+fn period(period: Period) -> String {
+    match period {
+        Period::Fixed(length) => format!("\"{length}\""),
+        Period::Exponential(mean) => format!("{{ exponential = \"{mean}\" }}"),
+        Period::Pareto { mean, shape } => {
+            format!("{{ pareto = {{ mean = \"{mean}\", shape = {shape:?} }} }}")
+        }
+    }
+}
+
+fn lengths(lengths: &Lengths) -> String {
+    match lengths {
+        Lengths::Fixed(length) => format!("\"{length} bytes\""),
+        Lengths::Mix(mix) => {
+            let item = |(length, weight)| format!("{{ length = \"{length} bytes\", weight = {weight} }}");
+            let items: Vec<String> = mix.iter().map(|(length, weight)| item((length, weight))).collect();
+            format!("{{ mix = [{}] }}", items.join(", "))
+        }
+    }
+}
+
+fn write_entry(file: &mut String, entry: &Entry) {
+    section(file, "[[timeline]]");
+    line(file, "at", &format!("\"{}\"", entry.at));
+    if let Some((name, _)) = ORIGINS.iter().find(|(_, origin)| *origin == entry.from) {
+        line(file, "from", &format!("\"{name}\""));
+    }
+    if let Some(every) = entry.every {
+        line(file, "every", &format!("\"{every}\""));
+        if let Some(times) = entry.times {
+            line(file, "times", &times.to_string());
+        }
+    }
+    let set: Vec<String> = entry.set.iter().map(|assignment| assignment.toml()).collect();
+    line(file, "set", &format!("{{ {} }}", set.join(", ")));
+}
