@@ -1,0 +1,130 @@
+//! Recorded verdicts against replayed ones.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use narrows_core::Event;
+use narrows_frame::log::{Decided, Outcome, PacketNumber};
+
+use crate::input::Body;
+use crate::names::Names;
+
+/// The most differences that are kept to be shown; all are counted.
+const SHOWN: usize = 10;
+
+/// Which verdict: a packet and its copy.
+type Which = (PacketNumber, u16);
+
+/// Pairs verdicts as they come from either side. Both sides give them in nearly the same order, so that few wait.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    recorded: BTreeMap<Which, Decided>,
+    replayed: BTreeMap<Which, Decided>,
+    pub(crate) same: u64,
+    pub(crate) different: u64,
+    first: Vec<Difference>,
+}
+
+/// A packet whose verdicts differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    recorded: Option<Decided>,
+    replayed: Option<Decided>,
+}
+
+impl Comparison {
+    /// A verdict of the log.
+    pub(crate) fn recorded(&mut self, decided: Decided) {
+        match self.replayed.remove(&(decided.packet, decided.copy)) {
+            Some(replayed) => self.compare(decided, replayed),
+            None => drop(self.recorded.insert((decided.packet, decided.copy), decided)),
+        }
+    }
+
+    /// A verdict of the replay.
+    pub(crate) fn replayed(&mut self, event: &Event<'_, Body>) {
+        let decided = Decided::of(event);
+        match self.recorded.remove(&(decided.packet, decided.copy)) {
+            Some(recorded) => self.compare(recorded, decided),
+            None => drop(self.replayed.insert((decided.packet, decided.copy), decided)),
+        }
+    }
+
+    fn compare(&mut self, recorded: Decided, replayed: Decided) {
+        if recorded == replayed {
+            self.same += 1;
+        } else {
+            self.differ(Difference { recorded: Some(recorded), replayed: Some(replayed) });
+        }
+    }
+
+    fn differ(&mut self, difference: Difference) {
+        self.different += 1;
+        if self.first.len() < SHOWN {
+            self.first.push(difference);
+        }
+    }
+
+    /// Both sides are complete: what only one of them has differs. Of a log that was `cut_short` the replay may know
+    /// more; how much, is returned.
+    pub(crate) fn close(&mut self, cut_short: bool) -> u64 {
+        for recorded in std::mem::take(&mut self.recorded).into_values() {
+            self.differ(Difference { recorded: Some(recorded), replayed: None });
+        }
+        let replayed = std::mem::take(&mut self.replayed);
+        if cut_short {
+            return replayed.len() as u64;
+        }
+        for replayed in replayed.into_values() {
+            self.differ(Difference { recorded: None, replayed: Some(replayed) });
+        }
+        0
+    }
+
+    /// The first differences, in words.
+    pub(crate) fn first(&self, names: &Names) -> Vec<String> {
+        self.first.iter().map(|difference| difference.text(names)).collect()
+    }
+}
+
+impl Difference {
+    fn text(&self, names: &Names) -> String {
+        let Some(Decided { packet, copy, .. }) = self.recorded.or(self.replayed) else {
+            return String::new();
+        };
+        let port = names.ports().get(usize::from(packet.port.0)).map_or("?", String::as_str);
+        let copy = if copy == 0 { String::new() } else { format!(" copy {copy}") };
+        let side = |decided: Option<Decided>| match decided {
+            Some(decided) => Verdict(decided, names).to_string(),
+            None => "no verdict".into(),
+        };
+        format!(
+            "packet {} of {port}{copy}: recorded {}, replayed {}",
+            packet.number,
+            side(self.recorded),
+            side(self.replayed)
+        )
+    }
+}
+
+/// A verdict in words, with the instant in full: differences may be of a nanosecond.
+struct Verdict<'a>(Decided, &'a Names);
+
+impl fmt::Display for Verdict<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Decided { at, outcome, .. }, names) = self;
+        let (seconds, nanos) = (at.nanos() / 1_000_000_000, at.nanos() % 1_000_000_000);
+        match outcome {
+            Outcome::Delivered(port) => {
+                let port = names.ports().get(usize::from(port.0)).map_or("?", String::as_str);
+                write!(f, "delivered at {port}")?;
+            }
+            Outcome::Dropped { link: None, reason } => write!(f, "dropped: {}", reason.name())?,
+            Outcome::Dropped { link: Some(link), reason } => {
+                let link = names.links().get(link.0 as usize).map_or("?", String::as_str);
+                write!(f, "dropped at {link}: {}", reason.name())?;
+            }
+        }
+        write!(f, " ({seconds}.{nanos:09} s)")
+    }
+}

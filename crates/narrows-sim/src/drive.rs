@@ -1,0 +1,100 @@
+//! The loop of virtual time: inputs in, events out.
+
+use narrows_core::{Duration, Time};
+
+use crate::changes::Changes;
+use crate::error::SimError;
+use crate::input::Inputs;
+use crate::watched::Watched;
+
+/// How long nothing may happen inside, once all inputs of a run without a duration have come, before packets count as
+/// stuck behind a wire that is down: changes that go on for ever may never bring it up.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// A run in progress.
+pub(crate) struct Drive {
+    pub(crate) network: Watched,
+    inputs: Inputs,
+    changes: Box<dyn Changes>,
+    /// Inputs from one poll to the next; changes no event.
+    poll_every: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) at: Time,
+    /// It ended with packets inside that no event would let out.
+    pub(crate) stuck: bool,
+}
+
+impl Drive {
+    pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>) -> Self {
+        Self { network, inputs, changes, poll_every: 1 }
+    }
+
+    /// Runs until `until`, inputs and events at that instant included; without it until all inputs have been handed in
+    /// and the network is empty. Changes that come later than both are not made.
+    pub(crate) fn run(&mut self, until: Option<Time>) -> Result<End, SimError> {
+        let last = until.unwrap_or(Time::NEVER);
+        let mut unpolled = 0;
+        while let Some(at) = self.inputs.peek().filter(|&at| at <= last) {
+            self.change_until(at)?;
+            let Some((at, port, packet)) = self.inputs.take()? else { break };
+            self.network.hand_in(at, port, packet)?;
+            unpolled += 1;
+            if unpolled >= self.poll_every {
+                self.network.poll(at)?;
+                unpolled = 0;
+            }
+        }
+        self.network.poll(self.network.engine.now())?;
+        let end = match until {
+            Some(at) => {
+                self.change_until(at)?;
+                End { at, stuck: false }
+            }
+            None => self.empty()?,
+        };
+        self.network.finish(end.at)?;
+        Ok(end)
+    }
+
+    /// Lets everything that is inside leave.
+    fn empty(&mut self) -> Result<End, SimError> {
+        let mut limit = self.network.engine.now() + PATIENCE;
+        while self.network.engine.inside() > 0 {
+            let event = self.network.engine.next_event();
+            let next = match (event, self.changes.peek()) {
+                (Some(event), Some(change)) => event.min(change),
+                (Some(at), None) => at,
+                (None, Some(at)) if at <= limit => at,
+                (None, _) => break,
+            };
+            if event == Some(next) {
+                limit = next + PATIENCE;
+            }
+            self.change_until(next)?;
+            self.network.poll(next)?;
+        }
+        let engine = &self.network.engine;
+        Ok(End { at: engine.now(), stuck: engine.inside() > 0 })
+    }
+
+    /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.
+    fn change_until(&mut self, at: Time) -> Result<(), SimError> {
+        while let Some(due) = self.changes.peek().filter(|&due| due <= at) {
+            let changes = self.changes.take()?;
+            self.network.change(due, changes)?;
+        }
+        Ok(())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn poll_every(&mut self, inputs: u32) {
+        self.poll_every = inputs;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What can go wrong in a run.
+
+use std::io;
+
+use narrows_core::BuildError;
+use narrows_frame::{ReadError, WriteError};
+use narrows_scenario::ScenarioError;
+
+/// Why a run in virtual time failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// An output could not be opened or written.
+    #[error("cannot write {name}: {source}")]
+    Write {
+        /// The file, or `standard output`.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A capture or an input log could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The network cannot be built.
+    #[error("the network cannot be built: {0}")]
+    Build(#[from] BuildError),
+    /// A log's own names are not those that its scenario gives.
+    #[error("{file} does not fit together: its {what} are not those of the scenario in it")]
+    ForeignLog {
+        /// The file.
+        file: String,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// A change of the scenario cannot be made.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Nothing would happen.
+    #[error(
+        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off or capture"
+    )]
+    NoTraffic(String),
+    /// A kind of traffic that this version does not know.
+    #[error("the traffic `{0}` is of a kind that virtual time does not know")]
+    UnknownTraffic(String),
+    /// Traffic that never ends, and no duration.
+    #[error(
+        "the traffic `{0}` never ends: give the run a duration, or the traffic a stop or a number of packets"
+    )]
+    Endless(String),
+}
+
+impl SimError {
+    /// Whether the reader of an output went away, which is no error of the run: `narrows sim … --packets - | head`.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<WriteError> for SimError {
+    fn from(WriteError { file, error }: WriteError) -> Self {
+        Self::Write { name: file, source: error }
+    }
+}

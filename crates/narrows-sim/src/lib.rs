@@ -1,0 +1,31 @@
+//! Virtual time: scenarios, captures and input logs through the engine as fast as the processor goes.
+//!
+//! - [`simulate`] runs a scenario: its generated traffic and captures in, its timeline applied, and out come a report and
+//!   whatever [`SimOptions`] asks for: a record for each packet ([`packets`]), a time series
+//!   ([`series`]), a capture ([`capture_out`]).
+//! - [`replay`] hands the inputs of a recorded run in once more, and compares every verdict.
+//!
+//! Inputs are merged in the order of their instants. At one instant come changes, then packets of captures, then
+//! generated ones; within each kind in the order of names, and then in their own.
+
+#![forbid(unsafe_code)]
+
+mod capture_in;
+pub mod capture_out;
+mod changes;
+mod compare;
+mod drive;
+mod error;
+mod input;
+mod names;
+mod output;
+pub mod packets;
+mod replay;
+pub mod series;
+mod simulate;
+mod watched;
+
+pub use error::SimError;
+pub use output::Destination;
+pub use replay::{ReplayResult, replay};
+pub use simulate::{SeriesOptions, SimOptions, SimResult, simulate};

@@ -1,0 +1,78 @@
+//! Files that a run writes: buffered, with errors that name the file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use crate::error::SimError;
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Standard output.
+    StandardOutput,
+    /// A file, which is made anew.
+    File(PathBuf),
+}
+
+/// `-` is standard output; anything else is the path of a file.
+impl From<PathBuf> for Destination {
+    fn from(path: PathBuf) -> Self {
+        if path.as_os_str() == "-" { Self::StandardOutput } else { Self::File(path) }
+    }
+}
+
+/// An open output.
+pub(crate) struct Output {
+    name: String,
+    writer: BufWriter<Box<dyn Write>>,
+}
+
+impl Output {
+    pub(crate) fn open(destination: &Destination) -> Result<Self, SimError> {
+        let (name, inner): (String, Box<dyn Write>) = match destination {
+            Destination::StandardOutput => ("standard output".into(), Box::new(io::stdout())),
+            Destination::File(path) => {
+                let name = path.display().to_string();
+                match File::create(path) {
+                    Ok(file) => (name, Box::new(file)),
+                    Err(source) => return Err(SimError::Write { name, source }),
+                }
+            }
+        };
+        Ok(Self { name, writer: BufWriter::with_capacity(1 << 16, inner) })
+    }
+
+    /// Writes to memory or wherever, for tests.
+    #[cfg(test)]
+    pub(crate) fn to(writer: impl Write + 'static) -> Self {
+        Self { name: "test".into(), writer: BufWriter::new(Box::new(writer)) }
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), SimError> {
+        self.writer.write_all(bytes).map_err(|source| self.error(source))
+    }
+
+    /// Writes out what is buffered. An output that is dropped without this loses its end without a word.
+    pub(crate) fn finish(mut self) -> Result<(), SimError> {
+        self.writer.flush().map_err(|source| self.error(source))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn error(&self, source: io::Error) -> SimError {
+        SimError::Write { name: self.name.clone(), source }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}

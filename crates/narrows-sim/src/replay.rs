@@ -1,0 +1,239 @@
+//! The input log of a run, once more: the same inputs give the same verdicts.
+
+use std::fmt;
+use std::path::Path;
+
+use narrows_core::{Engine, Packet, PortId, Time};
+use narrows_frame::ReadError;
+use narrows_frame::log::{Arrived, Ended, Header, LogReader, Record};
+use narrows_frame::parse::parse_cut;
+use narrows_report::{Kind, Report, RunInfo};
+use narrows_scenario::Scenario;
+
+use crate::changes::Links;
+use crate::compare::Comparison;
+use crate::error::SimError;
+use crate::input::{Body, Frame};
+use crate::simulate::{SimOptions, watchers, write_json};
+use crate::watched::Watched;
+
+/// What came of a replay. Prints as a short summary for a person.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ReplayResult {
+    /// The file.
+    pub file: String,
+    /// The program that wrote it.
+    pub program: String,
+    /// Packets that the log handed in.
+    pub arrivals: u64,
+    /// Changes that it made.
+    pub changes: u64,
+    /// Packets that were lost before the live run could hand them in. They are in neither run.
+    pub lost: u64,
+    /// Verdicts that are the same in the log and in the replay: packet, copy, verdict and instant.
+    pub same: u64,
+    /// Verdicts that are not.
+    pub different: u64,
+    /// The first differences, in words; and what else does not agree.
+    pub differences: Vec<String>,
+    /// Verdicts of the replay that a log that was cut short does not know.
+    pub unknown: u64,
+    /// Why the log ends early, if it does.
+    pub cut_short: Option<String>,
+    /// The report of the replayed run.
+    pub report: Report,
+}
+
+impl ReplayResult {
+    /// Whether the replay gave what the log says, as far as that goes.
+    pub fn agrees(&self) -> bool {
+        self.differences.is_empty() && self.different == 0
+    }
+}
+
+impl fmt::Display for ReplayResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, program, arrivals, changes, same, different, .. } = self;
+        writeln!(f, "{file} ({program}): {arrivals} packets and {changes} changes came in")?;
+        if let Some(why) = &self.cut_short {
+            writeln!(f, "the log ends early: {why}")?;
+            writeln!(f, "compared is what it has; {} verdicts of the replay are not in it", self.unknown)?;
+        }
+        if self.lost > 0 {
+            writeln!(
+                f,
+                "{} packets were lost before the run could take them: they are in neither",
+                self.lost
+            )?;
+        }
+        match self.agrees() {
+            true => writeln!(f, "{same} verdicts compared: all are the same, to the nanosecond")?,
+            false => writeln!(f, "{} verdicts compared: {different} differ", same + different)?,
+        }
+        self.differences.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
+        let shown = self.differences.len() as u64;
+        if *different > shown {
+            writeln!(f, "  and {} more", different - shown)?;
+        }
+        Ok(())
+    }
+}
+
+/// Replays the input log of a run in virtual time, compares every verdict, and writes the outputs that are asked for.
+/// The log decides the duration and the seed: those of `options` do not count.
+///
+/// A log that ends early, because the run was killed, is compared as far as it goes.
+///
+/// # Errors
+/// When the log cannot be read at all, or is damaged; when its scenario or a change is none; when an output cannot be
+/// written.
+pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimError> {
+    let mut log = LogReader::open(file)?;
+    let header = log.header().clone();
+    let name = file.display().to_string();
+    let mut scenario = Scenario::parse(&header.scenario, &name)?;
+    scenario.seed = header.seed.0;
+    let engine: Engine<Body> = Engine::new(scenario.network())?;
+    check_names(&name, &header, &engine)?;
+
+    let mut info = RunInfo::of(&scenario, Kind::Replay);
+    let mut outputs = watchers(options, &engine, &name, header.started)?;
+    outputs.comparison = Some(Comparison::default());
+    let network = Watched::new(engine, vec!["log".into()], outputs);
+    let mut replay = Replay {
+        links: Links::new(&network.engine),
+        ports: network.engine.ports().collect(),
+        network,
+        scenario,
+        header,
+        keep: options.capture.is_some(),
+        arrivals: 0,
+        changes: 0,
+        lost: 0,
+        last: Time::ZERO,
+        ended: None,
+    };
+    let cut_short = replay.read_all(&mut log)?;
+    let end = replay.ended.map_or(replay.last, |ended| ended.at);
+    replay.network.poll(end)?;
+    let mut comparison = replay.network.watchers.comparison.take().expect("it was put there above");
+    let unknown = comparison.close(cut_short.is_some());
+    let mut differences = comparison.first(replay.network.names());
+    differences.extend(replay.disagreements());
+    replay.network.finish(end)?;
+
+    info.span = (Time::ZERO, end);
+    info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
+    let report = Report::new(&info, &replay.network.engine, &replay.network.meter);
+    write_json(options.json.as_ref(), &report)?;
+    Ok(ReplayResult {
+        file: name,
+        program: replay.header.program,
+        arrivals: replay.arrivals,
+        changes: replay.changes,
+        lost: replay.lost,
+        same: comparison.same,
+        different: comparison.different,
+        differences,
+        unknown,
+        cut_short,
+        report,
+    })
+}
+
+/// The log numbers ports and links by their places; the scenario must give the same places.
+fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(), SimError> {
+    let ports =
+        engine.ports().map(|port| engine.port_name(port)).eq(header.ports.iter().map(|port| &port.name));
+    let links = engine.links().map(|link| engine.view(link).name()).eq(header.links.iter());
+    for (same, what) in [(ports, "ports"), (links, "links")] {
+        if !same {
+            return Err(SimError::ForeignLog { file: file.into(), what });
+        }
+    }
+    Ok(())
+}
+
+struct Replay {
+    network: Watched,
+    scenario: Scenario,
+    header: Header,
+    links: Links,
+    ports: Vec<PortId>,
+    /// Whether anybody wants the frames.
+    keep: bool,
+    arrivals: u64,
+    changes: u64,
+    lost: u64,
+    last: Time,
+    ended: Option<Ended>,
+}
+
+impl Replay {
+    /// Hands in all that the log has. Says why it ended, if that was too early.
+    fn read_all<R: std::io::Read>(&mut self, log: &mut LogReader<R>) -> Result<Option<String>, SimError> {
+        loop {
+            match log.read() {
+                Ok(Some(record)) => self.take(record)?,
+                Ok(None) => return Ok(None),
+                Err(error @ ReadError::Truncated { .. }) => return Ok(Some(error.to_string())),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn take(&mut self, record: Record<'_>) -> Result<(), SimError> {
+        match record {
+            Record::Arrived(arrived) => self.arrive(arrived)?,
+            Record::Changed(changed) => {
+                let lines: Vec<_> = changed.text.lines().collect();
+                let changes = self.scenario.assign_all(&lines)?;
+                self.network.change(changed.at, self.links.changes(changes))?;
+                self.network.poll(changed.at)?;
+                self.changes += 1;
+                self.last = self.last.max(changed.at);
+            }
+            Record::Decided(decided) => {
+                self.last = self.last.max(decided.at);
+                if let Some(comparison) = &mut self.network.watchers.comparison {
+                    comparison.recorded(decided);
+                }
+            }
+            Record::Lost(lost) => self.lost += lost.packets,
+            Record::Ended(ended) => self.ended = Some(ended),
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, arrived: Arrived<'_>) -> Result<(), SimError> {
+        let number = usize::from(arrived.port.0);
+        let (Some(&port), Some(named)) = (self.ports.get(number), self.header.ports.get(number)) else {
+            return Err(SimError::ForeignLog { file: self.scenario.file.clone(), what: "ports" });
+        };
+        let parsed = parse_cut(named.layer, arrived.frame, arrived.length);
+        let frame = || {
+            Box::new(Frame { bytes: arrived.frame.to_vec(), original: arrived.length, layer: named.layer })
+        };
+        let body = Body { feed: 0, length: parsed.length, frame: self.keep.then(frame) };
+        let packet: Packet<Body> = parsed.with(body);
+        self.network.hand_in(arrived.at, port, packet)?;
+        self.network.poll(arrived.at)?;
+        self.arrivals += 1;
+        self.last = self.last.max(arrived.at);
+        Ok(())
+    }
+
+    /// What the last record counts otherwise than the replay.
+    fn disagreements(&self) -> Vec<String> {
+        let Some(ended) = self.ended else { return Vec::new() };
+        let pairs = [
+            ("packets came in", ended.arrivals, self.arrivals),
+            ("packets were inside at the end", ended.inside, self.network.engine.inside()),
+        ];
+        let differ = pairs.into_iter().filter(|(_, recorded, replayed)| recorded != replayed);
+        differ
+            .map(|(what, recorded, replayed)| format!("{what}: recorded {recorded}, replayed {replayed}"))
+            .collect()
+    }
+}

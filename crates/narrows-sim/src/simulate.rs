@@ -1,0 +1,189 @@
+//! A scenario in virtual time, from beginning to end.
+
+use narrows_core::source::{Source, SourceConfig};
+use narrows_core::{Duration, Engine, FlowKey, Packet, Protocol, Seed, Time};
+use narrows_frame::WallTime;
+use narrows_report::{Kind, Report, RunInfo};
+use narrows_scenario::{Scenario, Traffic, TrafficSource};
+
+use crate::capture_in::CaptureFeed;
+use crate::capture_out::CaptureOut;
+use crate::changes::ScenarioChanges;
+use crate::drive::{Drive, End};
+use crate::error::SimError;
+use crate::input::{Body, Feed, FeedKind, Inputs};
+use crate::output::{Destination, Output};
+use crate::packets::PacketRecords;
+use crate::series::Series;
+use crate::watched::{Watched, Watchers};
+
+/// What a run is to do beyond what the scenario says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SimOptions {
+    /// How long the run lasts, instead of what the scenario says. If neither says it, the run ends when all traffic has
+    /// come and the network is empty.
+    pub duration: Option<Duration>,
+    /// The seed, instead of the scenario's.
+    pub seed: Option<Seed>,
+    /// One record for each packet, as CSV.
+    pub packets: Option<Destination>,
+    /// A time series for each link and flow, as CSV.
+    pub series: Option<SeriesOptions>,
+    /// What left the network and what was dropped, as pcapng.
+    pub capture: Option<Destination>,
+    /// The report, as JSON.
+    pub json: Option<Destination>,
+}
+
+/// A time series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesOptions {
+    /// Where it goes.
+    pub to: Destination,
+    /// How far apart its rows are; not zero.
+    pub interval: Duration,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SimResult {
+    /// The report.
+    pub report: Report,
+}
+
+/// Runs a scenario in virtual time and writes the outputs that are asked for. The same scenario, captures and seed give
+/// the same outputs, byte for byte, on every machine.
+///
+/// ```
+/// # use narrows_scenario::Scenario;
+/// # use narrows_sim::{SimOptions, simulate};
+/// let text = r#"
+///     [hosts.client]
+///     [hosts.server]
+///     [links.access]
+///     between = ["client", "server"]
+///     rate = "1mbit"
+///     queue = "10 packets"
+///     [[traffic]]
+///     from = "client"
+///     to = "server"
+///     constant = "1.2mbit"
+///     length = "1250 bytes"
+///     stop = "10s"
+/// "#;
+/// let scenario = Scenario::parse(text, "overload.toml")?;
+/// let report = simulate(&scenario, &SimOptions::default())?.report;
+/// // The wire is never idle: 1 Mbit/s, not a packet more or less.
+/// assert_eq!(report.directions[0].wire_bps, Some(1_000_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
+/// output not be written.
+pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
+    let mut scenario = scenario.clone();
+    if let Some(Seed(seed)) = options.seed {
+        scenario.seed = seed;
+    }
+    let until = options.duration.or(scenario.duration).map(|length| Time::ZERO + length);
+    check(&scenario, until)?;
+
+    let engine: Engine<Body> = Engine::new(scenario.network())?;
+    let feeds = scenario.traffic.iter().map(|traffic| feed(traffic, &scenario, &engine, options));
+    let inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
+    let watchers = watchers(options, &engine, &scenario.file, WallTime::default())?;
+    let mut info = RunInfo::of(&scenario, Kind::Virtual);
+    // Entries of the timeline may count from the first packet.
+    let first = inputs.peek().filter(|&at| until.is_none_or(|until| at <= until));
+    let changes = ScenarioChanges::new(scenario, &engine, first);
+    let network = Watched::new(engine, inputs.names(), watchers);
+    let mut drive = Drive::new(network, inputs, Box::new(changes));
+    let end = drive.run(until)?;
+
+    info.span = (Time::ZERO, end.at);
+    let Watched { engine, meter, .. } = &drive.network;
+    info.notes.extend(note(end, engine.inside()));
+    let report = Report::new(&info, engine, meter);
+    write_json(options.json.as_ref(), &report)?;
+    Ok(SimResult { report })
+}
+
+fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
+    if scenario.traffic.is_empty() {
+        return Err(SimError::NoTraffic(scenario.file.clone()));
+    }
+    let endless = |traffic: &&Traffic| match &traffic.source {
+        TrafficSource::Generated { config: SourceConfig { stop, packets, .. }, .. } => {
+            *stop == Time::NEVER && packets.is_none()
+        }
+        _ => false,
+    };
+    match scenario.traffic.iter().find(endless) {
+        Some(traffic) if until.is_none() => Err(SimError::Endless(traffic.name.clone())),
+        _ => Ok(()),
+    }
+}
+
+fn feed(
+    traffic: &Traffic,
+    scenario: &Scenario,
+    engine: &Engine<Body>,
+    options: &SimOptions,
+) -> Result<Feed, SimError> {
+    let port = engine.port(&traffic.from).expect("the scenario made the port that its traffic enters by");
+    let kind = match &traffic.source {
+        TrafficSource::Generated { config, key } => {
+            let source = Source::new(Seed(scenario.seed), &traffic.name, config.clone());
+            FeedKind::Source { source, template: template(*key) }
+        }
+        TrafficSource::Capture { file, start } => {
+            FeedKind::Capture(CaptureFeed::open(file, *start, options.capture.is_some())?)
+        }
+        _ => return Err(SimError::UnknownTraffic(traffic.name.clone())),
+    };
+    Ok(Feed { name: traffic.name.clone(), port, kind })
+}
+
+/// Generated packets are Ethernet frames without options in their headers.
+fn template(key: FlowKey) -> Packet<()> {
+    let network_header = match key.network {
+        Protocol::Ipv4 | Protocol::Ipv4DontFragment => 20,
+        Protocol::Ipv6 | Protocol::Other => 0,
+    };
+    Packet { length: 0, link_header: 14, network_header, key, body: () }
+}
+
+/// Opens the outputs that are asked for. `start` is the wall clock at the start of the run.
+pub(crate) fn watchers(
+    options: &SimOptions,
+    engine: &Engine<Body>,
+    title: &str,
+    start: WallTime,
+) -> Result<Watchers, SimError> {
+    let open = |destination: &Option<Destination>| destination.as_ref().map(Output::open).transpose();
+    let packets = open(&options.packets)?.map(PacketRecords::new).transpose()?;
+    let capture = open(&options.capture)?.map(|output| CaptureOut::new(output, title, start)).transpose()?;
+    let series = match &options.series {
+        Some(SeriesOptions { to, interval }) => Some(Series::new(Output::open(to)?, *interval, engine)?),
+        None => None,
+    };
+    Ok(Watchers { packets, series, capture, comparison: None })
+}
+
+/// What the reader of the report has to know about its end.
+fn note(end: End, inside: u64) -> Option<String> {
+    end.stuck.then(|| {
+        format!("the run ended with {inside} packets inside that nothing will let out: a wire is down")
+    })
+}
+
+pub(crate) fn write_json(to: Option<&Destination>, report: &Report) -> Result<(), SimError> {
+    let Some(destination) = to else { return Ok(()) };
+    let mut output = Output::open(destination)?;
+    let mut json = serde_json::to_vec_pretty(report).map_err(|error| output.error(error.into()))?;
+    json.push(b'\n');
+    output.put(&json)?;
+    output.finish()
+}

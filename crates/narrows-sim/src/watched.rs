@@ -1,0 +1,105 @@
+//! The engine with everybody who is told of its events.
+
+use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
+use narrows_report::Meter;
+
+use crate::capture_out::CaptureOut;
+use crate::compare::Comparison;
+use crate::error::SimError;
+use crate::input::Body;
+use crate::names::Names;
+use crate::packets::PacketRecords;
+use crate::series::Series;
+
+/// An engine, its meter, and the outputs. Inputs are handed in in the order of their instants.
+pub(crate) struct Watched {
+    pub(crate) engine: Engine<Body>,
+    pub(crate) meter: Meter,
+    names: Names,
+    pub(crate) watchers: Watchers,
+}
+
+/// Who is told of each event, beside the meter.
+#[derive(Default)]
+pub(crate) struct Watchers {
+    pub(crate) packets: Option<PacketRecords>,
+    pub(crate) series: Option<Series>,
+    pub(crate) capture: Option<CaptureOut>,
+    pub(crate) comparison: Option<Comparison>,
+}
+
+impl Watched {
+    /// `feeds` are the names of those that [`Body::feed`] numbers.
+    pub(crate) fn new(engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
+        let meter = Meter::new(engine.ports().len());
+        Self { names: Names::new(&engine, feeds), engine, meter, watchers }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(crate) fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<Body>) -> Result<(), SimError> {
+        self.close_intervals_before(at)?;
+        self.engine.hand_in(at, port, packet);
+        Ok(())
+    }
+
+    pub(crate) fn change(&mut self, at: Time, changes: Vec<(LinkId, Change)>) -> Result<(), SimError> {
+        self.close_intervals_before(at)?;
+        changes.into_iter().for_each(|(link, change)| self.engine.change(at, link, change));
+        Ok(())
+    }
+
+    /// Polls until nothing is due at `now`.
+    pub(crate) fn poll(&mut self, now: Time) -> Result<(), SimError> {
+        self.close_intervals_before(now)?;
+        self.drain(now)
+    }
+
+    /// Completes the files of a run that ends at `end`.
+    pub(crate) fn finish(&mut self, end: Time) -> Result<(), SimError> {
+        self.poll(end)?;
+        let Watchers { packets, series, capture, .. } = std::mem::take(&mut self.watchers);
+        packets.map_or(Ok(()), PacketRecords::finish)?;
+        series.map_or(Ok(()), |series| series.finish(end, &self.names, &self.engine))?;
+        capture.map_or(Ok(()), CaptureOut::finish)
+    }
+
+    /// Intervals of the series end when all that happens up to their ends has happened, and nothing later has.
+    fn close_intervals_before(&mut self, at: Time) -> Result<(), SimError> {
+        while let Some(end) = self.watchers.series.as_ref().map(Series::next_end).filter(|&end| end < at) {
+            self.drain(end)?;
+            if let Some(series) = &mut self.watchers.series {
+                series.close(end, &self.names, &self.engine)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self, now: Time) -> Result<(), SimError> {
+        while let Some(event) = self.engine.poll(now) {
+            self.meter.verdict(&event);
+            self.watchers.event(&self.names, &event)?;
+        }
+        Ok(())
+    }
+}
+
+impl Watchers {
+    fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
+        if let Some(packets) = &mut self.packets {
+            packets.event(names, event)?;
+        }
+        if let Some(series) = &mut self.series {
+            series.event(event);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.event(names, event)?;
+        }
+        if let Some(comparison) = &mut self.comparison {
+            comparison.replayed(event);
+        }
+        Ok(())
+    }
+}
