@@ -1,0 +1,227 @@
+//! Frames through the engine and out again, and a run from its log.
+
+use etherparse::defrag::IpDefragPool;
+use narrows_core::{
+    Change, Duration, Engine, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PortConfig, Probability,
+    Rate, Seed, Target, Time, Verdict, model, queue, service,
+};
+use narrows_frame::craft::Udp;
+use narrows_frame::edit::Edits;
+use narrows_frame::log::{
+    Decided, Ended, Header, Keep, LogReader, LogWriter, Outcome, Port, PortNumber, Record,
+};
+use narrows_frame::parse::{parse, parse_cut};
+use narrows_frame::{LinkLayer, MacAddress, WallTime};
+
+/// Links one after the other, from port `a` to port `b`.
+fn network(seed: u64, mut links: Vec<LinkConfig>) -> NetworkConfig {
+    let mut config = NetworkConfig::new(Seed(seed));
+    let names: Vec<_> = links.iter().map(|link| link.name.clone()).collect();
+    for (link, next) in links.iter_mut().zip(names.iter().skip(1)) {
+        link.lanes = vec![Target::Link { name: next.clone(), lane: 0 }];
+    }
+    config.links = links;
+    config.ports = vec![
+        PortConfig { name: "a".into(), entry: Target::Link { name: names[0].clone(), lane: 0 } },
+        PortConfig { name: "b".into(), entry: Target::Port("a".into()) },
+    ];
+    config
+}
+
+fn link(name: &str) -> LinkConfig {
+    LinkConfig::new(name, Target::Port("b".into()))
+}
+
+fn frame(identification: u16, payload: &[u8]) -> Vec<u8> {
+    let probe = Udp::new(([10, 0, 0, 1], 4000).into(), ([10, 0, 0, 2], 5000).into());
+    let probe = Udp { identification, ..probe };
+    probe.ethernet(MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]), payload)
+}
+
+/// Bytes without a pattern.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+#[test]
+fn another_implementation_reassembles_what_two_links_cut() {
+    let mut wide = link("wide");
+    wide.mtu = Some(Mtu { bytes: 1000, policy: MtuPolicy::Fragment });
+    let mut narrow = link("narrow");
+    narrow.mtu = Some(Mtu { bytes: 301, policy: MtuPolicy::Fragment });
+    let mut engine = Engine::new(network(1, vec![wide, narrow])).expect("it is a network");
+    let a = engine.port("a").expect("it was configured");
+
+    let sent: Vec<_> = (0..20u16).map(|id| noise(u64::from(id), 100 * usize::from(id))).collect();
+    for (id, payload) in sent.iter().enumerate() {
+        let frame = frame(id as u16, payload);
+        engine.hand_in(Time::ZERO, a, parse(LinkLayer::Ethernet, &frame).with(frame));
+    }
+    let mut pieces = Vec::new();
+    while let Some(event) = engine.poll(Time::NEVER) {
+        let (edits, mut out) = (Edits::of(&event), Vec::new());
+        let frame = event.body.get();
+        assert!(matches!(event.verdict, Verdict::Delivered(_)));
+        assert_eq!(edits.needed(frame), event.fragment.is_some());
+        edits.render(frame, &mut out);
+        assert_eq!(out.len() as u32, event.length + 14);
+        assert!(event.length <= 301);
+        pieces.push(out);
+    }
+    // A packet of n bytes of payload is cut where n + 20 is more than the MTU, into pieces of a multiple of 8.
+    let cut = |payload: usize, mtu: usize| {
+        let room = if payload + 20 > mtu { (mtu - 20) / 8 * 8 } else { payload };
+        (0..payload).step_by(room).map(move |offset| room.min(payload - offset))
+    };
+    let pieces_of =
+        |payload: &Vec<u8>| cut(payload.len() + 8, 1000).flat_map(|piece| cut(piece, 301)).count();
+    assert_eq!(pieces.len(), sent.iter().map(pieces_of).sum::<usize>());
+
+    let mut received = vec![Vec::new(); sent.len()];
+    let mut pool = IpDefragPool::<(), ()>::new();
+    for piece in pieces.iter().rev() {
+        let sliced = etherparse::SlicedPacket::from_ethernet(piece).expect("it is well formed");
+        let Some(etherparse::NetSlice::Ipv4(ip)) = &sliced.net else { panic!("it is IPv4") };
+        assert_eq!(ip.header().header_checksum(), ip.header().to_header().calc_header_checksum());
+        let id = usize::from(ip.header().identification());
+        if ip.header().is_fragmenting_payload() {
+            if let Some(whole) = pool.process_sliced_packet(&sliced, (), ()).expect("it fits") {
+                received[id] = whole.payload[8..].to_vec();
+            }
+        } else {
+            received[id] = piece[14 + 28..].to_vec();
+        }
+    }
+    assert_eq!(received, sent);
+}
+
+#[test]
+fn a_corrupted_packet_differs_in_one_bit_of_its_ip_packet() {
+    let mut noisy = link("noisy");
+    noisy.corruption = Probability::ONE;
+    let mut engine = Engine::new(network(1, vec![noisy])).expect("it is a network");
+    let a = engine.port("a").expect("it was configured");
+    let mut sent = frame(1, b"hi");
+    sent.resize(60, 0);
+    for _ in 0..1000 {
+        engine.hand_in(Time::ZERO, a, parse(LinkLayer::Ethernet, &sent).with(sent.clone()));
+    }
+    let mut hit = [0; 60];
+    while let Some(event) = engine.poll(Time::NEVER) {
+        let mut out = Vec::new();
+        Edits::of(&event).render(event.body.get(), &mut out);
+        let changed: Vec<_> = (0..60).filter(|&at| out[at] != sent[at]).collect();
+        assert_eq!(changed.len(), 1);
+        assert_eq!((out[changed[0]] ^ sent[changed[0]]).count_ones(), 1);
+        hit[changed[0]] += 1;
+    }
+    // 1000 flips among 30 bytes: a given byte is missed by all with a probability of (29/30)^1000 < 10^-14.
+    assert!(hit.iter().enumerate().all(|(at, &hits)| (hits > 0) == (14..44).contains(&at)), "{hit:?}");
+}
+
+/// Loss, duplication, jitter that reorders, corruption, fragmentation and a short queue.
+fn rough() -> NetworkConfig {
+    let mut rough = link("rough");
+    rough.service = Box::new(service::ConstantRate(Rate::from_bits_per_second(2_000_000)));
+    rough.queue = Box::new(queue::Fifo::new(queue::Bound::Packets(8), queue::DropAt::Tail));
+    rough.ingress_loss = Some(Box::new(model::Independent(percent(5))));
+    rough.wire_loss = Some(Box::new(model::Independent(percent(5))));
+    rough.duplication = percent(5);
+    rough.corruption = percent(5);
+    rough.order = Order::Allow;
+    let (low, high) = (Duration::from_millis(1), Duration::from_millis(30));
+    rough.delay = Box::new(model::Uniform::new(low, high).expect("low is below high"));
+    rough.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
+    network(7, vec![rough])
+}
+
+const fn percent(percent: u64) -> Probability {
+    Probability::from_ratio(percent, 100).expect("it is at most 100")
+}
+
+/// What `what` means to the link, in this test.
+fn change(what: &str) -> Change {
+    let rate =
+        what.strip_prefix("rough.rate=").and_then(|rate| rate.parse().ok()).expect("the test wrote it");
+    Change::Service(Box::new(service::ConstantRate(Rate::from_bits_per_second(rate))))
+}
+
+#[test]
+fn a_run_from_its_log_gives_the_same_verdicts() {
+    let header = Header {
+        program: "a test".into(),
+        started: WallTime::from_nanos(0),
+        seed: Seed(7),
+        keep: Keep::Headers,
+        scenario: String::new(),
+        ports: ["a", "b"].map(|name| Port { name: name.into(), layer: LinkLayer::Ethernet }).into(),
+        links: vec!["rough".into()],
+    };
+    let mut log = LogWriter::new("log", Vec::new(), &header).expect("a vector takes it");
+    let mut engine = Engine::new(rough()).expect("it is a network");
+    let (a, link) = (engine.port("a").expect("a port"), engine.link("rough").expect("a link"));
+    let (mut verdicts, mut stragglers) = (Vec::new(), 0);
+    for number in 0..2000u64 {
+        // Every tenth packet comes three milliseconds later than it says.
+        let came = Time::from_nanos(number * 1_500_000);
+        let said = if number % 10 == 9 { Time::from_nanos(number * 1_500_000 - 3_000_000) } else { came };
+        let at = said.max(engine.now());
+        stragglers += u64::from(at != said);
+        let frame = frame(number as u16, &noise(number, (number % 7 * 170) as usize));
+        let parsed = parse(LinkLayer::Ethernet, &frame);
+        log.arrived(at, at.since(said), PortNumber::from(a), &frame, parsed.examined)
+            .expect("a vector takes it");
+        engine.hand_in(at, a, parsed.with(frame));
+        if number == 1000 {
+            let text = "rough.rate=1000000";
+            log.write(&Record::Changed(narrows_frame::log::Changed { at, text })).expect("a vector takes it");
+            engine.change(at, link, change(text));
+        }
+        while let Some(event) = engine.poll(came) {
+            let decided = Decided::of(&event);
+            log.write(&Record::Decided(decided)).expect("a vector takes it");
+            verdicts.push(decided);
+        }
+    }
+    while let Some(event) = engine.poll(Time::NEVER) {
+        let decided = Decided::of(&event);
+        log.write(&Record::Decided(decided)).expect("a vector takes it");
+        verdicts.push(decided);
+    }
+    let ended = Ended { arrivals: 2000, verdicts: verdicts.len() as u64, stragglers, ..Ended::default() };
+    log.write(&Record::Ended(ended)).expect("a vector takes it");
+    let file = log.finish().expect("a vector takes it");
+    let dropped = verdicts.iter().filter(|one| matches!(one.outcome, Outcome::Dropped { .. })).count();
+    assert!(
+        verdicts.len() > 2500 && dropped > 300 && stragglers > 100,
+        "{} {dropped} {stragglers}",
+        verdicts.len()
+    );
+
+    let mut engine = Engine::new(rough()).expect("it is a network");
+    let (mut again, mut logged) = (Vec::new(), Vec::new());
+    let mut reader = LogReader::new("log", &file[..]).expect("it is a log");
+    while let Some(record) = reader.read().expect("it is whole") {
+        match record {
+            Record::Arrived(arrived) => {
+                let parsed = parse_cut(LinkLayer::Ethernet, arrived.frame, arrived.length);
+                engine.hand_in(arrived.at, a, parsed.with(()));
+            }
+            Record::Changed(changed) => engine.change(changed.at, link, change(changed.text)),
+            Record::Decided(decided) => logged.push(decided),
+            Record::Ended(read) => assert_eq!(read, ended),
+            Record::Lost(_) => panic!("nothing was lost"),
+        }
+    }
+    while let Some(event) = engine.poll(Time::NEVER) {
+        again.push(Decided::of(&event));
+    }
+    assert_eq!(engine.stragglers(), 0);
+    assert_eq!(logged, verdicts);
+    assert_eq!(again, verdicts);
+}
