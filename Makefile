@@ -1,0 +1,34 @@
+# Targets a person would guess. `make` alone says what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+NARROWS := target/release/narrows
+SUDO := $(if $(filter 0,$(shell id -u)),,$(shell command -v sudo))
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the program, in target/release/narrows
+	cargo build --release --locked -p narrows-cli
+
+demo: build ## the main job: a program behind a modelled network, live and in virtual time
+	@scripts/demo
+
+test: ## every check; as an ordinary user, those that are possible
+	@scripts/test
+
+bench: ## speed and memory, side by side with a baseline
+	@scripts/bench
+
+fmt: ## format the sources
+	cargo fmt --all
+
+doc: ## the API's documentation, in target/doc
+	cargo doc --no-deps --workspace --locked
+
+install: build ## the program, into PREFIX/bin (default /usr/local)
+	install -D -m 755 $(NARROWS) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/narrows
+
+clean: ## what was built
+	cargo clean
+
+.PHONY: help build demo test bench fmt doc install clean
