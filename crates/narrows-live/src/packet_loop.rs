@@ -308,39 +308,47 @@ impl PacketLoop {
 
     /// Receives, hands in, releases, sends.
     fn turn(&mut self) -> Result<(), LoopError> {
-        // The engine goes no further than this: what arrived before is in the sockets by now.
+        // What arrived before now is in the sockets by now.
         let watermark = self.clock.now();
-        self.receive()?;
+        let watermark = watermark.min(self.receive()?);
         self.hand_in(watermark)?;
         self.release(watermark)?;
         self.send()
     }
 
-    fn receive(&mut self) -> Result<(), LoopError> {
+    /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine
+    /// may go no further, or what is left in a socket would come too late for its instant.
+    fn receive(&mut self) -> Result<Time, LoopError> {
+        let mut complete = Time::NEVER;
         for at in 0..self.ports.len() {
+            let mut more_from = Time::NEVER;
             for _ in 0..BATCHES_A_TURN {
                 let port = &mut self.ports[at];
                 let count =
                     port.cable.socket.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
-                self.sort_out(at);
+                let last = self.sort_out(at);
+                more_from = if count < ReceiveBatch::FRAMES { Time::NEVER } else { last };
                 if count < ReceiveBatch::FRAMES {
                     break;
                 }
             }
+            complete = complete.min(more_from);
         }
-        self.inputs.sort_unstable_by_key(|input| (input.at, input.port, input.sequence));
-        Ok(())
+        self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
+        Ok(complete)
     }
 
-    /// Tells frames that stay at the port from those that cross the network.
-    fn sort_out(&mut self, at: usize) {
+    /// Tells frames that stay at the port from those that cross the network. Gives the instant of the last one.
+    fn sort_out(&mut self, at: usize) -> Time {
         let now = self.clock.now();
         let port = &mut self.ports[at];
+        let mut last = now;
         for received in self.received.drain(..) {
+            last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp));
             let fate = port.cable.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {
-                let at = received.stamp.map_or(now, |stamp| self.clock.instant(stamp));
-                self.inputs.push(Input { at, port: port.id, sequence: self.sequence, received });
+                let (port, sequence) = (port.id, self.sequence);
+                self.inputs.push(Input { at: last, port, sequence, received });
                 self.sequence += 1;
                 continue;
             }
@@ -350,6 +358,7 @@ impl PacketLoop {
                 port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
             }
         }
+        last
     }
 
     /// Hands in what had arrived by the watermark, and what the timeline says, in order of their instants. Something
