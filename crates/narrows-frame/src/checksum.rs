@@ -68,12 +68,11 @@ mod tests {
     proptest! {
         #[test]
         fn a_change_in_place_gives_what_summing_again_gives(
-            mut bytes in proptest::collection::vec(any::<u8>(), 20..60), at in 0usize..10, new: u16,
+            mut bytes in proptest::collection::vec(any::<u8>(), 20..60), at in 1usize..10, new: u16,
         ) {
             // A header has a byte that is not zero, so its sum is never the zero that has two forms.
             bytes[0] |= 0x40;
             let before = Sum::default().bytes(&bytes).complement();
-            prop_assume!(at != 0);
             let old = u16::from_be_bytes([bytes[2 * at], bytes[2 * at + 1]]);
             bytes[2 * at..2 * at + 2].copy_from_slice(&new.to_be_bytes());
             prop_assert_eq!(updated(before, old, new), Sum::default().bytes(&bytes).complement());

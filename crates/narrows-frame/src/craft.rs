@@ -243,4 +243,12 @@ mod tests {
         let four = Udp::new(([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into());
         assert_eq!(four.packet(&vec![0; four.most_payload()]).len(), 65_535);
     }
+
+    #[test]
+    fn a_checksum_of_zero_is_sent_as_all_ones() {
+        let udp = Udp::new(([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into());
+        // Two bytes that bring the sum of all to 0xffff, whose complement is zero.
+        let checksum = udp.packet(&[0, 0])[26..28].to_vec();
+        assert_eq!(udp.packet(&checksum)[26..28], [0xff, 0xff]);
+    }
 }

@@ -180,3 +180,21 @@ pub(crate) fn recognised(start: &[u8]) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_grows_with_what_is_there() {
+        let mut input = Input::new("f".into(), &[7u8; 100_000][..]);
+        let mut buffer = vec![1];
+        assert_eq!(input.read(&mut buffer, 1 << 40).expect("memory reads"), 100_000);
+        assert_eq!((buffer.len(), input.offset()), (100_001, 100_000));
+        assert!(buffer.capacity() < 300_000, "{}", buffer.capacity());
+        let error = input.read_all(&mut buffer, 5, 99_990, "a thing").expect_err("it is at its end");
+        let expected =
+            "f is cut short: at byte 99990 begins a thing of 15 bytes, and only 10 of them are there";
+        assert_eq!(error.to_string(), expected);
+    }
+}

@@ -182,6 +182,12 @@ proptest! {
             direct.swap(0, at);
             prop_assert_eq!(&direct, &twice);
         }
+        let mut copied = options.clone();
+        blank_uncopied_options(&mut copied);
+        for piece in &twice {
+            let first = piece[20] & 0x1f == 0 && piece[21] == 0;
+            prop_assert_eq!(&piece[34..14 + header], if first { &options } else { &copied });
+        }
         if once.len() > 1 {
             prop_assert_eq!(reassembled(&once[1..]), None);
         }
