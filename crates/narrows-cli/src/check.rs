@@ -9,7 +9,7 @@ use crate::output::{Failure, print, write_json};
 
 pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     if args.schema {
-        return Err(Failure::Other("no schema yet".into()));
+        print(&narrows_scenario::schema())?;
         return Ok(0);
     }
     let explanation = scenario(args.scenario.as_deref(), &args.link, None)?.explain();

@@ -8,6 +8,7 @@ mod doctor;
 mod live;
 mod output;
 mod remote;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
-        Command::Sim(_) => Ok(0),
+        Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),

@@ -8,6 +8,7 @@ use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
 use narrows_live::run::RunError;
 use narrows_scenario::ScenarioError;
+use narrows_sim::SimError;
 use serde::Serialize;
 
 /// Why a command failed; each is a paragraph with the place and what to do.
@@ -17,6 +18,8 @@ pub(crate) enum Failure {
     Scenario(#[from] ScenarioError),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Sim(SimError),
     #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
@@ -28,6 +31,12 @@ pub(crate) enum Failure {
     /// The standard output was closed: nobody is interested any more.
     #[error("the standard output was closed")]
     Closed,
+}
+
+impl From<SimError> for Failure {
+    fn from(error: SimError) -> Self {
+        if error.is_broken_pipe() { Self::Closed } else { Self::Sim(error) }
+    }
 }
 
 /// Prints to the standard output.

@@ -26,6 +26,11 @@ pub fn clock_monotonic() -> MonotonicTime {
     MonotonicTime(nanoseconds(ClockId::CLOCK_MONOTONIC))
 }
 
+/// What the wall clock shows now, in nanoseconds since the start of 1970 (UTC). Only for people: it may be stepped.
+pub fn clock_realtime() -> u64 {
+    nanoseconds(ClockId::CLOCK_REALTIME)
+}
+
 /// The wall clock's distance from the monotonic clock, as it was when sampled.
 ///
 /// A stepped wall clock changes it, so it is sampled anew for each batch of stamps.

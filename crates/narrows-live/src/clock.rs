@@ -1,18 +1,25 @@
 //! The one clock: instants of a run on the kernel's monotonic clock.
 
 use narrows_core::{Duration, Time};
-use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_frame::WallTime;
+use narrows_io::clock::{MonotonicTime, clock_monotonic, clock_realtime};
 
 /// Instants of a run, counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: MonotonicTime,
+    started: WallTime,
 }
 
 impl Clock {
     /// A run that starts now.
     pub fn start() -> Self {
-        Self { start: clock_monotonic() }
+        Self { start: clock_monotonic(), started: WallTime::from_nanos(clock_realtime()) }
+    }
+
+    /// What the wall clock showed at the start of the run.
+    pub fn started(&self) -> WallTime {
+        self.started
     }
 
     /// The instant now.

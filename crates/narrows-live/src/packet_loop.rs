@@ -8,11 +8,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use narrows_core::{Body, Bytes, DropReason, Duration, Engine, Event, PortId, Time, Verdict};
-use narrows_frame::LinkLayer;
 use narrows_frame::edit::Edits;
 use narrows_frame::parse::parse_cut;
+use narrows_frame::{LinkLayer, WriteError};
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received, SendStop};
 use narrows_io::process::Signal;
@@ -32,6 +33,8 @@ const WAKE_EARLY: Duration = Duration::from_micros(120);
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
 const TURNS_UNATTENDED: u32 = 256;
+/// Changes that a report lists.
+const MOST_NOTES: usize = 24;
 /// How soon a port whose interface is full is tried again.
 const RETRY: Duration = Duration::from_micros(100);
 /// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
@@ -86,8 +89,8 @@ pub enum LoopError {
     #[error("cannot wait for packets: {0}")]
     Wait(io::Error),
     /// The record.
-    #[error("cannot write the record: {0}")]
-    Record(io::Error),
+    #[error(transparent)]
+    Record(#[from] WriteError),
 }
 
 /// A network that runs in real time.
@@ -142,8 +145,13 @@ impl PacketLoop {
     }
 
     /// Keeps a record of all inputs and verdicts from here on.
-    pub fn record(&mut self, recorder: Recorder) {
-        self.recorder = Some(recorder);
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn record(&mut self, path: &Path, whole: bool) -> Result<(), WriteError> {
+        let started = self.clock.started();
+        self.recorder = Some(Recorder::create(path, &self.scenario, &self.engine, started, whole)?);
+        Ok(())
     }
 
     /// Takes requests from a control socket; `info` is what reports begin with.
@@ -215,7 +223,7 @@ impl PacketLoop {
         }
         info.notes.append(&mut self.notes);
         if let Some(recorder) = self.recorder.take() {
-            recorder.finish(now, &self.engine).map_err(LoopError::Record)?;
+            recorder.finish(&self.engine)?;
         }
         Ok(Report::new(info, &self.engine, &self.meter))
     }
@@ -300,7 +308,11 @@ impl PacketLoop {
     fn count_lost(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
             let dropped = port.cable.socket.statistics()?.dropped;
-            self.meter.receive_ring_dropped(port.id, dropped - port.ring_drops);
+            let new = dropped - port.ring_drops;
+            self.meter.receive_ring_dropped(port.id, new);
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
+                recorder.lost(self.engine.now(), port.id, new)?;
+            }
             port.ring_drops = dropped;
         }
         Ok(())
@@ -369,16 +381,15 @@ impl PacketLoop {
         for Input { at, port, received, .. } in inputs.drain(..count) {
             self.apply_timeline(at)?;
             self.timeline.first_packet(at);
-            if let Some(recorder) = &mut self.recorder {
-                let at = at.max(self.engine.now());
-                recorder
-                    .arrival(at, port, received.original_length, &received.frame)
-                    .map_err(LoopError::Record)?;
-            }
+            let frame = received.frame;
             let length = received.original_length as u32; // a frame has at most some 64 KiB
-            let packet = parse_cut(LinkLayer::Ethernet, &received.frame, length);
+            let packet = parse_cut(LinkLayer::Ethernet, &frame, length);
+            if let Some(recorder) = &mut self.recorder {
+                let taken = at.max(self.engine.now());
+                recorder.arrived(taken, taken.since(at), port, &frame, packet.examined)?;
+            }
             self.meter.input_lateness(port, self.clock.now().since(at));
-            self.engine.hand_in(at, port, packet.with(received.frame));
+            self.engine.hand_in(at, port, packet.with(frame));
         }
         self.inputs = inputs;
         self.apply_timeline(watermark)
@@ -390,7 +401,9 @@ impl PacketLoop {
         {
             // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
             if let Err(error) = self.assign(event.at, &event.set)? {
-                self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
+                if self.notes.len() < MOST_NOTES {
+                    self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
+                }
             }
         }
         Ok(())
@@ -403,7 +416,10 @@ impl PacketLoop {
             Err(error) => return Ok(Err(error)),
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.change(at.max(self.engine.now()), assignments).map_err(LoopError::Record)?;
+            recorder.changed(at.max(self.engine.now()), assignments)?;
+        }
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(format!("changed at {at}: {}", assignments.join(", ")));
         }
         for (link, change) in changes {
             if let Some(link) = self.engine.link(&link) {
@@ -419,7 +435,7 @@ impl PacketLoop {
         while let Some(event) = self.engine.poll(watermark) {
             self.meter.verdict(&event);
             if let Some(recorder) = &mut self.recorder {
-                recorder.verdict(&event).map_err(LoopError::Record)?;
+                recorder.decided(&event)?;
             }
             match event.verdict {
                 Verdict::Delivered(port) => {

@@ -1,23 +1,169 @@
-//! stub
-use narrows_core::{Engine, Event, PortId, Time};
-use narrows_scenario::Scenario;
-use std::io;
+//! Keeps the input log of a live run, without holding up the packet loop.
+//!
+//! Records are encoded into a buffer in memory; full buffers go to a thread that writes them. When the disk cannot keep
+//! up, a bounded number of buffers waits, and then the loop does: a log with holes would be worth nothing.
+
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
-pub struct Recorder;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use narrows_core::{Duration, Engine, Event, PortId, Seed, Time};
+use narrows_frame::log::{Changed, Decided, Ended, Header, Keep, LogWriter, Lost, Port, PortNumber, Record};
+use narrows_frame::{LinkLayer, WallTime, WriteError};
+use narrows_scenario::Scenario;
+
+/// What is kept of each packet, unless all of it is: enough for any headers.
+const HEADERS: u32 = 128;
+const BUFFER: usize = 256 << 10;
+/// 32 MiB wait for the disk at most: at 180,000 packets a second with 128 bytes each, about a second.
+const BUFFERS: usize = 128;
+
+/// An input log that is being written.
+#[derive(Debug)]
+pub struct Recorder {
+    log: LogWriter<Sink>,
+    writer: JoinHandle<io::Result<()>>,
+    file: String,
+    ended: Ended,
+}
+
 impl Recorder {
-    pub fn create(_: &Path, _: &Scenario, _: bool) -> io::Result<Self> {
-        Ok(Self)
+    /// Starts the log of a run of `scenario` on `engine`.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create<B>(
+        path: &Path,
+        scenario: &Scenario,
+        engine: &Engine<B>,
+        started: WallTime,
+        whole: bool,
+    ) -> Result<Self, WriteError> {
+        let file = path.display().to_string();
+        let failed = |error| WriteError { file: file.clone(), error };
+        let output = File::create(path).map_err(failed)?;
+        let (full, waiting) = mpsc::sync_channel(BUFFERS);
+        let (spent, empty) = mpsc::channel();
+        let writer = thread::Builder::new().name("recorder".into());
+        let writer = writer.spawn(move || write(output, waiting, &spent)).map_err(failed)?;
+        let sink = Sink { buffer: Vec::with_capacity(BUFFER), full, empty };
+        let port = |port| Port { name: engine.port_name(port).to_owned(), layer: LinkLayer::Ethernet };
+        let header = Header {
+            program: concat!("narrows ", env!("CARGO_PKG_VERSION")).into(),
+            started,
+            seed: Seed(scenario.seed),
+            keep: if whole { Keep::Whole } else { Keep::Bytes(HEADERS) },
+            scenario: scenario.to_toml(),
+            ports: engine.ports().map(port).collect(),
+            links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
+        };
+        let log = LogWriter::new(file.clone(), sink, &header)?;
+        let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
+        Ok(Self { log, writer, file, ended })
     }
-    pub fn arrival(&mut self, _: Time, _: PortId, _: usize, _: &[u8]) -> io::Result<()> {
-        Ok(())
+
+    /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn arrived(
+        &mut self,
+        at: Time,
+        late: Duration,
+        port: PortId,
+        frame: &[u8],
+        headers: u32,
+    ) -> Result<(), WriteError> {
+        self.ended.arrivals += 1;
+        self.log.arrived(at, late, PortNumber(port.index()), frame, headers)
     }
-    pub fn change(&mut self, _: Time, _: &[String]) -> io::Result<()> {
-        Ok(())
+
+    /// Links are changed.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn changed(&mut self, at: Time, assignments: &[String]) -> Result<(), WriteError> {
+        self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))
     }
-    pub fn verdict<B>(&mut self, _: &Event<'_, B>) -> io::Result<()> {
-        Ok(())
+
+    /// A packet has its verdict.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn decided<B>(&mut self, event: &Event<'_, B>) -> Result<(), WriteError> {
+        self.ended.verdicts += 1;
+        self.log.write(&Record::Decided(Decided::of(event)))
     }
-    pub fn finish<B>(self, _: Time, _: &Engine<B>) -> io::Result<()> {
-        Ok(())
+
+    /// The kernel had no room for packets.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn lost(&mut self, at: Time, port: PortId, packets: u64) -> Result<(), WriteError> {
+        self.log.write(&Record::Lost(Lost { at, port: PortNumber(port.index()), packets }))
+    }
+
+    /// Closes the log.
+    ///
+    /// # Errors
+    /// When what was still in memory cannot be written.
+    pub fn finish<B>(mut self, engine: &Engine<B>) -> Result<(), WriteError> {
+        let (at, stragglers, inside) = (engine.now(), engine.stragglers(), engine.inside());
+        let ended = Ended { at, stragglers, inside, ..self.ended };
+        self.log.write(&Record::Ended(ended))?;
+        // Without its sender, the writing thread comes to an end.
+        drop(self.log.finish()?);
+        let result =
+            self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
+        result.map_err(|error| WriteError { file: self.file, error })
+    }
+}
+
+fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) -> io::Result<()> {
+    for buffer in waiting {
+        output.write_all(&buffer)?;
+        // When nobody wants it back, the run has ended.
+        let _ = spent.send(buffer);
+    }
+    output.flush()
+}
+
+/// Where the log's bytes go.
+#[derive(Debug)]
+struct Sink {
+    buffer: Vec<u8>,
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+}
+
+impl Sink {
+    fn pass_on(&mut self) -> io::Result<()> {
+        let mut next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER));
+        next.clear();
+        let full = std::mem::replace(&mut self.buffer, next);
+        self.full.send(full).map_err(|_| io::Error::other("the thread that writes it has ended"))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() + bytes.len() > BUFFER && !self.buffer.is_empty() {
+            self.pass_on()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() { Ok(()) } else { self.pass_on() }
+    }
+}
+
+impl Drop for Sink {
+    /// A run that breaks off still leaves what it has recorded.
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }

@@ -19,7 +19,6 @@ use narrows_scenario::Scenario;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::packet_loop::{End, LoopError, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
-use crate::recorder::Recorder;
 use crate::stage::{Host, Stage, StageError, one_of_each};
 
 /// How long programs may take to end when they are asked to, before they are killed.
@@ -83,14 +82,6 @@ pub enum RunError {
         /// Those there are.
         hosts: Vec<String>,
     },
-    /// The record cannot be made.
-    #[error("cannot make the record {}: {cause}", path.display())]
-    Record {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
     /// A call to the system failed.
     #[error("cannot {action}: {cause}")]
     System {
@@ -115,8 +106,6 @@ pub fn run(scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError
     wake_on_time().map_err(system("set the timer slack"))?;
     let mut stage = Stage::set(&scenario)?;
     let host = chosen_host(&stage, options.host.as_deref())?;
-    let recorder =
-        options.record.as_deref().map(|path| start_record(path, &scenario, options)).transpose()?;
     let control = ControlSocket::open(&options.run_folder)?;
     let environment = environment(&stage, host, control.path());
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
@@ -124,8 +113,8 @@ pub fn run(scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError
     let mut info = RunInfo::of(&scenario, Kind::Live);
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
     network.listen(control, info.clone());
-    if let Some(recorder) = recorder {
-        network.record(recorder);
+    if let Some(path) = &options.record {
+        network.record(path, options.record_whole).map_err(LoopError::from)?;
     }
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
@@ -258,9 +247,4 @@ fn environment(stage: &Stage, host: &Host, control: &Path) -> Vec<(String, OsStr
         }
     }
     all
-}
-
-fn start_record(path: &Path, scenario: &Scenario, options: &RunOptions) -> Result<Recorder, RunError> {
-    Recorder::create(path, scenario, options.record_whole)
-        .map_err(|cause| RunError::Record { path: path.into(), cause })
 }
