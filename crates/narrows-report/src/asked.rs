@@ -57,6 +57,9 @@ fn asked(direction: &Direction) -> String {
     };
     match direction.effective_delay() {
         Delay::Constant(Duration::ZERO) => {}
+        Delay::Constant(delay) => parts.push(format!("delay {delay}")),
+        Delay::Normal { mean, sd } => parts.push(format!("delay {mean} ± {sd} (normal)")),
+        Delay::Uniform { low, high } => parts.push(format!("delay {low} to {high} (uniform)")),
         delay => parts.push(format!("delay {delay}")),
     }
     for (what, share) in [
@@ -103,13 +106,14 @@ fn overhead(overhead: Overhead) -> String {
     let mut text = if overhead.link_header { "frames" } else { "IP packets" }.to_owned();
     match overhead.extra {
         0 => {}
-        extra => text += &format!(" {extra:+} bytes"),
+        extra @ 1.. => text += &format!(" + {extra} bytes"),
+        extra => text += &format!(" - {} bytes", extra.unsigned_abs()),
     }
     if overhead.minimum > 0 {
-        text += &format!(", at least {} bytes", overhead.minimum);
+        text += &format!(", at least {}", overhead.minimum);
     }
     if let Some(cells) = overhead.cells {
-        text += &format!(", in cells of {} bytes for {}", cells.size, cells.payload);
+        text += &format!(", in cells of {}/{}", cells.payload, cells.size);
     }
     text
 }
@@ -166,6 +170,7 @@ mod tests {
             between = ["hub", "server"]
             shared = true
             delay = "1ms"
+            overhead = { base = "ip", bytes = 34, minimum = 64 }
         "#;
         let scenario = Scenario::parse(text, "small.toml").expect("it is right");
         let info = RunInfo::of(&scenario, Kind::Live);
@@ -178,9 +183,9 @@ mod tests {
             lines,
             [
                 "access.up/0 client to hub: 500kbit, queue 4 packets, delay 10ms; ATM cells",
-                "access.down/0 hub to client: 1.5mbit, queue 13 packets, delay normal, 10ms ± 2ms, loss 1%; IP packets",
-                "radio/0 hub to server: unlimited rate, delay 1ms; IP packets",
-                "radio/1 server to hub: unlimited rate, delay 1ms; IP packets",
+                "access.down/0 hub to client: 1.5mbit, queue 13 packets, delay 10ms ± 2ms (normal), loss 1%; IP packets",
+                "radio/0 hub to server: unlimited rate, delay 1ms; IP packets + 34 bytes, at least 64",
+                "radio/1 server to hub: unlimited rate, delay 1ms; IP packets + 34 bytes, at least 64",
             ]
         );
         assert_eq!(info.directions[1].rate_bps, Some(1_500_000));

@@ -110,12 +110,13 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     let (Some(bps), Some(busy)) = (d.wire_bps, d.utilisation_share) else { return Ok(()) };
     write!(f, "  on the wire  {}", rate(bps))?;
     if let Some(asked) = d.asked_rate_bps.filter(|&asked| asked > 0) {
-        write!(f, ", {} of the rate asked", percent(bps as f64 / asked as f64))?;
+        write!(f, " of {}", rate(asked))?;
     }
-    write!(f, "; busy {}; counted: {}", percent(busy), d.overhead)?;
+    writeln!(f, "; counted: {}", d.overhead)?;
+    write!(f, "  busy         {} of the time", percent(busy))?;
     match d.queueing_mean_ns {
         Some(0) | None => writeln!(f),
-        Some(wait) => writeln!(f, "\n  queueing     {} on average", span(wait)),
+        Some(wait) => writeln!(f, "; packets waited {} on average", span(wait)),
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Drive {
     pub(crate) network: Watched,
     inputs: Inputs,
     changes: Box<dyn Changes>,
+    /// How often something was changed.
+    pub(crate) changes_made: u64,
     /// Inputs from one poll to the next; changes no event.
     poll_every: u32,
 }
@@ -30,15 +32,15 @@ pub(crate) struct End {
 
 impl Drive {
     pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>) -> Self {
-        Self { network, inputs, changes, poll_every: 1 }
+        Self { network, inputs, changes, changes_made: 0, poll_every: 1 }
     }
 
-    /// Runs until `until`, inputs and events at that instant included; without it until all inputs have been handed in
-    /// and the network is empty. Changes that come later than both are not made.
+    /// Runs until `until`: inputs before that instant, and events up to and including it. Without it until all inputs
+    /// have been handed in and the network is empty. Changes that come later than both are not made.
     pub(crate) fn run(&mut self, until: Option<Time>) -> Result<End, SimError> {
         let last = until.unwrap_or(Time::NEVER);
         let mut unpolled = 0;
-        while let Some(at) = self.inputs.peek().filter(|&at| at <= last) {
+        while let Some(at) = self.inputs.peek().filter(|&at| at < last) {
             self.change_until(at)?;
             let Some((at, port, packet)) = self.inputs.take()? else { break };
             self.network.hand_in(at, port, packet)?;
@@ -86,6 +88,7 @@ impl Drive {
         while let Some(due) = self.changes.peek().filter(|&due| due <= at) {
             let changes = self.changes.take()?;
             self.network.change(due, changes)?;
+            self.changes_made += 1;
         }
         Ok(())
     }

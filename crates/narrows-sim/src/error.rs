@@ -40,6 +40,9 @@ pub enum SimError {
         "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off or capture"
     )]
     NoTraffic(String),
+    /// A time series needs an interval.
+    #[error("the interval of a time series is zero: give one such as 100ms")]
+    NoInterval,
     /// A kind of traffic that this version does not know.
     #[error("the traffic `{0}` is of a kind that virtual time does not know")]
     UnknownTraffic(String),

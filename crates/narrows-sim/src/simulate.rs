@@ -96,7 +96,7 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
     let watchers = watchers(options, &engine, &scenario.file, WallTime::default())?;
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
-    let first = inputs.peek().filter(|&at| until.is_none_or(|until| at <= until));
+    let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
     let changes = ScenarioChanges::new(scenario, &engine, first);
     let network = Watched::new(engine, inputs.names(), watchers);
     let mut drive = Drive::new(network, inputs, Box::new(changes));
@@ -104,7 +104,8 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
 
     info.span = (Time::ZERO, end.at);
     let Watched { engine, meter, .. } = &drive.network;
-    info.notes.extend(note(end, engine.inside()));
+    info.notes.extend(stuck(end, engine.inside()));
+    info.notes.extend(changed(drive.changes_made));
     let report = Report::new(&info, engine, meter);
     write_json(options.json.as_ref(), &report)?;
     Ok(SimResult { report })
@@ -166,17 +167,27 @@ pub(crate) fn watchers(
     let packets = open(&options.packets)?.map(PacketRecords::new).transpose()?;
     let capture = open(&options.capture)?.map(|output| CaptureOut::new(output, title, start)).transpose()?;
     let series = match &options.series {
+        Some(SeriesOptions { interval: Duration::ZERO, .. }) => return Err(SimError::NoInterval),
         Some(SeriesOptions { to, interval }) => Some(Series::new(Output::open(to)?, *interval, engine)?),
         None => None,
     };
     Ok(Watchers { packets, series, capture, comparison: None })
 }
 
-/// What the reader of the report has to know about its end.
-fn note(end: End, inside: u64) -> Option<String> {
+fn stuck(end: End, inside: u64) -> Option<String> {
     end.stuck.then(|| {
         format!("the run ended with {inside} packets inside that nothing will let out: a wire is down")
     })
+}
+
+/// The reader compares with what was asked for, which is not what was in force all the time.
+fn changed(times: u64) -> Option<String> {
+    let times = match times {
+        0 => return None,
+        1 => "once".into(),
+        times => format!("{times} times"),
+    };
+    Some(format!("the timeline changed the network {times}; what was asked for is shown as at the start"))
 }
 
 pub(crate) fn write_json(to: Option<&Destination>, report: &Report) -> Result<(), SimError> {

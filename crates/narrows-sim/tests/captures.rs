@@ -1,0 +1,170 @@
+//! Captures in and out.
+#![expect(
+    clippy::unwrap_used,
+    reason = "tests may unwrap, and the lint does not see that helpers here are tests"
+)]
+
+mod common;
+
+use std::path::Path;
+
+use narrows_core::Duration;
+use narrows_frame::capture::CaptureReader;
+use narrows_frame::parse::parse_cut;
+use narrows_scenario::Scenario;
+use narrows_sim::{Destination, SimError, SimOptions, simulate};
+
+/// A packet of a capture: instant, interface, bytes, comment.
+type Seen = (u64, String, Vec<u8>, Option<String>);
+
+fn read(path: &Path) -> Vec<Seen> {
+    let mut reader = CaptureReader::open(path).unwrap();
+    let mut all = Vec::new();
+    while let Some(packet) = reader.read().unwrap() {
+        assert_eq!(packet.length as usize, packet.bytes.len());
+        let (at, interface) = (packet.instant.nanos(), packet.interface);
+        let (bytes, comment) = (packet.bytes.to_vec(), packet.comment.map(Into::into));
+        all.push((at, reader.interface_name(interface).unwrap().to_owned(), bytes, comment));
+    }
+    all
+}
+
+fn scenario(link: &str, traffic: &str, folder: &Path) -> Scenario {
+    let text = format!(
+        "[hosts.client]\n[hosts.server]\n[links.access]\nbetween = [\"client\", \"server\"]\n{link}\n\
+         [[traffic]]\nname = \"t\"\nfrom = \"client\"\nto = \"server\"\n{traffic}\n"
+    );
+    Scenario::parse(&text, folder.join("test.toml").to_str().unwrap())
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn capture_to(path: &Path) -> SimOptions {
+    SimOptions { capture: Some(Destination::File(path.into())), ..SimOptions::default() }
+}
+
+/// Generated packets become frames; played again through a link that does nothing they come out as they were.
+#[test]
+fn what_goes_out_comes_in_again() {
+    let folder = common::folder("round-trip");
+    let (first, second) = (folder.join("first.pcapng"), folder.join("second.pcapng"));
+    let link = "rate = \"1mbit\"\ndelay = \"10ms\"\nqueue = \"2 packets\"";
+    let traffic = "constant = \"2mbit\"\nlength = { mix = [{ length = \"40 bytes\" , weight = 1 }, { length = \"1500 bytes\", weight = 1 }] }\npackets = 50";
+    let report = simulate(&scenario(link, traffic, &folder), &capture_to(&first)).unwrap().report;
+    let all = read(&first);
+    assert_eq!(all.len(), 50);
+    let dropped: Vec<_> = all.iter().filter(|(.., comment)| comment.is_some()).collect();
+    assert_eq!(dropped.len() as u64, report.directions[0].dropped_packets);
+    assert!(!dropped.is_empty());
+    for (_, interface, _, comment) in &dropped {
+        assert_eq!(
+            (interface.as_str(), comment.as_deref()),
+            ("client.access", Some("dropped at access.up: queue full"))
+        );
+    }
+    for (at, interface, bytes, _) in all.iter().filter(|(.., comment)| comment.is_none()) {
+        let parsed = parse_cut(narrows_frame::LinkLayer::Ethernet, bytes, bytes.len() as u32);
+        assert_eq!((interface.as_str(), parsed.key.destination_port), ("server.access", 9));
+        assert!([40, 1500].contains(&parsed.length));
+        assert!(*at > 10_000_000);
+    }
+
+    // Those that were dropped are in the capture too, and are played with the others.
+    let again = scenario("", "capture = \"first.pcapng\"\nstart = \"1s\"", &folder);
+    let report = simulate(&again, &capture_to(&second)).unwrap().report;
+    assert_eq!(report.conservation.delivered_packets, 50);
+    let played = read(&second);
+    let start = all[0].0;
+    for (before, after) in all.iter().zip(&played) {
+        assert_eq!((after.0, &after.2), (before.0 - start + 1_000_000_000, &before.2));
+        assert_eq!(after.1, "server.access");
+    }
+}
+
+/// The pieces of a packet that was cut, and flipped bits, are in the bytes.
+#[test]
+fn what_the_network_did_is_to_be_seen() {
+    let folder = common::folder("edits");
+    let out = folder.join("out.pcapng");
+    let link = "mtu = 620\ncorrupt = \"100%\"";
+    simulate(
+        &scenario(link, "constant = \"10/s\"\nlength = \"1500 bytes\"\npackets = 1", &folder),
+        &capture_to(&out),
+    )
+    .unwrap();
+    let pieces = read(&out);
+    // 1480 bytes of payload in pieces of 600.
+    let lengths: Vec<_> = pieces.iter().map(|(_, _, bytes, _)| bytes.len()).collect();
+    assert_eq!(lengths, [14 + 620, 14 + 620, 14 + 300]);
+    let clean = simulate_clean(&folder);
+    let differing: u32 = clean
+        .iter()
+        .zip(&pieces)
+        .map(|((.., a, _), (.., b, _))| a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>())
+        .sum();
+    assert_eq!(differing, 3, "one bit in each piece");
+}
+
+fn simulate_clean(folder: &Path) -> Vec<Seen> {
+    let out = folder.join("clean.pcapng");
+    let traffic = "constant = \"10/s\"\nlength = \"1500 bytes\"\npackets = 1";
+    simulate(&scenario("mtu = 620", traffic, folder), &capture_to(&out)).unwrap();
+    read(&out)
+}
+
+/// A pcap of two UDP packets, 1.5 ms apart, in the older format: made by hand.
+fn pcap() -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    let udp =
+        narrows_frame::craft::Udp::new("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap());
+    for (micros, payload) in [(10, &b"one"[..]), (1_510, b"three")] {
+        let packet = udp.packet(payload);
+        for word in [1_700_000_000, micros, packet.len() as u32, packet.len() as u32] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&packet);
+    }
+    file
+}
+
+#[test]
+fn the_older_format_is_played_too() {
+    let folder = common::folder("pcap");
+    std::fs::write(folder.join("old.pcap"), pcap()).unwrap();
+    let report =
+        simulate(&scenario("delay = \"5ms\"", "capture = \"old.pcap\"", &folder), &SimOptions::default())
+            .unwrap()
+            .report;
+    let up = &report.directions[0];
+    assert_eq!((up.offered.packets, up.offered.bytes), (2, 31 + 33));
+    assert_eq!(report.end_ns, 1_500_000 + 5_000_000);
+}
+
+#[test]
+fn a_capture_that_is_cut_short_is_an_error_with_a_place() {
+    let folder = common::folder("truncated");
+    let whole = pcap();
+    std::fs::write(folder.join("cut.pcap"), &whole[..whole.len() - 1]).unwrap();
+    let error =
+        simulate(&scenario("", "capture = \"cut.pcap\"", &folder), &SimOptions::default()).unwrap_err();
+    assert!(matches!(error, SimError::Read(_)));
+    let text = error.to_string();
+    assert!(text.contains("cut.pcap is cut short: at byte 71 begins a packet"), "{text}");
+    assert!(!error.is_broken_pipe());
+
+    let error =
+        simulate(&scenario("", "capture = \"none.pcap\"", &folder), &SimOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("none.pcap"), "{error}");
+}
+
+/// Packets that come after the duration are not played.
+#[test]
+fn a_duration_ends_a_capture() {
+    let folder = common::folder("duration");
+    std::fs::write(folder.join("old.pcap"), pcap()).unwrap();
+    let options = SimOptions { duration: Some(Duration::from_millis(1)), ..SimOptions::default() };
+    let report = simulate(&scenario("", "capture = \"old.pcap\"", &folder), &options).unwrap().report;
+    assert_eq!((report.conservation.in_packets, report.end_ns), (1, 1_000_000));
+}
