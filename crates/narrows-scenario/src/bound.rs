@@ -13,6 +13,8 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, LinkConfig, Rate};
 
+use crate::units::MOST_PACKETS;
+
 /// Bytes of a packet in the formula.
 const PACKET: u128 = 1498;
 /// The least number of packets.
@@ -52,9 +54,10 @@ impl DefaultBound {
         let assumed = round_trip.is_none();
         let round_trip = round_trip.unwrap_or(ASSUMED);
         let bits_e9 = u128::from(rate.bits_per_second()) * u128::from(round_trip.nanos());
-        let product = u64::try_from(bits_e9.div_ceil(8 * PACKET * 1_000_000_000)).unwrap_or(u64::MAX);
+        let product = bits_e9.div_ceil(8 * PACKET * 1_000_000_000);
+        let product = u64::try_from(product).unwrap_or(MOST_PACKETS);
         let reason = Reason::Product { rate, round_trip, assumed, least: product < LEAST };
-        Self { packets: product.max(LEAST), reason }
+        Self { packets: product.clamp(LEAST, MOST_PACKETS), reason }
     }
 
     /// The bound.

@@ -73,9 +73,9 @@ pub struct LinkExplanation {
     pub drop: String,
     /// Losses and other impairments and limits.
     pub impairments: Vec<String>,
-    /// What is expected of a small packet, [`SMALL`] bytes.
+    /// What is expected of a small packet, 64 bytes.
     pub small: Expected,
-    /// What is expected of a full packet, [`FULL`] bytes or the MTU if that is less.
+    /// What is expected of a full packet, 1500 bytes or the MTU if that is less.
     pub full: Expected,
 }
 
@@ -104,11 +104,11 @@ pub struct PathExplanation {
     pub to: String,
     /// The links on the way, by their names in the file.
     pub links: Vec<String>,
-    /// There and back, for [`SMALL`] bytes, without waiting.
+    /// There and back, for 64 bytes, without waiting.
     pub round_trip_small_ns: Option<u64>,
     /// There and back, for full packets both ways, without waiting.
     pub round_trip_full_ns: Option<u64>,
-    /// The bytes of those full packets: the least of [`FULL`] and the MTUs on the way.
+    /// The bytes of those full packets: the least of 1500 and the MTUs on the way.
     pub full_bytes: u32,
 }
 

@@ -70,7 +70,9 @@ impl Scenario {
             problems
                 .catch(set(&mut link, key, value, start).map_err(|p| p.at(&(start..start + value.len()))));
         }
-        problems.catch(link.check().map_err(|(_, p)| p.at(&conflict).inside("--jitter")));
+        if let Some((_, problem)) = link.conflict() {
+            problems.extend(vec![problem.at(&conflict).inside("--jitter")]);
+        }
         let mut alone = |key: &str, value: &Option<String>| {
             value
                 .as_ref()
@@ -78,10 +80,9 @@ impl Scenario {
         };
         let (seed, duration) = (alone("seed", &flags.seed), alone("duration", &flags.duration));
         let seed =
-            seed.map(|node| problems.catch(scenario::seed(&node).map_err(|p| p.inside("--seed")))).flatten();
+            seed.and_then(|node| problems.catch(scenario::seed(&node).map_err(|p| p.inside("--seed"))));
         let duration = duration
-            .map(|node| problems.catch(units::positive_time(&node).map_err(|p| p.inside("--duration"))))
-            .flatten();
+            .and_then(|node| problems.catch(units::positive_time(&node).map_err(|p| p.inside("--duration"))));
         let mut scenario = Self {
             file: COMMAND_LINE.into(),
             seed: seed.unwrap_or(scenario::DEFAULT_SEED),

@@ -98,11 +98,10 @@ impl Link {
         }
     }
 
-    /// Whether its values go together; which way they do not.
-    pub(crate) fn check(&self) -> Result<(), (Way, Problem)> {
-        [Way::Up, Way::Down]
-            .into_iter()
-            .try_for_each(|way| self.direction(way).check().map_err(|problem| (way, problem)))
+    /// Where its values do not go together, and why.
+    pub(crate) fn conflict(&self) -> Option<(Way, Problem)> {
+        let check = |way| self.direction(way).check().err().map(|problem| (way, problem));
+        [Way::Up, Way::Down].into_iter().find_map(check)
     }
 }
 
@@ -165,7 +164,9 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
             Err(problem) => keep(Err(problem.inside(way.name()))),
         }
     }
-    keep(link.check().map_err(|(way, problem)| conflict(table, way, problem).at(&key.span)));
+    if let Some((way, problem)) = link.conflict() {
+        keep(Err(place_conflict(table, way, problem).at(&key.span)));
+    }
     if problems.is_empty() { Ok(Placed { link, key: key.span.clone(), ends }) } else { Err(problems) }
 }
 
@@ -187,7 +188,7 @@ fn set_all(link: &mut Link, way: Option<Way>, table: &Table, keep: &mut dyn FnMu
 }
 
 /// Points at the jitter that does not go with its delay: the direction's own, or else the one for both.
-fn conflict(table: &Table, way: Way, problem: Problem) -> Problem {
+fn place_conflict(table: &Table, way: Way, problem: Problem) -> Problem {
     let own =
         table.get(way.name()).and_then(|node| node.table("").ok()).and_then(|inner| inner.key("jitter"));
     match (own, table.key("jitter")) {

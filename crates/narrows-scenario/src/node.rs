@@ -9,8 +9,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::problem::{Found, Problem, nearest, one_of};
 
-/// A value and where it is.
-#[derive(Clone, Debug, PartialEq)]
+/// A value and where it is. Values are equal wherever they stand.
+#[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
     pub(crate) value: Value,
@@ -33,10 +33,22 @@ pub(crate) enum Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table(Vec<(Key, Node)>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) span: Range<usize>,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 impl Node {
@@ -94,8 +106,7 @@ impl Node {
                 format!("[{}]", items.join(", "))
             }
             Value::Table(table) => {
-                let entry =
-                    |(key, node): (&Key, &Self)| format!("{} = {}", toml_string(&key.name), node.toml());
+                let entry = |(key, node): (&Key, &Self)| format!("{} = {}", toml_key(&key.name), node.toml());
                 let entries: Vec<String> = table.iter().map(entry).collect();
                 format!("{{ {} }}", entries.join(", "))
             }
@@ -241,8 +252,7 @@ fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
 
 /// A name of a host, junction, link or source of traffic: it becomes a part of names joined by dots.
 pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !key.name.is_empty() && key.name.len() <= 64 && key.name.chars().all(fits) {
+    if key.name.len() <= 64 && is_name(&key.name) {
         return Ok(());
     }
     Err(Problem::new(format!("{} cannot be the name of a {what}", Found(&key.name)))
@@ -250,9 +260,18 @@ pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
         .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-` and `_`"))
 }
 
+/// A key, in quotes where it must be.
+fn toml_key(name: &str) -> String {
+    if is_name(name) { name.into() } else { toml_string(name) }
+}
+
 /// A string with its quotes.
 pub(crate) fn toml_string(text: &str) -> String {
     toml::Value::String(text.into()).to_string()
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
 fn decimal(number: &DeInteger<'_>) -> String {

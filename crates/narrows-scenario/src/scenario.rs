@@ -6,7 +6,7 @@ use std::path::Path;
 
 use narrows_core::{Duration, NetworkConfig, PortConfig, Seed};
 
-use crate::host::{self, Host};
+use crate::host::{self, Address, Host};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
@@ -105,6 +105,12 @@ impl Scenario {
             config.ports.push(PortConfig { name: port.name.clone(), entry });
         }
         config
+    }
+
+    /// Numbers the automatic addresses anew, leaving out networks that are not free: a run inside the network of another
+    /// must not use that one's. Nothing else changes.
+    pub fn renumber(&mut self, is_free: impl Fn(Address) -> bool) {
+        topology::address(&mut self.topology.ports, &self.hosts, &is_free);
     }
 
     /// What changes when.

@@ -49,7 +49,7 @@ fn without_null(schema: &mut Schema) {
 #[schemars(rename_all = "kebab-case", deny_unknown_fields, title = "narrows scenario")]
 struct File {
     /// The seed of every random draw; 1 if it is not given.
-    seed: Option<u64>,
+    seed: Option<Seed>,
     /// How long a run lasts.
     duration: Option<Time>,
     /// Where programs run and traffic comes from.
@@ -62,6 +62,16 @@ struct File {
     traffic: Option<Vec<Traffic>>,
     /// What changes when.
     timeline: Option<Vec<Step>>,
+}
+
+/// A whole number.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Seed {
+    /// As TOML has them, up to 2⁶³ − 1.
+    Number(u64),
+    /// In quotes, up to 2⁶⁴ − 1.
+    Text(#[schemars(regex(pattern = r"^ *[0-9]+ *$"))] String),
 }
 
 /// A network namespace of its own, unless it names an existing one.

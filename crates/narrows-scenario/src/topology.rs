@@ -3,7 +3,7 @@
 //! A junction joins exactly two links, so that packets go straight through and every link lies on exactly one path
 //! between two ports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use narrows_core::{Duration, Target};
@@ -72,9 +72,8 @@ impl Topology {
             return Err(faults);
         }
 
-        let is_junction = |name: &str| junctions.iter().any(|j| j == name);
-        let junction_names: std::collections::BTreeSet<&str> = junctions.iter().map(String::as_str).collect();
-        debug_assert!(junctions.iter().all(|j| is_junction(j)));
+        let junction_names: BTreeSet<&str> = junctions.iter().map(String::as_str).collect();
+
         let mut ports = Vec::new();
         let mut on_path = vec![false; links.len()];
         for host in hosts {
@@ -114,7 +113,7 @@ impl Topology {
         if !faults.is_empty() {
             return Err(faults);
         }
-        address(&mut ports, hosts);
+        address(&mut ports, hosts, &|_| true);
         Ok(Self { ports })
     }
 
@@ -186,8 +185,8 @@ fn junction_problem(junction: &str, links: usize) -> Problem {
     })
 }
 
-/// Gives every port its addresses.
-fn address(ports: &mut [Port], hosts: &[Host]) {
+/// Gives every port its addresses: those of its host, or automatic ones that are free.
+pub(crate) fn address(ports: &mut [Port], hosts: &[Host], is_free: &dyn Fn(Address) -> bool) {
     let mut networks: BTreeMap<String, u16> = BTreeMap::new();
     let hosts: BTreeMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     let mut count = 0u16;
@@ -200,22 +199,25 @@ fn address(ports: &mut [Port], hosts: &[Host]) {
         let (network, end) = match networks.get(&port.name) {
             Some(&network) => (network, 2),
             None => {
-                // Beyond 10,752 paths IPv4 networks come again; IPv6 has room for the 65,535 ports of a network.
-                let network = count;
-                count = count.wrapping_add(1);
+                let free = |network: &u16| automatic(*network, 1).into_iter().all(is_free);
+                let network = (count..u16::MAX).find(free).unwrap_or(count);
+                count = network.wrapping_add(1);
                 networks.insert(port.peer.clone(), network);
                 (network, 1)
             }
         };
         if port.addresses.is_empty() {
-            let [high, low] = network.to_be_bytes();
-            let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end);
-            // A unique local prefix (RFC 4193) whose forty bits spell "narro".
-            let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, network, 0, 0, 0, u16::from(end));
-            port.addresses = vec![
-                Address { ip: IpAddr::V4(v4), prefix: 24 }, //
-                Address { ip: IpAddr::V6(v6), prefix: 64 },
-            ];
+            port.addresses = automatic(network, end).into();
         }
     }
+}
+
+/// The addresses of one end of a path. Beyond 10,752 paths IPv4 networks come again; IPv6 has room for the 65,535 ports
+/// of a network.
+fn automatic(network: u16, end: u8) -> [Address; 2] {
+    let [high, low] = network.to_be_bytes();
+    let v4 = Ipv4Addr::new(10, 213 + high % 42, low, end);
+    // A unique local prefix (RFC 4193) whose forty bits spell "narro".
+    let v6 = Ipv6Addr::new(0xfd6e, 0x6172, 0x726f, network, 0, 0, 0, u16::from(end));
+    [Address { ip: IpAddr::V4(v4), prefix: 24 }, Address { ip: IpAddr::V6(v6), prefix: 64 }]
 }

@@ -15,6 +15,9 @@ use decimal::{Decimal, Misfit};
 /// A hundred years: sums of several stay within the 584 years that 64 bits of nanoseconds last.
 const LONGEST: u128 = 100 * 365 * 24 * 3600 * 1_000_000_000;
 
+/// More packets than fit in any memory.
+pub(crate) const MOST_PACKETS: u64 = 1_000_000_000;
+
 /// What a number with a unit can be.
 struct Kind {
     /// With its article.
@@ -166,10 +169,10 @@ pub(crate) fn bound(node: &Node) -> Result<Bound, Problem> {
             let number = number.ok_or_else(|| node.expected("a number of packets").help(HELP))?;
             let whole =
                 number.times(1).map_err(|misfit| misfit_problem(node, misfit, "packets").help(HELP))?;
-            Bound::Packets(u64::try_from(whole).ok().filter(|n| *n <= 1_000_000_000).ok_or_else(|| {
+            Bound::Packets(u64::try_from(whole).ok().filter(|n| *n <= MOST_PACKETS).ok_or_else(|| {
                 Problem::new(format!("{} are too many packets", node.found()))
                     .at(&node.span)
-                    .help("at most 1000000000 packets")
+                    .help(format!("at most {MOST_PACKETS} packets"))
             })?)
         }
         "" if number.is_some() => {

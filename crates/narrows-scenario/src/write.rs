@@ -19,7 +19,9 @@ impl Scenario {
     /// one, but for default bounds of queues where a rate or delay was changed since it was read: those are worked out
     /// again.
     pub fn to_toml(&self) -> String {
-        let mut file = format!("seed = {}\n", self.seed);
+        // TOML promises integers up to 2⁶³ − 1 only.
+        let quote = if i64::try_from(self.seed).is_ok() { "" } else { "\"" };
+        let mut file = format!("seed = {quote}{}{quote}\n", self.seed);
         if let Some(duration) = self.duration {
             line(&mut file, "duration", &format!("\"{duration}\""));
         }

@@ -1,0 +1,424 @@
+//! What a person reads who made a mistake: the whole text.
+
+use narrows_scenario::{LinkFlags, Scenario};
+
+/// A scenario whose link has these lines, the first of which is line 6.
+fn with(lines: &str) -> String {
+    format!("[hosts.client]\n[hosts.server]\n\n[links.access]\nbetween = [\"client\", \"server\"]\n{lines}\n")
+}
+
+#[track_caller]
+fn fails(text: &str, expected: &str) {
+    let error = Scenario::parse(text, "net.toml").expect_err("it is wrong");
+    let found = error.to_string();
+    assert_eq!(found, expected.trim_matches('\n'), "\n{found}\n");
+}
+
+#[test]
+fn unknown_key() {
+    fails(
+        &with("dealy = \"10ms\""),
+        r#"
+error: unknown key `dealy`
+ --> net.toml:6:1
+  |
+6 | dealy = "10ms"
+  | ^^^^^ in `links.access`
+  |
+  = help: did you mean `delay`?
+  = help: allowed: `between`, `shared`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `overhead`, `loss`, `duplicate`, `corrupt`, `reorder`, `mtu`, `line-limit` or `outage`
+"#,
+    );
+}
+
+#[test]
+fn missing_unit() {
+    fails(
+        &with("[links.access.down]\nrate = 10"),
+        r#"
+error: `10` has no unit
+ --> net.toml:7:8
+  |
+7 | rate = 10
+  |        ^^ in `links.access.down.rate`
+  |
+  = help: write a rate like "10mbit", "unlimited" or "down"; units: bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second
+"#,
+    );
+    fails(
+        &with("queue = \"13\""),
+        r#"
+error: `13` has no unit
+ --> net.toml:6:9
+  |
+6 | queue = "13"
+  |         ^^^^ in `links.access.queue`
+  |
+  = help: write it like "13 packets" or "64kB"
+"#,
+    );
+}
+
+#[test]
+fn a_unit_that_means_two_things() {
+    fails(
+        &with("rate = \"10kbps\"\nqueue = \"64kb\""),
+        r#"
+error: `kbps` is no unit of a rate
+ --> net.toml:6:8
+  |
+6 | rate = "10kbps"
+  |        ^^^^^^^^ in `links.access.rate`
+  |
+  = help: `bps` means bytes a second to tc and bits a second to others: write it in bits
+  = help: write a rate like "10mbit", "unlimited" or "down"; units: bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second
+
+error: `kb` is no unit of a size
+ --> net.toml:7:9
+  |
+7 | queue = "64kb"
+  |         ^^^^^^ in `links.access.queue`
+  |
+  = help: to some that is 1000 of something and to others 1024, bits or bytes: write `kB`, `MB` (1000) or `KiB`, `MiB` (1024)
+  = help: write a size like "64kB"; units: bytes, B, kB, MB, GB (steps of 1000), KiB, MiB, GiB (steps of 1024)
+  = help: or a number of packets, like "13 packets"
+"#,
+    );
+}
+
+#[test]
+fn negative_time() {
+    fails(
+        &with("delay = { normal = { mean = \"-10ms\", sd = \"1ms\" } }"),
+        r#"
+error: `-10ms` is below zero
+ --> net.toml:6:29
+  |
+6 | delay = { normal = { mean = "-10ms", sd = "1ms" } }
+  |                             ^^^^^^^ in `links.access.delay.normal.mean`
+"#,
+    );
+}
+
+#[test]
+fn probability_over_one() {
+    fails(
+        &with("loss = 1.5"),
+        r#"
+error: `1.5` is more than 1
+ --> net.toml:6:8
+  |
+6 | loss = 1.5
+  |        ^^^ in `links.access.loss`
+  |
+  = help: a probability is from 0% to 100%
+  = help: did you mean "1.5%"?
+"#,
+    );
+    fails(
+        &with("loss = { wire = \"101%\" }"),
+        r#"
+error: `101%` is more than 100%
+ --> net.toml:6:17
+  |
+6 | loss = { wire = "101%" }
+  |                 ^^^^^^ in `links.access.loss.wire`
+  |
+  = help: a probability is from 0% to 100%
+"#,
+    );
+}
+
+#[test]
+fn two_links_with_one_name() {
+    fails(
+        &with("[links.access]\nbetween = [\"client\", \"server\"]"),
+        r#"
+error: two links are called `access`
+ --> net.toml:6:8
+  |
+6 | [links.access]
+  |        ^^^^^^
+  |
+  = help: give each link a name of its own
+"#,
+    );
+}
+
+#[test]
+fn no_such_host() {
+    fails(
+        &with("[links.other]\nbetween = [\"clinet\", \"moon\"]"),
+        r#"
+error: no host or junction is called `clinet`
+ --> net.toml:7:12
+  |
+7 | between = ["clinet", "moon"]
+  |            ^^^^^^^^ in `links.other.between`
+  |
+  = help: did you mean `client`?
+
+error: no host or junction is called `moon`
+ --> net.toml:7:22
+  |
+7 | between = ["clinet", "moon"]
+  |                      ^^^^^^ in `links.other.between`
+  |
+  = help: add a line for it: [hosts.moon]
+"#,
+    );
+}
+
+#[test]
+fn a_junction_of_three() {
+    let spoke = |name: &str, host: &str| format!("[links.{name}]\nbetween = [\"{host}\", \"hub\"]\n");
+    fails(
+        &format!(
+            "[hosts.a]\n[hosts.b]\n[hosts.c]\n[junctions.hub]\n{}{}{}",
+            spoke("one", "a"),
+            spoke("two", "b"),
+            spoke("three", "c")
+        ),
+        r#"
+error: 3 links meet at the junction `hub`
+ --> net.toml:4:12
+  |
+4 | [junctions.hub]
+  |            ^^^ in `junctions.hub`
+  |
+  = help: a junction joins exactly two links in series; routers, which choose among more, come in a later version
+"#,
+    );
+}
+
+#[test]
+fn a_shared_medium_with_a_direction_of_its_own() {
+    fails(
+        &with("shared = true\nup = { rate = \"1mbit\" }"),
+        r#"
+error: a shared medium has no `up` of its own
+ --> net.toml:7:1
+  |
+7 | up = { rate = "1mbit" }
+  | ^^ in `links.access`
+  |
+  = help: both directions contend for one wire: its values stand in the link's own table
+"#,
+    );
+}
+
+#[test]
+fn jitter_on_a_delay_that_varies() {
+    fails(
+        &with("jitter = \"2ms\"\ndown.delay = { uniform = { low = \"1ms\", high = \"5ms\" } }"),
+        r#"
+error: a jitter of 2ms on top of a delay that varies already (uniform from 1ms to 5ms)
+ --> net.toml:6:1
+  |
+6 | jitter = "2ms"
+  | ^^^^^^ in `links.access.jitter`
+  |
+  = help: `jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = "0ms"`
+"#,
+    );
+}
+
+#[test]
+fn traffic_to_nowhere_and_a_timeline_of_another_link() {
+    fails(
+        &with("[[traffic]]\nfrom = \"client\"\nto = \"sevrer\"\nconstant = \"1000/s\""),
+        r#"
+error: no host or port is called `sevrer`
+ --> net.toml:8:6
+  |
+8 | to = "sevrer"
+  |      ^^^^^^^^ in `traffic.to`
+  |
+  = help: did you mean `server`?
+"#,
+    );
+    fails(
+        &with("[[timeline]]\nat = \"5s\"\nset = { \"acces.down.rate\" = \"1mbit\" }"),
+        r#"
+error: no link is called `acces`
+ --> net.toml:8:9
+  |
+8 | set = { "acces.down.rate" = "1mbit" }
+  |         ^^^^^^^^^^^^^^^^^ in `timeline.set`
+  |
+  = help: did you mean `access`?
+  = help: links: `access`
+"#,
+    );
+}
+
+#[test]
+fn not_toml_not_a_scenario_not_a_file() {
+    fails(
+        &with("delay = \"10ms"),
+        r#"
+error: this is not TOML: invalid basic string, expected `"`
+ --> net.toml:6:14
+  |
+6 | delay = "10ms
+  |              ^
+"#,
+    );
+    fails(
+        "seed = 3\n",
+        r#"
+error: there is no link
+ --> net.toml:1:1
+  |
+1 | seed = 3
+  | ^
+  |
+  = help: a scenario has at least two hosts and a link: [links.access] with between = ["client", "server"]
+"#,
+    );
+    let error = Scenario::load("nowhere/net.toml").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "error: the scenario `nowhere/net.toml` cannot be read: there is no such file"
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_in_the_order_of_the_file() {
+    let error =
+        Scenario::parse(&with("rate = \"10mbt\"\ndelay = \"-5ms\"\nlos = \"1%\""), "net.toml").unwrap_err();
+    let titles: Vec<String> =
+        error.to_string().lines().filter(|l| l.starts_with("error")).map(Into::into).collect();
+    assert_eq!(
+        titles,
+        ["error: `mbt` is no unit of a rate", "error: `-5ms` is below zero", "error: unknown key `los`"]
+    );
+    assert_eq!(error.count(), 3);
+    assert!(error.coloured().contains("\u{1b}["), "colours are there for those who ask");
+}
+
+#[track_caller]
+fn flags_fail(flags: LinkFlags, expected: &str) {
+    let found = Scenario::from_flags(&flags).expect_err("it is wrong").to_string();
+    assert_eq!(found, expected.trim_matches('\n'), "\n{found}\n");
+}
+
+#[test]
+fn flags() {
+    let some = |text: &str| Some(text.to_string());
+    flags_fail(
+        LinkFlags { rate: some("1.5mbt/0.5mbit"), delay: some("10ms"), ..Default::default() },
+        r#"
+error: `mbt` is no unit of a rate
+ --> command line:1:8
+  |
+1 | --rate 1.5mbt/0.5mbit --delay 10ms
+  |        ^^^^^^ in `--rate`
+  |
+  = help: did you mean `mbit`?
+  = help: write a rate like "10mbit", "unlimited" or "down"; units: bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second
+"#,
+    );
+    flags_fail(
+        LinkFlags { rate: some("10mbit/s"), ..Default::default() },
+        r#"
+error: `/` stands between the value for down and that for up
+ --> command line:1:8
+  |
+1 | --rate 10mbit/s
+  |        ^^^^^^^^ in `--rate`
+  |
+  = help: a rate is always for a second: leave out `/s`
+"#,
+    );
+    flags_fail(
+        LinkFlags { queue: some("13 packets/4"), loss: some("5"), seed: some("x"), ..Default::default() },
+        r#"
+error: `5` is more than 1
+ --> command line:1:8
+  |
+1 | --loss 5 --queue "13 packets/4" --seed x
+  |        ^ in `--loss`
+  |
+  = help: a probability is from 0% to 100%
+  = help: did you mean "5%"?
+
+error: found `4`, expected a number of packets or bytes
+ --> command line:1:30
+  |
+1 | --loss 5 --queue "13 packets/4" --seed x
+  |                              ^ in `--queue`
+  |
+  = help: write it like "13 packets" or "64kB"
+
+error: found `x`, expected a whole number from 0 to 18446744073709551615
+ --> command line:1:40
+  |
+1 | --loss 5 --queue "13 packets/4" --seed x
+  |                                        ^ in `--seed`
+"#,
+    );
+}
+
+#[track_caller]
+fn assignment_fails(text: &str, expected: &str) {
+    let mut scenario = Scenario::parse(&with("rate = \"1mbit\""), "net.toml").expect("it is right");
+    let before = scenario.clone();
+    let found = scenario.assign(text).expect_err("it is wrong").to_string();
+    assert_eq!(found, expected.trim_matches('\n'), "\n{found}\n");
+    assert_eq!(scenario, before, "a change that is wrong changes nothing");
+}
+
+#[test]
+fn assignments() {
+    assignment_fails(
+        "access.down.rate=2mbt",
+        r#"
+error: `mbt` is no unit of a rate
+ --> set:1:18
+  |
+1 | access.down.rate=2mbt
+  |                  ^^^^ in `access.down.rate`
+  |
+  = help: did you mean `mbit`?
+  = help: write a rate like "10mbit", "unlimited" or "down"; units: bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second
+"#,
+    );
+    assignment_fails(
+        "acess.rate=2mbit",
+        r#"
+error: no link is called `acess`
+ --> set:1:1
+  |
+1 | acess.rate=2mbit
+  | ^^^^^^^^^^
+  |
+  = help: did you mean `access`?
+  = help: links: `access`
+"#,
+    );
+    assignment_fails(
+        "access.dwn.rate=2mbit",
+        r#"
+error: `dwn` is no direction
+ --> set:1:1
+  |
+1 | access.dwn.rate=2mbit
+  | ^^^^^^^^^^^^^^^
+  |
+  = help: write access.up.rate, access.down.rate, or access.rate for both
+"#,
+    );
+    assignment_fails(
+        "access.down.rate",
+        r#"
+error: `access.down.rate` has no `=`
+ --> set:1:1
+  |
+1 | access.down.rate
+  | ^^^^^^^^^^^^^^^^
+  |
+  = help: write LINK.KEY=VALUE or LINK.down.KEY=VALUE, such as access.down.rate=2mbit
+"#,
+    );
+}

@@ -1,0 +1,204 @@
+//! Live changes and the timeline.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use narrows_core::queue::Bound;
+use narrows_core::{Change, Duration, Order, Rate, Time};
+use narrows_scenario::{LinkFlags, Scenario, Way};
+
+fn flags() -> Scenario {
+    let flags = LinkFlags {
+        rate: Some("10mbit/1mbit".into()),
+        delay: Some("50ms".into()),
+        jitter: Some("1ms".into()),
+        ..LinkFlags::default()
+    };
+    Scenario::from_flags(&flags).unwrap()
+}
+
+/// The names of the links and kinds of the changes.
+fn kinds(changes: &[(String, Change)]) -> Vec<String> {
+    let kind =
+        |change: &Change| format!("{change:?}").split(['(', ' ']).next().unwrap_or_default().to_string();
+    changes.iter().map(|(link, change)| format!("{link} {}", kind(change))).collect()
+}
+
+#[test]
+fn a_change_of_one_direction_or_of_both() {
+    let mut scenario = flags();
+    let changes = scenario.assign("link.down.rate=2mbit").unwrap();
+    assert_eq!(kinds(&changes), ["link.down Service"]);
+    let changes = scenario.assign("link.rate=3mbit").unwrap();
+    assert_eq!(kinds(&changes), ["link.up Service", "link.down Service"]);
+    assert!(scenario.assign("link.rate=3mbit").unwrap().is_empty(), "nothing is different");
+    assert_eq!(scenario.links[0].direction(Way::Up).rate, Rate::from_bits_per_second(3_000_000));
+}
+
+#[test]
+fn every_key_and_part_becomes_its_change() {
+    for (text, expected) in [
+        ("link.up.delay=20ms", "Delay"),
+        ("link.up.delay={ uniform = { low = \"1ms\", high = \"2ms\" } }", "Delay"),
+        ("link.up.jitter=2ms", "Delay"),
+        ("link.up.order=allow", "Order"),
+        ("link.up.delay.order=allow", "Order"),
+        ("link.up.queue=13 packets", "QueueBound"),
+        ("link.up.queue.bound=\"64kB\"", "QueueBound"),
+        ("link.up.queue.drop=head", "Queue"),
+        ("link.up.overhead=ethernet", "Overhead"),
+        ("link.up.loss=1%", "WireLoss"),
+        ("link.up.loss.ingress=0.01", "IngressLoss"),
+        ("link.up.loss.wire=2%", "WireLoss"),
+        ("link.up.duplicate=1%", "Duplication"),
+        ("link.up.corrupt=1%", "Corruption"),
+        ("link.up.reorder=25% gap 5", "Reorder"),
+        ("link.up.mtu=1400", "Mtu"),
+        ("link.up.line-limit=100 packets", "LineLimit"),
+        ("link.up.outage=true", "Service"),
+    ] {
+        let mut scenario = flags();
+        if text.contains("uniform") {
+            scenario.assign("link.jitter=0ms").unwrap();
+        }
+        let changes = scenario.assign(text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), [format!("link.up {expected}")], "{text}");
+    }
+}
+
+#[test]
+fn a_new_delay_keeps_the_jitter_and_a_part_keeps_the_others() {
+    let mut scenario = flags();
+    scenario.assign_all(&["link.delay=20ms", "link.queue.bound=7 packets", "link.queue.drop=head"]).unwrap();
+    let up = scenario.links[0].direction(Way::Up);
+    assert_eq!(up.effective_delay().to_string(), "normal, 20ms ± 1ms");
+    assert_eq!(up.bound(), Bound::Packets(7));
+    scenario.assign("link.queue.drop=tail").unwrap();
+    assert_eq!(scenario.links[0].direction(Way::Up).bound(), Bound::Packets(7));
+}
+
+#[test]
+fn an_outage_keeps_the_rate_in_mind() {
+    let mut scenario = flags();
+    let rate = scenario.links[0].direction(Way::Down).rate;
+    scenario.assign("link.outage=true").unwrap();
+    assert_eq!(scenario.links[0].direction(Way::Down).effective_rate(), Rate::DOWN);
+    assert!(scenario.explain().to_string().contains("down (an outage; else 10mbit)"));
+    // A new rate during the outage changes nothing yet.
+    assert!(scenario.assign("link.down.rate=10mbit").unwrap().is_empty());
+    scenario.assign("link.outage=false").unwrap();
+    assert_eq!(scenario.links[0].direction(Way::Down).effective_rate(), rate);
+}
+
+#[test]
+fn a_default_bound_stays_when_the_rate_changes() {
+    let mut scenario = flags();
+    let before = scenario.links[0].direction(Way::Down).bound();
+    // 10 Mbit/s · 100 ms / (8 · 1498) = 83.4…
+    assert_eq!(before, Bound::Packets(84));
+    let changes = scenario.assign("link.down.rate=100mbit").unwrap();
+    assert_eq!(kinds(&changes), ["link.down Service"]);
+    assert_eq!(scenario.links[0].direction(Way::Down).bound(), before);
+}
+
+#[test]
+fn a_shared_medium_changes_as_one() {
+    let text =
+        "[hosts.a]\n[hosts.b]\n[links.air]\nbetween = [\"a\", \"b\"]\nshared = true\nrate = \"1mbit\"\n";
+    let mut scenario = Scenario::parse(text, "t").unwrap();
+    assert_eq!(kinds(&scenario.assign("air.rate=2mbit").unwrap()), ["air Service"]);
+    assert!(scenario.assign("air.up.rate=2mbit").unwrap_err().to_string().contains("has no `up` of its own"));
+}
+
+#[test]
+fn several_changes_are_made_together_or_not_at_all() {
+    let mut scenario = flags();
+    let before = scenario.clone();
+    assert!(scenario.assign_all(&["link.rate=5mbit", "link.delay=oops"]).is_err());
+    assert_eq!(scenario, before);
+    // A jitter and a distribution do not go together, but one may replace the other in one step.
+    let both =
+        ["link.jitter=0ms", "link.delay={ uniform = { low = \"1ms\", high = \"9ms\" }, order = \"allow\" }"];
+    let changes = scenario.assign_all(&both).unwrap();
+    assert_eq!(kinds(&changes), ["link.up Delay", "link.up Order", "link.down Delay", "link.down Order"]);
+    assert_eq!(scenario.links[0].direction(Way::Up).order, Order::Allow);
+}
+
+const TIMELINE: &str = r#"
+[hosts.a]
+[hosts.b]
+[links.l]
+between = ["a", "b"]
+rate = "10mbit"
+
+[[timeline]]
+at = "5s"
+every = "10s"
+set.l.outage = true
+
+[[timeline]]
+at = "6s"
+every = "10s"
+times = 2
+set = { "l.outage" = false, l.down.rate = "5mbit", "l.up.loss" = { ingress = "1%" } }
+
+[[timeline]]
+at = "500ms"
+from = "first-packet"
+set = { l.delay = "3ms" }
+
+[[timeline]]
+at = "5s"
+set = { l.queue = "9 packets" }
+"#;
+
+#[test]
+fn a_timeline_gives_its_events_in_order_and_loops_for_ever() {
+    let scenario = Scenario::parse(TIMELINE, "t").unwrap();
+    let mut timeline = scenario.timeline();
+    assert_eq!(timeline.peek(), Some(Time::from_nanos(5_000_000_000)));
+    let at = |seconds: f64| Time::from_nanos((seconds * 1e9) as u64);
+    let mut take = |n: usize| -> Vec<(Time, Vec<String>)> {
+        let mut all = Vec::new();
+        for _ in 0..n {
+            all.extend(timeline.next().map(|event| (event.at, event.set)));
+            if all.len() == 2 {
+                timeline.first_packet(at(5.7));
+            }
+        }
+        all
+    };
+    let events = take(6);
+    let set = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let back = ["l.outage=false", "l.down.rate=5mbit", "l.up.loss={ ingress = \"1%\" }"];
+    assert_eq!(
+        events,
+        [
+            (at(5.0), set(&["l.outage=true"])), // at one instant in the order of the file
+            (at(5.0), set(&["l.queue=9 packets"])),
+            (at(6.0), set(&back)),
+            (at(6.2), set(&["l.delay=3ms"])), // 5.7 s and 500 ms
+            (at(15.0), set(&["l.outage=true"])),
+            (at(16.0), set(&back)),
+        ]
+    );
+    // The second loop is over, the first goes on.
+    let hundredth =
+        scenario.timeline().filter(|event| event.set == set(&["l.outage=true"])).nth(100).unwrap();
+    assert_eq!(hundredth.at, at(1005.0));
+}
+
+#[test]
+fn what_the_timeline_says_can_be_assigned() {
+    let mut scenario = Scenario::parse(TIMELINE, "t").unwrap();
+    let mut timeline = scenario.timeline();
+    timeline.first_packet(Time::ZERO);
+    let mut changes = 0;
+    for event in timeline.take(20) {
+        changes += scenario.assign_all(&event.set).unwrap_or_else(|error| panic!("{error}")).len();
+    }
+    // Both ways: the delay, the bound, three outages that begin and two that end; and the loss, one way. The last
+    // outages find the link down already.
+    assert_eq!(changes, 2 * (1 + 1 + 3 + 2) + 1);
+    assert_eq!(scenario.links[0].direction(Way::Down).rate, Rate::from_bits_per_second(5_000_000));
+    assert_eq!(scenario.duration, None::<Duration>);
+}

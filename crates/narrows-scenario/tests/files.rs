@@ -1,0 +1,254 @@
+//! The scenarios that come with narrows, the schema, and writing a scenario back.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use narrows_core::Engine;
+use narrows_scenario::{LinkFlags, Scenario};
+use serde_json::Value;
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    files.sort();
+    files
+}
+
+fn schema() -> Value {
+    serde_json::from_str(&narrows_scenario::schema()).expect("it is JSON")
+}
+
+/// The text as JSON, for the schema.
+fn json(text: &str) -> Value {
+    let table: toml::Table = text.parse().unwrap();
+    serde_json::to_value(table).unwrap()
+}
+
+/// Uses every key that a file may have, but for those that exclude each other.
+const EVERYTHING: &str = r#"
+seed = "18446744073709551615"
+duration = "1.5min"
+
+[hosts.a]
+namespace = "blue"
+addresses = { one = ["10.1.0.1/24", "fd00::1/64"] }
+[hosts.b]
+pid = 4711
+addresses = ["10.1.0.2/24"]
+[hosts.c]
+
+[junctions.middle]
+
+[links.one]
+between = ["a", "middle"]
+order = "allow"
+jitter = "1ms"
+mtu = { bytes = 1400, policy = "answer" }
+[links.one.up]
+rate = "1.234567mbit"
+delay = "10ms"
+queue = { bound = "64kB", drop = "head" }
+overhead = { base = "frame", bytes = -4, minimum = 64, cells = { payload = 48, size = 53 } }
+loss = { ingress = "1%", wire = 0.005 }
+duplicate = "0.1%"
+corrupt = 1e-4
+reorder = { probability = "25%", gap = 5 }
+line-limit = "1000 packets"
+outage = true
+[links.one.down]
+overhead = "atm"
+loss = "0.25%"
+mtu = 576
+reorder = "3%"
+
+[links.two]
+between = ["middle", "b"]
+shared = true
+rate = "unlimited"
+delay = { uniform = { low = "1ms", high = "2.5ms" }, order = "allow" }
+queue = "7 packets"
+overhead = { bytes = 8, cells = "atm" }
+mtu = "none"
+line-limit = "unlimited"
+
+[links.three]
+between = ["a", "c"]
+delay = { normal = { mean = "10ms", sd = "2ms" } }
+
+[[traffic]]
+name = "steady"
+from = "a"
+to = "b"
+constant = "1000/s"
+length = "1000 bytes"
+start = "1s"
+stop = "2s"
+packets = 100
+source = "10.9.0.1"
+destination = "10.9.0.2"
+source-port = 1
+destination-port = 2
+dscp = 46
+
+[[traffic]]
+from = "c.three"
+to = "a.three"
+poisson = "12mbit"
+length = { mix = [{ length = "40 bytes", weight = 7 }, { length = "1500 bytes", weight = 1 }] }
+
+[[traffic]]
+from = "b"
+to = "a.one"
+on-off = { pace = "1/20ms", on = { exponential = "1s" }, off = { pareto = { mean = "2s", shape = 1.5 } } }
+
+[[traffic]]
+name = "played"
+from = "a"
+to = "c"
+capture = "some.pcapng"
+
+[[timeline]]
+at = "5s"
+from = "first-packet"
+every = "10s"
+times = 3
+set = { "one.down.rate" = "2mbit", two = { delay = { uniform = { low = "0s", high = "1ms" } } } }
+"#;
+
+#[test]
+fn the_examples_are_read_built_and_follow_the_schema() {
+    let schema = schema();
+    let files = examples();
+    assert!(files.len() >= 4, "{files:?}");
+    for path in files {
+        let scenario = Scenario::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        Engine::<()>::new(scenario.network()).unwrap();
+        assert!(!scenario.traffic.is_empty(), "{}: `narrows sim` has something to do", path.display());
+        assert!(scenario.explain().warnings.is_empty(), "{}", scenario.explain());
+        let text = std::fs::read_to_string(&path).unwrap();
+        support::validate(&schema, &json(&text))
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+#[test]
+fn everything_that_is_read_is_described_and_written_back() {
+    let scenario = Scenario::parse(EVERYTHING, "folder/net.toml").unwrap_or_else(|error| panic!("{error}"));
+    Engine::<()>::new(scenario.network()).unwrap();
+    let schema = schema();
+    support::validate(&schema, &json(EVERYTHING)).unwrap_or_else(|error| panic!("{error}"));
+    let written = scenario.to_toml();
+    let again =
+        Scenario::parse(&written, "folder/net.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert!(again == scenario, "{written}");
+    assert_eq!(again.to_toml(), written);
+    support::validate(&schema, &json(&written)).unwrap_or_else(|error| panic!("{error}\n{written}"));
+}
+
+#[test]
+fn flags_are_written_as_a_file() {
+    let flags = LinkFlags {
+        rate: Some("1.5mbit/0.5mbit".into()),
+        delay: Some("10ms".into()),
+        jitter: Some("2ms/0ms".into()),
+        loss: Some("1%".into()),
+        queue: Some("13 packets/default".into()),
+        duplicate: Some("0.1%".into()),
+        corrupt: Some("0.01".into()),
+        reorder: Some("25% gap 5/none".into()),
+        overhead: Some("ethernet/atm".into()),
+        mtu: Some("1400".into()),
+        order: Some("allow".into()),
+        line_limit: Some("100 packets".into()),
+        seed: Some("7".into()),
+        duration: Some("31s".into()),
+    };
+    let scenario = Scenario::from_flags(&flags).unwrap_or_else(|error| panic!("{error}"));
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "command line").unwrap() == scenario, "{written}");
+    support::validate(&schema(), &json(&written)).unwrap_or_else(|error| panic!("{error}\n{written}"));
+}
+
+/// What the parser says is allowed at some place, from its error about a key that is not.
+fn allowed(text: &str) -> Vec<String> {
+    let error = Scenario::parse(text, "t").unwrap_err().to_string();
+    let line =
+        error.lines().find_map(|line| line.split_once("allowed: ")).unwrap_or_else(|| panic!("{error}")).1;
+    let mut keys: Vec<String> = line.split('`').skip(1).step_by(2).map(Into::into).collect();
+    keys.sort();
+    keys
+}
+
+fn described(schema: &Value, name: &str) -> Vec<String> {
+    let place = if name.is_empty() { schema } else { &schema["$defs"][name] };
+    assert_eq!(place["additionalProperties"], Value::Bool(false), "{name}");
+    let mut keys: Vec<String> = place["properties"].as_object().unwrap().keys().cloned().collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn each_table_allows_the_keys_that_the_schema_describes() {
+    let schema = schema();
+    let link = |lines: &str| format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
+    for (name, text) in [
+        ("", "zzz = 1".to_string()),
+        ("Host", "[hosts.a]\nzzz = 1".into()),
+        ("Link", link("zzz = 1")),
+        ("Direction", link("up.zzz = 1")),
+        ("DelayModel", link("delay = { zzz = 1 }")),
+        ("UniformDelay", link("delay = { uniform = { zzz = 1 } }")),
+        ("NormalDelay", link("delay = { normal = { zzz = 1 } }")),
+        ("QueueParts", link("queue = { zzz = 1 }")),
+        ("OverheadParts", link("overhead = { zzz = 1 }")),
+        ("CellParts", link("overhead = { cells = { zzz = 1 } }")),
+        ("LossParts", link("loss = { zzz = 1 }")),
+        ("ReorderParts", link("reorder = { zzz = 1 }")),
+        ("MtuParts", link("mtu = { zzz = 1 }")),
+        ("Traffic", link("[[traffic]]\nzzz = 1")),
+        ("OnOff", link("[[traffic]]\nfrom = \"a\"\nto = \"b\"\non-off = { zzz = 1 }")),
+        (
+            "RandomPeriod",
+            link("[[traffic]]\nfrom = \"a\"\nto = \"b\"\non-off = { pace = \"1/s\", on = { zzz = 1 } }"),
+        ),
+        ("Step", link("[[timeline]]\nzzz = 1")),
+    ] {
+        assert_eq!(allowed(&text), described(&schema, name), "{name}");
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_the_parser_refuses() {
+    let schema = schema();
+    let link = |lines: &str| format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
+    for lines in [
+        "rate = 10",
+        "rate = \"10mbps\"",
+        "rate = \"10\"",
+        "delay = \"-10ms\"",
+        "delay = \"10m\"",
+        "delay = { gaussian = 1 }",
+        "loss = 1.5",
+        "loss = \"1 percent\"",
+        "queue = 13",
+        "queue = \"64kb\"",
+        "order = \"sometimes\"",
+        "overhead = \"token-ring\"",
+        "mtu = 20",
+        "mtu = { bytes = 1400, policy = \"blackhole\" }",
+        "dealy = \"1ms\"",
+        "up = { between = 1 }",
+        "[[timeline]]\nset = {}",
+        "[[traffic]]\nfrom = \"a\"",
+    ] {
+        let text = link(lines);
+        assert!(Scenario::parse(&text, "t").is_err(), "{lines}");
+        assert!(support::validate(&schema, &json(&text)).is_err(), "{lines}");
+    }
+    let plain = link("rate = \"10mbit\"");
+    assert!(Scenario::parse(&plain, "t").is_ok() && support::validate(&schema, &json(&plain)).is_ok());
+}

@@ -1,0 +1,218 @@
+//! What a scenario becomes in the engine, seen from outside: packets and their instants.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Engine, FlowKey, Packet, Target, Time, Verdict};
+use narrows_scenario::{Scenario, TrafficSource, Way};
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, "net.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn packet(length: u32) -> Packet<()> {
+    Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () }
+}
+
+/// Hands packets of 1000 bytes in at these ports at time zero; gives the port and instant, in microseconds, of each
+/// that comes out.
+fn travel(scenario: &Scenario, ports: &[&str]) -> Vec<(String, u64)> {
+    let mut engine = Engine::new(scenario.network()).unwrap();
+    for port in ports {
+        let port = engine.port(port).expect("a port of the scenario");
+        engine.hand_in(Time::ZERO, port, packet(1000));
+    }
+    let mut out = Vec::new();
+    while let Some(event) = engine.poll(Time::from_nanos(10_000_000_000)) {
+        match event.verdict {
+            Verdict::Delivered(port) => out.push((port, event.at.nanos() / 1000)),
+            other => panic!("{other:?}"),
+        }
+    }
+    let name =
+        |id| scenario.ports().iter().find(|port| engine.port(&port.name) == Some(id)).unwrap().name.clone();
+    out.into_iter().map(|(port, at)| (name(port), at)).collect()
+}
+
+const CHAIN: &str = r#"
+[hosts.left]
+[hosts.right]
+[junctions.one]
+[junctions.two]
+[links.first]
+between = ["left", "one"]
+rate = "8mbit"
+delay = "1ms"
+[links.second]                  # the other way round
+between = ["two", "one"]
+up = { rate = "4mbit" }
+down = { rate = "2mbit", delay = "2ms" }
+[links.third]
+between = ["two", "right"]
+shared = true
+rate = "1mbit"
+"#;
+
+#[test]
+fn packets_go_straight_through_junctions_both_ways() {
+    let scenario = parse(CHAIN);
+    // 1 ms on the wire and 1 ms of delay; 4 ms and 2 ms down the second; 8 ms on the shared medium.
+    assert_eq!(travel(&scenario, &["left.first"]), [("right.third".into(), 16_000)]);
+    // 8 ms; 2 ms up the second; 1 ms and 1 ms.
+    assert_eq!(travel(&scenario, &["right.third"]), [("left.first".into(), 12_000)]);
+    let left = &scenario.ports()[0];
+    assert_eq!((left.name.as_str(), left.peer.as_str()), ("left.first", "right.third"));
+    let lane = |name: &str, lane| Target::Link { name: name.into(), lane };
+    assert_eq!(left.path, [lane("first.up", 0), lane("second.down", 0), lane("third", 0)]);
+    assert_eq!(scenario.ports()[1].path, [lane("third", 1), lane("second.up", 0), lane("first.down", 0)]);
+}
+
+#[test]
+fn a_shared_medium_serves_one_packet_at_a_time() {
+    let both = "[hosts.a]\n[hosts.b]\n[links.air]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n";
+    let duplex = travel(&parse(both), &["a.air", "b.air"]);
+    assert_eq!(duplex.iter().map(|(_, at)| *at).collect::<Vec<_>>(), [8_000, 8_000]);
+    let shared = travel(&parse(&format!("{both}shared = true\n")), &["a.air", "b.air"]);
+    assert_eq!(shared, [("b.air".into(), 8_000), ("a.air".into(), 16_000)]);
+}
+
+#[test]
+fn the_default_bound_is_one_product_of_rate_and_the_round_trip_of_the_whole_path() {
+    let scenario = parse(CHAIN);
+    // The path's round trip is 1 + 1 + 2 ms: 8 Mbit/s · 4 ms / (8 · 1498 bytes) = 2.67, at least 4.
+    assert_eq!(scenario.links[0].direction(Way::Up).bound(), Bound::Packets(4));
+    let bound = |lines: &str| {
+        let text = format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
+        let direction = parse(&text).links[0].direction(Way::Down).clone();
+        (direction.bound(), direction.default_bound.to_string())
+    };
+    // The queues of the latency matrix: 10 Mbit/s with 20, 100 and 400 ms.
+    for (delay, packets) in [("10ms", 17), ("50ms", 84), ("200ms", 334)] {
+        assert_eq!(bound(&format!("rate = \"10mbit\"\ndelay = \"{delay}\"")).0, Bound::Packets(packets));
+    }
+    // One way only, and a mean.
+    assert_eq!(bound("rate = \"10mbit\"\nup.delay = \"100ms\"").0, Bound::Packets(84));
+    let uniform = "rate = \"10mbit\"\ndelay = { uniform = { low = \"0ms\", high = \"100ms\" } }";
+    assert_eq!(bound(uniform).0, Bound::Packets(84));
+    assert_eq!(
+        bound("rate = \"10mbit\""),
+        (
+            Bound::Packets(84),
+            "default: one bandwidth-delay product, 10mbit × 100ms round trip (assumed, as no delay is given), in packets of 1498 bytes".into()
+        )
+    );
+    assert_eq!(
+        bound("rate = \"10mbit\"\ndelay = \"0ms\""),
+        (
+            Bound::Packets(4),
+            "default: one bandwidth-delay product, 10mbit × 0s round trip, but at least 4, in packets of 1498 bytes".into()
+        )
+    );
+    for rate in ["unlimited", "down"] {
+        assert_eq!(
+            bound(&format!("rate = \"{rate}\"\ndelay = \"10ms\"")),
+            (Bound::Packets(1000), "default where there is no rate to work one out from".into())
+        );
+    }
+    assert_eq!(bound("rate = \"1000tbit\"\ndelay = \"876000h\"").0, Bound::Packets(1_000_000_000));
+}
+
+#[test]
+fn every_key_reaches_the_engine() {
+    let text = r#"
+[hosts.a]
+[hosts.b]
+[links.l]
+between = ["a", "b"]
+rate = "1mbit"
+overhead = "ethernet"
+delay = { uniform = { low = "1ms", high = "2ms" }, order = "allow" }
+queue = { bound = "2000 bytes", drop = "head" }
+loss = { ingress = "1%", wire = "2%" }
+duplicate = "3%"
+corrupt = "4%"
+reorder = "5% gap 6"
+mtu = { bytes = 999, policy = "black-hole" }
+line-limit = "70 packets"
+"#;
+    let network = parse(text).network();
+    let link = format!("{:?}", network.links[0]);
+    for part in [
+        "name: \"l.up\"",
+        "Bytes(Bytes(2000))",
+        "drop_at: Head",
+        "ConstantRate(Rate(1000000))",
+        "Overhead { link_header: true, extra: 24, minimum: 84, cells: None }",
+        "low: Duration(1000000), high: Duration(2000000)",
+        "order: Allow",
+        "gap: 6",
+        "line_limit: Some(70)",
+        "Mtu { bytes: 999, policy: BlackHole }",
+    ] {
+        assert!(link.contains(part), "{part} is not in {link}");
+    }
+    let share =
+        |part: &str| format!("{part}: {:?}", parse(text).links[0].direction(Way::Up).duplicate.probability());
+    assert!(link.contains(&share("duplication")), "{link}");
+    assert!(network.links[0].ingress_loss.as_ref().is_some_and(|loss| (loss.mean() - 0.01).abs() < 1e-15));
+    assert!(network.links[0].wire_loss.as_ref().is_some_and(|loss| (loss.mean() - 0.02).abs() < 1e-15));
+}
+
+#[test]
+fn ports_have_addresses_in_a_network_of_their_own_unless_they_are_given() {
+    let scenario = parse(
+        "[hosts.a]\naddresses = { one = [\"192.0.2.1/24\"] }\n[hosts.b]\n[hosts.c]\n\
+         [links.one]\nbetween = [\"a\", \"b\"]\n[links.two]\nbetween = [\"c\", \"a\"]\n",
+    );
+    let addresses = |port: &str| -> Vec<String> {
+        let port = scenario.ports().iter().find(|p| p.name == port).unwrap();
+        port.addresses.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(addresses("a.one"), ["192.0.2.1/24"]);
+    assert_eq!(addresses("b.one"), ["10.213.0.2/24", "fd6e:6172:726f::2/64"]);
+    assert_eq!(addresses("a.two"), ["10.213.1.1/24", "fd6e:6172:726f:1::1/64"]);
+    assert_eq!(addresses("c.two"), ["10.213.1.2/24", "fd6e:6172:726f:1::2/64"]);
+}
+
+#[test]
+fn traffic_has_flows_of_its_own_and_captures_lie_beside_the_file() {
+    let text = r#"
+[hosts.a]
+[hosts.b]
+[links.l]
+between = ["a", "b"]
+[[traffic]]
+from = "a"
+to = "b"
+constant = "3/10ms"
+[[traffic]]
+from = "b"
+to = "a"
+constant = "1mbit"
+dscp = 46
+[[traffic]]
+from = "a"
+to = "b"
+capture = "trace.pcap"
+start = "2s"
+"#;
+    let scenario = Scenario::parse(text, "some/where/net.toml").unwrap_or_else(|error| panic!("{error}"));
+    let keys: Vec<FlowKey> = scenario
+        .traffic
+        .iter()
+        .filter_map(|traffic| match &traffic.source {
+            TrafficSource::Generated { key, .. } => Some(*key),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0].source, keys[1].destination);
+    assert_eq!((keys[0].source_port, keys[1].source_port), (49_152, 49_153));
+    assert_eq!((keys[0].dscp(), keys[1].dscp()), (0, 46));
+    assert_eq!(scenario.traffic[1].from, "b.l");
+    let played = TrafficSource::Capture {
+        file: "some/where/trace.pcap".into(),
+        start: Time::ZERO + Duration::from_secs(2),
+    };
+    assert_eq!(scenario.traffic[2].source, played);
+}

@@ -1,0 +1,205 @@
+//! No text makes the parser panic, and what it accepts can be built, explained, written back and read again.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use narrows_core::{Engine, Time};
+use narrows_scenario::{LinkFlags, Scenario};
+use proptest::prelude::*;
+
+/// Pieces of scenarios, right and wrong.
+const PIECES: &[&str] = &[
+    "seed = 7",
+    "duration = \"31s\"",
+    "[hosts.client]",
+    "[hosts.server]",
+    "[hosts.\"x y\"]",
+    "addresses = [\"10.0.0.1/24\"]",
+    "[junctions.j]",
+    "[junctions.client]",
+    "[links.access]",
+    "[links.a]",
+    "[links.b]",
+    "[links.access.up]",
+    "[links.a.down]",
+    "between = [\"client\", \"server\"]",
+    "between = [\"client\", \"j\"]",
+    "between = [\"j\", \"server\"]",
+    "between = [\"j\", \"k\"]",
+    "[junctions.k]",
+    "shared = true",
+    "rate = \"10mbit\"",
+    "rate = \"1000tbit\"",
+    "rate = 5",
+    "delay = \"10ms\"",
+    "delay = \"876000h\"",
+    "delay = { normal = { mean = \"10ms\", sd = \"876000h\" } }",
+    "delay = { uniform = { low = \"0ms\", high = \"1h\" }, order = \"allow\" }",
+    "jitter = \"2ms\"",
+    "order = \"keep\"",
+    "queue = \"13 packets\"",
+    "queue = { bound = \"1B\", drop = \"head\" }",
+    "overhead = { bytes = -65536, cells = { payload = 1, size = 65536 } }",
+    "loss = 0.1",
+    "loss = { ingress = \"100%\" }",
+    "reorder = \"1% gap 3\"",
+    "mtu = 68",
+    "line-limit = \"1 packet\"",
+    "outage = true",
+    "[[traffic]]",
+    "from = \"client\"",
+    "to = \"server\"",
+    "constant = \"1000000000/s\"",
+    "poisson = \"1bit\"",
+    "on-off = { pace = \"1/876000h\", on = \"1ns\", off = { pareto = { mean = \"1ns\", shape = 1.0001 } } }",
+    "length = { mix = [{ length = \"40 bytes\", weight = 1000000000 }] }",
+    "capture = \"x\"",
+    "[[timeline]]",
+    "at = \"5s\"",
+    "every = \"1ns\"",
+    "times = 9223372036854775806",
+    "set = { access.outage = true }",
+    "set = { \"access.rate\" = \"1bit\", a = { up = { delay = \"1ms\" } } }",
+    "set = {}",
+    "= = =",
+    "\u{0}",
+    "é = \"…\"",
+];
+
+fn pieces() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(PIECES), 0..14).prop_map(|lines| lines.join("\n"))
+}
+
+/// One of the example files, with a few bytes replaced, removed or doubled.
+fn mutated() -> impl Strategy<Value = String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let files = ["adsl", "chain", "half-duplex", "outage"].map(|name| {
+        std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the example is there")
+    });
+    let edit = (any::<prop::sample::Index>(), 0usize..12, "[ -~é\n]{0,6}");
+    (proptest::sample::select(files.to_vec()), proptest::collection::vec(edit, 1..6)).prop_map(
+        |(text, edits)| {
+            let mut chars: Vec<char> = text.chars().collect();
+            for (at, length, new) in edits {
+                let at = at.index(chars.len());
+                let end = (at + length).min(chars.len());
+                chars.splice(at..end, new.chars());
+                if chars.is_empty() {
+                    break;
+                }
+            }
+            chars.into_iter().collect()
+        },
+    )
+}
+
+/// Everything that is done with a scenario that was accepted.
+fn use_it(scenario: &Scenario) {
+    let explanation = scenario.explain();
+    assert!(explanation.to_string().contains("seed"));
+    serde_json::to_string(&explanation).unwrap();
+    let written = scenario.to_toml();
+    let again =
+        Scenario::parse(&written, &scenario.file).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert!(again == *scenario, "{written}");
+    Engine::<()>::new(scenario.network()).unwrap();
+    let mut timeline = scenario.timeline();
+    timeline.first_packet(Time::ZERO);
+    let mut live = scenario.clone();
+    let mut last = Time::ZERO;
+    for event in timeline.take(50) {
+        assert!(event.at >= last);
+        last = event.at;
+        live.assign_all(&event.set).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn try_it(text: &str) {
+    match Scenario::parse(text, "net.toml") {
+        Ok(scenario) => use_it(&scenario),
+        Err(error) => {
+            assert!(error.to_string().starts_with("error: "), "{error}");
+            assert!(error.count() > 0);
+        }
+    }
+}
+
+#[test]
+fn no_depth_does() {
+    for (open, close) in [("[", "]"), ("{ a = ", " }"), ("[{ a = ", " }]")] {
+        let deep = format!("seed = {}1{}", open.repeat(50_000), close.repeat(50_000));
+        try_it(&deep);
+        let flags = LinkFlags { rate: Some(deep[7..].into()), ..LinkFlags::default() };
+        assert!(Scenario::from_flags(&flags).is_err());
+    }
+    try_it(&format!("seed.{}a = 1", "a.".repeat(50_000)));
+    try_it(&format!("[{}a]", "a.".repeat(50_000)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,200}") {
+        try_it(&text);
+    }
+
+    #[test]
+    fn no_pieces_in_any_order_do(text in pieces()) {
+        try_it(&text);
+    }
+
+    #[test]
+    fn no_pieces_after_a_good_beginning_do(text in pieces()) {
+        let begin = "[hosts.client]\n[hosts.server]\n[links.access]\nbetween = [\"client\", \"server\"]\n";
+        try_it(&format!("{begin}{text}"));
+    }
+
+    #[test]
+    fn no_change_of_an_example_does(text in mutated()) {
+        try_it(&text);
+    }
+
+    #[test]
+    fn no_flags_and_no_assignment_do(
+        flags in proptest::array::uniform12(proptest::option::of("[0-9./%a-z{}\" -]{0,16}")),
+        key in proptest::sample::select(vec![
+            "rate", "delay", "jitter", "order", "queue", "overhead", "loss", "reorder", "mtu", "line-limit",
+            "outage", "queue.bound", "loss.wire", "zzz", "",
+        ]),
+        way in proptest::sample::select(vec!["", ".up", ".down", ".across"]),
+        value in "\\PC{0,24}",
+    ) {
+        let [rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit] = flags;
+        let flags = LinkFlags {
+            rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit,
+            ..LinkFlags::default()
+        };
+        if let Ok(scenario) = Scenario::from_flags(&flags) {
+            use_it(&scenario);
+        }
+        let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
+        match scenario.assign(&format!("link{way}.{key}={value}")) {
+            Ok(_) => use_it(&scenario),
+            Err(error) => assert!(error.to_string().starts_with("error: "), "{error}"),
+        }
+    }
+
+    /// A number and a unit that are right in themselves are accepted, exactly or not at all.
+    #[test]
+    fn units_are_exact(
+        whole in 0u64..1_000_000, part in 0u32..1_000_000, unit in proptest::sample::select(vec![
+            ("ns", 1u128), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000),
+        ]),
+    ) {
+        let (name, factor) = unit;
+        let flags = LinkFlags { delay: Some(format!("{whole}.{part:06}{name}")), ..LinkFlags::default() };
+        let millionths = (u128::from(whole) * 1_000_000 + u128::from(part)) * factor;
+        match Scenario::from_flags(&flags) {
+            Ok(scenario) => {
+                let mean = scenario.links[0].directions()[0].1.effective_delay().mean().unwrap();
+                prop_assert_eq!(u128::from(mean.nanos()) * 1_000_000, millionths);
+            }
+            Err(_) => prop_assert!(!millionths.is_multiple_of(1_000_000)),
+        }
+    }
+}
