@@ -5,8 +5,9 @@
 //! ```
 //!
 //! KEY is a key of a link's table; without a direction it counts both ways. PART is one of `delay.order`, `queue.bound`,
-//! `queue.drop`, `loss.ingress` and `loss.wire`. VALUE is what stands in a file, with or without quotes. The same text
-//! means the same change of the same scenario, always: it is what the input log keeps.
+//! `queue.drop`, `loss.ingress` and `loss.wire`, which leaves the other parts as they are; a table is a whole value and
+//! leaves nothing. VALUE is what stands in a file, with or without quotes. The same text means the same change of the
+//! same scenario, always: it is what the input log keeps.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -102,13 +103,11 @@ impl Assignment {
 fn collect(table: &Table, prefix: &str, all: &mut Vec<Assignment>) -> Result<(), Problem> {
     for (key, node) in table.iter() {
         let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
-        let mut parts = path.split('.').skip(1);
-        let key_part = parts.clone().find(|part| *part != "up" && *part != "down");
-        // A table is a value from the key on; before that it only holds longer paths.
+        // A link, or one of its directions, holds longer paths; from the key on a table is a value.
+        let parts: Vec<&str> = path.split('.').collect();
+        let holds_paths = matches!(parts[..], [_] | [_, "up" | "down"]);
         match &node.value {
-            Value::Table(inner) if key_part.is_none() && parts.by_ref().count() < 2 => {
-                collect(inner, &path, all)?
-            }
+            Value::Table(inner) if holds_paths => collect(inner, &path, all)?,
             _ => all.push(Assignment::new(&path, key.span.clone(), node.clone())?),
         }
     }

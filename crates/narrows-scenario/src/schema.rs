@@ -557,7 +557,8 @@ struct Step {
     at: Time,
     /// What `at` counts from; the start if it is not given.
     from: Option<Origin>,
-    /// What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table.
+    /// What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table. A
+    /// table after a key is its whole value; one part alone is set by its path in quotes, "access.loss.wire".
     set: BTreeMap<String, Value>,
     /// Again and again after this time.
     every: Option<Time>,
