@@ -7,7 +7,7 @@ use narrows_io::host::Capabilities;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::control;
 use narrows_live::probe::ProbePlan;
-use narrows_live::run::{self, RunOptions};
+use narrows_live::run::{self, RunOptions, Wish};
 
 use crate::args::{self, Live};
 use crate::check::scenario;
@@ -49,12 +49,19 @@ fn go(
     if !capabilities.all() {
         enter_user_namespace(InnerUser::Root)?;
     }
+    let nested = env::var_os(run::RUN_ENVIRONMENT).is_some();
+    let outside = match (live.internet, nested) {
+        (true, _) => Wish::Yes,
+        (false, true) => Wish::IfPossible,
+        (false, false) => Wish::No,
+    };
     let options = RunOptions {
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
         record: live.record.clone(),
         record_whole: live.record_whole,
+        outside,
         probe,
         run_folder,
     };

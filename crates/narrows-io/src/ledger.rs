@@ -9,6 +9,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::sys::stat::fstat;
@@ -126,9 +127,6 @@ pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<Set
     let _turn = Turn::take(folder)?;
     for entry in fs::read_dir(folder).map_err(at("read", folder))? {
         let path = entry.map_err(at("read", folder))?.path();
-        if path.file_name().is_some_and(|name| name == TURN) {
-            continue;
-        }
         let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(at("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -144,21 +142,36 @@ pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<Set
     Ok(restored)
 }
 
-/// The name of the file that is locked while a setting is raised or put back.
-const TURN: &str = "turn";
-
-/// The right to raise or put back, one at a time on this host; held for well under a millisecond.
+/// The right to raise or put back, one at a time on this host; held for well under a millisecond. It is a lock on the
+/// folder, which goes when nothing is in it.
 struct Turn {
     _locked: File,
+    folder: PathBuf,
 }
 
 impl Turn {
     fn take(folder: &Path) -> Result<Self, LedgerError> {
-        fs::create_dir_all(folder).map_err(at("make", folder))?;
-        let path = folder.join(TURN);
-        let file = open(&path)?;
-        file.lock().map_err(at("lock", &path))?;
-        Ok(Self { _locked: file })
+        loop {
+            fs::create_dir_all(folder).map_err(at("make", folder))?;
+            let locked = match File::open(folder) {
+                Ok(locked) => locked,
+                // Whoever had the turn before removed it in between.
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
+                Err(cause) => return Err(at("open", folder)(cause)),
+            };
+            locked.lock().map_err(at("lock", folder))?;
+            let own = locked.metadata().map_err(at("look at", folder))?.ino();
+            if fs::metadata(folder).is_ok_and(|there| there.ino() == own) {
+                return Ok(Self { _locked: locked, folder: folder.into() });
+            }
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Fails while a setting is still raised.
+        let _ = fs::remove_dir(&self.folder);
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod control;
 pub mod local;
+pub mod outside;
 pub mod packet_loop;
 pub mod probe;
 pub mod recorder;

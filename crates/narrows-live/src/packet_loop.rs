@@ -400,10 +400,10 @@ impl PacketLoop {
             && let Some(event) = self.timeline.next()
         {
             // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
-            if let Err(error) = self.assign(event.at, &event.set)? {
-                if self.notes.len() < MOST_NOTES {
-                    self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
-                }
+            if let Err(error) = self.assign(event.at, &event.set)?
+                && self.notes.len() < MOST_NOTES
+            {
+                self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
             }
         }
         Ok(())

@@ -11,12 +11,15 @@ use std::time::Duration;
 use narrows_core::{BuildError, Engine};
 use narrows_io::address::IpPrefix;
 use narrows_io::listening;
+use narrows_io::namespace::Namespace;
 use narrows_io::process::{self, Running, Signal, SpawnError};
+use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, wake_on_time};
 use narrows_report::{Kind, ProbeReport, Report, RunInfo};
 use narrows_scenario::Scenario;
 
 use crate::control::{self, ControlError, ControlSocket};
+use crate::outside::{OutsideError, WayToTheOutside};
 use crate::packet_loop::{End, LoopError, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
 use crate::stage::{Host, Stage, StageError, one_of_each};
@@ -27,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const LISTENING: Duration = Duration::from_secs(2);
 /// The variable that marks every process of a run, with the number of the run.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
+
+/// The folder, in that of control sockets, where changed settings of the host are remembered.
+pub const SETTINGS: &str = "settings";
 
 /// What to run in a scenario's hosts.
 #[derive(Debug)]
@@ -41,10 +47,23 @@ pub struct RunOptions {
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
     pub record_whole: bool,
+    /// Whether the hosts reach the outside, through the far end of the link of CMD's host.
+    pub outside: Wish,
     /// Probes to send.
     pub probe: Option<ProbePlan>,
     /// The folder of control sockets.
     pub run_folder: PathBuf,
+}
+
+/// How much something is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Not at all.
+    No,
+    /// If it can be had; otherwise the report says why not.
+    IfPossible,
+    /// Or else the run fails.
+    Yes,
 }
 
 /// How a run ended.
@@ -65,6 +84,9 @@ pub enum RunError {
     /// The hosts.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The way to the outside.
+    #[error(transparent)]
+    Outside(#[from] OutsideError),
     /// The program.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -82,6 +104,9 @@ pub enum RunError {
         /// Those there are.
         hosts: Vec<String>,
     },
+    /// A host without a link.
+    #[error("host `{0}` is on no link, so nothing leads outside from it")]
+    NoLink(String),
     /// A call to the system failed.
     #[error("cannot {action}: {cause}")]
     System {
@@ -100,17 +125,22 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
 ///
 /// # Errors
 /// When anything cannot be set up, with nothing left behind; or when the loop breaks off.
-pub fn run(scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError> {
+pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError> {
+    step_aside(&mut scenario)?;
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let mut stage = Stage::set(&scenario)?;
     let host = chosen_host(&stage, options.host.as_deref())?;
+    let (outside, refusal) = open_outside(&stage, host, options)?;
+    stage.add_default_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let control = ControlSocket::open(&options.run_folder)?;
     let environment = environment(&stage, host, control.path());
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
 
     let mut info = RunInfo::of(&scenario, Kind::Live);
+    info.notes.extend(refusal);
+    info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
     network.listen(control, info.clone());
     if let Some(path) = &options.record {
@@ -199,6 +229,41 @@ fn accompany(
     }
 }
 
+/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run.
+fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
+    let mut sockets = RouteSocket::open(&Namespace::current()?)?;
+    let mut taken: Vec<IpPrefix> = sockets.addresses()?.into_iter().map(|address| address.prefix).collect();
+    taken.extend(sockets.routes()?.into_iter().map(|route| route.destination));
+    // A default route overlaps everything, and takes nothing.
+    taken.retain(|prefix| prefix.length > 0);
+    scenario.renumber(|address| {
+        let network = IpPrefix::new(address.ip, address.prefix);
+        !taken.iter().any(|other| other.overlaps(&network))
+    });
+    Ok(())
+}
+
+/// Opens the way to the outside that is wanted, or says why there is none.
+fn open_outside(
+    stage: &Stage,
+    host: &Host,
+    options: &RunOptions,
+) -> Result<(Option<WayToTheOutside>, Option<String>), RunError> {
+    if options.outside == Wish::No {
+        return Ok((None, None));
+    }
+    let peer = host.interfaces.first().and_then(|interface| stage.host(&interface.peer.host));
+    let far = peer.and_then(|peer| Some((peer, peer.interfaces.first()?)));
+    let Some((far, link)) = far else { return Err(RunError::NoLink(host.name.clone())) };
+    match WayToTheOutside::open(far, link, &options.run_folder.join(SETTINGS)) {
+        Ok(way) => Ok((Some(way), None)),
+        Err(error) if options.outside == Wish::IfPossible => {
+            Ok((None, Some(format!("the network around this run is not reached from inside it: {error}"))))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8, // exit codes have 8 bits
@@ -228,6 +293,9 @@ fn environment(stage: &Stage, host: &Host, control: &Path) -> Vec<(String, OsStr
         (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
         (control::ENVIRONMENT.to_owned(), control.into()),
     ];
+    if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
+        all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));
+    }
     let mut add = |name: &str, addresses: &[IpPrefix]| {
         for (address, suffix) in one_of_each(addresses).into_iter().zip(["", "6"]) {
             all.extend(

@@ -173,6 +173,21 @@ impl Stage {
         Ok(())
     }
 
+    /// Gives hosts of our own a default route each, over their first link, all but the one that has another way out.
+    ///
+    /// # Errors
+    /// When a route is refused.
+    pub fn add_default_routes(&self, except: Option<&str>) -> Result<(), StageError> {
+        for host in self.hosts.iter().filter(|host| host.is_ours && Some(host.name.as_str()) != except) {
+            let Some(interface) = host.interfaces.first() else { continue };
+            let mut sockets = RouteSocket::open(&host.namespace)?;
+            for gateway in one_of_each(&interface.peer.addresses).into_iter().flatten() {
+                sockets.add_default_route(gateway, &interface.name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Gives our ends of the cables away.
     pub fn take_cables(&mut self) -> Vec<Cable> {
         std::mem::take(&mut self.cables)
@@ -216,12 +231,6 @@ fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, near: &str) -
     let mut neighbours = Neighbours::default();
     for peer in &interface.peer.addresses {
         neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
-    }
-    if host.interfaces.is_empty() && host.is_ours {
-        // One of each family.
-        for gateway in one_of_each(&interface.peer.addresses).into_iter().flatten() {
-            sockets.add_default_route(gateway, &interface.name)?;
-        }
     }
     Ok(Cable { name: interface.port.clone(), socket, neighbours })
 }

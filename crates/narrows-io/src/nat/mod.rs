@@ -21,6 +21,7 @@ use std::path::Path;
 use crate::address::IpPrefix;
 use crate::ledger::{LedgerError, RaisedSetting};
 use crate::link::{VethEnd, create_veth};
+use crate::namespace::Namespace;
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::stack::{self, StackError};
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
@@ -88,6 +89,25 @@ impl Outside {
     /// How many settings of the enclosing namespace are changed for it.
     pub fn changed_settings(&self) -> usize {
         self.raised.len()
+    }
+}
+
+/// Address translation alone: what leaves a namespace from certain networks does so under the address of the interface
+/// that it leaves by. In force as long as this value lives.
+#[derive(Debug)]
+pub struct Masquerade {
+    /// Removes the tables when it closes.
+    _tables: nftables::OwnedTables,
+}
+
+impl Masquerade {
+    /// Puts the rule in force, in tables of this name.
+    pub fn open(
+        namespace: &Namespace,
+        table: &str,
+        networks: impl IntoIterator<Item = IpPrefix>,
+    ) -> Result<Self, NftablesError> {
+        Ok(Self { _tables: nftables::masquerade(namespace, table, networks.into_iter())? })
     }
 }
 

@@ -60,7 +60,7 @@ impl World {
 
     /// Whether any setting waits to be put back.
     fn ledger_is_empty(&self) -> bool {
-        fs::read_dir(&self.ledger).unwrap().all(|entry| entry.unwrap().file_name() == "turn")
+        !self.ledger.exists()
     }
 
     fn forwarding(&self) -> String {

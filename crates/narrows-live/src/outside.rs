@@ -1,0 +1,132 @@
+//! A way from the hosts of a run to the world around it.
+//!
+//! ```text
+//! client ── link ── server ── cable ── the namespace in which narrows was started ── its own way out
+//!                   translates           translates
+//! ```
+//!
+//! The far host forwards what is not for itself over a cable to the enclosing namespace. Addresses are translated twice,
+//! so that neither any other run nor the host has to know ours. Inside another run's shell the enclosing namespace is
+//! that run's host, and packets go through both links: shells nest.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::process;
+
+use narrows_io::address::IpPrefix;
+use narrows_io::link::VethEnd;
+use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::nat::{Masquerade, NatError, NftablesError, Outside, WayOut};
+use narrows_io::sysctl::{SysctlError, write_sysctl};
+
+use crate::stage::{Host, Interface};
+
+/// The cable's name in the far host.
+const INNER: &str = "outside";
+
+/// Why there is no way to the outside.
+#[derive(Debug, thiserror::Error)]
+pub enum OutsideError {
+    /// The enclosing namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The cable, its routes, or forwarding.
+    #[error(transparent)]
+    Nat(#[from] NatError),
+    /// Address translation in the far host.
+    #[error(transparent)]
+    Nftables(#[from] NftablesError),
+    /// Forwarding in the far host.
+    #[error(transparent)]
+    Sysctl(#[from] SysctlError),
+    /// The far host is not ours to turn into a router.
+    #[error(
+        "`{0}` is in an existing namespace, which narrows does not turn into a router: only a host of its own can lead outside"
+    )]
+    NotOurs(String),
+}
+
+/// A way to the outside, open as long as this value lives.
+#[derive(Debug)]
+pub struct WayToTheOutside {
+    host: String,
+    _inner: Masquerade,
+    outer: Outside,
+}
+
+impl WayToTheOutside {
+    /// Opens a way through `far`, whose interface on the link is `link`. `ledger` is the folder where settings that were
+    /// changed are remembered.
+    ///
+    /// # Errors
+    /// When the enclosing namespace has no way out itself, or does not allow this.
+    pub fn open(far: &Host, link: &Interface, ledger: &Path) -> Result<Self, OutsideError> {
+        if !far.is_ours {
+            return Err(OutsideError::NotOurs(far.name.clone()));
+        }
+        let enclosing = Namespace::current()?.labelled("the namespace in which narrows was started");
+        let number = process::id();
+        let (outer_name, table) = (format!("narrows{number}"), format!("narrows-{number}"));
+        let way = WayOut {
+            inner: VethEnd { namespace: &far.namespace, name: INNER, mac: None },
+            outer: VethEnd {
+                namespace: &enclosing,
+                name: &outer_name[outer_name.len().saturating_sub(15)..],
+                mac: None,
+            },
+            ipv4: ipv4(number),
+            ipv6: Some(ipv6(number)),
+            table: &table,
+            ledger,
+        };
+        let outer = way.open()?;
+        let inner = Masquerade::open(&far.namespace, &table, link.addresses.iter().copied())?;
+        // The namespace is ours, so all of it may forward.
+        write_sysctl(&far.namespace, "net/ipv4/ip_forward", "1")?;
+        if outer.has_ipv6() {
+            write_sysctl(&far.namespace, "net/ipv6/conf/all/forwarding", "1")?;
+        }
+        Ok(Self { host: far.name.clone(), _inner: inner, outer })
+    }
+
+    /// The host that leads outside.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What a reader of the report should know about it.
+    pub fn remark(&self) -> Option<String> {
+        (!self.outer.has_ipv6())
+            .then(|| "the outside is reached by IPv4 only: the host does not forward IPv6".into())
+    }
+}
+
+/// The cable's ends: a network of four addresses of its own for each process number, from the block that RFC 6598 sets
+/// aside for translation by carriers.
+fn ipv4(process: u32) -> (IpPrefix, IpPrefix) {
+    let block = u32::from_be_bytes([100, 64, 0, 0]);
+    // The block has room for 2^20 of them; Linux numbers processes below 2^22, as a rule below 2^15.
+    let network = block + (process % (1 << 20)) * 4;
+    let end = |host| IpPrefix::new(Ipv4Addr::from(network + host), 30);
+    (end(2), end(1))
+}
+
+/// The same from a unique local prefix.
+fn ipv6(process: u32) -> (IpPrefix, IpPrefix) {
+    let [high, low] = [(process >> 16) as u16, process as u16];
+    let end = |host| IpPrefix::new(Ipv6Addr::new(0xfd6e, 0x6172, 0x7274, high, low, 0, 0, host), 80);
+    (end(2), end(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_cables_of_their_own() {
+        assert_eq!(ipv4(1).0.to_string(), "100.64.0.6/30");
+        assert_eq!(ipv4((1 << 20) - 1).1.to_string(), "100.127.255.253/30");
+        assert!(!ipv4(1).0.overlaps(&ipv4(2).0) && !ipv6(1).0.overlaps(&ipv6(2).0));
+        assert!(ipv4(3).0.overlaps(&ipv4(3).1) && ipv6(70_000).0.overlaps(&ipv6(70_000).1));
+    }
+}
