@@ -22,29 +22,36 @@ impl Agenda {
     }
 
     /// The earliest event and its element.
+    #[inline]
     pub(crate) fn first(&self) -> Option<(Time, u32)> {
         self.heap.first().copied()
     }
 
-    /// Sets the instant of the element's next event, or that it has none.
-    pub(crate) fn set(&mut self, element: u32, at: Option<Time>) {
+    /// Sets the instant of the element's next event: [`Time::NEVER`] where it has none.
+    #[inline]
+    pub(crate) fn set(&mut self, element: u32, at: Time) {
         let position = self.position[element as usize];
-        match (position, at) {
-            (ABSENT, None) => {}
-            (ABSENT, Some(at)) => {
+        if position == ABSENT || at == Time::NEVER {
+            return self.join_or_leave(element, at);
+        }
+        let position = position as usize;
+        let before = core::mem::replace(&mut self.heap[position].0, at);
+        if at < before && position > 0 {
+            self.rise(position);
+        } else if at > before && 2 * position + 1 < self.heap.len() {
+            self.sink(position);
+        }
+    }
+
+    #[inline(never)]
+    fn join_or_leave(&mut self, element: u32, at: Time) {
+        match (self.position[element as usize], at) {
+            (ABSENT, Time::NEVER) => {}
+            (ABSENT, at) => {
                 self.heap.push((at, element));
                 self.rise(self.heap.len() - 1);
             }
-            (position, None) => self.remove(position as usize),
-            (position, Some(at)) => {
-                let position = position as usize;
-                let before = core::mem::replace(&mut self.heap[position].0, at);
-                if at < before {
-                    self.rise(position);
-                } else if at > before {
-                    self.sink(position);
-                }
-            }
+            (position, _) => self.remove(position as usize),
         }
     }
 
@@ -112,7 +119,7 @@ mod tests {
             let mut plain = [None; 12];
             for (element, at) in steps {
                 let at = at.map(Time::from_nanos);
-                agenda.set(element, at);
+                agenda.set(element, at.unwrap_or(Time::NEVER));
                 plain[element as usize] = at;
                 let first = plain.iter().enumerate().filter_map(|(e, t)| t.map(|t| (t, e as u32))).min();
                 prop_assert_eq!(agenda.first(), first);

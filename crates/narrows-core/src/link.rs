@@ -26,13 +26,6 @@ use crate::time::{Duration, Time};
 use crate::units::{Probability, Rate};
 use line::DelayLine;
 
-/// What a link did to packets in one call: the one that left by a lane, if any, and those dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Effects {
-    pub(crate) left: Option<(PacketRef, u8)>,
-    pub(crate) drops: Drops,
-}
-
 /// The packet on the wire.
 #[derive(Debug)]
 struct Transmission {
@@ -43,8 +36,8 @@ struct Transmission {
     /// When it went on the wire, and the bits that it occupies there.
     began: Time,
     bits: u64,
-    /// When it will be done, unless the rate changes; nothing while the wire is down for good.
-    end: Option<Time>,
+    /// When it will be done, unless the rate changes; never while the wire is down for good.
+    end: Time,
     /// What the rounding of `end` leaves for a successor that starts at once.
     surplus: Work,
 }
@@ -72,8 +65,8 @@ pub(crate) struct Link {
     transmission: Option<Transmission>,
     /// When the last transmission ended and what its rounding left over.
     freed: (Time, Work),
-    /// When the queue will let a packet go that it held back.
-    not_before: Option<Time>,
+    /// When the queue will let a packet go that it held back while the wire is free.
+    not_before: Time,
     line: DelayLine,
     /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
     /// before it.
@@ -124,7 +117,7 @@ impl Link {
             cyclic,
             transmission: None,
             freed: (Time::ZERO, Work::default()),
-            not_before: None,
+            not_before: Time::NEVER,
             line: DelayLine::default(),
             last_due: Time::ZERO,
             since_reordered: 0,
@@ -132,23 +125,21 @@ impl Link {
     }
 
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
-    pub(crate) fn next_event(&self) -> Option<Time> {
-        let end = self.transmission.as_ref().and_then(|t| t.end);
-        let first = |a: Option<Time>, b: Option<Time>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        first(first(end, self.line.next_due()), self.not_before)
+    #[inline]
+    pub(crate) fn next_event(&self) -> Time {
+        let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
+        wire.min(self.line.next_due())
     }
 
     /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
+    #[inline]
     pub(crate) fn arrive(
         &mut self,
         now: Time,
         packet: PacketRef,
         lane: u8,
         pool: &mut Pool,
-        out: &mut Effects,
+        drops: &mut Drops,
     ) {
         let state = pool.get_mut(packet);
         state.lane = lane;
@@ -159,12 +150,12 @@ impl Link {
         if let Some(loss) = &mut self.ingress_loss {
             let mut draw = pool.draw(&self.streams.ingress_loss, packet, visit(self.cyclic, pool, packet));
             if loss.loses(now, pool.get(packet), &mut draw) {
-                return out.drops.push(packet, DropReason::IngressLoss);
+                return drops.push(packet, DropReason::IngressLoss);
             }
         }
         match self.mtu {
-            Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, out),
-            _ => self.enqueue(now, packet, pool, out),
+            Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, drops),
+            _ => self.enqueue(now, packet, pool, drops),
         }
     }
 
@@ -175,47 +166,48 @@ impl Link {
         packet: PacketRef,
         lane: u8,
         pool: &mut Pool,
-        out: &mut Effects,
+        drops: &mut Drops,
     ) {
         let state = pool.get_mut(packet);
         state.lane = lane;
         self.counters[usize::from(lane)].arrive(now, state.length);
-        out.drops.push(packet, DropReason::Loop);
+        drops.push(packet, DropReason::Loop);
     }
 
     /// Handles one event that is due at `now`, which is what [`Link::next_event`] said. Packets that leave at one
-    /// instant do so in the order in which they entered the delay line, before the transmitter moves on.
-    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, out: &mut Effects) {
-        if self.line.next_due() == Some(now) {
-            let Some(packet) = self.line.pop() else { return };
+    /// instant do so in the order in which they entered the delay line, before the transmitter moves on. Returns the
+    /// packet that left, if one did, and its lane.
+    #[inline]
+    pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
+        if self.line.next_due() == now {
+            let packet = self.line.pop()?;
             let state = pool.get(packet);
             self.counters[usize::from(state.lane)].depart(now, state.length);
-            out.left = Some((packet, state.lane));
-            return;
+            return Some((packet, state.lane));
         }
-        if let Some(transmission) = self.transmission.take_if(|t| t.end == Some(now)) {
-            self.finish(now, &transmission, pool, out);
-        }
-        self.start(now, pool, out);
+        self.serve(now, pool, drops);
+        None
     }
 
-    /// Puts the next packet on the wire, if the wire is free and one may go. What takes no time is sent at once: on a
-    /// wire without a limit no packet ever waits for another.
-    fn start(&mut self, now: Time, pool: &mut Pool, out: &mut Effects) {
-        while self.transmission.is_none() {
-            self.not_before = None;
-            match self.queue.dequeue(now, pool, &mut out.drops) {
-                Dequeue::Packet(packet) => {
-                    let transmission = self.transmit(now, packet, pool);
-                    if transmission.end == Some(now) {
-                        self.finish(now, &transmission, pool, out);
-                    } else {
-                        self.transmission = Some(transmission);
-                    }
+    /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and one may go. What
+    /// takes no time ends at once: on a wire without a limit no packet ever waits for another.
+    fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        loop {
+            if let Some(transmission) = &self.transmission {
+                if transmission.end != now {
+                    return;
                 }
+                let (packet, began, bits) = (transmission.packet, transmission.began, transmission.bits);
+                self.freed = (now, transmission.surplus);
+                self.transmission = None;
+                self.sent(now, packet, began, bits, pool, drops);
+            }
+            self.not_before = Time::NEVER;
+            match self.queue.dequeue(now, pool, drops) {
+                Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
                 Dequeue::NotBefore(at) => {
                     // A queue that says "not before now" would be asked for ever.
-                    self.not_before = Some(at.max(now + Duration::from_nanos(1)));
+                    self.not_before = at.max(now + Duration::from_nanos(1));
                     return;
                 }
                 Dequeue::Empty => return,
@@ -223,14 +215,8 @@ impl Link {
         }
     }
 
-    fn finish(&mut self, now: Time, transmission: &Transmission, pool: &mut Pool, out: &mut Effects) {
-        self.freed = (now, transmission.surplus);
-        let lane = pool.get(transmission.packet).lane;
-        self.counters[usize::from(lane)].finish(transmission.began, now, transmission.bits);
-        self.sent(now, transmission.packet, pool, out);
-    }
-
     /// The transmission of a packet that goes on the wire at `now`.
+    #[inline]
     fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
         let state = pool.get_mut(packet);
         let waited = now.since(state.entered);
@@ -238,33 +224,44 @@ impl Link {
         self.counters[usize::from(state.lane)].waited += waited;
         let bits = self.overhead.bits(state.length, state.link_header);
 
-        let carried = if self.freed.0 == now { self.freed.1 } else { Work::default() };
-        let full = Work::bits(bits);
-        let work = Work(full.0.saturating_sub(carried.0));
-        let left_over = Work(carried.0.saturating_sub(full.0));
-        let mut transmission =
-            Transmission { packet, since: now, work, began: now, bits, end: None, surplus: Work::default() };
-        self.predict(&mut transmission, left_over);
-        transmission
+        let (mut work, mut left_over) = (Work::bits(bits), Work::default());
+        if self.freed.0 == now {
+            let carried = self.freed.1;
+            left_over = Work(carried.0.saturating_sub(work.0));
+            work = Work(work.0.saturating_sub(carried.0));
+        }
+        let (end, surplus) = self.predict(now, work, left_over);
+        Transmission { packet, since: now, work, began: now, bits, end, surplus }
     }
 
-    /// Works out when the transmission ends at the present service curve.
-    fn predict(&self, transmission: &mut Transmission, left_over: Work) {
-        let finish = self.service.finish(transmission.since, transmission.work);
-        // Never in the past, whatever a curve from elsewhere says: time must not go back.
-        transmission.end = finish.map(|f| f.at.max(transmission.since));
-        transmission.surplus = finish.map_or(left_over, |f| Work(f.surplus.0 + left_over.0));
+    /// When work that begins at `since` ends at the present service curve, and what is left over then.
+    fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
+        match self.service.finish(since, work) {
+            // Never in the past, whatever a curve from elsewhere says: time must not go back.
+            Some(finish) => (finish.at.max(since), Work(finish.surplus.0 + left_over.0)),
+            None => (Time::NEVER, left_over),
+        }
     }
 
-    /// A packet has been sent: what the wire does to it, then the delay line.
-    fn sent(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, out: &mut Effects) {
+    /// A packet has been sent, from `began` on: what the wire does to it, then the delay line.
+    #[inline]
+    fn sent(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        began: Time,
+        bits: u64,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) {
         let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
+        self.counters[lane].finish(began, now, bits);
         let visit = visit(self.cyclic, pool, packet);
         self.counters[lane].sent.add(length);
         if let Some(loss) = &mut self.wire_loss {
             let mut draw = pool.draw(&self.streams.wire_loss, packet, visit);
             if loss.loses(now, pool.get(packet), &mut draw) {
-                return out.drops.push(packet, DropReason::WireLoss);
+                return drops.push(packet, DropReason::WireLoss);
             }
         }
         if !self.corruption.is_zero() && length > 0 {
@@ -281,20 +278,21 @@ impl Link {
             true => pool.duplicate(packet, &self.streams.duplication, visit, 0),
             false => None,
         };
-        self.propagate(now, packet, visit, pool, out);
+        self.propagate(now, packet, visit, pool, drops);
         if let Some(twin) = twin {
             self.counters[lane].duplicated.add(length);
             if pool.is_beyond_memory() {
-                return out.drops.push(twin, DropReason::Memory);
+                return drops.push(twin, DropReason::Memory);
             }
-            self.propagate(now, twin, visit, pool, out);
+            self.propagate(now, twin, visit, pool, drops);
         }
     }
 
     /// Puts a packet into the delay line.
-    fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, out: &mut Effects) {
+    #[inline]
+    fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
         if self.line_limit.is_some_and(|limit| self.line.len() >= limit) {
-            return out.drops.push(packet, DropReason::LineFull);
+            return drops.push(packet, DropReason::LineFull);
         }
         if let Some(reorder) = self.reorder {
             self.since_reordered = self.since_reordered.saturating_add(1);
@@ -308,7 +306,7 @@ impl Link {
         }
         let mut draw = pool.draw(&self.streams.delay, packet, visit);
         let Some(delay) = self.delay.delay(now, pool.get(packet), &mut draw) else {
-            return out.drops.push(packet, DropReason::DelayModel);
+            return drops.push(packet, DropReason::DelayModel);
         };
         let mut due = now + delay;
         if self.order == Order::Keep {
@@ -319,27 +317,28 @@ impl Link {
         self.line.push(due, packet);
     }
 
-    fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, out: &mut Effects) {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         pool.get_mut(packet).entered = now;
-        self.queue.enqueue(now, packet, pool, &mut out.drops);
-        self.start(now, pool, out);
+        self.queue.enqueue(now, packet, pool, drops);
+        self.serve(now, pool, drops);
     }
 
-    fn too_long(&mut self, now: Time, packet: PacketRef, mtu: Mtu, pool: &mut Pool, out: &mut Effects) {
+    fn too_long(&mut self, now: Time, packet: PacketRef, mtu: Mtu, pool: &mut Pool, drops: &mut Drops) {
         let state = pool.get(packet);
         let header = u32::from(state.network_header);
         let room = mtu.bytes.saturating_sub(header) & !7;
         let end =
             state.fragment().map_or(0, |piece| u32::from(piece.offset)) + state.length.saturating_sub(header);
         match mtu.policy {
-            MtuPolicy::BlackHole => out.drops.push(packet, DropReason::BlackHole),
+            MtuPolicy::BlackHole => drops.push(packet, DropReason::BlackHole),
             // Longer than 65,535 bytes no IPv4 packet is, and the offsets of its pieces could not be told.
             MtuPolicy::Fragment
                 if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 && end <= 0xffff =>
             {
-                self.cut(now, packet, header, room, pool, out);
+                self.cut(now, packet, header, room, pool, drops);
             }
-            _ => out.drops.push(packet, DropReason::TooLong),
+            _ => drops.push(packet, DropReason::TooLong),
         }
     }
 
@@ -351,7 +350,7 @@ impl Link {
         header: u32,
         room: u32,
         pool: &mut Pool,
-        out: &mut Effects,
+        drops: &mut Drops,
     ) {
         let state = pool.get(packet);
         let whole = state.fragment().unwrap_or(Fragment { offset: 0, more: false });
@@ -366,7 +365,7 @@ impl Link {
             let Some(piece) = pool.duplicate(packet, &self.streams.fragments, visit, nth) else { break };
             pool.cut(piece, offset, room, place(offset, true));
             self.counters[lane].duplicated.add(header);
-            self.enqueue_piece(now, piece, pool, out);
+            self.enqueue_piece(now, piece, pool, drops);
             offset += room;
         }
         // The packet itself becomes the last piece: all that is left of it.
@@ -374,16 +373,16 @@ impl Link {
         pool.cut(packet, offset, left, place(offset, whole.more));
         if left > room {
             // As many copies were made of it as can be told apart.
-            return out.drops.push(packet, DropReason::Memory);
+            return drops.push(packet, DropReason::Memory);
         }
-        self.enqueue_piece(now, packet, pool, out);
+        self.enqueue_piece(now, packet, pool, drops);
     }
 
-    fn enqueue_piece(&mut self, now: Time, piece: PacketRef, pool: &mut Pool, out: &mut Effects) {
+    fn enqueue_piece(&mut self, now: Time, piece: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         if pool.is_beyond_memory() {
-            return out.drops.push(piece, DropReason::Memory);
+            return drops.push(piece, DropReason::Memory);
         }
-        self.enqueue(now, piece, pool, out);
+        self.enqueue(now, piece, pool, drops);
     }
 
     /// Counts a packet that was dropped here, by the link or by its queue.
@@ -395,7 +394,7 @@ impl Link {
     /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
     /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
     /// a transmission goes on at the new rate.
-    pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, out: &mut Effects) {
+    pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
         match change {
             Change::Service(service) => self.change_service(now, service),
             Change::Queue(mut queue) => {
@@ -414,7 +413,7 @@ impl Link {
             Change::LineLimit(limit) => self.line_limit = limit,
             Change::Mtu(mtu) => self.mtu = mtu,
         }
-        self.start(now, pool, out);
+        self.serve(now, pool, drops);
     }
 
     fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
@@ -423,7 +422,7 @@ impl Link {
         let done = before.served(transmission.since, now);
         transmission.work = Work(transmission.work.0.saturating_sub(done.0));
         transmission.since = now;
-        self.predict(&mut transmission, Work::default());
+        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
         self.transmission = Some(transmission);
     }
 

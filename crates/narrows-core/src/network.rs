@@ -8,9 +8,10 @@ use core::fmt;
 
 use crate::agenda::Agenda;
 use crate::counters::{DropReason, Tally};
-use crate::link::{Change, Effects, Link, LinkConfig, LinkView};
+use crate::link::{Change, Link, LinkConfig, LinkView};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
+use crate::queue::Drops;
 use crate::random::{self, Seed};
 use crate::time::Time;
 use crate::units::Bytes;
@@ -182,7 +183,8 @@ pub(crate) struct Network {
     decided: VecDeque<Decided>,
     visits: u8,
     now: Time,
-    effects: Effects,
+    /// What links dropped in the call that is being handled.
+    drops: Drops,
 }
 
 impl Network {
@@ -220,7 +222,7 @@ impl Network {
             decided: VecDeque::new(),
             visits: config.visits,
             now: Time::ZERO,
-            effects: Effects::default(),
+            drops: Drops::default(),
         })
     }
 
@@ -236,16 +238,27 @@ impl Network {
     }
 
     /// Handles all events up to and including `now`.
+    #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         while let Some((at, element)) = self.agenda.first()
             && at <= now
         {
-            self.now = at;
-            let link = &mut self.links[element as usize];
-            link.step(at, &mut self.pool, &mut self.effects);
-            self.settle(element);
+            self.step(at, element);
         }
         self.now = self.now.max(now);
+    }
+
+    /// Handles one event of an element.
+    fn step(&mut self, at: Time, element: u32) {
+        self.now = at;
+        let link = &mut self.links[element as usize];
+        let left = link.step(at, &mut self.pool, &mut self.drops);
+        self.settle(element);
+        // At most one packet leaves in a step, so forwarding it goes one level deep: to a port, or to the entrance
+        // of a link, whose own packets leave by later steps.
+        if let Some((packet, lane)) = left {
+            self.forward(packet, self.exits[element as usize][usize::from(lane)]);
+        }
     }
 
     pub(crate) fn arrive(&mut self, port: PortId, packet: &Packet<()>) -> PacketRef {
@@ -266,11 +279,12 @@ impl Network {
     }
 
     pub(crate) fn change(&mut self, link: LinkId, change: Change) {
-        self.links[link.0 as usize].change(self.now, change, &mut self.pool, &mut self.effects);
+        self.links[link.0 as usize].change(self.now, change, &mut self.pool, &mut self.drops);
         self.settle(link.0);
     }
 
     /// Brings a packet to where it goes next.
+    #[inline]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
         match hop {
             Hop::Port(port) => {
@@ -278,42 +292,52 @@ impl Network {
                 self.ports[usize::from(port.index())].counters.delivered.add(length);
                 self.decide(packet, Verdict::Delivered(port));
             }
-            Hop::Link { link, lane } => {
-                let state = self.pool.get_mut(packet);
-                let too_many = state.visits >= self.visits;
-                state.visits = state.visits.saturating_add(1);
-                let element = &mut self.links[link as usize];
-                if too_many {
-                    element.refuse(self.now, packet, lane, &mut self.pool, &mut self.effects);
-                } else {
-                    element.arrive(self.now, packet, lane, &mut self.pool, &mut self.effects);
-                }
-                self.settle(link);
-            }
+            Hop::Link { link, lane } => self.visit(packet, link, lane),
         }
     }
 
-    /// After a call to a link: its next event, its drops, and the packets that left it.
-    fn settle(&mut self, link: u32) {
+    fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
+        let state = self.pool.get_mut(packet);
+        let too_many = state.visits >= self.visits;
+        state.visits = state.visits.saturating_add(1);
         let element = &mut self.links[link as usize];
-        self.agenda.set(link, element.next_event());
-        while let Some((packet, reason)) = self.effects.drops.0.pop_front() {
+        if too_many {
+            element.refuse(self.now, packet, lane, &mut self.pool, &mut self.drops);
+        } else {
+            element.arrive(self.now, packet, lane, &mut self.pool, &mut self.drops);
+        }
+        self.settle(link);
+    }
+
+    /// After a call to a link: its next event, and its drops.
+    #[inline(always)]
+    fn settle(&mut self, link: u32) {
+        self.agenda.set(link, self.links[link as usize].next_event());
+        if !self.drops.0.is_empty() {
+            self.settle_drops(link);
+        }
+    }
+
+    fn settle_drops(&mut self, link: u32) {
+        while let Some((packet, reason)) = self.drops.0.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);
             self.decide(packet, Verdict::Dropped { link: Some(LinkId(link)), reason });
         }
-        // A step lets at most one packet leave, so forwarding it goes one level deep: to a port, or to the entrance
-        // of a link, whose own packets leave by later steps.
-        if let Some((packet, lane)) = self.effects.left.take() {
-            self.forward(packet, self.exits[link as usize][usize::from(lane)]);
-        }
     }
 
+    #[inline]
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) {
         self.pool.leave(packet);
         self.decided.push_back(Decided { at: self.now, packet, verdict });
     }
 
+    #[inline]
+    pub(crate) fn has_decided(&self) -> bool {
+        !self.decided.is_empty()
+    }
+
     /// Takes the oldest verdict; its packet stays in the pool until it is removed.
+    #[inline]
     pub(crate) fn take_decided(&mut self) -> Option<Decided> {
         self.decided.pop_front()
     }

@@ -16,6 +16,16 @@ use crate::units::Bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketRef(u32);
 
+impl PacketRef {
+    pub(crate) const fn number(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
+
 const NONE: u32 = u32::MAX;
 
 /// What the engine keeps of a packet while it is inside.
@@ -63,10 +73,10 @@ impl PacketState {
 
     /// Which piece of the packet this is, if a link cut it.
     pub const fn fragment(&self) -> Option<Fragment> {
-        if self.fragment & 1 == 0 {
-            return None;
+        match self.fragment & 1 {
+            0 => None,
+            _ => Some(Fragment { offset: self.fragment & !7, more: self.fragment & 2 != 0 }),
         }
-        Some(Fragment { offset: self.fragment & !7, more: self.fragment & 2 != 0 })
     }
 
     /// What tells copies apart in the keys of their draws.
@@ -85,6 +95,15 @@ impl PacketState {
     }
 }
 
+/// What [`Pool::remove`] has to say.
+pub(crate) struct Removed {
+    pub(crate) flips: Vec<u32>,
+    /// Where the body is kept.
+    pub(crate) body_slot: usize,
+    /// Whether no other packet uses it any more.
+    pub(crate) last: bool,
+}
+
 const CHUNK: usize = 256;
 
 /// What the engine keeps of a packet beside its frame, for the memory cap.
@@ -93,7 +112,7 @@ const RECORD: u64 = 128;
 /// The packets inside the network. Grows in steps of a few kilobytes and reuses what is free.
 #[derive(Debug, Default)]
 pub struct Pool {
-    chunks: Vec<Box<[PacketState]>>,
+    chunks: Vec<Box<[PacketState; CHUNK]>>,
     free: u32,
     inside: u64,
     bytes: u64,
@@ -272,11 +291,6 @@ impl Pool {
         }
     }
 
-    /// Where the body of the packet is kept.
-    pub(crate) fn body_slot(&self, packet: PacketRef) -> usize {
-        self.get(packet).origin as usize
-    }
-
     pub(crate) const fn slot(packet: PacketRef) -> usize {
         packet.0 as usize
     }
@@ -288,50 +302,47 @@ impl Pool {
         stream.draw(origin, state.id.number(), visit, state.lineage())
     }
 
-    /// Takes the bit flips out, for whoever applies them.
-    pub(crate) fn take_flips_of(&mut self, packet: PacketRef) -> Vec<u32> {
-        match self.get(packet).flips {
-            NONE => Vec::new(),
-            at => core::mem::take(&mut self.flips[at as usize]),
-        }
-    }
-
-    /// Whether no other packet inside uses the same body.
-    pub(crate) fn is_last_use(&self, packet: PacketRef) -> bool {
-        self.get(PacketRef(self.get(packet).origin)).uses() == 1
-    }
-
     /// The packet has its verdict: it is inside no more, though it stays here until it is removed.
+    #[inline]
     pub(crate) fn leave(&mut self, packet: PacketRef) {
         self.inside -= 1;
         self.bytes -= self.get(packet).frame_length();
         self.forget_visits(packet);
     }
 
-    /// Gives up the slot of a packet that has left. One that keeps a body stays until the last copy is removed.
-    pub(crate) fn remove(&mut self, packet: PacketRef) {
+    /// Gives up the slot of a packet that has left; what it says can be read until another packet comes in. Of a packet
+    /// that keeps a body the slot stays until the last copy is removed.
+    #[inline]
+    pub(crate) fn remove(&mut self, packet: PacketRef) -> Removed {
         let state = self.get_mut(packet);
-        let (origin, flips) = (state.origin, state.flips);
-        state.flips = NONE;
-        if flips != NONE {
-            self.flips[flips as usize].clear();
-            self.free_flips.push(flips);
-        }
+        let (origin, flips) = (state.origin, core::mem::replace(&mut state.flips, NONE));
+        let flips = match flips {
+            NONE => Vec::new(),
+            at => {
+                self.free_flips.push(at);
+                core::mem::take(&mut self.flips[at as usize])
+            }
+        };
         let keeper = PacketRef(origin);
-        self.get_mut(keeper).family -= 1;
         if packet != keeper {
             self.release(packet);
         }
-        if self.get(keeper).uses() == 0 {
+        let source = self.get_mut(keeper);
+        source.family -= 1;
+        let last = source.uses() == 0;
+        if last {
             self.release(keeper);
         }
+        Removed { flips, body_slot: origin as usize, last }
     }
 
+    #[inline]
     fn release(&mut self, packet: PacketRef) {
         self.get_mut(packet).next = self.free;
         self.free = packet.0;
     }
 
+    #[inline]
     fn allocate(&mut self) -> PacketRef {
         if self.free == NONE {
             self.grow();
@@ -362,7 +373,8 @@ impl Pool {
             link_header: 0,
             network_header: 0,
         };
-        self.chunks.push((first..first + CHUNK).map(blank).collect());
+        let chunk: Box<[PacketState]> = (first..first + CHUNK).map(blank).collect();
+        self.chunks.push(chunk.try_into().expect("it was made with that many"));
         self.free = first as u32;
     }
 
@@ -377,7 +389,7 @@ impl Pool {
 pub struct PacketList {
     head: u32,
     tail: u32,
-    packets: u64,
+    packets: u32,
     bytes: u64,
 }
 
@@ -390,7 +402,7 @@ impl Default for PacketList {
 impl PacketList {
     /// How many packets are in it.
     pub const fn len(&self) -> u64 {
-        self.packets
+        self.packets as u64
     }
 
     /// Whether there are none.
@@ -450,9 +462,9 @@ mod tests {
         pool.insert(id, Time::ZERO, &packet(100))
     }
 
-    fn take(pool: &mut Pool, packet: PacketRef) {
+    fn take(pool: &mut Pool, packet: PacketRef) -> Removed {
         pool.leave(packet);
-        pool.remove(packet);
+        pool.remove(packet)
     }
 
     #[test]
@@ -468,13 +480,13 @@ mod tests {
         let copy = pool.duplicate(first, &maker, 0, 0).unwrap();
         let again = pool.duplicate(copy, &maker, 0, 0).unwrap();
         assert_eq!((pool.get(copy).copy, pool.get(again).copy), (1, 2));
-        take(&mut pool, first);
-        assert!(!pool.is_last_use(copy));
+        let body_slot = take(&mut pool, first).body_slot;
         let other = put(&mut pool, 1);
-        assert_ne!(pool.body_slot(other), pool.body_slot(copy), "the slot with the body is not given away");
-        take(&mut pool, copy);
-        assert!(pool.is_last_use(again));
-        take(&mut pool, again);
+        assert_ne!(Pool::slot(other), body_slot, "the slot with the body is not given away");
+        for (packet, last) in [(copy, false), (again, true)] {
+            let removed = take(&mut pool, packet);
+            assert_eq!((removed.body_slot, removed.last), (body_slot, last));
+        }
         take(&mut pool, other);
         assert_eq!((pool.len(), pool.bytes()), (0, 0));
     }

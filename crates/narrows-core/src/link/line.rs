@@ -5,7 +5,7 @@
 //! what a heap is needed for.
 
 use alloc::collections::{BinaryHeap, VecDeque};
-use core::cmp::Ordering;
+use core::cmp::Reverse;
 
 use crate::pool::PacketRef;
 use crate::time::Time;
@@ -17,13 +17,10 @@ pub(crate) struct DelayLine {
     sequence: u32,
 }
 
-/// Ordered so that the earliest due, and among equals the first to enter, is the greatest.
-#[derive(Debug)]
-struct Overtaking {
-    due: Time,
-    sequence: u32,
-    packet: PacketRef,
-}
+/// A packet in the heap, as one number: due instant, number of its entry, packet, from the top. Two such numbers are
+/// compared without a branch, which in a heap no processor could predict.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Overtaking(Reverse<u128>);
 
 impl DelayLine {
     pub(crate) fn len(&self) -> u64 {
@@ -31,23 +28,26 @@ impl DelayLine {
     }
 
     /// When the next packet leaves.
-    pub(crate) fn next_due(&self) -> Option<Time> {
-        let row = self.row.front().map(|&(due, _)| due);
-        let overtaking = self.overtaking.peek().map(|o| o.due);
-        match (row, overtaking) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+    #[inline]
+    pub(crate) fn next_due(&self) -> Time {
+        let row = self.row.front().map_or(Time::NEVER, |&(due, _)| due);
+        let overtaking = self.overtaking.peek().map_or(Time::NEVER, Overtaking::due);
+        row.min(overtaking)
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, due: Time, packet: PacketRef) {
-        // Growing by a quarter instead of doubling keeps the memory for a packet in flight within its bound.
-        if self.row.back().is_none_or(|&(last, _)| last <= due) {
-            if self.row.len() == self.row.capacity() {
-                self.row.reserve_exact(self.row.len() / 4 + 4);
-            }
-            return self.row.push_back((due, packet));
+        if self.row.back().is_some_and(|&(last, _)| last > due) {
+            return self.overtake(due, packet);
         }
+        // Growing by a quarter instead of doubling keeps the memory for a packet in flight within its bound.
+        if self.row.len() == self.row.capacity() {
+            self.row.reserve_exact(self.row.len() / 4 + 4);
+        }
+        self.row.push_back((due, packet));
+    }
+
+    fn overtake(&mut self, due: Time, packet: PacketRef) {
         if self.overtaking.len() == self.overtaking.capacity() {
             self.overtaking.reserve_exact(self.overtaking.len() / 4 + 4);
         }
@@ -56,55 +56,55 @@ impl DelayLine {
         } else if self.sequence == u32::MAX {
             self.renumber();
         }
-        self.overtaking.push(Overtaking { due, sequence: self.sequence, packet });
+        self.overtaking.push(Overtaking::new(due, self.sequence, packet));
         self.sequence += 1;
     }
 
     /// Takes the packet that leaves next. Of packets due at one instant, the first to enter leaves first: one in the row
     /// entered before one in the heap, because the row's last was due later when the heap took its own.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<PacketRef> {
         let row_first = match (self.row.front(), self.overtaking.peek()) {
-            (Some(&(due, _)), Some(overtaking)) => due <= overtaking.due,
+            (Some(&(due, _)), Some(overtaking)) => due <= overtaking.due(),
             (row, _) => row.is_some(),
         };
         if row_first {
             self.row.pop_front().map(|(_, packet)| packet)
         } else {
-            self.overtaking.pop().map(|o| o.packet)
+            self.overtaking.pop().map(|o| o.packet())
         }
     }
 
     /// Gives the packets in the heap the numbers from 0 on, in the same order.
     fn renumber(&mut self) {
         let mut all = core::mem::take(&mut self.overtaking).into_vec();
-        all.sort_unstable_by_key(|o| o.sequence);
+        all.sort_unstable_by_key(Overtaking::sequence);
         self.sequence = all.len() as u32;
-        for (number, overtaking) in all.iter_mut().enumerate() {
-            overtaking.sequence = number as u32;
+        for (overtaking, number) in all.iter_mut().zip(0..) {
+            *overtaking = Overtaking::new(overtaking.due(), number, overtaking.packet());
         }
         self.overtaking = all.into();
     }
 }
 
-impl Ord for Overtaking {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.due, other.sequence).cmp(&(self.due, self.sequence))
+impl Overtaking {
+    /// By due instant, then by entry.
+    const fn new(due: Time, sequence: u32, packet: PacketRef) -> Self {
+        Self(Reverse((due.nanos() as u128) << 64 | (sequence as u128) << 32 | packet.number() as u128))
+    }
+
+    const fn due(&self) -> Time {
+        Time::from_nanos((self.0.0 >> 64) as u64)
+    }
+
+    const fn sequence(&self) -> u32 {
+        (self.0.0 >> 32) as u32
+    }
+
+    const fn packet(&self) -> PacketRef {
+        PacketRef::from_number(self.0.0 as u32)
     }
 }
-
-impl PartialOrd for Overtaking {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Overtaking {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Overtaking {}
 
 #[cfg(test)]
 mod tests {
@@ -148,7 +148,8 @@ mod tests {
                 plain.push((due, packet));
                 plain.sort_by_key(|&(due, _)| due);
                 for _ in 0..pops[i % pops.len()] {
-                    prop_assert_eq!(line.next_due(), plain.first().map(|p| Time::from_nanos(p.0)));
+                    let first = plain.first().map_or(Time::NEVER, |p| Time::from_nanos(p.0));
+                    prop_assert_eq!(line.next_due(), first);
                     let expected = (!plain.is_empty()).then(|| plain.remove(0));
                     floor = expected.map_or(floor, |p| p.0);
                     prop_assert_eq!(line.pop(), expected.map(|p| p.1));

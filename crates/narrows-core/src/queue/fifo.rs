@@ -36,8 +36,8 @@ impl Fifo {
 impl Queue for Fifo {
     fn enqueue(&mut self, _now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         let length = pool.get(packet).length;
-        let fits_alone = self.bound.admits(Backlog::default(), length);
         while !self.bound.admits(self.backlog(), length) {
+            let fits_alone = self.bound.admits(Backlog::default(), length);
             let oldest = match self.drop_at {
                 DropAt::Head if fits_alone => self.packets.pop_front(pool),
                 _ => None,

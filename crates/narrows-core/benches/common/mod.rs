@@ -1,0 +1,167 @@
+//! The runs that the benches measure: a steady stream through one link, and the heap that it is compared with.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+
+use narrows_core::model::{Constant, Independent, Normal};
+use narrows_core::service::ConstantRate;
+use narrows_core::{
+    Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Probability,
+    Protocol, Rate, Seed, Target, Time,
+};
+
+/// Packets of 1,000 bytes come every 10 µs; at 1 Gbit/s each is on the wire for 8 µs.
+pub(crate) const GAP: Duration = Duration::from_micros(10);
+const RATE: Rate = Rate::from_bits_per_second(1_000_000_000);
+const LENGTH: u32 = 1_000;
+
+/// What is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Case {
+    /// Push and pop of the standard library's heap with as many entries as there are packets in flight: random keys.
+    HeapRandom,
+    /// The same with keys that only grow, as those of a constant delay do.
+    HeapGrowing,
+    /// A rate and a constant delay.
+    Constant,
+    /// A rate, a normal delay with reordering, and loss.
+    Jitter,
+    /// Neither rate nor delay.
+    Unlimited,
+}
+
+/// A run that goes on packet by packet.
+pub(crate) enum Run {
+    Heap(Heap),
+    Wire(Box<Wire>),
+}
+
+impl Run {
+    /// Warmed up: as many packets are in flight as are asked for.
+    pub(crate) fn new(case: Case, in_flight: u64) -> Self {
+        let mut run = match case {
+            Case::HeapRandom => Self::Heap(Heap::new(in_flight, u64::MAX)),
+            Case::HeapGrowing => Self::Heap(Heap::new(in_flight, 0)),
+            _ => Self::Wire(Box::new(Wire::new(case, in_flight, 1))),
+        };
+        run.packets(2 * in_flight + 1_000);
+        run
+    }
+
+    pub(crate) fn packets(&mut self, count: u64) {
+        match self {
+            Self::Heap(heap) => (0..count).for_each(|_| heap.push_and_pop()),
+            Self::Wire(wire) => (0..count).for_each(|_| wire.packet()),
+        }
+    }
+}
+
+/// 24 bytes, ordered so that the least key is the greatest.
+struct Entry {
+    key: u64,
+    _rest: [u64; 2],
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Entry {}
+
+/// The baseline. Like packets on their way, entries come at even steps and go after a delay around `entries` steps,
+/// spread evenly between nothing and twice as much where `spread` has all bits.
+pub(crate) struct Heap {
+    heap: BinaryHeap<Entry>,
+    entries: u64,
+    spread: u64,
+    now: u64,
+    random: u64,
+}
+
+impl Heap {
+    fn new(entries: u64, spread: u64) -> Self {
+        let mut heap =
+            Self { heap: BinaryHeap::new(), entries, spread, now: 0, random: 0x9e37_79b9_7f4a_7c15 };
+        (0..entries).for_each(|_| heap.push());
+        heap
+    }
+
+    fn push(&mut self) {
+        // Xorshift (Marsaglia 2003): a few instructions, so that the heap is what is measured.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let step = GAP.nanos();
+        let random = (u128::from(self.random & self.spread) * u128::from(2 * self.entries * step)) >> 64;
+        self.now += step;
+        self.heap.push(Entry { key: self.now + random as u64, _rest: [self.now; 2] });
+    }
+
+    fn push_and_pop(&mut self) {
+        self.push();
+        black_box(self.heap.pop());
+    }
+}
+
+/// A port, a link in use, a port.
+pub(crate) struct Wire {
+    pub(crate) engine: Engine<u32>,
+    port: PortId,
+    packet: Packet<u32>,
+    at: Time,
+}
+
+impl Wire {
+    /// With `links − 1` idle links around it.
+    pub(crate) fn new(case: Case, in_flight: u64, links: usize) -> Self {
+        let mut config = NetworkConfig::new(Seed(1));
+        let out = || Target::Port("out".into());
+        let delay = Duration::from_nanos(in_flight * GAP.nanos());
+        for number in 0..links {
+            let mut link = LinkConfig::new(format!("link {number}"), out());
+            if !matches!(case, Case::Unlimited) {
+                link.service = Box::new(ConstantRate(RATE));
+                link.delay = Box::new(Constant(delay));
+            }
+            if matches!(case, Case::Jitter) {
+                link.delay = Box::new(Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) });
+                link.order = Order::Allow;
+                let percent = Probability::from_ratio(1, 100).expect("a percentage");
+                link.wire_loss = Some(Box::new(Independent(percent)));
+            }
+            config.links.push(link);
+        }
+        let entry = Target::Link { name: format!("link {}", links / 2), lane: 0 };
+        config.ports =
+            vec![PortConfig { name: "in".into(), entry }, PortConfig { name: "out".into(), entry: out() }];
+        let engine = Engine::new(config).expect("names are unique and lead somewhere");
+        let port = engine.port("in").expect("it was just configured");
+        let key = FlowKey { network: Protocol::Ipv4, transport: 17, ..FlowKey::default() };
+        let packet = Packet { length: LENGTH, link_header: 14, network_header: 20, key, body: 7 };
+        Self { engine, port, packet, at: Time::ZERO }
+    }
+
+    /// The next packet comes, and what is due by then leaves.
+    pub(crate) fn packet(&mut self) {
+        self.at = self.at + GAP;
+        self.engine.hand_in(self.at, self.port, black_box(&self.packet).clone());
+        while let Some(event) = &self.engine.poll(self.at) {
+            black_box(event);
+        }
+    }
+}
