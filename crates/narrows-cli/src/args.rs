@@ -90,7 +90,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) live: Live,
     /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
-    #[arg(long, value_name = "PER SECOND", num_args = 0..=1, default_missing_value = "100")]
+    #[arg(long, value_name = "PER SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     pub(crate) probe: Option<u32>,
     /// The program to run and its arguments
     #[arg(last = true, value_name = "CMD")]

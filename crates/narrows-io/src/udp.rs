@@ -10,6 +10,9 @@ use nix::sys::socket::{self, ControlMessageOwned, MsgFlags, sockopt};
 use crate::clock::{MonotonicTime, WallClockOffset};
 use crate::namespace::Namespace;
 
+/// Bytes of the receive buffer: some 10,000 small datagrams.
+const BUFFER: usize = 8 << 20;
+
 /// A UDP socket inside a namespace.
 #[derive(Debug)]
 pub struct StampedUdp {
@@ -24,6 +27,10 @@ impl StampedUdp {
     pub fn bind(namespace: &Namespace, address: IpAddr, port: u16) -> io::Result<Self> {
         let socket = namespace.run(|| UdpSocket::bind((address, port))).map_err(io::Error::other)??;
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        // So that a receiver that has to wait for a processor loses nothing; without privilege, as much as is allowed.
+        if socket::setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
+            socket::setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
+        }
         Ok(Self { socket })
     }
 

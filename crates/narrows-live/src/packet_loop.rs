@@ -214,8 +214,7 @@ impl PacketLoop {
     /// When the record cannot be written.
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
         self.count_lost()?;
-        let now = self.engine.now();
-        info.span = (Time::ZERO, now);
+        info.span = (Time::ZERO, self.clock.now());
         let answered: u64 = self.ports.iter().map(|port| port.answered).sum();
         if answered > 0 {
             info.notes
@@ -293,7 +292,7 @@ impl PacketLoop {
             }),
             Request::Stats => {
                 self.count_lost()?;
-                let info = RunInfo { span: (Time::ZERO, self.engine.now()), ..info.clone() };
+                let info = RunInfo { span: (Time::ZERO, self.clock.now()), ..info.clone() };
                 let report = Report::new(&info, &self.engine, &self.meter);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
@@ -389,6 +388,9 @@ impl PacketLoop {
                 recorder.arrived(taken, taken.since(at), port, &frame, packet.examined)?;
             }
             self.meter.input_lateness(port, self.clock.now().since(at));
+            if at < self.engine.now() {
+                self.meter.straggled(self.engine.now().since(at));
+            }
             self.engine.hand_in(at, port, packet.with(frame));
         }
         self.inputs = inputs;
@@ -432,7 +434,10 @@ impl PacketLoop {
     /// Takes what the engine has decided by the watermark.
     fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
         let mut too_long = Vec::new();
-        while let Some(event) = self.engine.poll(watermark) {
+        // No further than to the last event that is due: a packet may still be on its way from the interface to the
+        // socket, with a stamp from before the watermark.
+        while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
+            let Some(event) = self.engine.poll(at) else { continue };
             self.meter.verdict(&event);
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;

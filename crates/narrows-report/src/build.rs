@@ -29,6 +29,7 @@ impl Report {
             lateness: lateness_of_all(meter),
             input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
                 .map(|s| quantiles(&s)),
+            straggler_lateness: meter.stragglers.as_deref().map(quantiles),
             losses: Losses {
                 straggler_inputs: engine.stragglers(),
                 receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),

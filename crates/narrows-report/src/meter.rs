@@ -23,6 +23,8 @@ pub struct Meter {
     pairs: Vec<((PortId, PortId), Box<PairMeter>)>,
     /// Where in `pairs` the last delivery was: the next one is likely to be there too.
     recent: usize,
+    /// By how much stragglers came too late for their instant.
+    pub(crate) stragglers: Option<Box<Spread>>,
 }
 
 /// What a meter saw at one port.
@@ -71,7 +73,12 @@ pub(crate) struct Spread {
 impl Meter {
     /// A meter for an engine with `ports` ports.
     pub fn new(ports: usize) -> Self {
-        Self { ports: (0..ports).map(|_| PortMeter::default()).collect(), pairs: Vec::new(), recent: 0 }
+        Self {
+            ports: (0..ports).map(|_| PortMeter::default()).collect(),
+            pairs: Vec::new(),
+            recent: 0,
+            stragglers: None,
+        }
     }
 
     /// Takes note of an event that was polled.
@@ -104,6 +111,11 @@ impl Meter {
     /// A packet was handed to the engine `lateness` after it had arrived at `port`.
     pub fn input_lateness(&mut self, port: PortId, lateness: Duration) {
         self.port(port).input_lateness.get_or_insert_with(|| Box::new(Spread::new())).record(lateness);
+    }
+
+    /// A packet came `late` after an instant that the engine had passed already, and was taken as of then.
+    pub fn straggled(&mut self, late: Duration) {
+        self.stragglers.get_or_insert_with(|| Box::new(Spread::new())).record(late);
     }
 
     /// The system lost `packets` more packets before they could be read at `port`.

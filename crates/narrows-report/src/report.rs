@@ -48,6 +48,8 @@ pub struct Report {
     pub lateness: Option<Lateness>,
     /// How long after their arrival packets were handed to the engine, at all ports; nothing in virtual time.
     pub input_lateness: Option<Quantiles>,
+    /// By how much stragglers were taken later than they had come; nothing where there were none.
+    pub straggler_lateness: Option<Quantiles>,
     /// What went wrong around the engine.
     pub losses: Losses,
     /// Whether every packet is accounted for.

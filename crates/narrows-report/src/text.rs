@@ -218,17 +218,27 @@ fn lateness(late: &Lateness, input: Option<&Quantiles>, f: &mut Formatter<'_>) -
     writeln!(f, "  released late: {}", beyond.join(", "))
 }
 
+/// Inputs that came after their instant had passed: they were taken a little later than they had come.
+fn stragglers(report: &Report) -> Option<String> {
+    let number = report.losses.straggler_inputs;
+    let by = match &report.straggler_lateness {
+        Some(late) => format!(": {} in the median, {} at most", span(late.p50_ns), span(late.max_ns)),
+        None => String::new(),
+    };
+    (number > 0).then(|| format!("{} inputs were taken later than they came{by}", count(number)))
+}
+
 /// What went wrong, and notes.
 fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let losses = report.losses;
     let wrong = [
-        (losses.straggler_inputs, "inputs came too late for their instant and were taken as of then"),
         (losses.receive_ring_dropped_packets, "packets were lost by the system before they could be read"),
         (losses.send_failed_packets, "packets were refused by the system when they were to be sent"),
         (losses.refused_packets, "packets were refused because the network held as much as it may"),
     ];
     let wrong = wrong.into_iter().filter(|(number, _)| *number > 0);
     let mut lines: Vec<_> = wrong.map(|(number, what)| format!("{} {what}", count(number))).collect();
+    lines.extend(stragglers(report));
     lines.extend(report.conservation.violations.iter().map(|v| format!("packets do not add up: {v}")));
     lines.extend(report.notes.iter().cloned());
     if !lines.is_empty() {
