@@ -1,0 +1,272 @@
+//! However a run ends, nothing of it is left: no process, namespace, interface or file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::common::{Finished, Started, eventually, finish, has, is_root, live, narrows, run, start};
+
+/// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // A test that failed has nothing to do with the next.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What exists of a run while it is going on.
+struct Traces {
+    run: u32,
+    namespaces: BTreeSet<String>,
+    socket: PathBuf,
+    interfaces: BTreeSet<String>,
+}
+
+/// A shell line that says where the control socket is and then does `rest`.
+fn saying(rest: &str) -> String {
+    format!("echo socket $NARROWS_CONTROL ready; {rest}")
+}
+
+impl Traces {
+    /// Of a run whose CMD does what [`saying`] gives.
+    fn of(started: &mut Started, interfaces: BTreeSet<String>) -> Self {
+        let out = started.until_it_says("ready");
+        let socket = out.split_whitespace().nth(1).unwrap().into();
+        let run = started.id();
+        let traces = Self { run, namespaces: namespaces_held_by(run), socket, interfaces };
+        assert!(traces.namespaces.len() >= 3, "its own, the client's, the server's: {:?}", traces.namespaces);
+        assert!(traces.socket.exists());
+        traces
+    }
+
+    #[track_caller]
+    fn are_gone(&self) {
+        eventually("no process of the run", || marked(self.run).is_empty());
+        self.namespaces_are_gone();
+        assert!(!self.socket.exists(), "{} is left", self.socket.display());
+        eventually("no new interface", || interfaces().is_subset(&self.interfaces));
+    }
+
+    #[track_caller]
+    fn namespaces_are_gone(&self) {
+        for namespace in &self.namespaces {
+            eventually("nobody in or at the namespace", || !is_anybody_in(namespace));
+        }
+    }
+}
+
+/// Network namespaces that a process holds descriptors of, its own where it was started left out.
+fn namespaces_held_by(process: u32) -> BTreeSet<String> {
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    links(Path::new(&format!("/proc/{process}/fd"))).filter(|link| Path::new(link) != own).collect()
+}
+
+/// Where a folder's links to namespaces lead. Empty for a process that has ended.
+fn links(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let links =
+        entries.filter_map(|entry| fs::read_link(entry.path()).ok()?.into_os_string().into_string().ok());
+    links.filter(|link| link.starts_with("net:["))
+}
+
+/// Whether a process lives in the network namespace `net:[…]`, or holds a descriptor of it.
+pub(crate) fn is_anybody_in(namespace: &str) -> bool {
+    processes().any(|process| {
+        let inside = fs::read_link(process.join("ns/net")).is_ok_and(|link| link == Path::new(namespace));
+        inside || links(&process.join("fd")).any(|link| link == namespace)
+    })
+}
+
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.map(|entry| entry.path()).filter(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.parse::<u32>().is_ok())
+    })
+}
+
+/// The processes that were started as part of a run.
+fn marked(run: u32) -> Vec<PathBuf> {
+    let mark = format!("NARROWS_RUN={run}").into_bytes();
+    processes()
+        .filter(|process| {
+            let environment = fs::read(process.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry == mark)
+        })
+        .collect()
+}
+
+fn interfaces() -> BTreeSet<String> {
+    let table = fs::read_to_string("/proc/self/net/dev").unwrap();
+    table.lines().skip(2).map(|line| line.split(':').next().unwrap().trim().to_owned()).collect()
+}
+
+/// Runs `line`, does `then` once it is under way, and looks at how it ends and at what is left.
+#[track_caller]
+fn ends(flags: &[&str], line: &str, then: impl FnOnce(&Started)) -> (Finished, Traces) {
+    let before = interfaces();
+    let mut started = start(&mut run(flags.iter().copied(), &saying(line)));
+    let traces = Traces::of(&mut started, before);
+    then(&started);
+    (started.wait(), traces)
+}
+
+#[test]
+fn after_a_normal_end() {
+    if !live() {
+        return;
+    }
+    let (ended, traces) = ends(&[], "sleep 0.2", |_| {});
+    ended.expect(0);
+    traces.are_gone();
+}
+
+#[test]
+fn after_cmd_left_children_behind() {
+    if !live() {
+        return;
+    }
+    // One is a daemon of its own session; both ignore the end of their parent.
+    let (ended, traces) =
+        ends(&["--on", "server", "setsid sleep 1000 &"], "setsid sleep 1000 & sleep 1000 &", |_| {});
+    ended.expect(0);
+    traces.are_gone();
+}
+
+#[test]
+fn after_cmd_crashed() {
+    if !live() {
+        return;
+    }
+    let (ended, traces) = ends(&[], "sleep 1000 & kill -SEGV $$", |_| {});
+    ended.expect(128 + 11);
+    traces.are_gone();
+}
+
+#[test]
+fn after_a_program_that_does_not_want_to_end() {
+    if !live() {
+        return;
+    }
+    let stubborn = "trap '' TERM INT HUP; while :; do sleep 0.1; done";
+    let (ended, traces) = ends(&["--on", "server", stubborn], stubborn, |run| run.signal("TERM"));
+    assert!([128 + 15, 128 + 9].contains(&ended.code()), "{ended}");
+    traces.are_gone();
+}
+
+#[test]
+fn after_ctrl_c() {
+    if !live() {
+        return;
+    }
+    let (ended, traces) = ends(&["--delay", "5ms"], "sleep 1000", |run| run.signal_group("INT"));
+    assert_eq!(ended.code(), 128 + 2, "{ended}");
+    assert!(ended.err.contains("link.up, client → server"), "it still reports: {ended}");
+    traces.are_gone();
+}
+
+#[test]
+fn after_sigterm_and_sighup() {
+    if !live() {
+        return;
+    }
+    for (signal, number) in [("TERM", 15), ("HUP", 1)] {
+        let (ended, traces) = ends(&[], "sleep 1000 & wait", |run| run.signal(signal));
+        assert_eq!(ended.code(), 128 + number, "{ended}");
+        traces.are_gone();
+    }
+}
+
+#[test]
+fn after_cmd_was_not_found() {
+    if !live() {
+        return;
+    }
+    let before = interfaces();
+    let started = start(&mut narrows(["run", "--on", "server", "sleep 1000", "--", "no-such-command"]));
+    let id = started.id();
+    let ended = started.wait().expect(2);
+    assert!(ended.err.contains("command not found: `no-such-command`"), "{ended}");
+    assert!(marked(id).is_empty() && interfaces().is_subset(&before));
+    let socket = run_folder().join(format!("{id}.sock"));
+    assert!(!socket.exists(), "{}", socket.display());
+}
+
+#[test]
+fn after_kill_9_and_clean() {
+    if !live() {
+        return;
+    }
+    let _turn = turn();
+    // The direct children die with narrows; a daemon in a session of its own does not.
+    let line = "setsid sleep 1000 & sleep 1000";
+    let (killed, traces) = ends(&["--on", "server", "setsid sleep 1000 &"], line, |run| run.signal("KILL"));
+    assert_eq!(killed.ended_by(), Some(9), "{killed}");
+    eventually("only the daemons are left", || marked(traces.run).len() == 2);
+    assert!(traces.socket.exists(), "so that there is something to clean");
+
+    // What another run has is not touched.
+    let mut other = start(&mut run([], &saying("sleep 1000")));
+    let others = Traces::of(&mut other, interfaces());
+    let cleaned = finish(&mut narrows(["clean"])).expect(0);
+    assert!(cleaned.out.contains(&format!("of run {}", traces.run)), "{cleaned}");
+    assert!(cleaned.out.contains(&format!("removed {}", traces.socket.display())), "{cleaned}");
+    traces.are_gone();
+    assert!(others.socket.exists() && !marked(others.run).is_empty());
+    other.signal("TERM");
+    other.wait().expect(143);
+    others.are_gone();
+}
+
+#[test]
+fn after_kill_9_of_a_run_whose_program_changed_its_privileges() {
+    if !live() || !is_root() || !has("su") {
+        return;
+    }
+    let _turn = turn();
+    // Changing the user takes away the death signal of a direct child.
+    let line = [
+        "run",
+        "--",
+        "su",
+        "nobody",
+        "-s",
+        "/bin/sh",
+        "-c",
+        "echo socket $NARROWS_CONTROL ready; sleep 1000",
+    ];
+    let before = interfaces();
+    let mut started = start(&mut narrows(line));
+    let traces = Traces::of(&mut started, before);
+    started.signal("KILL");
+    assert_eq!(started.wait().ended_by(), Some(9));
+    finish(&mut narrows(["clean"])).expect(0);
+    traces.are_gone();
+}
+
+#[test]
+fn clean_has_nothing_to_do_twice() {
+    if !live() {
+        return;
+    }
+    let _turn = turn();
+    finish(&mut narrows(["clean"])).expect(0);
+    let again = finish(&mut narrows(["clean"])).expect(0);
+    assert_eq!(again.out, "nothing was left behind\n", "{again}");
+}
+
+/// Where control sockets are, by asking a run.
+fn run_folder() -> PathBuf {
+    let ended = finish(&mut run(["--quiet"], "dirname $NARROWS_CONTROL")).expect(0);
+    ended.out.trim().into()
+}
+
+#[test]
+fn a_killed_shell_that_started_narrows_takes_nothing_with_it() {
+    if !live() {
+        return;
+    }
+    // The terminal goes away: the whole group gets a SIGHUP.
+    let (ended, traces) = ends(&[], "sleep 1000", |run| run.signal_group("HUP"));
+    assert_eq!(ended.code(), 128 + 1, "{ended}");
+    traces.are_gone();
+}

@@ -1,0 +1,8 @@
+//! The program as a user meets it: commands in; packets, reports, files, errors and exit statuses out.
+//!
+//! Nothing here depends on how fast the machine is: delays are compared by the engine's own instants, which a late
+//! loop does not change, and what was measured by wall clock has lower bounds only.
+
+mod common;
+mod leftovers;
+mod main_job;

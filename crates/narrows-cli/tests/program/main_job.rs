@@ -1,0 +1,206 @@
+//! The main job: a program behind a modelled network.
+
+use std::fs;
+use std::process::Stdio;
+
+use crate::common::{
+    Scratch, direction, eventually, finish, has, live, narrows, pair, run, scenarios, sound, start,
+};
+
+/// 84 bytes of IPv4 or 104 of IPv6 at 10 Mbit/s, and then 25 ms.
+const PING4_NS: u64 = 67_200 + 25_000_000;
+const PING6_NS: u64 = 83_200 + 25_000_000;
+
+#[test]
+fn a_ping_meets_the_delay_to_the_nanosecond() {
+    if !live() || !has("ping") {
+        return;
+    }
+    for (server, least) in [("$NARROWS_SERVER", PING4_NS), ("$NARROWS_SERVER6", PING6_NS)] {
+        let line = format!("ping -c 5 -i 0.1 {server} >&2");
+        let ended = finish(&mut run(["--rate", "10mbit", "--delay", "25ms", "--json", "-"], &line)).expect(0);
+        assert!(ended.err.contains("5 received, 0% packet loss"), "{ended}");
+        let report = ended.json();
+        sound(&report);
+        for (from, to) in [("client.link", "server.link"), ("server.link", "client.link")] {
+            let pair = pair(&report, from, to);
+            assert_eq!(pair["delivered"]["packets"], 5, "{pair:#}");
+            assert_eq!(pair["delay"]["min_ns"], least, "{pair:#}");
+        }
+        assert_eq!(report["round_trips"][0]["round_trip_ns"], 50_000_000);
+        // "rtt min/avg/max/mdev = 50.4/…": what a program sees is no less.
+        let (_, times) = ended.err.split_once("mdev = ").unwrap();
+        let fastest: f64 = times.split('/').next().unwrap().parse().unwrap();
+        assert!(fastest >= 2.0 * least as f64 / 1e6 - 0.001, "{fastest} ms");
+    }
+}
+
+#[test]
+fn the_directions_are_the_flags_own() {
+    if !live() || !has("ping") {
+        return;
+    }
+    let flags = ["--rate", "2mbit/1mbit", "--delay", "7ms/3ms", "--queue", "13 packets", "--json", "-"];
+    let ended = finish(&mut run(flags, "ping -c 3 -i 0.1 $NARROWS_SERVER >&2")).expect(0);
+    let report = ended.json();
+    let (up, down) = (direction(&report, "link.up"), direction(&report, "link.down"));
+    assert_eq!(
+        (up["asked_rate_bps"].as_u64(), down["asked_rate_bps"].as_u64()),
+        (Some(1_000_000), Some(2_000_000))
+    );
+    assert_eq!((&up["from"], &down["from"]), (&"client".into(), &"server".into()));
+    assert_eq!(pair(&report, "client.link", "server.link")["delay"]["min_ns"], 672_000 + 3_000_000);
+    assert_eq!(pair(&report, "server.link", "client.link")["delay"]["min_ns"], 336_000 + 7_000_000);
+}
+
+#[test]
+fn the_programs_exit_status_and_outputs_come_through() {
+    if !live() {
+        return;
+    }
+    let cases =
+        [("exit 0", 0), ("exit 37", 37), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("false", 1)];
+    for (line, code) in cases {
+        let line = format!("echo said; echo complained >&2; {line}");
+        let ended = finish(&mut run([], &line)).expect(code);
+        assert_eq!(ended.out, "said\n");
+        assert!(ended.err.starts_with("complained\n"), "{ended}");
+        assert!(ended.err.contains("link.up, client → server"), "the report is on the error output: {ended}");
+    }
+    let ended = finish(&mut run(["--quiet"], "echo said; echo complained >&2")).expect(0);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("said\n", "complained\n"));
+}
+
+#[test]
+fn the_standard_input_comes_through() {
+    if !live() {
+        return;
+    }
+    let mut started = start(run(["--quiet"], "read line; echo got $line; cat").stdin(Stdio::piped()));
+    started.tell("one");
+    started.until_it_says("got one");
+    started.tell("two");
+    assert_eq!(started.wait().expect(0).out, "got one\ntwo\n", "and it ends");
+}
+
+#[test]
+fn json_goes_to_a_file_or_to_the_standard_output() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let file = scratch.file("report.json");
+    let flags = ["--seed", "18446744073709551615", "--json", file.to_str().unwrap()];
+    let ended = finish(&mut run(flags, "echo said")).expect(0);
+    assert_eq!(ended.out, "said\n");
+    let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(report["seed"], u64::MAX);
+    assert_eq!(report["kind"], "live");
+    // A shorter one replaces it whole.
+    fs::write(&file, "x".repeat(100_000)).unwrap();
+    finish(&mut run(["--quiet", "--json", file.to_str().unwrap()], "true")).expect(0);
+    serde_json::from_str::<serde_json::Value>(&fs::read_to_string(&file).unwrap()).unwrap();
+}
+
+#[test]
+fn programs_learn_addresses_and_the_run_from_their_environment() {
+    if !live() {
+        return;
+    }
+    let line = "test -S $NARROWS_CONTROL && env | grep ^NARROWS_ | sort";
+    let started = start(&mut run(["--quiet"], line));
+    let id = started.id();
+    let ended = started.wait().expect(0);
+    let of = |name: &str| {
+        let line =
+            ended.out.lines().find(|line| line.starts_with(&format!("{name}="))).unwrap_or_else(|| {
+                panic!("no {name}: {ended}");
+            });
+        line.split_once('=').unwrap().1.to_owned()
+    };
+    assert_eq!(of("NARROWS_RUN"), id.to_string());
+    assert!(of("NARROWS_CONTROL").ends_with(&format!("/{id}.sock")));
+    for end in ["CLIENT", "SERVER"] {
+        let four = of(&format!("NARROWS_{end}"));
+        let six = of(&format!("NARROWS_{end}6"));
+        assert!(four.parse::<std::net::Ipv4Addr>().is_ok() && six.parse::<std::net::Ipv6Addr>().is_ok());
+        assert_eq!(of(&format!("NARROWS_HOST_{end}")), four);
+        assert_eq!(of(&format!("NARROWS_HOST_{end}6")), six);
+    }
+    assert!(!std::path::Path::new(&of("NARROWS_CONTROL")).exists(), "gone with the run");
+}
+
+#[test]
+fn a_program_runs_in_the_host_that_is_named() {
+    if !live() || !has("ping") {
+        return;
+    }
+    let line = "test $NARROWS_SERVER = $NARROWS_HOST_CLIENT && ping -c 1 $NARROWS_SERVER >&2";
+    let report =
+        finish(&mut run(["--host", "server", "--delay", "1ms", "--json", "-"], line)).expect(0).json();
+    for (from, to) in [("client.link", "server.link"), ("server.link", "client.link")] {
+        assert_eq!(pair(&report, from, to)["delivered"]["packets"], 1);
+    }
+    assert_eq!(report["round_trips"][0]["round_trip_ns"], 2_000_000);
+}
+
+#[test]
+fn programs_beside_start_first_and_end_with_the_run() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (one, two) = (scratch.file("one"), scratch.file("two"));
+    let beside = |file: &std::path::Path| {
+        format!("readlink /proc/self/ns/net > {0}.part; mv {0}.part {0}; exec sleep 1000", file.display())
+    };
+    let (first, second) = (beside(&one), beside(&two));
+    let line = format!(
+        "while ! test -f {0} -a -f {1}; do sleep 0.01; done; readlink /proc/self/ns/net",
+        one.display(),
+        two.display()
+    );
+    let flags = ["--quiet", "--on", "server", &first, "--on", "client", &second];
+    let ended = finish(&mut run(flags, &line)).expect(0);
+    let (server, client) = (fs::read_to_string(one).unwrap(), fs::read_to_string(two).unwrap());
+    assert_eq!(client, ended.out, "with CMD in the client");
+    assert_ne!(server, client, "the server is another namespace");
+    for namespace in [server, client] {
+        eventually("no process in it", || !crate::leftovers::is_anybody_in(namespace.trim()));
+    }
+}
+
+#[test]
+fn probes_tell_delay_and_loss_both_ways() {
+    if !live() {
+        return;
+    }
+    let flags = ["--rate", "10mbit", "--delay", "20ms/10ms", "--probe=200", "--json", "-"];
+    let ended = finish(&mut run(flags, "sleep 0.5")).expect(0);
+    let report = ended.json();
+    let probes = report["probes"].as_array().unwrap();
+    assert_eq!(probes.len(), 2, "{report:#}");
+    for probe in probes {
+        let least = if probe["from"] == "client" { 10_000_000 } else { 20_000_000 };
+        assert!(probe["sent_packets"].as_u64() > Some(0), "{probe:#}");
+        assert_eq!(probe["lost_packets"], 0, "{probe:#}");
+        assert!(probe["delay"]["min_ns"].as_u64() >= Some(least), "{probe:#}");
+    }
+    assert!(ended.err.contains("probes, one way"), "{ended}");
+}
+
+#[test]
+fn every_scenario_of_the_repository_runs_live() {
+    if !live() || !has("ping") {
+        return;
+    }
+    for entry in fs::read_dir(scenarios()).unwrap() {
+        let file = entry.unwrap().path();
+        // The first of three is enough: some of them lose packets.
+        let line = "ping -c 3 -i 0.2 -W 5 $NARROWS_SERVER >&2; ping -c 3 -i 0.2 -W 5 $NARROWS_SERVER6 >&2";
+        let mut command = narrows(["run", file.to_str().unwrap(), "--json", "-", "--", "sh", "-c", line]);
+        let report = finish(&mut command).expect(0).json();
+        sound(&report);
+        assert!(report["pairs"].as_array().unwrap().len() >= 2, "{}: {report:#}", file.display());
+    }
+}
