@@ -18,7 +18,7 @@ const PROBING_SECONDS: u64 = 10;
 
 pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
     if args.command.is_empty() && args.probe.is_none() {
-        let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- ping -c 5 198.18.0.2\n\
+        let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- sh -c 'ping -c 5 $NARROWS_SERVER'\n\
                      or measure the network alone with --probe";
         return Err(Failure::Other(usage.into()));
     }
@@ -28,19 +28,20 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         count: alone.then(|| PROBING_SECONDS * u64::from(per_second)),
     });
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
-    go(scenario, args.command.clone(), probe, &args.live)
+    go(scenario, args.command.clone(), probe, false, &args.live)
 }
 
 pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    go(scenario, vec![shell], None, &args.live)
+    go(scenario, vec![shell], None, true, &args.live)
 }
 
 fn go(
     scenario: narrows_scenario::Scenario,
     command: Vec<OsString>,
     probe: Option<ProbePlan>,
+    greeting: bool,
     live: &Live,
 ) -> Result<u8, Failure> {
     probe_writable(live.json.as_deref())?;
@@ -59,6 +60,7 @@ fn go(
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        greeting: greeting && !live.quiet,
         record: live.record.clone(),
         record_whole: live.record_whole,
         outside,

@@ -43,6 +43,8 @@ pub struct RunOptions {
     pub host: Option<String>,
     /// Programs started before it, each in a host, by a shell; they end with the run.
     pub beside: Vec<(String, String)>,
+    /// Whether to say on the standard error where one is, before the program starts.
+    pub greeting: bool,
     /// Where to keep the input log.
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
@@ -136,6 +138,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     stage.add_default_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let control = ControlSocket::open(&options.run_folder)?;
     let environment = environment(&stage, host, control.path());
+    if options.greeting {
+        eprintln!("{}", greeting(&stage, host));
+    }
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
 
     let mut info = RunInfo::of(&scenario, Kind::Live);
@@ -227,6 +232,19 @@ fn accompany(
             (End::Ready, None) => {}
         }
     }
+}
+
+/// Who is where, in a line for each host.
+fn greeting(stage: &Stage, host: &Host) -> String {
+    let mut text = format!("narrows run {}: this is `{}`; exit ends the run", std::process::id(), host.name);
+    for host in &stage.hosts {
+        for interface in &host.interfaces {
+            let addresses: Vec<_> =
+                interface.addresses.iter().map(|prefix| prefix.address.to_string()).collect();
+            text += &format!("\n  {:<12} {}", host.name, addresses.join("  "));
+        }
+    }
+    text
 }
 
 /// Leaves alone the networks that are in use where narrows was started, which may be a host of another run.

@@ -18,7 +18,7 @@ use crate::value;
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// The file, or `command line`.
+    /// The file, or the flags.
     pub scenario: String,
     /// The seed of every random draw.
     pub seed: u64,

@@ -84,7 +84,7 @@ impl Scenario {
         let duration = duration
             .and_then(|node| problems.catch(units::positive_time(&node).map_err(|p| p.inside("--duration"))));
         let mut scenario = Self {
-            file: COMMAND_LINE.into(),
+            file: if line.0.is_empty() { "a plain wire".into() } else { line.0.clone() },
             seed: seed.unwrap_or(scenario::DEFAULT_SEED),
             duration,
             hosts: vec![host("client"), host("server")],

@@ -169,7 +169,7 @@ fn flags_are_written_as_a_file() {
     };
     let scenario = Scenario::from_flags(&flags).unwrap_or_else(|error| panic!("{error}"));
     let written = scenario.to_toml();
-    assert!(Scenario::parse(&written, "command line").unwrap() == scenario, "{written}");
+    assert!(Scenario::parse(&written, &scenario.file).unwrap() == scenario, "{written}");
     support::validate(&schema(), &json(&written)).unwrap_or_else(|error| panic!("{error}\n{written}"));
 }
 
