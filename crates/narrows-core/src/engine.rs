@@ -109,15 +109,24 @@ impl<B> Engine<B> {
     /// A packet arrives at `port` at the instant `at`. May move [`Engine::next_event`] either way.
     pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
         self.catch_up(at);
-        let Packet { length, link_header, network_header, key, body } = packet;
-        let header = Packet { length, link_header, network_header, key, body: () };
-        let inside = self.network.arrive(port, &header);
+        let inside = self.network.arrive(port, &packet);
         let slot = Pool::slot(inside);
         if slot >= self.bodies.len() {
-            self.bodies.resize_with(self.network.pool.slots(), || None);
+            self.make_room();
         }
-        self.bodies[slot] = Some(body);
+        self.bodies[slot] = Some(packet.body);
         self.network.pool.get(inside).id
+    }
+
+    /// Grows with the pool; by an eighth rather than doubling, to keep to the memory that a packet may take.
+    #[cold]
+    fn make_room(&mut self) {
+        let slots = self.network.pool.slots();
+        if slots > self.bodies.capacity() {
+            let more = (slots - self.bodies.len()).max(self.bodies.len() / 8);
+            self.bodies.reserve_exact(more);
+        }
+        self.bodies.resize_with(slots, || None);
     }
 
     /// Changes a link at the instant `at`. May move [`Engine::next_event`] either way.
@@ -132,12 +141,11 @@ impl<B> Engine<B> {
         self.network.next_event()
     }
 
-    /// Handles what is due up to and including `now` and returns the next event, in order. Call it until it returns
-    /// nothing. Polling early is harmless and polling late changes nothing.
+    /// Returns the next event that is due up to and including `now`, in order. Call it until it returns nothing: only
+    /// then has everything up to `now` been handled. Polling early is harmless and polling late changes nothing.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Event<'_, B>> {
-        self.network.advance(now);
-        if self.network.has_decided() { self.report() } else { None }
+        if self.network.decide_next(now) { self.report() } else { None }
     }
 
     fn report(&mut self) -> Option<Event<'_, B>> {
@@ -149,7 +157,7 @@ impl<B> Engine<B> {
             true => Body::Last(kept.take().expect(in_use)),
             false => Body::Shared(kept.as_ref().expect(in_use)),
         };
-        let state = self.network.pool.get(decided.packet);
+        let state = removed.state;
         Some(Event {
             at: decided.at,
             verdict: decided.verdict,
@@ -166,7 +174,7 @@ impl<B> Engine<B> {
         })
     }
 
-    /// How far the engine has come: the latest instant at which something was handed in or polled for.
+    /// How far the engine has come: the latest instant of an input, of an event, or of a poll after which nothing was due.
     pub fn now(&self) -> Time {
         self.network.now()
     }

@@ -142,7 +142,7 @@ impl Link {
         drops: &mut Drops,
     ) {
         let state = pool.get_mut(packet);
-        state.lane = lane;
+        (state.lane, state.entered) = (lane, now);
         self.counters[usize::from(lane)].arrive(now, state.length);
         if let Some(link) = self.cyclic {
             pool.count_visit(packet, link);
@@ -180,7 +180,7 @@ impl Link {
     #[inline]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
-            let packet = self.line.pop()?;
+            let packet = self.line.pop(pool)?;
             let state = pool.get(packet);
             self.counters[usize::from(state.lane)].depart(now, state.length);
             return Some((packet, state.lane));
@@ -301,7 +301,7 @@ impl Link {
             if skips {
                 self.since_reordered = 0;
                 self.counters[usize::from(pool.get(packet).lane)].reordered += 1;
-                return self.line.push(now, packet);
+                return self.line.push(now, packet, pool);
             }
         }
         let mut draw = pool.draw(&self.streams.delay, packet, visit);
@@ -314,12 +314,11 @@ impl Link {
         }
         // Also while order is not kept, in case it is from now on.
         self.last_due = self.last_due.max(due);
-        self.line.push(due, packet);
+        self.line.push(due, packet, pool);
     }
 
     #[inline]
     fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        pool.get_mut(packet).entered = now;
         self.queue.enqueue(now, packet, pool, drops);
         self.serve(now, pool, drops);
     }

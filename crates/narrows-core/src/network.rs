@@ -248,6 +248,21 @@ impl Network {
         self.now = self.now.max(now);
     }
 
+    /// Handles events up to and including `now` until there is a verdict to be polled; returns whether there is.
+    #[inline]
+    pub(crate) fn decide_next(&mut self, now: Time) -> bool {
+        while self.decided.is_empty() {
+            match self.agenda.first() {
+                Some((at, element)) if at <= now => self.step(at, element),
+                _ => {
+                    self.now = self.now.max(now);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
     /// Handles one event of an element.
     fn step(&mut self, at: Time, element: u32) {
         self.now = at;
@@ -261,7 +276,8 @@ impl Network {
         }
     }
 
-    pub(crate) fn arrive(&mut self, port: PortId, packet: &Packet<()>) -> PacketRef {
+    #[inline]
+    pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> PacketRef {
         let from = &mut self.ports[usize::from(port.index())];
         let id = PacketId::new(port, from.arrivals);
         from.arrivals += 1;
@@ -269,9 +285,8 @@ impl Network {
         let entry = from.entry;
         let packet = self.pool.insert(id, self.now, packet);
         if self.pool.is_beyond_memory() {
-            let length = self.pool.get(packet).length;
+            let length = self.decide(packet, Verdict::Dropped { link: None, reason: DropReason::Memory });
             self.ports[usize::from(port.index())].counters.refused.add(length);
-            self.decide(packet, Verdict::Dropped { link: None, reason: DropReason::Memory });
         } else {
             self.forward(packet, entry);
         }
@@ -288,9 +303,8 @@ impl Network {
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
         match hop {
             Hop::Port(port) => {
-                let length = self.pool.get(packet).length;
+                let length = self.decide(packet, Verdict::Delivered(port));
                 self.ports[usize::from(port.index())].counters.delivered.add(length);
-                self.decide(packet, Verdict::Delivered(port));
             }
             Hop::Link { link, lane } => self.visit(packet, link, lane),
         }
@@ -325,15 +339,11 @@ impl Network {
         }
     }
 
+    /// Gives a packet its verdict; returns its length.
     #[inline]
-    fn decide(&mut self, packet: PacketRef, verdict: Verdict) {
-        self.pool.leave(packet);
+    fn decide(&mut self, packet: PacketRef, verdict: Verdict) -> u32 {
         self.decided.push_back(Decided { at: self.now, packet, verdict });
-    }
-
-    #[inline]
-    pub(crate) fn has_decided(&self) -> bool {
-        !self.decided.is_empty()
+        self.pool.leave(packet)
     }
 
     /// Takes the oldest verdict; its packet stays in the pool until it is removed.

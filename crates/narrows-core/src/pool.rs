@@ -1,7 +1,7 @@
 //! Where the packets inside the network are kept.
 //!
 //! Queues and delay lines pass [`PacketRef`]s; the state behind them stays where it is. It is laid out to be small:
-//! 104 bytes, so that with its entry in a delay line a packet takes less than 128 bytes beyond its body.
+//! 104 bytes, so that even with an entry in a heap a packet takes less than 128 bytes beyond its body.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub struct PacketState {
     pub id: PacketId,
     /// When it was handed in.
     pub arrival: Time,
-    /// When it joined the queue where it waits now, or waited last.
+    /// When it joined the queue where it waits; from the delay line on, when it is due to leave that.
     pub entered: Time,
     /// How long it has waited in queues so far.
     pub queued: Duration,
@@ -96,7 +96,8 @@ impl PacketState {
 }
 
 /// What [`Pool::remove`] has to say.
-pub(crate) struct Removed {
+pub(crate) struct Removed<'a> {
+    pub(crate) state: &'a PacketState,
     pub(crate) flips: Vec<u32>,
     /// Where the body is kept.
     pub(crate) body_slot: usize,
@@ -189,9 +190,11 @@ impl Pool {
         })
     }
 
-    pub(crate) fn insert(&mut self, id: PacketId, at: Time, packet: &Packet<()>) -> PacketRef {
+    #[inline]
+    pub(crate) fn insert<B>(&mut self, id: PacketId, at: Time, packet: &Packet<B>) -> PacketRef {
         let slot = self.allocate();
-        *self.get_mut(slot) = PacketState {
+        let state = self.get_mut(slot);
+        *state = PacketState {
             key: packet.key,
             length: packet.length,
             id,
@@ -209,8 +212,9 @@ impl Pool {
             link_header: packet.link_header,
             network_header: packet.network_header,
         };
+        let frame_length = state.frame_length();
         self.inside += 1;
-        self.bytes += self.get(slot).frame_length();
+        self.bytes += frame_length;
         slot
     }
 
@@ -302,38 +306,40 @@ impl Pool {
         stream.draw(origin, state.id.number(), visit, state.lineage())
     }
 
-    /// The packet has its verdict: it is inside no more, though it stays here until it is removed.
+    /// The packet has its verdict: it is inside no more, though it stays here until it is removed. Returns its length.
     #[inline]
-    pub(crate) fn leave(&mut self, packet: PacketRef) {
+    pub(crate) fn leave(&mut self, packet: PacketRef) -> u32 {
+        let state = self.get(packet);
+        let (length, frame_length) = (state.length, state.frame_length());
         self.inside -= 1;
-        self.bytes -= self.get(packet).frame_length();
+        self.bytes -= frame_length;
         self.forget_visits(packet);
+        length
     }
 
-    /// Gives up the slot of a packet that has left; what it says can be read until another packet comes in. Of a packet
-    /// that keeps a body the slot stays until the last copy is removed.
+    /// Gives up the slot of a packet that has left. Of one that keeps a body it stays until the last copy is removed.
     #[inline]
-    pub(crate) fn remove(&mut self, packet: PacketRef) -> Removed {
-        let state = self.get_mut(packet);
-        let (origin, flips) = (state.origin, core::mem::replace(&mut state.flips, NONE));
-        let flips = match flips {
+    pub(crate) fn remove(&mut self, packet: PacketRef) -> Removed<'_> {
+        let origin = self.get(packet).origin;
+        if packet.0 != origin {
+            self.release(packet);
+        }
+        let keeper = self.get_mut(PacketRef(origin));
+        keeper.family -= 1;
+        let last = keeper.uses() == 0;
+        if last {
+            self.release(PacketRef(origin));
+        }
+        let at = packet.0 as usize;
+        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let flips = match core::mem::replace(&mut state.flips, NONE) {
             NONE => Vec::new(),
             at => {
                 self.free_flips.push(at);
                 core::mem::take(&mut self.flips[at as usize])
             }
         };
-        let keeper = PacketRef(origin);
-        if packet != keeper {
-            self.release(packet);
-        }
-        let source = self.get_mut(keeper);
-        source.family -= 1;
-        let last = source.uses() == 0;
-        if last {
-            self.release(keeper);
-        }
-        Removed { flips, body_slot: origin as usize, last }
+        Removed { state, flips, body_slot: origin as usize, last }
     }
 
     #[inline]
@@ -421,6 +427,7 @@ impl PacketList {
     }
 
     /// Appends a packet, which must be in no other list.
+    #[inline]
     pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
         let state = pool.get_mut(packet);
         state.next = NONE;
@@ -434,6 +441,7 @@ impl PacketList {
     }
 
     /// Takes the first packet.
+    #[inline]
     pub fn pop_front(&mut self, pool: &mut Pool) -> Option<PacketRef> {
         let packet = self.front()?;
         let state = pool.get(packet);
@@ -462,7 +470,7 @@ mod tests {
         pool.insert(id, Time::ZERO, &packet(100))
     }
 
-    fn take(pool: &mut Pool, packet: PacketRef) -> Removed {
+    fn take(pool: &mut Pool, packet: PacketRef) -> Removed<'_> {
         pool.leave(packet);
         pool.remove(packet)
     }

@@ -32,7 +32,7 @@ impl Stream {
         // Two packets of the same number share a draw if their origins and lineages, which are hashes, have the same
         // difference: with a probability of 2⁻³², and never for packets that are no copies.
         let counter = [number as u32, (number >> 32) as u32, origin ^ lineage, u32::from(visit) << 24];
-        Draw { key: self.key, counter, words: [0; 4], left: 0 }
+        Draw { key: self.key, counter, spare: None }
     }
 
     /// What stands for a copy in the keys of its draws: it follows from the lineage of what it is a copy of and from
@@ -47,7 +47,7 @@ impl Stream {
     pub fn nth(&self, index: u64) -> Draw {
         // The upper bit of the last word keeps these apart from packets' draws of an equally named stream.
         let counter = [index as u32, (index >> 32) as u32, 0, 1 << 23];
-        Draw { key: self.key, counter, words: [0; 4], left: 0 }
+        Draw { key: self.key, counter, spare: None }
     }
 }
 
@@ -61,22 +61,22 @@ pub(crate) fn origin(port: &str) -> u32 {
 pub struct Draw {
     key: [u32; 2],
     counter: [u32; 4],
-    words: [u32; 4],
-    left: u8,
+    /// The half of a block that is not used yet.
+    spare: Option<u64>,
 }
 
 impl Draw {
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
-        if self.left == 0 {
-            self.words = rand_philox::philox4x32_10(self.counter, self.key);
-            // The lower 23 bits of the last word number the blocks of one decision.
-            self.counter[3] += 1;
-            self.left = 2;
+        if let Some(spare) = self.spare.take() {
+            return spare;
         }
-        self.left -= 1;
-        let at = 2 - 2 * usize::from(self.left);
-        u64::from(self.words[at]) | u64::from(self.words[at + 1]) << 32
+        let [a, b, c, d] = rand_philox::philox4x32_10(self.counter, self.key);
+        // The lower 23 bits of the last word number the blocks of one decision.
+        self.counter[3] += 1;
+        self.spare = Some(u64::from(c) | u64::from(d) << 32);
+        u64::from(a) | u64::from(b) << 32
     }
 
     /// True with probability `p`.

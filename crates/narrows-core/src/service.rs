@@ -62,14 +62,20 @@ impl ServiceCurve for ConstantRate {
         if self.0 == Rate::UNLIMITED || work.0 == 0 {
             return Some(Finish { at: start, surplus: Work::default() });
         }
-        let nanos = match u64::try_from(work.0) {
-            Ok(work) => work.div_ceil(rate),
-            Err(_) => u64::try_from(work.0.div_ceil(u128::from(rate))).unwrap_or(u64::MAX),
+        let (nanos, surplus) = match u64::try_from(work.0) {
+            Ok(work) => {
+                let nanos = work.div_ceil(rate);
+                // Below `rate`, so what the product loses beyond 64 bits the difference does not have.
+                (nanos, Work(nanos.wrapping_mul(rate).wrapping_sub(work).into()))
+            }
+            Err(_) => {
+                // Saturates only for an end beyond 584 years, which is never reached.
+                let nanos = u64::try_from(work.0.div_ceil(u128::from(rate))).unwrap_or(u64::MAX);
+                let done = Work::done(self.0, Duration::from_nanos(nanos));
+                (nanos, Work(done.0.saturating_sub(work.0)))
+            }
         };
-        let span = Duration::from_nanos(nanos);
-        // Saturates only for an end beyond 584 years, which is never reached.
-        let surplus = Work(Work::done(self.0, span).0.saturating_sub(work.0));
-        Some(Finish { at: start + span, surplus })
+        Some(Finish { at: start + Duration::from_nanos(nanos), surplus })
     }
 
     fn served(&self, start: Time, end: Time) -> Work {

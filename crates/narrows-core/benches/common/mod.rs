@@ -156,12 +156,12 @@ impl Wire {
         Self { engine, port, packet, at: Time::ZERO }
     }
 
-    /// The next packet comes, and what is due by then leaves.
+    /// What is due by the time of the next packet leaves, and the packet comes.
     pub(crate) fn packet(&mut self) {
         self.at = self.at + GAP;
-        self.engine.hand_in(self.at, self.port, black_box(&self.packet).clone());
         while let Some(event) = &self.engine.poll(self.at) {
             black_box(event);
         }
+        self.engine.hand_in(self.at, self.port, black_box(&self.packet).clone());
     }
 }

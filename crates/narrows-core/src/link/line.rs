@@ -4,15 +4,19 @@
 //! is kept, stand in a plain row. Only a packet that overtakes goes into a heap, so that a heap's cost is paid only for
 //! what a heap is needed for.
 
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-use crate::pool::PacketRef;
+use crate::pool::{PacketList, PacketRef, Pool};
 use crate::time::Time;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct DelayLine {
-    row: VecDeque<(Time, PacketRef)>,
+    /// When each is due stands in the packet itself, in [`PacketState::entered`](crate::PacketState::entered).
+    row: PacketList,
+    /// When the first and the last in the row are due.
+    first: Time,
+    last: Time,
     overtaking: BinaryHeap<Overtaking>,
     sequence: u32,
 }
@@ -22,34 +26,45 @@ pub(crate) struct DelayLine {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Overtaking(Reverse<u128>);
 
+impl Default for DelayLine {
+    fn default() -> Self {
+        Self {
+            row: PacketList::default(),
+            first: Time::NEVER,
+            last: Time::ZERO,
+            overtaking: BinaryHeap::new(),
+            sequence: 0,
+        }
+    }
+}
+
 impl DelayLine {
     pub(crate) fn len(&self) -> u64 {
-        (self.row.len() + self.overtaking.len()) as u64
+        self.row.len() + self.overtaking.len() as u64
     }
 
     /// When the next packet leaves.
     #[inline]
     pub(crate) fn next_due(&self) -> Time {
-        let row = self.row.front().map_or(Time::NEVER, |&(due, _)| due);
-        let overtaking = self.overtaking.peek().map_or(Time::NEVER, Overtaking::due);
-        row.min(overtaking)
+        self.first.min(self.overtaking.peek().map_or(Time::NEVER, Overtaking::due))
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, due: Time, packet: PacketRef) {
-        if self.row.back().is_some_and(|&(last, _)| last > due) {
+    pub(crate) fn push(&mut self, due: Time, packet: PacketRef, pool: &mut Pool) {
+        if self.row.is_empty() {
+            self.first = due;
+        } else if due < self.last {
             return self.overtake(due, packet);
         }
-        // Growing by a quarter instead of doubling keeps the memory for a packet in flight within its bound.
-        if self.row.len() == self.row.capacity() {
-            self.row.reserve_exact(self.row.len() / 4 + 4);
-        }
-        self.row.push_back((due, packet));
+        self.last = due;
+        pool.get_mut(packet).entered = due;
+        self.row.push_back(packet, pool);
     }
 
     fn overtake(&mut self, due: Time, packet: PacketRef) {
+        // Growing by a sixteenth instead of doubling keeps the memory for a packet in flight within its bound.
         if self.overtaking.len() == self.overtaking.capacity() {
-            self.overtaking.reserve_exact(self.overtaking.len() / 4 + 4);
+            self.overtaking.reserve_exact(self.overtaking.len() / 16 + 4);
         }
         if self.overtaking.is_empty() {
             self.sequence = 0;
@@ -63,16 +78,13 @@ impl DelayLine {
     /// Takes the packet that leaves next. Of packets due at one instant, the first to enter leaves first: one in the row
     /// entered before one in the heap, because the row's last was due later when the heap took its own.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<PacketRef> {
-        let row_first = match (self.row.front(), self.overtaking.peek()) {
-            (Some(&(due, _)), Some(overtaking)) => due <= overtaking.due(),
-            (row, _) => row.is_some(),
-        };
-        if row_first {
-            self.row.pop_front().map(|(_, packet)| packet)
-        } else {
-            self.overtaking.pop().map(|o| o.packet())
+    pub(crate) fn pop(&mut self, pool: &mut Pool) -> Option<PacketRef> {
+        if self.overtaking.peek().is_some_and(|overtaking| overtaking.due() < self.first) {
+            return self.overtaking.pop().map(|o| o.packet());
         }
+        let packet = self.row.pop_front(pool);
+        self.first = self.row.front().map_or(Time::NEVER, |next| pool.get(next).entered);
+        packet
     }
 
     /// Gives the packets in the heap the numbers from 0 on, in the same order.
@@ -111,7 +123,6 @@ mod tests {
     use super::*;
     use crate::network::PortId;
     use crate::packet::{FlowKey, Packet, PacketId};
-    use crate::pool::Pool;
     use crate::units::Bytes;
     use alloc::vec::Vec;
     use proptest::prelude::*;
@@ -134,7 +145,7 @@ mod tests {
             pops in proptest::collection::vec(0usize..3, 100),
             near_wrap: bool,
         ) {
-            let (_, refs) = packets(dues.len());
+            let (mut pool, refs) = packets(dues.len());
             let mut line = DelayLine::default();
             let mut plain: Vec<(u64, PacketRef)> = Vec::new();
             let mut floor = 0;
@@ -144,7 +155,7 @@ mod tests {
                 }
                 // A packet is never due before the one that left last.
                 let due = due.max(floor);
-                line.push(Time::from_nanos(due), packet);
+                line.push(Time::from_nanos(due), packet, &mut pool);
                 plain.push((due, packet));
                 plain.sort_by_key(|&(due, _)| due);
                 for _ in 0..pops[i % pops.len()] {
@@ -152,7 +163,7 @@ mod tests {
                     prop_assert_eq!(line.next_due(), first);
                     let expected = (!plain.is_empty()).then(|| plain.remove(0));
                     floor = expected.map_or(floor, |p| p.0);
-                    prop_assert_eq!(line.pop(), expected.map(|p| p.1));
+                    prop_assert_eq!(line.pop(&mut pool), expected.map(|p| p.1));
                 }
                 prop_assert_eq!(line.len(), plain.len() as u64);
             }
