@@ -13,8 +13,8 @@ use narrows_core::{
 };
 
 thread_local! {
-    /// Bytes that this thread has allocated and not freed.
-    static LIVE: Cell<usize> = const { Cell::new(0) };
+    /// Bytes that this thread has allocated, less those that it has freed, which others may have allocated.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -23,13 +23,13 @@ struct Counting;
 // needs no allocation and no destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get().wrapping_add(layout.size()));
+        LIVE.set(LIVE.get() + layout.size() as isize);
         // SAFETY: as for the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get().wrapping_sub(layout.size()));
+        LIVE.set(LIVE.get() - layout.size() as isize);
         // SAFETY: as for the caller.
         unsafe { System.dealloc(at, layout) }
     }
