@@ -33,6 +33,8 @@ const WAKE_EARLY: Duration = Duration::from_micros(120);
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
 const TURNS_UNATTENDED: u32 = 256;
+/// Frames sent by one call. They count as released when it begins, so it should not take long.
+const SENT_AT_ONCE: usize = 16;
 /// Changes that a report lists.
 const MOST_NOTES: usize = 24;
 /// How soon a port whose interface is full is tried again.
@@ -477,12 +479,13 @@ impl PacketLoop {
             }
             let mut sent = 0;
             while sent < port.outgoing.len() {
-                let step = port.cable.socket.send(&port.outgoing[sent..]);
-                let now = self.clock.now();
-                for outgoing in &port.outgoing[sent..sent + step.count] {
-                    if let Some(scheduled) = outgoing.scheduled {
-                        self.meter.released(port.id, now.since(scheduled));
-                    }
+                let batch = &port.outgoing[sent..port.outgoing.len().min(sent + SENT_AT_ONCE)];
+                let before = self.clock.now();
+                let step = port.cable.socket.send(batch);
+                let after = self.clock.now();
+                for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
+                    self.meter.released(port.id, before.since(scheduled));
+                    self.meter.sent(after.since(scheduled));
                 }
                 sent += step.count;
                 match step.stopped {

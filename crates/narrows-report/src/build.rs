@@ -29,6 +29,7 @@ impl Report {
             lateness: lateness_of_all(meter),
             input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
                 .map(|s| quantiles(&s)),
+            sent_lateness: meter.sent.as_deref().map(quantiles),
             straggler_lateness: meter.stragglers.as_deref().map(quantiles),
             losses: Losses {
                 straggler_inputs: engine.stragglers(),

@@ -23,6 +23,8 @@ pub struct Meter {
     pairs: Vec<((PortId, PortId), Box<PairMeter>)>,
     /// Where in `pairs` the last delivery was: the next one is likely to be there too.
     recent: usize,
+    /// When the call that sent a packet had returned, minus its scheduled release.
+    pub(crate) sent: Option<Box<Spread>>,
     /// By how much stragglers came too late for their instant.
     pub(crate) stragglers: Option<Box<Spread>>,
 }
@@ -77,6 +79,7 @@ impl Meter {
             ports: (0..ports).map(|_| PortMeter::default()).collect(),
             pairs: Vec::new(),
             recent: 0,
+            sent: None,
             stragglers: None,
         }
     }
@@ -106,6 +109,11 @@ impl Meter {
         for (count, bound) in meter.later_than.iter_mut().zip(LATENESS_BOUNDS) {
             *count += u64::from(lateness > bound);
         }
+    }
+
+    /// The call that sent a packet returned `lateness` after its instant.
+    pub fn sent(&mut self, lateness: Duration) {
+        self.sent.get_or_insert_with(|| Box::new(Spread::new())).record(lateness);
     }
 
     /// A packet was handed to the engine `lateness` after it had arrived at `port`.

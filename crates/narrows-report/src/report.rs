@@ -44,8 +44,10 @@ pub struct Report {
     pub probes: Vec<ProbeReport>,
     /// Each port, in the order of their names.
     pub ports: Vec<PortReport>,
-    /// How late packets were released at all ports; nothing in virtual time.
+    /// How late packets were released at all ports, that is handed to the system; nothing in virtual time.
     pub lateness: Option<Lateness>,
+    /// The same until the call that sent a packet had returned, which includes what the receiving host did at once.
+    pub sent_lateness: Option<Quantiles>,
     /// How long after their arrival packets were handed to the engine, at all ports; nothing in virtual time.
     pub input_lateness: Option<Quantiles>,
     /// By how much stragglers were taken later than they had come; nothing where there were none.

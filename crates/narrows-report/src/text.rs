@@ -29,7 +29,7 @@ impl Display for Text<'_> {
         delays(report, f)?;
         probes(report, f)?;
         if let Some(late) = &report.lateness {
-            lateness(late, report.input_lateness.as_ref(), f)?;
+            lateness(late, report, f)?;
         }
         remarks(report, f)
     }
@@ -199,11 +199,14 @@ fn columns(label: &str, width: usize, q: &Quantiles, f: &mut Formatter<'_>) -> f
     writeln!(f)
 }
 
-fn lateness(late: &Lateness, input: Option<&Quantiles>, f: &mut Formatter<'_>) -> fmt::Result {
+fn lateness(late: &Lateness, report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f)?;
     columns_head("lateness", 16, f)?;
     columns("of release", 16, &late.quantiles, f)?;
-    if let Some(input) = input {
+    if let Some(sent) = &report.sent_lateness {
+        columns("until sent", 16, sent, f)?;
+    }
+    if let Some(input) = &report.input_lateness {
         columns("of hand-in", 16, input, f)?;
     }
     let beyond: Vec<_> = late
