@@ -1,0 +1,154 @@
+//! What the documentation shows is right: its scenarios parse, its changes apply, and no key is left out.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use narrows_scenario::Scenario;
+
+const HOSTS: &str = "\n[hosts.client]\n[hosts.server]\n";
+const LINK: &str = "\n[links.access]\nbetween = [\"client\", \"server\"]\n";
+/// Keys at the top of a file that stand alone; the first line of a fragment says by these where it belongs.
+const TOP: [&str; 2] = ["seed", "duration"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// README and everything in docs.
+fn pages() -> Vec<(String, String)> {
+    let files = std::fs::read_dir(root().join("docs")).expect("there are docs");
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.push(root().join("README.md"));
+    files.sort();
+    files.into_iter().map(|file| (file.display().to_string(), read(&file))).collect()
+}
+
+/// The fenced blocks of a language, with the line at which each begins.
+fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(bool, usize, String)> = None;
+    for (number, line) in page.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(word)) => open = Some((word == language, number + 2, String::new())),
+            (Some(_), Some("")) => match open.take() {
+                Some((true, start, text)) => blocks.push((start, text)),
+                _ => continue,
+            },
+            (Some((_, _, text)), _) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// A fragment with what it takes for granted: the usual two hosts, and the link that its first lines are about.
+fn completed(fragment: &str) -> String {
+    let has = |table: &str| fragment.lines().any(|line| line.starts_with(table));
+    let first = fragment.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    let first = first.unwrap_or_default();
+    let key = first.split(['=', ' ']).next().unwrap_or_default();
+    let is_about_a_link = !first.starts_with('[') && !TOP.contains(&key);
+    let hosts = if has("[hosts.") { "" } else { HOSTS };
+    match (has("[links."), is_about_a_link) {
+        (true, _) => format!("{fragment}{hosts}"),
+        (false, true) => format!("{LINK}{fragment}{hosts}"),
+        (false, false) => format!("{fragment}{hosts}{LINK}"),
+    }
+}
+
+#[test]
+fn every_scenario_parses() {
+    let mut seen = 0;
+    for (page, text) in pages() {
+        for (line, block) in blocks(&text, "toml") {
+            if let Err(error) = Scenario::parse(&completed(&block), "block.toml") {
+                panic!("{page}:{line}\n{error}");
+            }
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "only {seen} blocks were found");
+}
+
+/// The words of a line as a shell divides it, without escapes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+    for c in line.chars() {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => word.push(c),
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None if c == '#' && word.is_empty() => break,
+            None if c.is_whitespace() => {
+                words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()))
+            }
+            None => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|w| !w.is_empty()));
+    words
+}
+
+#[test]
+fn every_change_applies() {
+    let mut seen = 0;
+    for (page, text) in pages() {
+        for (line, block) in blocks(&text, "sh") {
+            // Every change is shown for the link `access`, or for `link`, which flags make.
+            let mut scenario =
+                Scenario::parse(&format!("{HOSTS}{LINK}{}", LINK.replace("access", "link")), "block.toml")
+                    .expect("two hosts and two links");
+            for command in block.lines().filter(|command| command.starts_with("narrows set ")) {
+                let words = words(command);
+                let changes: Vec<&String> = words.iter().filter(|word| word.contains('=')).collect();
+                assert!(!changes.is_empty(), "{page}:{line}: {command}");
+                if let Err(error) = scenario.assign_all(&changes) {
+                    panic!("{page}:{line}: {command}\n{error}");
+                }
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "only {seen} changes were found");
+}
+
+/// The names of all properties in a schema. Names that the user gives are no properties of it.
+fn properties(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(map) => {
+            for (word, inner) in map {
+                if let ("properties", serde_json::Value::Object(keys)) = (word.as_str(), inner) {
+                    names.extend(keys.keys().cloned());
+                }
+                properties(inner, names);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| properties(item, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_is_in_the_reference() {
+    let schema = serde_json::from_str(&narrows_scenario::schema()).expect("the schema is JSON");
+    let mut names = BTreeSet::new();
+    properties(&schema, &mut names);
+    assert!(names.len() > 30, "{names:?}");
+    let reference = read(&root().join("docs/scenario.md"));
+    let mentions = |name: &String| {
+        let quoted = format!("`{name}`");
+        // A parameter of a value may be shown within the value.
+        reference.contains(&quoted) || reference.contains(&format!("{name} = "))
+    };
+    let missing: Vec<&String> = names.iter().filter(|name| !mentions(name)).collect();
+    assert!(missing.is_empty(), "docs/scenario.md says nothing about {missing:?}");
+}
