@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, Run, Wire};
+use common::{Case, Run};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -17,7 +17,7 @@ fn main() {
         "constant" => Run::new(Case::Constant, in_flight),
         "jitter" => Run::new(Case::Jitter, in_flight),
         "unlimited" => Run::new(Case::Unlimited, in_flight),
-        "100000-links" => Run::Wire(Box::new(Wire::new(Case::Constant, in_flight, 100_000))),
+        "100000-links" => Run::among(100_000, Case::Constant, in_flight),
         other => panic!("no case `{other}`"),
     };
     run.packets(packets);

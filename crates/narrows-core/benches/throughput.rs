@@ -7,7 +7,7 @@ mod common;
 
 use std::time::Instant;
 
-use common::{Case, Run, Wire};
+use common::{Case, Run};
 
 const ROUNDS: usize = 31;
 const PACKETS: u64 = 20_000;
@@ -59,7 +59,7 @@ fn main() {
 
     println!("\nlinks, one of them in use with 10 packets in flight: nanoseconds a packet");
     let links = [1, 10, 100, 1_000, 10_000, 100_000];
-    let mut runs = links.map(|links| Run::Wire(Box::new(Wire::new(Case::Constant, 10, links))));
+    let mut runs = links.map(|links| Run::among(links, Case::Constant, 10));
     for (links, ns) in links.iter().zip(medians(&mut runs)) {
         println!("{links:>7}  {ns:.1}");
     }

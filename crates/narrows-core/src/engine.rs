@@ -109,13 +109,13 @@ impl<B> Engine<B> {
     /// A packet arrives at `port` at the instant `at`. May move [`Engine::next_event`] either way.
     pub fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<B>) -> PacketId {
         self.catch_up(at);
-        let inside = self.network.arrive(port, &packet);
+        let (id, inside) = self.network.arrive(port, &packet);
         let slot = Pool::slot(inside);
         if slot >= self.bodies.len() {
             self.make_room();
         }
         self.bodies[slot] = Some(packet.body);
-        self.network.pool.get(inside).id
+        id
     }
 
     /// Grows with the pool; by an eighth rather than doubling, to keep to the memory that a packet may take.

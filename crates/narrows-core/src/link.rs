@@ -38,8 +38,9 @@ struct Transmission {
     bits: u64,
     /// When it will be done, unless the rate changes; never while the wire is down for good.
     end: Time,
-    /// What the rounding of `end` leaves for a successor that starts at once.
-    surplus: Work,
+    /// What the rounding of `end` leaves for a successor that starts at once: work, of which a nanosecond has less than
+    /// 2⁶⁴ billionths of a bit.
+    surplus: u64,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub(crate) struct Link {
 
     transmission: Option<Transmission>,
     /// When the last transmission ended and what its rounding left over.
-    freed: (Time, Work),
+    freed: (Time, u64),
     /// When the queue will let a packet go that it held back while the wire is free.
     not_before: Time,
     line: DelayLine,
@@ -116,7 +117,7 @@ impl Link {
             streams,
             cyclic,
             transmission: None,
-            freed: (Time::ZERO, Work::default()),
+            freed: (Time::ZERO, 0),
             not_before: Time::NEVER,
             line: DelayLine::default(),
             last_due: Time::ZERO,
@@ -224,21 +225,24 @@ impl Link {
         self.counters[usize::from(state.lane)].waited += waited;
         let bits = self.overhead.bits(state.length, state.link_header);
 
-        let (mut work, mut left_over) = (Work::bits(bits), Work::default());
+        let (mut work, mut left_over) = (Work::bits(bits), 0);
         if self.freed.0 == now {
             let carried = self.freed.1;
-            left_over = Work(carried.0.saturating_sub(work.0));
-            work = Work(work.0.saturating_sub(carried.0));
+            left_over = u128::from(carried).saturating_sub(work.0) as u64; // no more than `carried`
+            work = Work(work.0.saturating_sub(carried.into()));
         }
         let (end, surplus) = self.predict(now, work, left_over);
         Transmission { packet, since: now, work, began: now, bits, end, surplus }
     }
 
     /// When work that begins at `since` ends at the present service curve, and what is left over then.
-    fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
+    fn predict(&self, since: Time, work: Work, left_over: u64) -> (Time, u64) {
         match self.service.finish(since, work) {
-            // Never in the past, whatever a curve from elsewhere says: time must not go back.
-            Some(finish) => (finish.at.max(since), Work(finish.surplus.0 + left_over.0)),
+            Some(finish) => {
+                let surplus = u64::try_from(finish.surplus.0).unwrap_or(u64::MAX);
+                // Never in the past, whatever a curve from elsewhere says: time must not go back.
+                (finish.at.max(since), surplus.saturating_add(left_over))
+            }
             None => (Time::NEVER, left_over),
         }
     }
@@ -421,7 +425,7 @@ impl Link {
         let done = before.served(transmission.since, now);
         transmission.work = Work(transmission.work.0.saturating_sub(done.0));
         transmission.since = now;
-        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
+        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, 0);
         self.transmission = Some(transmission);
     }
 

@@ -277,7 +277,7 @@ impl Network {
     }
 
     #[inline]
-    pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> PacketRef {
+    pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> (PacketId, PacketRef) {
         let from = &mut self.ports[usize::from(port.index())];
         let id = PacketId::new(port, from.arrivals);
         from.arrivals += 1;
@@ -290,7 +290,7 @@ impl Network {
         } else {
             self.forward(packet, entry);
         }
-        packet
+        (id, packet)
     }
 
     pub(crate) fn change(&mut self, link: LinkId, change: Change) {

@@ -288,6 +288,7 @@ impl Pool {
         }
     }
 
+    #[inline]
     fn forget_visits(&mut self, packet: PacketRef) {
         if !self.visits.is_empty() {
             let visited = (packet.0, 0)..=(packet.0, u32::MAX);

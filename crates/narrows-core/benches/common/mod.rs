@@ -40,13 +40,21 @@ pub(crate) enum Run {
 impl Run {
     /// Warmed up: as many packets are in flight as are asked for.
     pub(crate) fn new(case: Case, in_flight: u64) -> Self {
-        let mut run = match case {
-            Case::HeapRandom => Self::Heap(Heap::new(in_flight, u64::MAX)),
-            Case::HeapGrowing => Self::Heap(Heap::new(in_flight, 0)),
-            _ => Self::Wire(Box::new(Wire::new(case, in_flight, 1))),
-        };
-        run.packets(2 * in_flight + 1_000);
-        run
+        match case {
+            Case::HeapRandom => Self::Heap(Heap::new(in_flight, u64::MAX)).warm(in_flight),
+            Case::HeapGrowing => Self::Heap(Heap::new(in_flight, 0)).warm(in_flight),
+            _ => Self::among(1, case, in_flight),
+        }
+    }
+
+    /// The same in a network of so many links, of which one is in use.
+    pub(crate) fn among(links: usize, case: Case, in_flight: u64) -> Self {
+        Self::Wire(Box::new(Wire::new(case, in_flight, links))).warm(in_flight)
+    }
+
+    fn warm(mut self, in_flight: u64) -> Self {
+        self.packets(2 * in_flight + 1_000);
+        self
     }
 
     pub(crate) fn packets(&mut self, count: u64) {
