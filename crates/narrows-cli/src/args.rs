@@ -39,45 +39,46 @@ pub(crate) enum Command {
     Clean,
 }
 
-/// The link when there is no scenario file: one link between `client` and `server`.
+/// The link when there is no scenario file: one link between `client` and `server`. Values may begin with a hyphen: the
+/// scenario's parser says what is wrong with a negative one.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "The link, without a scenario file (DOWN/UP, or one value for both ways)")]
 pub(crate) struct LinkFlags {
     /// How fast the wire takes bits: 1.5mbit/0.5mbit, 10gbit, unlimited [default: unlimited]
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
-    /// One-way propagation delay: 10ms [default: 0]
-    #[arg(long, value_name = "TIME")]
+    /// One-way propagation delay: 10ms [default: 0ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) delay: Option<String>,
     /// Standard deviation of a normally distributed delay
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) jitter: Option<String>,
     /// Whether packets may overtake one another when the delay varies: keep, allow [default: keep]
-    #[arg(long, value_name = "ORDER")]
+    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     pub(crate) order: Option<String>,
     /// Independent loss on the wire: 1%, 0.01
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) loss: Option<String>,
     /// How much may wait for the wire: "13 packets", 64kB [default: one bandwidth-delay product]
-    #[arg(long, value_name = "BOUND")]
+    #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     pub(crate) queue: Option<String>,
     /// Packets that arrive twice
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) duplicate: Option<String>,
     /// Packets with one flipped bit
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) corrupt: Option<String>,
     /// Packets that skip the delay
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) reorder: Option<String>,
     /// What counts as a packet's bits: ip, frame, ethernet, atm [default: ip]
-    #[arg(long, value_name = "OVERHEAD")]
+    #[arg(long, value_name = "OVERHEAD", allow_hyphen_values = true)]
     pub(crate) overhead: Option<String>,
     /// The longest packet, in bytes of IP
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) mtu: Option<String>,
     /// The most packets in flight behind the wire
-    #[arg(long, value_name = "PACKETS")]
+    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true)]
     pub(crate) line_limit: Option<String>,
 }
 
@@ -90,7 +91,14 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) live: Live,
     /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
-    #[arg(long, value_name = "PER SECOND", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
+    #[arg(
+        long,
+        value_name = "PER SECOND",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "100",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
     pub(crate) probe: Option<u32>,
     /// The program to run and its arguments
     #[arg(last = true, value_name = "CMD")]
@@ -147,10 +155,10 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
     /// The seed of every random draw [default: the scenario's, or 1]
-    #[arg(long)]
+    #[arg(long, conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
     /// When to end, in virtual time [default: the scenario's, or when the traffic ends]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", conflicts_with = "replay")]
     pub(crate) duration: Option<String>,
     /// Write the report for a program, too; - is the standard output
     #[arg(long, value_name = "FILE")]

@@ -4,8 +4,10 @@
 //! `kill -9` can leave: control sockets, programs that gave up their death signal, and settings of the host that
 //! `--internet` changed.
 
-use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
+use std::{fs, thread};
 
 use narrows_io::ledger::restore_abandoned;
 use narrows_io::namespace::Namespace;
@@ -18,18 +20,22 @@ use crate::output::{Failure, print};
 pub(crate) fn clean() -> Result<u8, Failure> {
     let folder = control::run_folder();
     let mut removed = 0;
-    for (run, path) in control::sockets(&folder) {
-        if control::is_alive(&path) {
-            continue;
-        }
-        let marked = process::find_marked(RUN_ENVIRONMENT, &run)
-            .map_err(|error| Failure::Other(format!("cannot look through the processes: {error}")))?;
-        for process in marked {
+    // What is killed may be another run, inside the one that it belonged to: until none is left.
+    while let Some((run, path)) =
+        control::sockets(&folder).into_iter().find(|(_, path)| !control::is_alive(path))
+    {
+        for process in marked(&run)? {
             process::kill_now(process);
             print(&format!("killed process {process} of run {run}\n"))?;
             removed += 1;
         }
-        fs::remove_file(&path).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+        // Whoever cleans up at the same time may have been faster.
+        if let Err(cause) = fs::remove_file(&path)
+            && cause.kind() != ErrorKind::NotFound
+        {
+            return Err(Failure::Write { path, cause });
+        }
+        wait_until_gone(&run)?;
         print(&format!("removed {}\n", path.display()))?;
         removed += 1;
     }
@@ -40,6 +46,24 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         print("nothing was left behind\n")?;
     }
     Ok(0)
+}
+
+fn marked(run: &str) -> Result<Vec<u32>, Failure> {
+    process::find_marked(RUN_ENVIRONMENT, run)
+        .map_err(|error| Failure::Other(format!("cannot look through the processes: {error}")))
+}
+
+/// The kernel takes its time to end what was killed.
+fn wait_until_gone(run: &str) -> Result<(), Failure> {
+    const PAUSE: Duration = Duration::from_millis(2);
+    const PAUSES: u32 = 1000;
+    for _ in 0..PAUSES {
+        if marked(run)?.is_empty() {
+            break;
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// Puts back settings of this namespace that killed runs had changed.

@@ -36,7 +36,9 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("narrows: {failure}");
+            let text = failure.to_string();
+            // A scenario's errors are laid out for a tool's; our name says as much.
+            eprintln!("narrows: {}", text.strip_prefix("error: ").unwrap_or(&text));
             ExitCode::from(TROUBLE)
         }
     }

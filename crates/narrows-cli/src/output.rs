@@ -24,13 +24,23 @@ pub(crate) enum Failure {
     Control(#[from] ControlError),
     #[error(transparent)]
     UserNamespace(#[from] UserNamespaceError),
-    #[error("cannot write {}: {cause}", path.display())]
+    #[error("cannot write {}: {}", path.display(), why(path, cause))]
     Write { path: PathBuf, cause: io::Error },
     #[error("{0}")]
     Other(String),
     /// The standard output was closed: nobody is interested any more.
     #[error("the standard output was closed")]
     Closed,
+}
+
+/// What the kernel said, or where that leaves a question, the answer.
+fn why(path: &Path, cause: &io::Error) -> String {
+    match path.parent() {
+        Some(folder) if cause.kind() == ErrorKind::NotFound && !folder.as_os_str().is_empty() => {
+            format!("there is no folder {}", folder.display())
+        }
+        _ => cause.to_string(),
+    }
 }
 
 impl From<SimError> for Failure {
@@ -58,15 +68,16 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
 }
 
-/// Fails early when a file cannot be written, before a long run that would end in that.
+/// Fails early when a file cannot be written, before a long run that would end in that. Leaves no file that was not
+/// there.
 pub(crate) fn probe_writable(path: Option<&Path>) -> Result<(), Failure> {
-    match path {
-        Some(path) if path != Path::new("-") => fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .map(drop)
-            .map_err(|cause| Failure::Write { path: path.into(), cause }),
-        _ => Ok(()),
+    let Some(path) = path.filter(|path| *path != Path::new("-")) else { return Ok(()) };
+    let existed = path.exists();
+    let tried = fs::OpenOptions::new().append(true).create(true).open(path);
+    tried.map_err(|cause| Failure::Write { path: path.into(), cause })?;
+    if !existed {
+        // The report will say so if it cannot be made again.
+        let _ = fs::remove_file(path);
     }
+    Ok(())
 }

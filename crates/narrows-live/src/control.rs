@@ -7,7 +7,7 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -34,7 +34,7 @@ pub enum Request {
         assignments: Vec<String>,
     },
     /// Report what has happened so far.
-    Stats,
+    Stats {},
 }
 
 /// What a run answers.
@@ -96,14 +96,22 @@ fn or_none(names: &[String]) -> String {
 }
 
 /// The folder of control sockets: `/run/narrows` for root, else `narrows` in the user's runtime folder, else a folder
-/// of the user's own in the folder for temporary files. To be asked before a user namespace is entered.
+/// of the user's own in the folder for temporary files; inside a run, that of the run, if it is ours. To be asked before
+/// a user namespace is entered.
 pub fn run_folder() -> PathBuf {
     let user = narrows_io::host::user();
-    if user == 0 {
+    let owned_by_us =
+        |folder: &Path| fs::metadata(folder).is_ok_and(|data| data.is_dir() && data.uid() == user);
+    // Inside a run of an ordinary user, that user seems to be root.
+    let outer = env::var_os(ENVIRONMENT).map(PathBuf::from);
+    if let Some(folder) = outer.as_deref().and_then(Path::parent).filter(|folder| owned_by_us(folder)) {
+        return folder.into();
+    }
+    if user == 0 && owned_by_us(Path::new("/run")) {
         return PathBuf::from("/run/narrows");
     }
     match env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if Path::new(&folder).is_dir() => Path::new(&folder).join("narrows"),
+        Some(folder) if owned_by_us(Path::new(&folder)) => Path::new(&folder).join("narrows"),
         _ => env::temp_dir().join(format!("narrows-{user}")),
     }
 }
@@ -334,7 +342,7 @@ mod tests {
             });
             while !done.load(std::sync::atomic::Ordering::Acquire) {
                 socket.serve(|request| match request {
-                    Request::Stats => Reply::Ok(json!({"packets": 3})),
+                    Request::Stats {} => Reply::Ok(json!({"packets": 3})),
                     Request::Set { assignments } => Reply::Error(format!("no: {}", assignments.join(" "))),
                 });
                 std::thread::yield_now();

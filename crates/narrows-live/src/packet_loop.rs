@@ -287,14 +287,17 @@ impl PacketLoop {
     }
 
     fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
+        // Brings the engine to now: on a quiet network its last turn may be long ago.
+        self.turn()?;
         match request {
             Request::Set { assignments } => Ok(match self.assign(self.engine.now(), &assignments)? {
                 Ok(()) => Reply::Ok(serde_json::Value::Null),
                 Err(error) => Reply::Error(error.to_string()),
             }),
-            Request::Stats => {
+            Request::Stats {} => {
                 self.count_lost()?;
-                let info = RunInfo { span: (Time::ZERO, self.clock.now()), ..info.clone() };
+                let notes = [info.notes.as_slice(), self.notes.as_slice()].concat();
+                let info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
                 let report = Report::new(&info, &self.engine, &self.meter);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
@@ -380,8 +383,9 @@ impl PacketLoop {
         let count = self.inputs.partition_point(|input| input.at <= watermark);
         let mut inputs = std::mem::take(&mut self.inputs);
         for Input { at, port, received, .. } in inputs.drain(..count) {
-            self.apply_timeline(at)?;
+            // What counts from the first packet may begin with it: then it is in force for that packet.
             self.timeline.first_packet(at);
+            self.apply_timeline(at)?;
             let frame = received.frame;
             let length = received.original_length as u32; // a frame has at most some 64 KiB
             let packet = parse_cut(LinkLayer::Ethernet, &frame, length);

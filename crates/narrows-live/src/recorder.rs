@@ -1,7 +1,8 @@
 //! Keeps the input log of a live run, without holding up the packet loop.
 //!
-//! Records are encoded into a buffer in memory; full buffers go to a thread that writes them. When the disk cannot keep
-//! up, a bounded number of buffers waits, and then the loop does: a log with holes would be worth nothing.
+//! Records are encoded into a buffer in memory; full buffers go to a thread that writes them, and so does what has
+//! waited for a while, so that a killed run leaves all but its last moments. When the disk cannot keep up, a bounded
+//! number of buffers waits, and then the loop does: a log with holes would be worth nothing.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,6 +21,9 @@ const BUFFER: usize = 256 << 10;
 /// 32 MiB wait for the disk at most: at 180,000 packets a second with 128 bytes each, about a second.
 const BUFFERS: usize = 128;
 
+/// Once this long after the last time, a verdict takes all that was recorded before it to the file.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// An input log that is being written.
 #[derive(Debug)]
 pub struct Recorder {
@@ -27,6 +31,8 @@ pub struct Recorder {
     writer: JoinHandle<io::Result<()>>,
     file: String,
     ended: Ended,
+    /// When all that was recorded was last passed on to the writing thread.
+    passed_on: Time,
 }
 
 impl Recorder {
@@ -59,9 +65,11 @@ impl Recorder {
             ports: engine.ports().map(port).collect(),
             links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
         };
-        let log = LogWriter::new(file.clone(), sink, &header)?;
+        let mut log = LogWriter::new(file.clone(), sink, &header)?;
+        // A run that is killed before its first packet leaves a log, too.
+        log.flush()?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        Ok(Self { log, writer, file, ended })
+        Ok(Self { log, writer, file, ended, passed_on: Time::ZERO })
     }
 
     /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.
@@ -85,7 +93,8 @@ impl Recorder {
     /// # Errors
     /// When the log cannot be written.
     pub fn changed(&mut self, at: Time, assignments: &[String]) -> Result<(), WriteError> {
-        self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))
+        self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))?;
+        self.log.flush()
     }
 
     /// A packet has its verdict.
@@ -94,7 +103,12 @@ impl Recorder {
     /// When the log cannot be written.
     pub fn decided<B>(&mut self, event: &Event<'_, B>) -> Result<(), WriteError> {
         self.ended.verdicts += 1;
-        self.log.write(&Record::Decided(Decided::of(event)))
+        self.log.write(&Record::Decided(Decided::of(event)))?;
+        if event.at >= self.passed_on + PATIENCE {
+            self.passed_on = event.at;
+            self.log.flush()?;
+        }
+        Ok(())
     }
 
     /// The kernel had no room for packets.

@@ -231,6 +231,8 @@ fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, near: &str) -
     let mut neighbours = Neighbours::default();
     for peer in &interface.peer.addresses {
         neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
+        // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
+        sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
     }
     Ok(Cable { name: interface.port.clone(), socket, neighbours })
 }

@@ -145,10 +145,19 @@ impl Started {
 
     /// Waits until it has printed this.
     pub(crate) fn until_it_says(&mut self, text: &str) -> String {
+        self.until(text, |started| read(&started.out))
+    }
+
+    /// The same, on its error output.
+    pub(crate) fn until_it_complains(&mut self, text: &str) -> String {
+        self.until(text, |started| read(&started.err))
+    }
+
+    fn until(&mut self, text: &str, output: impl Fn(&Self) -> String) -> String {
         for _ in 0..LOOKS {
-            let out = self.out();
-            if out.contains(text) {
-                return out;
+            let output = output(self);
+            if output.contains(text) {
+                return output;
             }
             assert!(self.child.try_wait().unwrap().is_none(), "ended early: {}", self.describe());
             sleep(LOOK);
@@ -289,4 +298,9 @@ fn read(file: &File) -> String {
     let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A word for the shell.
+pub(crate) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }

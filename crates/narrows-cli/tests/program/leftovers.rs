@@ -8,10 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::common::{Finished, Started, eventually, finish, has, is_root, live, narrows, run, start};
 
 /// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
-fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     // A test that failed has nothing to do with the next.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what killed runs left.
+pub(crate) fn clean() -> Finished {
+    finish(&mut narrows(["clean"])).expect(0)
 }
 
 /// What exists of a run while it is going on.
@@ -197,8 +202,8 @@ fn after_kill_9_and_clean() {
         return;
     }
     let _turn = turn();
-    // The direct children die with narrows; a daemon in a session of its own does not.
-    let line = "setsid sleep 1000 & sleep 1000";
+    // The direct children die with narrows; daemons in sessions of their own do not.
+    let line = "setsid sleep 1000 & exec sleep 1000";
     let (killed, traces) = ends(&["--on", "server", "setsid sleep 1000 &"], line, |run| run.signal("KILL"));
     assert_eq!(killed.ended_by(), Some(9), "{killed}");
     eventually("only the daemons are left", || marked(traces.run).len() == 2);
@@ -207,7 +212,7 @@ fn after_kill_9_and_clean() {
     // What another run has is not touched.
     let mut other = start(&mut run([], &saying("sleep 1000")));
     let others = Traces::of(&mut other, interfaces());
-    let cleaned = finish(&mut narrows(["clean"])).expect(0);
+    let cleaned = clean();
     assert!(cleaned.out.contains(&format!("of run {}", traces.run)), "{cleaned}");
     assert!(cleaned.out.contains(&format!("removed {}", traces.socket.display())), "{cleaned}");
     traces.are_gone();
@@ -239,7 +244,7 @@ fn after_kill_9_of_a_run_whose_program_changed_its_privileges() {
     let traces = Traces::of(&mut started, before);
     started.signal("KILL");
     assert_eq!(started.wait().ended_by(), Some(9));
-    finish(&mut narrows(["clean"])).expect(0);
+    clean();
     traces.are_gone();
 }
 
@@ -249,8 +254,8 @@ fn clean_has_nothing_to_do_twice() {
         return;
     }
     let _turn = turn();
-    finish(&mut narrows(["clean"])).expect(0);
-    let again = finish(&mut narrows(["clean"])).expect(0);
+    clean();
+    let again = clean();
     assert_eq!(again.out, "nothing was left behind\n", "{again}");
 }
 

@@ -6,3 +6,7 @@
 mod common;
 mod leftovers;
 mod main_job;
+mod record;
+mod roles;
+mod together;
+mod traffic;
