@@ -13,7 +13,7 @@ pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
 
 pub(crate) fn stats(args: &args::Stats) -> Result<u8, Failure> {
     let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    let answer = control::ask(&path, &Request::Stats)?;
+    let answer = control::ask(&path, &Request::Stats {})?;
     if args.json {
         print(&format!("{:#}\n", answer["report"]))?;
     } else {

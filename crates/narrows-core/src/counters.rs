@@ -98,6 +98,8 @@ pub struct Counters {
     pub reordered: u64,
     /// Packets that the link cut into pieces.
     pub fragmented: u64,
+    /// Of the duplicated ones, those that are pieces.
+    pub pieces: u64,
     /// The time that packets waited in the queue before they were sent, added up.
     pub waited: Duration,
     /// Bits that the transmitter sent, overhead included.

@@ -368,6 +368,7 @@ impl Link {
             let Some(piece) = pool.duplicate(packet, &self.streams.fragments, visit, nth) else { break };
             pool.cut(piece, offset, room, place(offset, true));
             self.counters[lane].duplicated.add(header);
+            self.counters[lane].pieces += 1;
             self.enqueue_piece(now, piece, pool, drops);
             offset += room;
         }

@@ -288,9 +288,9 @@ impl PacketLoop {
 
     fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
         // Brings the engine to now: on a quiet network its last turn may be long ago.
-        self.turn()?;
+        let now = self.turn()?;
         match request {
-            Request::Set { assignments } => Ok(match self.assign(self.engine.now(), &assignments)? {
+            Request::Set { assignments } => Ok(match self.assign(now, &assignments)? {
                 Ok(()) => Reply::Ok(serde_json::Value::Null),
                 Err(error) => Reply::Error(error.to_string()),
             }),
@@ -322,14 +322,15 @@ impl PacketLoop {
         Ok(())
     }
 
-    /// Receives, hands in, releases, sends.
-    fn turn(&mut self) -> Result<(), LoopError> {
+    /// Receives, hands in, releases, sends. Gives the instant up to which all has been done.
+    fn turn(&mut self) -> Result<Time, LoopError> {
         // What arrived before now is in the sockets by now.
         let watermark = self.clock.now();
         let watermark = watermark.min(self.receive()?);
         self.hand_in(watermark)?;
         self.release(watermark)?;
-        self.send()
+        self.send()?;
+        Ok(watermark)
     }
 
     /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine

@@ -145,6 +145,12 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
 
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.notes.extend(refusal);
+    if !scenario.traffic.is_empty() || scenario.duration.is_some() {
+        info.notes.push(
+            "the scenario's own traffic and duration are for virtual time, and had no part in this run"
+                .into(),
+        );
+    }
     info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
     network.listen(control, info.clone());

@@ -77,6 +77,7 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         corrupted_packets: counters.corrupted,
         reordered_packets: counters.reordered,
         fragmented_packets: counters.fragmented,
+        pieces_packets: counters.pieces,
         wire_bits: counters.wire_bits,
         wire_bps: by_time(counters.wire_bits.into(), flowing),
         utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),

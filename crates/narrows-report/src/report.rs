@@ -97,6 +97,8 @@ pub struct Direction {
     pub reordered_packets: u64,
     /// Packets cut into pieces.
     pub fragmented_packets: u64,
+    /// Of the duplicated packets, those that are pieces.
+    pub pieces_packets: u64,
     /// Bits sent, with the overhead.
     pub wire_bits: u64,
     /// Bits sent by the time in which they flowed; nothing when that was no time.

@@ -82,10 +82,11 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  inside     {:>20}   when the run ended", packets(d.inside_packets))?;
     }
     let made: Vec<_> = [
-        ("duplicated", d.duplicated_packets),
+        ("duplicated", d.duplicated_packets - d.pieces_packets),
         ("corrupted", d.corrupted_packets),
         ("reordered", d.reordered_packets),
-        ("fragmented", d.fragmented_packets),
+        ("cut up", d.fragmented_packets),
+        ("more pieces", d.pieces_packets),
     ]
     .into_iter()
     .filter(|(_, number)| *number > 0)
@@ -228,7 +229,8 @@ fn stragglers(report: &Report) -> Option<String> {
         Some(late) => format!(": {} in the median, {} at most", span(late.p50_ns), span(late.max_ns)),
         None => String::new(),
     };
-    (number > 0).then(|| format!("{} inputs were taken later than they came{by}", count(number)))
+    let inputs = if number == 1 { "1 input was" } else { &format!("{} inputs were", count(number)) };
+    (number > 0).then(|| format!("{inputs} taken later than they came{by}"))
 }
 
 /// What went wrong, and notes.

@@ -87,6 +87,9 @@ impl Scenario {
     /// The engine's configuration, with the links' present values.
     pub fn network(&self) -> NetworkConfig {
         let mut config = NetworkConfig::new(Seed(self.seed));
+        // A packet may take the longest path there is.
+        let longest = self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0);
+        config.visits = config.visits.max(u8::try_from(longest).unwrap_or(u8::MAX));
         let mut exits = self.topology.exits(&self.links);
         for (index, link) in self.links.iter().enumerate() {
             let mut exit = |way| exits.remove(&(index, way)).expect("every link lies on a path, both ways");

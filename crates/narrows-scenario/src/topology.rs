@@ -110,11 +110,17 @@ impl Topology {
                 .help("packets enter and leave at hosts: join the ring to one");
             faults.push(Fault::Link(link, problem));
         }
+        for port in ports.iter().filter(|port| port.hops.len() > LONGEST_PATH) {
+            let problem = Problem::new(format!("{} links in a row from `{}`", port.hops.len(), port.name))
+                .help(format!("a packet passes at most {LONGEST_PATH}"));
+            faults.push(Fault::Link(port.hops[0].link, problem));
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
         address(&mut ports, hosts, &|_| true);
-        Ok(Self { ports })
+        let faults = strangers(&ports);
+        if faults.is_empty() { Ok(Self { ports }) } else { Err(faults) }
     }
 
     /// Where packets go that leave this link this way.
@@ -183,6 +189,43 @@ fn junction_problem(junction: &str, links: usize) -> Problem {
     } else {
         "a junction joins exactly two links in series; routers, which choose among more, come in a later version"
     })
+}
+
+/// The most elements that the engine lets a packet visit.
+const LONGEST_PATH: usize = 255;
+
+/// Addresses with which the two ends of a path cannot reach each other: each must have one in a network of the other's.
+fn strangers(ports: &[Port]) -> Vec<Fault> {
+    let network = |address: &Address| match address.ip {
+        IpAddr::V4(ip) => u128::from(ip.to_bits()) >> (32 - address.prefix.min(32)).min(31),
+        IpAddr::V6(ip) => ip.to_bits() >> (128 - u32::from(address.prefix.min(128))).min(127),
+    };
+    let same = |a: &Address, b: &Address| {
+        a.ip.is_ipv4() == b.ip.is_ipv4() && a.prefix == b.prefix && network(a) == network(b) && a.ip != b.ip
+    };
+    let mut faults = Vec::new();
+    for port in ports {
+        // Each pair once.
+        let Some(peer) = ports.iter().find(|peer| peer.name == port.peer && peer.name > port.name) else {
+            continue;
+        };
+        let alone = |address: &&Address| !peer.addresses.iter().any(|other| same(address, other));
+        if let Some(address) =
+            port.addresses.iter().find(alone).filter(|_| port.addresses.iter().all(|a| alone(&a)))
+        {
+            let [given, other] = [(port, address), (peer, &peer.addresses[0])];
+            let problem = Problem::new(format!(
+                "`{}` and `{}` cannot reach each other",
+                port.host, peer.host
+            ))
+            .help(format!(
+                "`{}` has {} and `{}` has {}: give both ends addresses in one network, with the same prefix",
+                given.0.host, given.1, other.0.host, other.1
+            ));
+            faults.push(Fault::Link(port.hops[0].link, problem));
+        }
+    }
+    faults
 }
 
 /// Gives every port its addresses: those of its host, or automatic ones that are free.

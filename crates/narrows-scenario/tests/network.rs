@@ -161,7 +161,7 @@ line-limit = "70 packets"
 #[test]
 fn ports_have_addresses_in_a_network_of_their_own_unless_they_are_given() {
     let scenario = parse(
-        "[hosts.a]\naddresses = { one = [\"192.0.2.1/24\"] }\n[hosts.b]\n[hosts.c]\n\
+        "[hosts.a]\naddresses = { one = [\"192.0.2.1/24\"] }\n[hosts.b]\naddresses = [\"192.0.2.9/24\"]\n[hosts.c]\n\
          [links.one]\nbetween = [\"a\", \"b\"]\n[links.two]\nbetween = [\"c\", \"a\"]\n",
     );
     let addresses = |port: &str| -> Vec<String> {
@@ -169,9 +169,49 @@ fn ports_have_addresses_in_a_network_of_their_own_unless_they_are_given() {
         port.addresses.iter().map(ToString::to_string).collect()
     };
     assert_eq!(addresses("a.one"), ["192.0.2.1/24"]);
-    assert_eq!(addresses("b.one"), ["10.213.0.2/24", "fd6e:6172:726f::2/64"]);
+    assert_eq!(addresses("b.one"), ["192.0.2.9/24"]);
     assert_eq!(addresses("a.two"), ["10.213.1.1/24", "fd6e:6172:726f:1::1/64"]);
     assert_eq!(addresses("c.two"), ["10.213.1.2/24", "fd6e:6172:726f:1::2/64"]);
+}
+
+#[test]
+fn given_addresses_must_reach_each_other() {
+    let text = |b: &str| {
+        format!(
+            "[hosts.a]\naddresses = [\"192.0.2.1/24\"]\n[hosts.b]\n{b}\n[links.one]\nbetween = [\"a\", \"b\"]\n"
+        )
+    };
+    for wrong in [
+        "",
+        "addresses = [\"192.0.3.1/24\"]",
+        "addresses = [\"192.0.2.2/25\"]",
+        "addresses = [\"192.0.2.1/24\"]",
+    ] {
+        let error = Scenario::parse(&text(wrong), "t").unwrap_err().to_string();
+        assert!(error.contains("`a` and `b` cannot reach each other"), "{error}");
+    }
+    assert!(Scenario::parse(&text("addresses = [\"192.0.2.2/24\", \"fd00::2/64\"]"), "t").is_ok());
+}
+
+#[test]
+fn a_packet_may_take_the_longest_path() {
+    let mut text = String::from("[hosts.h0]\n[hosts.end]\n");
+    let node = |n: usize| {
+        if n == 0 {
+            "h0".into()
+        } else if n == 100 {
+            "end".into()
+        } else {
+            format!("j{n}")
+        }
+    };
+    for n in 1..100 {
+        text += &format!("[junctions.j{n}]\n");
+    }
+    for n in 0..100 {
+        text += &format!("[links.l{n}]\nbetween = [\"{}\", \"{}\"]\n", node(n), node(n + 1));
+    }
+    assert_eq!(parse(&text).network().visits, 100);
 }
 
 #[test]

@@ -23,9 +23,16 @@ pub(crate) fn read(node: &Node) -> Result<Option<Mtu>, Problem> {
     }
 }
 
-/// Every IPv4 link takes 68 bytes (RFC 791), and no IP packet is longer than 65,535.
+/// Every IPv4 link takes 68 bytes (RFC 791), and no IP packet is longer than 65,535. With the unit or, as MTUs are
+/// usually written, without.
 fn bytes(node: &Node) -> Result<u32, Problem> {
-    node.integer("a number of bytes", 68..65_536).map(|bytes| bytes as u32)
+    let text = match &node.value {
+        Value::Integer(text) => text.as_str(),
+        Value::String(text) => text.trim().trim_end_matches("bytes"),
+        _ => "",
+    };
+    let bytes = text.trim().parse().ok().filter(|bytes| (68..65_536).contains(bytes));
+    bytes.ok_or_else(|| node.expected("a number of bytes from 68 to 65535, such as 1400"))
 }
 
 /// As it stands in a file.
