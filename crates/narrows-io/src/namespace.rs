@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::fstat;
 
 use crate::route_socket::{NetlinkError, RouteSocket};
 
@@ -131,11 +132,25 @@ impl Namespace {
     /// must not be started here with a death signal: that fires when its *thread* ends
     /// ([`crate::process`] does it otherwise).
     pub fn run<R: Send>(&self, action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
+        // An ordinary user may not enter the namespace that it is in already; a thread begins in its maker's.
+        let away = !self.is_here()?;
         on_helper_thread(|| {
-            setns(&self.descriptor, CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
+            if away {
+                setns(&self.descriptor, CloneFlags::CLONE_NEWNET)
+                    .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
+            }
             Ok(action())
         })?
+    }
+
+    /// Whether the calling thread is in this namespace.
+    fn is_here(&self) -> Result<bool, NamespaceError> {
+        let identity = |descriptor: BorrowedFd<'_>| {
+            fstat(descriptor)
+                .map(|status| (status.st_dev, status.st_ino))
+                .map_err(|errno| NamespaceError::new("identify a network namespace", errno))
+        };
+        Ok(identity(self.as_fd())? == identity(open_own()?.as_fd())?)
     }
 
     /// What this namespace is called in messages.

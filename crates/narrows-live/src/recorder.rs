@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Recorder {
     log: LogWriter<Sink>,
-    writer: JoinHandle<io::Result<()>>,
     file: String,
     ended: Ended,
     /// When all that was recorded was last passed on to the writing thread.
@@ -54,7 +53,7 @@ impl Recorder {
         let (spent, empty) = mpsc::channel();
         let writer = thread::Builder::new().name("recorder".into());
         let writer = writer.spawn(move || write(output, waiting, &spent)).map_err(failed)?;
-        let sink = Sink { buffer: Vec::with_capacity(BUFFER), full, empty };
+        let sink = Sink { buffer: Vec::with_capacity(BUFFER), full: Some(full), empty, writer: Some(writer) };
         let port = |port| Port { name: engine.port_name(port).to_owned(), layer: LinkLayer::Ethernet };
         let header = Header {
             program: concat!("narrows ", env!("CARGO_PKG_VERSION")).into(),
@@ -69,7 +68,7 @@ impl Recorder {
         // A run that is killed before its first packet leaves a log, too.
         log.flush()?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        Ok(Self { log, writer, file, ended, passed_on: Time::ZERO })
+        Ok(Self { log, file, ended, passed_on: Time::ZERO })
     }
 
     /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.
@@ -127,11 +126,7 @@ impl Recorder {
         let (at, stragglers, inside) = (engine.now(), engine.stragglers(), engine.inside());
         let ended = Ended { at, stragglers, inside, ..self.ended };
         self.log.write(&Record::Ended(ended))?;
-        // Without its sender, the writing thread comes to an end.
-        drop(self.log.finish()?);
-        let result =
-            self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")));
-        result.map_err(|error| WriteError { file: self.file, error })
+        self.log.finish()?.close().map_err(|error| WriteError { file: self.file, error })
     }
 }
 
@@ -148,8 +143,10 @@ fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) 
 #[derive(Debug)]
 struct Sink {
     buffer: Vec<u8>,
-    full: SyncSender<Vec<u8>>,
+    /// Nothing once it is closed.
+    full: Option<SyncSender<Vec<u8>>>,
     empty: Receiver<Vec<u8>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Sink {
@@ -157,7 +154,24 @@ impl Sink {
         let mut next = self.empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BUFFER));
         next.clear();
         let full = std::mem::replace(&mut self.buffer, next);
-        self.full.send(full).map_err(|_| io::Error::other("the thread that writes it has ended"))
+        match self.full.as_ref().map(|sender| sender.send(full)) {
+            Some(Ok(())) => Ok(()),
+            // The thread ends early only when it cannot write; why not is its result.
+            _ => Err(self.end_writer().err().unwrap_or_else(|| io::Error::other("it is closed already"))),
+        }
+    }
+
+    /// Waits until everything is in the file.
+    fn close(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.end_writer()
+    }
+
+    fn end_writer(&mut self) -> io::Result<()> {
+        // Without its sender, the thread comes to an end.
+        self.full = None;
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")))
     }
 }
 
@@ -178,6 +192,9 @@ impl Write for Sink {
 impl Drop for Sink {
     /// A run that breaks off still leaves what it has recorded.
     fn drop(&mut self) {
-        let _ = self.flush();
+        if self.full.is_some() {
+            let _ = self.flush();
+            let _ = self.end_writer();
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn has(program: &str) -> bool {
 }
 
 /// Says what is missing; in CI that is a failure.
-fn left_out(missing: &str) -> bool {
+pub(crate) fn left_out(missing: &str) -> bool {
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     let message = format!("{test}: needs {missing}, which this host does not give");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{message}");

@@ -3,9 +3,11 @@
 //! Nothing here depends on how fast the machine is: delays are compared by the engine's own instants, which a late
 //! loop does not change, and what was measured by wall clock has lower bounds only.
 
+mod bad_input;
 mod common;
 mod leftovers;
 mod main_job;
+mod ordinary_user;
 mod record;
 mod roles;
 mod together;

@@ -82,6 +82,7 @@ fn a_run_is_talked_to_from_inside_and_from_outside() {
     let changes: Vec<_> = ended.out.lines().filter(|line| line.contains("changed at")).collect();
     assert_eq!(changes.len(), 1, "what was refused changed nothing, not even in part: {ended}");
     assert!(changes[0].ends_with(": link.rate=2mbit, link.up.loss=1%"), "{ended}");
+    assert!(!changes[0].contains("at 0s"), "dated by the clock, and not by the last packet: {ended}");
 
     let ended = finish(&mut narrows(["set", "--run", &name, "link.rate=2mbit"])).expect(2);
     assert!(ended.err.contains(&format!("no run `{name}` is going on")), "{ended}");
