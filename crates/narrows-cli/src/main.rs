@@ -36,9 +36,10 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(failure) => {
+            // A scenario's errors are laid out each as a tool's own; here the tool has a name.
             let text = failure.to_string();
-            // A scenario's errors are laid out for a tool's; our name says as much.
-            eprintln!("narrows: {}", text.strip_prefix("error: ").unwrap_or(&text));
+            let text = text.strip_prefix("error: ").unwrap_or(&text).replace("\n\nerror: ", "\n\nnarrows: ");
+            eprintln!("narrows: {}", text.trim_end());
             ExitCode::from(TROUBLE)
         }
     }

@@ -3,6 +3,8 @@
 //! Nothing here depends on how fast the machine is: delays are compared by the engine's own instants, which a late
 //! loop does not change, and what was measured by wall clock has lower bounds only.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod bad_input;
 mod common;
 mod leftovers;
@@ -10,5 +12,6 @@ mod main_job;
 mod ordinary_user;
 mod record;
 mod roles;
+mod simulation;
 mod together;
 mod traffic;
