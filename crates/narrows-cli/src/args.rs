@@ -82,7 +82,20 @@ pub(crate) struct LinkFlags {
     pub(crate) line_limit: Option<String>,
 }
 
+/// What nobody can guess, at the end of the help.
+const ENVIRONMENT_HELP: &str = "\
+Programs of the run find in their environment:
+  NARROWS_SERVER, NARROWS_SERVER6  the address of the host at the other end
+  NARROWS_CLIENT, NARROWS_CLIENT6  the address of the host in which CMD runs
+  NARROWS_HOST_NAME, …6            the address of each host, by its name in capitals
+
+Examples:
+  narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'
+  narrows run --rate 1.5mbit/0.5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
+  narrows run scenarios/adsl.toml --record run.log -- sh -c 'ping -c 5 $NARROWS_SERVER'";
+
 #[derive(Debug, Args)]
+#[command(after_help = ENVIRONMENT_HELP)]
 pub(crate) struct Run {
     /// The scenario file; without one, the flags describe one link
     pub(crate) scenario: Option<PathBuf>,

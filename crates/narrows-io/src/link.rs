@@ -80,22 +80,36 @@ pub struct InterfaceStatistics {
 
 /// Makes a veth pair, each end in its namespace, both down.
 pub fn create_veth(near: &VethEnd<'_>, far: &VethEnd<'_>, mtu: u32) -> Result<(), NetlinkError> {
+    // The kernel takes the next free number for 0.
+    create_numbered_veth(near, InterfaceIndex(0), far, mtu)
+}
+
+/// The same, with a number for the near end.
+///
+/// The kernel tells at once that a cable carries if its ends have different numbers. Of ends that happen to have the
+/// same, in different namespaces, it does not see that they are two, and leaves it to a round that it makes once a
+/// second (`linkwatch_urgent_event` in `net/core/link_watch.c`).
+pub fn create_numbered_veth(
+    near: &VethEnd<'_>,
+    number: InterfaceIndex,
+    far: &VethEnd<'_>,
+    mtu: u32,
+) -> Result<(), NetlinkError> {
     let action =
         format!("make the veth pair {} ({}) – {} ({})", near.name, near.namespace, far.name, far.namespace);
     for end in [near, far] {
         check_name(end.name).map_err(|reason| NetlinkError::Invalid { action: action.clone(), reason })?;
     }
     let flags = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-    let request = end_attributes(Request::new(libc::RTM_NEWLINK, flags).fixed(&header(0, 0, 0)), near, mtu)
-        .nested(libc::IFLA_LINKINFO, |info| {
-            info.attribute(libc::IFLA_INFO_KIND, b"veth").nested(libc::IFLA_INFO_DATA, |data| {
-                data.nested(VETH_INFO_PEER, |peer| {
-                    let descriptor = far.namespace.as_fd().as_raw_fd() as u32;
-                    end_attributes(peer.fixed(&header(0, 0, 0)), far, mtu)
-                        .u32(libc::IFLA_NET_NS_FD, descriptor)
-                })
+    let request = Request::new(libc::RTM_NEWLINK, flags).fixed(&header(number.0, 0, 0));
+    let request = end_attributes(request, near, mtu).nested(libc::IFLA_LINKINFO, |info| {
+        info.attribute(libc::IFLA_INFO_KIND, b"veth").nested(libc::IFLA_INFO_DATA, |data| {
+            data.nested(VETH_INFO_PEER, |peer| {
+                let descriptor = far.namespace.as_fd().as_raw_fd() as u32;
+                end_attributes(peer.fixed(&header(0, 0, 0)), far, mtu).u32(libc::IFLA_NET_NS_FD, descriptor)
             })
-        });
+        })
+    });
     RouteSocket::open(near.namespace)?.execute(request, || action)
 }
 

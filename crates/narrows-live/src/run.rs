@@ -132,6 +132,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
+    // From here on there is something to put back; who asks us to end meanwhile is heard once it all stands.
+    let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
     let mut stage = Stage::set(&scenario)?;
     let host = chosen_host(&stage, options.host.as_deref())?;
     let (outside, refusal) = open_outside(&stage, host, options)?;
@@ -141,7 +143,6 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     if options.greeting {
         eprintln!("{}", greeting(&stage, host));
     }
-    let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
 
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.notes.extend(refusal);

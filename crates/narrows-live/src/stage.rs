@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
-use narrows_io::link::{MacAddress, VethEnd, create_veth};
+use narrows_io::link::{InterfaceIndex, MacAddress, VethEnd, create_numbered_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::{self, OffloadError};
 use narrows_io::packet_socket::{PacketSocket, PacketSocketError};
@@ -28,6 +28,8 @@ use crate::local::Neighbours;
 const MTU: u32 = 1500;
 /// How long a cable may take until it carries; the kernel says so within microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
+/// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
+const FIRST_END: u32 = 1 << 20;
 /// The kernel's limit on an interface's name.
 const LONGEST_INTERFACE_NAME: usize = 15;
 
@@ -163,12 +165,12 @@ impl Stage {
                 },
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
-            let end = format!("p{number}");
+            let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
             let cable = lay_cable(&self.wire, host, &interface, &end)
                 .map_err(|cause| StageError::Host { host: host.name.clone(), cause: Box::new(cause) })?;
             host.interfaces.push(interface);
             self.cables.push(cable);
-            self.ends.push(end);
+            self.ends.push(end.name);
         }
         Ok(())
     }
@@ -210,10 +212,17 @@ impl Drop for Stage {
     }
 }
 
+/// Our end of a cable to be laid.
+struct End {
+    name: String,
+    number: InterfaceIndex,
+}
+
 /// Lays the cable of one interface and gives the host its addresses.
-fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, near: &str) -> Result<Cable, StageError> {
+fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, end: &End) -> Result<Cable, StageError> {
+    let near = end.name.as_str();
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
-    create_veth(&VethEnd { namespace: wire, name: near, mac: None }, &far, MTU)?;
+    create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
     offload::plain_packets(&host.namespace, &interface.name)?;
     offload::plain_packets(wire, near)?;
     stack::silence(wire, near)?;

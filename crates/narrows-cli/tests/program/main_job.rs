@@ -204,3 +204,47 @@ fn every_scenario_of_the_repository_runs_live() {
         assert!(report["pairs"].as_array().unwrap().len() >= 2, "{}: {report:#}", file.display());
     }
 }
+
+#[test]
+fn a_shell_runs_in_the_network() {
+    if !live() {
+        return;
+    }
+    let mut command = narrows(["shell", "--delay", "3ms"]);
+    let mut started = start(command.env("SHELL", "/bin/sh").stdin(Stdio::piped()));
+    started.tell("echo from $NARROWS_CLIENT to $NARROWS_SERVER");
+    let said = started.until_it_says("to ");
+    assert_eq!(said.matches('.').count(), 6, "two addresses: {said}");
+    started.tell("exit 3");
+    let ended = started.wait().expect(3);
+    assert!(ended.err.contains("exit ends the run") && ended.err.contains("round trip"), "{ended}");
+}
+
+#[test]
+fn the_ends_of_a_cable_have_different_numbers() {
+    if !live() || !has("ip") {
+        return;
+    }
+    // Else the kernel takes up to a second to notice that a cable carries: each run would begin that late.
+    for host in ["client", "server"] {
+        let ended = finish(&mut run(["--quiet", "--host", host], "ip -oneline link show link")).expect(0);
+        // "2: link@if1048576: <BROADCAST,…"
+        let (own, rest) = ended.out.split_once(": link@if").unwrap_or_else(|| panic!("{ended}"));
+        let (far, _) = rest.split_once(':').unwrap();
+        assert_ne!(own.trim(), far);
+    }
+}
+
+#[test]
+fn help_says_how_to_reach_the_server() {
+    let help = finish(&mut narrows(["run", "--help"])).expect(0).out;
+    assert!(help.contains("NARROWS_SERVER6") && help.contains("Examples:"), "{help}");
+}
+
+#[test]
+fn doctor_says_whether_live_runs_work() {
+    let ended = finish(&mut narrows(["doctor"]));
+    let works = ended.out.contains("live runs work");
+    assert_eq!(ended.code(), i32::from(!works), "{ended}");
+    assert_eq!(works, live(), "{ended}");
+}
