@@ -105,14 +105,13 @@ fn rate_matrix(seconds: u64) -> Outcome<()> {
     for (rate, bits, queues) in rows {
         for (delay, queue) in ["0ms", "10ms", "50ms"].into_iter().zip(queues) {
             let offered = bits as f64 * 1.2 * 1470.0 / PACKET as f64;
-            let command = format!("iperf3 -J -u -b {offered:.0} -l 1470 -t {seconds} -c $NARROWS_SERVER");
+            let command = format!(
+                "iperf3 -J --get-server-output -u -b {offered:.0} -l 1470 -t {seconds} -c $NARROWS_SERVER"
+            );
             let queue = format!("{queue} packets");
-            let run =
-                narrows(&["--rate", rate, "--delay", delay, "--queue", &queue], Some(SERVER), &command)?;
-            let json = run.iperf()?;
-            let end = |key: &str| json["end"]["sum_received"][key].as_f64().unwrap_or(f64::NAN);
-            // The receiver's interval ends when it hears of the end: the packets of its last gap are missing.
-            let received = (end("packets") - end("lost_packets")) * (PACKET * 8) as f64 / end("seconds");
+            let flags = ["--rate", rate, "--delay", delay, "--queue", &queue];
+            let run = narrows(&flags, Some("iperf3 -s -1 -J >/dev/null 2>&1"), &command)?;
+            let received = steady_rate(&run.iperf()?);
             let error = 100.0 * (received / bits as f64 - 1.0);
             let (median, p99) = (run.late("p50_ns"), run.late("p99_ns"));
             println!(
@@ -122,6 +121,19 @@ fn rate_matrix(seconds: u64) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// What the server received, with headers, in its own one-second intervals but for the first and what follows the last
+/// whole one, in which traffic begins and ends.
+fn steady_rate(iperf: &Value) -> f64 {
+    let intervals = iperf["server_output_json"]["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+    let whole = intervals.iter().map(|interval| &interval["sum"]).skip(1);
+    let (mut bits, mut seconds) = (0.0, 0.0);
+    for sum in whole.filter(|sum| sum["seconds"].as_f64().is_some_and(|length| length > 0.9)) {
+        bits += sum["bytes"].as_f64().unwrap_or(f64::NAN) / 1470.0 * (PACKET * 8) as f64;
+        seconds += sum["seconds"].as_f64().unwrap_or(f64::NAN);
+    }
+    bits / seconds
 }
 
 const LATENCY: [(&str, &str); 3] = [("10ms", "17 packets"), ("50ms", "84 packets"), ("200ms", "334 packets")];

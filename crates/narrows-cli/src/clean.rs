@@ -20,6 +20,9 @@ use crate::output::{Failure, print};
 pub(crate) fn clean() -> Result<u8, Failure> {
     let folder = control::run_folder();
     let mut removed = 0;
+    if folder.exists() {
+        control::check_owner(&folder).map_err(|error| Failure::Other(error.to_string()))?;
+    }
     // What is killed may be another run, inside the one that it belonged to: until none is left.
     while let Some((run, path)) =
         control::sockets(&folder).into_iter().find(|(_, path)| !control::is_alive(path))

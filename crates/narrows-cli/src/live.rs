@@ -1,7 +1,8 @@
 //! `narrows run` and `narrows shell`.
 
+use std::env;
 use std::ffi::OsString;
-use std::{env, io};
+use std::io::{self, Write};
 
 use narrows_io::host::Capabilities;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
@@ -73,7 +74,7 @@ fn go(
     }
     if !live.quiet {
         // The standard output is the program's.
-        eprint!("\n{}", outcome.report.text());
+        let _ = write!(io::stderr(), "\n{}", outcome.report.text());
     }
     Ok(outcome.status)
 }

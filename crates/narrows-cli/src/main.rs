@@ -10,6 +10,7 @@ mod output;
 mod remote;
 mod sim;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
             // A scenario's errors are laid out each as a tool's own; here the tool has a name.
             let text = failure.to_string();
             let text = text.strip_prefix("error: ").unwrap_or(&text).replace("\n\nerror: ", "\n\nnarrows: ");
-            eprintln!("narrows: {}", text.trim_end());
+            // Where nobody listens, the exit status says it.
+            let _ = writeln!(std::io::stderr(), "narrows: {}", text.trim_end());
             ExitCode::from(TROUBLE)
         }
     }

@@ -22,10 +22,11 @@ use nix::sys::prctl;
 pub use nix::sys::signal::Signal;
 use nix::sys::signal::{SigSet, SigmaskHow, kill, sigprocmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 use crate::namespace::{Namespace, NamespaceError};
+use crate::wait::wake_as_usual;
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,18 @@ fn remedy(program: &str) -> &'static str {
 pub struct Running {
     child: Child,
     pidfd: OwnedFd,
+}
+
+/// Whether there is such a program at all, to be asked before anything is set up for it.
+///
+/// # Errors
+/// As of [`spawn`], so far as that can be told beforehand.
+pub fn check(command: &Command) -> Result<(), SpawnError> {
+    let Some(path) = find(command) else { return Err(SpawnError::NotFound { program: name_of(command) }) };
+    match access(&path, AccessFlags::X_OK) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(SpawnError::NotExecutable { program: name_of(command) }),
+    }
 }
 
 /// Starts `command` inside `namespace`.
@@ -234,6 +247,7 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
             return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        wake_as_usual()?;
         Ok(())
     };
     // SAFETY: the closure makes system calls only, and allocates nothing.

@@ -3,6 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -66,10 +67,34 @@ pub fn wait(descriptors: &mut [Waiting<'_>], deadline: Option<MonotonicTime>) ->
     }
 }
 
-/// Asks the kernel to wake the calling thread on time instead of up to 50 µs late. Threads started later
-/// inherit it.
+/// The timer slack that this process began with, in nanoseconds; 0 while it still has that.
+static USUAL_SLACK: AtomicU64 = AtomicU64::new(0);
+
+/// Asks the kernel to wake the calling thread on time instead of up to 50 µs late. Threads started later inherit it;
+/// programs that [`crate::process::spawn`] starts get what this process began with.
 pub fn wake_on_time() -> io::Result<()> {
-    Ok(nix::sys::prctl::set_timerslack(1)?)
+    let usual = nix::sys::prctl::get_timerslack()? as u64; // never negative
+    nix::sys::prctl::set_timerslack(1)?;
+    // The first call counts.
+    let _ = USUAL_SLACK.compare_exchange(0, usual, Ordering::Relaxed, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Gives the calling thread the timer slack that this process began with. Makes one system call, and allocates nothing.
+pub(crate) fn wake_as_usual() -> io::Result<()> {
+    match USUAL_SLACK.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        usual => Ok(nix::sys::prctl::set_timerslack(usual)?),
+    }
+}
+
+/// A signal that asked a program to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndSignal {
+    /// Which.
+    pub signal: Signal,
+    /// Whether it came from the terminal, which sends it to every process in front of it, and not from a process.
+    pub from_terminal: bool,
 }
 
 /// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`), to be read instead of suffered.
@@ -89,9 +114,10 @@ impl EndSignals {
     }
 
     /// The next signal that came, if any.
-    pub fn take(&mut self) -> io::Result<Option<Signal>> {
-        let signal = self.descriptor.read_signal()?;
-        Ok(signal.and_then(|signal| Signal::try_from(signal.ssi_signo as i32).ok()))
+    pub fn take(&mut self) -> io::Result<Option<EndSignal>> {
+        let Some(taken) = self.descriptor.read_signal()? else { return Ok(None) };
+        let signal = Signal::try_from(taken.ssi_signo as i32).ok();
+        Ok(signal.map(|signal| EndSignal { signal, from_terminal: taken.ssi_code == libc::SI_KERNEL }))
     }
 }
 

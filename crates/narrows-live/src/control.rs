@@ -21,6 +21,11 @@ const LONGEST_BACKLOG: usize = 4 << 20;
 /// More connections at once than this are refused.
 const MOST_CLIENTS: usize = 32;
 
+/// How long an answer may take.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How often making the socket is tried.
+const TRIES: usize = 10;
+
 /// The variable by which programs inside a run find its control socket.
 pub const ENVIRONMENT: &str = "NARROWS_CONTROL";
 
@@ -71,6 +76,12 @@ pub enum ControlError {
         path: PathBuf,
         /// Why.
         cause: io::Error,
+    },
+    /// It listens but says nothing.
+    #[error("the run at {} does not answer: is it stopped?", path.display())]
+    Silent {
+        /// Where.
+        path: PathBuf,
     },
     /// The run refused.
     #[error("{0}")]
@@ -170,6 +181,13 @@ pub fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlE
     })?;
     let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
     line.push('\n');
+    let impatient =
+        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+    impatient.map_err(broken)?;
+    let broken = |cause: io::Error| match cause.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => ControlError::Silent { path: path.into() },
+        _ => broken(cause),
+    };
     stream.write_all(line.as_bytes()).map_err(broken)?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
@@ -177,6 +195,19 @@ pub fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlE
         Reply::Ok(value) => Ok(value),
         Reply::Error(message) => Err(ControlError::Refused(message)),
     }
+}
+
+/// A folder for temporary files is open to everybody: what is in ours must be by us.
+///
+/// # Errors
+/// When somebody else owns the folder or may write to it.
+pub fn check_owner(folder: &Path) -> io::Result<()> {
+    let data = fs::metadata(folder)?;
+    if data.uid() == narrows_io::host::user() && data.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let what = format!("{} belongs to another user, or others may write to it: remove it", folder.display());
+    Err(io::Error::new(ErrorKind::PermissionDenied, what))
 }
 
 /// The run's end of it.
@@ -206,8 +237,20 @@ impl ControlSocket {
     }
 
     fn open_at(path: &Path) -> io::Result<Self> {
+        // A run that ends removes the folder when it is empty, perhaps just now.
+        for _ in 0..TRIES {
+            match Self::try_at(path) {
+                Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+                result => return result,
+            }
+        }
+        Self::try_at(path)
+    }
+
+    fn try_at(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            check_owner(folder)?;
         }
         // A killed run with our number may have left one.
         if path.exists() && !is_alive(path) {
@@ -224,10 +267,14 @@ impl ControlSocket {
         &self.path
     }
 
-    /// The descriptors to wait for: for reading, and of clients with unread answers also for writing.
-    pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool)> {
-        let clients = self.clients.iter().map(|client| (client.stream.as_fd(), !client.answers.is_empty()));
-        std::iter::once((self.listener.as_fd(), false)).chain(clients)
+    /// The descriptors to wait for, and whether for reading, for writing or both. A client that has hung up is always
+    /// readable, and has nothing more to say.
+    pub fn descriptors(&self) -> impl Iterator<Item = (BorrowedFd<'_>, bool, bool)> {
+        let clients = self
+            .clients
+            .iter()
+            .map(|client| (client.stream.as_fd(), !client.gone, !client.answers.is_empty()));
+        std::iter::once((self.listener.as_fd(), true, false)).chain(clients)
     }
 
     /// Serves what clients ask, without waiting for any of them.

@@ -16,9 +16,8 @@ use narrows_frame::parse::parse_cut;
 use narrows_frame::{LinkLayer, WriteError};
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received, SendStop};
-use narrows_io::process::Signal;
-use narrows_io::wait::{EndSignals, Waiting, wait};
-use narrows_report::{Meter, Report, RunInfo};
+use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
+use narrows_report::{Meter, OneWay, Report, RunInfo};
 use narrows_scenario::{Scenario, ScenarioError, Timeline};
 
 use crate::clock::Clock;
@@ -69,6 +68,8 @@ struct Port {
     outgoing: Vec<Outgoing>,
     /// Frames answered here instead of crossing the network: address resolution and its like.
     answered: u64,
+    /// The instant of the packet that came last.
+    last: Time,
     ring_drops: u64,
 }
 
@@ -78,7 +79,7 @@ pub enum End {
     /// What it was waiting for is ready: the program has ended, or the time is over.
     Ready,
     /// We were asked to end, by this signal.
-    Signal(Signal),
+    Signal(EndSignal),
 }
 
 /// What went wrong in the loop.
@@ -113,6 +114,8 @@ pub struct PacketLoop {
     /// Room for a frame that is made here.
     made: Vec<u8>,
     notes: Vec<String>,
+    /// Changes beyond those in the notes.
+    unlisted: u64,
 }
 
 impl PacketLoop {
@@ -122,7 +125,7 @@ impl PacketLoop {
             .into_iter()
             .filter_map(|cable| {
                 let id = engine.port(&cable.name)?;
-                Some(Port { id, cable, outgoing: Vec::new(), answered: 0, ring_drops: 0 })
+                Some(Port { id, cable, outgoing: Vec::new(), answered: 0, last: Time::ZERO, ring_drops: 0 })
             })
             .collect();
         // Ports of the engine are numbered by name: the n-th has number n.
@@ -143,6 +146,7 @@ impl PacketLoop {
             received: Vec::new(),
             made: Vec::new(),
             notes: Vec::new(),
+            unlisted: 0,
         }
     }
 
@@ -210,6 +214,11 @@ impl PacketLoop {
         }
     }
 
+    /// The mean delay from each host to each other that it has a path to, as configured now.
+    pub fn one_ways(&self) -> Vec<OneWay> {
+        narrows_report::one_ways(&self.scenario)
+    }
+
     /// Closes the record, and reports.
     ///
     /// # Errors
@@ -222,7 +231,7 @@ impl PacketLoop {
             info.notes
                 .push(format!("address resolution: {answered} frames were answered or ended at the ports"));
         }
-        info.notes.append(&mut self.notes);
+        info.notes.extend(self.notes());
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(&self.engine)?;
         }
@@ -252,9 +261,11 @@ impl PacketLoop {
         let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
         waiting.extend(ready.iter().map(Waiting::readable));
         waiting.extend(sockets.iter().map(Waiting::readable));
-        for (client, unwritten) in &clients {
-            waiting.push(Waiting::readable(client));
-            if *unwritten {
+        for (client, reads, writes) in &clients {
+            if *reads {
+                waiting.push(Waiting::readable(client));
+            }
+            if *writes {
                 waiting.push(Waiting::writable(client));
             }
         }
@@ -296,7 +307,7 @@ impl PacketLoop {
             }),
             Request::Stats {} => {
                 self.count_lost()?;
-                let notes = [info.notes.as_slice(), self.notes.as_slice()].concat();
+                let notes = [info.notes.clone(), self.notes()].concat();
                 let info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
                 let report = Report::new(&info, &self.engine, &self.meter);
                 let text = report.text().to_string();
@@ -361,7 +372,9 @@ impl PacketLoop {
         let port = &mut self.ports[at];
         let mut last = now;
         for received in self.received.drain(..) {
-            last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp));
+            // Packets of one port come in order, however the wall clock was sampled.
+            last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp)).max(port.last);
+            port.last = last;
             let fate = port.cable.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {
                 let (port, sequence) = (port.id, self.sequence);
@@ -409,10 +422,8 @@ impl PacketLoop {
             && let Some(event) = self.timeline.next()
         {
             // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
-            if let Err(error) = self.assign(event.at, &event.set)?
-                && self.notes.len() < MOST_NOTES
-            {
-                self.notes.push(format!("the timeline at {} was left out: {error}", event.at));
+            if let Err(error) = self.assign(event.at, &event.set)? {
+                self.note(|| format!("the timeline at {} was left out: {error}", event.at));
             }
         }
         Ok(())
@@ -427,15 +438,27 @@ impl PacketLoop {
         if let Some(recorder) = &mut self.recorder {
             recorder.changed(at.max(self.engine.now()), assignments)?;
         }
-        if self.notes.len() < MOST_NOTES {
-            self.notes.push(format!("changed at {at}: {}", assignments.join(", ")));
-        }
+        self.note(|| format!("changed at {at}: {}", assignments.join(", ")));
         for (link, change) in changes {
             if let Some(link) = self.engine.link(&link) {
                 self.engine.change(at, link, change);
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Adds to the notes of the report, which stays short.
+    fn note(&mut self, note: impl FnOnce() -> String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(note());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let more = (self.unlisted > 0).then(|| format!("and {} changes more", self.unlisted));
+        self.notes.iter().cloned().chain(more).collect()
     }
 
     /// Takes what the engine has decided by the watermark.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::udp::StampedUdp;
 use narrows_io::wait::wait;
-use narrows_report::{ProbeMeter, ProbeReport};
+use narrows_report::{OneWay, ProbeMeter, ProbeReport};
 
 use crate::stage::{Host, Interface, Stage, one_of_each};
 
@@ -46,6 +46,7 @@ pub struct Probes {
 
 #[derive(Debug)]
 struct Direction {
+    port: String,
     from: String,
     to: String,
     sender: JoinHandle<io::Result<u64>>,
@@ -73,13 +74,14 @@ impl Probes {
         Ok(Self { stop, directions, done })
     }
 
-    /// Stops sending, waits for probes that are on their way, and says what came of them.
+    /// Stops sending, waits for probes that are on their way, and says what came of them, beside the delays that are
+    /// configured.
     ///
     /// # Errors
     /// When a socket failed.
-    pub fn finish(self) -> io::Result<Vec<ProbeReport>> {
+    pub fn finish(self, configured: Vec<OneWay>) -> io::Result<Vec<ProbeReport>> {
         self.stop.store(true, Ordering::Relaxed);
-        self.directions.into_iter().map(Direction::finish).collect()
+        self.directions.into_iter().map(|direction| direction.finish(&configured)).collect()
     }
 
     /// Stops sending; what is on its way is still awaited.
@@ -123,14 +125,21 @@ impl Direction {
             drop(done);
             result
         })?;
-        Ok(Self { from: host.name.clone(), to: peer.name.clone(), sender, receiver })
+        Ok(Self {
+            port: interface.port.clone(),
+            from: host.name.clone(),
+            to: peer.name.clone(),
+            sender,
+            receiver,
+        })
     }
 
-    fn finish(self) -> io::Result<ProbeReport> {
+    fn finish(self, configured: &[OneWay]) -> io::Result<ProbeReport> {
         let ended = |_| io::Error::other("a probe thread panicked");
         let sent = self.sender.join().map_err(ended)??;
         let meter = self.receiver.join().map_err(ended)??;
-        Ok(meter.report(self.from, self.to, sent))
+        let configured = configured.iter().find(|way| way.from_port == self.port);
+        Ok(meter.report(self.from, self.to, sent, configured.map(|way| way.delay)))
     }
 }
 

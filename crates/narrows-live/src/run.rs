@@ -1,7 +1,7 @@
 //! A whole run: set the stage, start the programs, run the loop, report, clean up.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use narrows_io::listening;
 use narrows_io::namespace::Namespace;
 use narrows_io::process::{self, Running, Signal, SpawnError};
 use narrows_io::route_socket::RouteSocket;
-use narrows_io::wait::{EndSignals, wake_on_time};
+use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, ProbeReport, Report, RunInfo};
 use narrows_scenario::Scenario;
 
@@ -22,12 +22,13 @@ use crate::control::{self, ControlError, ControlSocket};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::packet_loop::{End, LoopError, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
-use crate::stage::{Host, Stage, StageError, one_of_each};
+use crate::stage::{self, Host, Stage, StageError, one_of_each};
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a program started beside CMD may take until it listens.
-const LISTENING: Duration = Duration::from_secs(2);
+/// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
+const LOOKS: usize = 200;
+const PAUSE: Duration = Duration::from_millis(10);
 /// The variable that marks every process of a run, with the number of the run.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
 
@@ -92,6 +93,16 @@ pub enum RunError {
     /// The program.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// A program beside CMD.
+    #[error("`{line}`, started in host `{host}`, ended before CMD began: {status}")]
+    Beside {
+        /// Where.
+        host: String,
+        /// The program, as it was given.
+        line: String,
+        /// How it ended.
+        status: ExitStatus,
+    },
     /// The loop.
     #[error(transparent)]
     Loop(#[from] LoopError),
@@ -128,6 +139,9 @@ fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
 /// # Errors
 /// When anything cannot be set up, with nothing left behind; or when the loop breaks off.
 pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunError> {
+    if let Some(command) = command(options, &[]) {
+        process::check(&command)?;
+    }
     step_aside(&mut scenario)?;
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
@@ -141,7 +155,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let control = ControlSocket::open(&options.run_folder)?;
     let environment = environment(&stage, host, control.path());
     if options.greeting {
-        eprintln!("{}", greeting(&stage, host));
+        // Whoever closed the standard error does not want to know.
+        let _ = writeln!(io::stderr(), "{}", greeting(&stage, host));
     }
 
     let mut info = RunInfo::of(&scenario, Kind::Live);
@@ -161,10 +176,19 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
-    let (status, probes) = result?;
+    let Played { status, probes, notes } = result?;
+    info.notes.extend(notes);
     let mut report = network.finish(&mut info)?;
     report.probes = probes;
     Ok(Outcome { report, status })
+}
+
+/// What came of the programs.
+#[derive(Debug, Default)]
+struct Played {
+    status: u8,
+    probes: Vec<ProbeReport>,
+    notes: Vec<String>,
 }
 
 /// Starts the programs, and keeps the network going until they have ended.
@@ -174,39 +198,83 @@ fn play(
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
-) -> Result<(u8, Vec<ProbeReport>), RunError> {
+) -> Result<Played, RunError> {
     let mut beside = Vec::new();
     for (name, line) in &options.beside {
         let host = chosen_host(stage, Some(name))?;
+        let listening = listening::listeners(&host.namespace).map_err(StageError::from)?;
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]).envs(environment.iter().cloned()).stdin(Stdio::null());
-        beside.push(process::spawn(command, &host.namespace)?);
-        listening::wait_until_listening(&host.namespace, LISTENING).map_err(StageError::from)?;
+        let mut program = process::spawn(command, &host.namespace)?;
+        if let Some(signal) = wait_until_it_listens(network, host, listening, &mut program, line, signals)? {
+            return Ok(Played { status: by_signal(signal), ..Played::default() });
+        }
+        beside.push((name, line, program));
     }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
     let probes = probes.map_err(system("send probes"))?;
-    let mut program = None;
-    if let Some((name, arguments)) = options.command.split_first() {
-        let mut command = Command::new(name);
-        command.args(arguments).envs(environment.iter().cloned());
-        let host = chosen_host(stage, options.host.as_deref())?;
-        program = Some(process::spawn(command, &host.namespace)?);
-    }
-    let status = match &mut program {
-        Some(program) => accompany(network, program, signals)?,
-        None => {
-            let done = probes.as_ref().map(AsFd::as_fd);
-            match network.run(done, signals)? {
-                End::Ready => 0,
-                End::Signal(signal) => by_signal(signal as i32),
-            }
+    let status = match command(options, environment) {
+        Some(command) => {
+            let host = chosen_host(stage, options.host.as_deref())?;
+            accompany(network, &mut process::spawn(command, &host.namespace)?, signals)?
         }
+        None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
+            End::Ready => 0,
+            End::Signal(ended) => by_signal(ended.signal as i32),
+        },
     };
-    let Some(probes) = probes else { return Ok((status, Vec::new())) };
-    // Probes on their way still want to arrive.
-    probes.stop();
-    network.run(Some(probes.as_fd()), signals)?;
-    Ok((status, probes.finish().map_err(system("read the probes"))?))
+    let mut played = Played { status, ..Played::default() };
+    for (host, line, program) in &mut beside {
+        if let Some(status) = program.try_wait().map_err(system("look after a program"))?
+            && !status.success()
+        {
+            played.notes.push(format!("`{line}` in host `{host}` ended early: {status}"));
+        }
+    }
+    if let Some(probes) = probes {
+        // Probes on their way still want to arrive.
+        probes.stop();
+        network.run(Some(probes.as_fd()), signals)?;
+        played.probes = probes.finish(network.one_ways()).map_err(system("read the probes"))?;
+    }
+    Ok(played)
+}
+
+/// The program under test.
+fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<Command> {
+    let (name, arguments) = options.command.split_first()?;
+    let mut command = Command::new(name);
+    command.args(arguments).envs(environment.iter().cloned());
+    Some(command)
+}
+
+/// Keeps the network going until a program that was started beside CMD listens, has ended well, or has had its time.
+/// Gives the signal that asked us to end meanwhile.
+fn wait_until_it_listens(
+    network: &mut PacketLoop,
+    host: &Host,
+    before: usize,
+    program: &mut Running,
+    line: &str,
+    signals: &mut EndSignals,
+) -> Result<Option<i32>, RunError> {
+    for _ in 0..LOOKS {
+        if let End::Signal(ended) = network.run_for(PAUSE, None, signals)? {
+            return Ok(Some(ended.signal as i32));
+        }
+        match program.try_wait().map_err(system("look after a program"))? {
+            Some(status) if status.success() => return Ok(None),
+            Some(status) => {
+                let (host, line) = (host.name.clone(), line.to_owned());
+                return Err(RunError::Beside { host, line, status });
+            }
+            None if listening::listeners(&host.namespace).map_err(StageError::from)? > before => {
+                return Ok(None);
+            }
+            None => {}
+        }
+    }
+    Ok(None)
 }
 
 /// Keeps the network going until the program has ended. A signal that asks us to end is passed on to it, and it is
@@ -226,8 +294,9 @@ fn accompany(
             return Ok(exit_code(status));
         }
         match (end, asked) {
-            (End::Signal(signal), None) => {
-                // The terminal sends a Ctrl-C to the program as well; twice does no harm.
+            // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
+            (End::Signal(EndSignal { from_terminal: true, .. }), None) => {}
+            (End::Signal(EndSignal { signal, .. }), None) => {
                 program.signal(signal).map_err(system("signal the program"))?;
                 asked = Some(signal);
             }
@@ -254,11 +323,15 @@ fn greeting(stage: &Stage, host: &Host) -> String {
     text
 }
 
-/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run.
+/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run, and in
+/// existing namespaces that are to be hosts.
 fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
-    let mut sockets = RouteSocket::open(&Namespace::current()?)?;
-    let mut taken: Vec<IpPrefix> = sockets.addresses()?.into_iter().map(|address| address.prefix).collect();
-    taken.extend(sockets.routes()?.into_iter().map(|route| route.destination));
+    let mut taken = in_use(&Namespace::current()?)?;
+    for host in &scenario.hosts {
+        if let Some(existing) = stage::existing(host)? {
+            taken.extend(in_use(&existing).map_err(|cause| stage::of_host(&host.name, cause))?);
+        }
+    }
     // A default route overlaps everything, and takes nothing.
     taken.retain(|prefix| prefix.length > 0);
     scenario.renumber(|address| {
@@ -266,6 +339,13 @@ fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
         !taken.iter().any(|other| other.overlaps(&network))
     });
     Ok(())
+}
+
+/// The addresses and routes of a namespace.
+fn in_use(namespace: &Namespace) -> Result<Vec<IpPrefix>, StageError> {
+    let mut sockets = RouteSocket::open(namespace)?;
+    let addresses = sockets.addresses()?.into_iter().map(|address| address.prefix);
+    Ok(addresses.chain(sockets.routes()?.into_iter().map(|route| route.destination)).collect())
 }
 
 /// Opens the way to the outside that is wanted, or says why there is none.

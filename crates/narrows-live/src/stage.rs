@@ -51,6 +51,9 @@ pub enum StageError {
     /// Offloads of an interface.
     #[error(transparent)]
     Offload(#[from] OffloadError),
+    /// A host in a place that live runs do not know.
+    #[error("a live run cannot put a host into {0}")]
+    NotHere(String),
     /// A host that could not be prepared.
     #[error("host `{host}`: {cause}")]
     Host {
@@ -133,15 +136,13 @@ impl Stage {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let mut hosts = Vec::new();
         for host in &scenario.hosts {
-            let is_ours = host.place == Place::New;
-            let namespace = match &host.place {
-                Place::Namespace(existing) => Namespace::open(existing),
-                Place::Process(number) => Namespace::open(&format!("pid:{number}")),
-                _ => Namespace::create(),
+            let existing = existing(host)?;
+            let is_ours = existing.is_none();
+            let namespace = match existing {
+                Some(existing) => existing,
+                None => Namespace::create().map_err(|cause| of_host(&host.name, cause.into()))?,
             };
-            let namespace = namespace
-                .map_err(|cause| StageError::Host { host: host.name.clone(), cause: Box::new(cause.into()) })?
-                .labelled(format!("host `{}`", host.name));
+            let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
         let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire };
@@ -166,8 +167,8 @@ impl Stage {
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
-            let cable = lay_cable(&self.wire, host, &interface, &end)
-                .map_err(|cause| StageError::Host { host: host.name.clone(), cause: Box::new(cause) })?;
+            let cable =
+                lay_cable(&self.wire, host, &interface, &end).map_err(|cause| of_host(&host.name, cause))?;
             host.interfaces.push(interface);
             self.cables.push(cable);
             self.ends.push(end.name);
@@ -216,6 +217,24 @@ impl Drop for Stage {
 struct End {
     name: String,
     number: InterfaceIndex,
+}
+
+/// The namespace that a host is to be in, if it is one that exists already.
+///
+/// # Errors
+/// When there is none, or it may not be opened.
+pub fn existing(host: &narrows_scenario::Host) -> Result<Option<Namespace>, StageError> {
+    let opened = match &host.place {
+        Place::New => return Ok(None),
+        Place::Namespace(name) => Namespace::open(name),
+        Place::Process(number) => Namespace::open(&format!("pid:{number}")),
+        other => return Err(of_host(&host.name, StageError::NotHere(format!("{other:?}")))),
+    };
+    opened.map(Some).map_err(|cause| of_host(&host.name, cause.into()))
+}
+
+pub(crate) fn of_host(host: &str, cause: StageError) -> StageError {
+    StageError::Host { host: host.to_owned(), cause: Box::new(cause) }
 }
 
 /// Lays the cable of one interface and gives the host its addresses.

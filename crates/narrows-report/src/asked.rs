@@ -118,8 +118,17 @@ fn overhead(overhead: Overhead) -> String {
     text
 }
 
-/// The mean delays of each path there and back, as far as they are known.
-fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
+/// The mean delay of a path in one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneWay {
+    /// Where packets enter.
+    pub from_port: String,
+    /// How long they propagate, on average.
+    pub delay: Duration,
+}
+
+/// The mean delays of all paths in each direction, as far as they are known, in the order of the scenario's ports.
+pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
     let ways = scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
     let means: BTreeMap<_, _> = ways
         .map(|(link, way)| {
@@ -129,15 +138,23 @@ fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
         .collect();
     let one_way = |port: &Port| {
         let mut delays = port.path.iter().map(|hop| means.get(&hop_key(hop)).copied().flatten());
-        delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))
+        let delay = delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))?;
+        Some(OneWay { from_port: port.name.clone(), delay })
     };
+    scenario.ports().iter().filter_map(one_way).collect()
+}
+
+/// The mean delays of each path there and back, as far as they are known.
+fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
+    let delays: BTreeMap<_, _> =
+        one_ways(scenario).into_iter().map(|way| (way.from_port, way.delay)).collect();
     // Each path once: when its second end comes.
     let mut ends = BTreeMap::new();
     let mut trips = Vec::new();
     for port in scenario.ports() {
         ends.insert(port.name.as_str(), port);
         let Some(&first) = ends.get(port.peer.as_str()) else { continue };
-        if let (Some(there), Some(back)) = (one_way(first), one_way(port)) {
+        if let (Some(&there), Some(&back)) = (delays.get(&first.name), delays.get(&port.name)) {
             trips.push(RoundTrip { from: first.host.clone(), to: port.host.clone(), span: there + back });
         }
     }

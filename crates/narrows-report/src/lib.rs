@@ -15,6 +15,7 @@ mod probe;
 mod report;
 mod text;
 
+pub use asked::{OneWay, one_ways};
 pub use info::{DirectionInfo, Kind, RoundTrip, RunInfo};
 pub use meter::{LATENESS_BOUNDS, Meter};
 pub use probe::{ProbeMeter, ProbeReport};

@@ -15,7 +15,7 @@ pub const LATENESS_BOUNDS: [Duration; 4] = [
 /// it released packets and what the system lost.
 ///
 /// The first packet from one port to another allocates the histograms of that pair, 540 KiB of address space of which
-/// only the parts in use become resident. No other call allocates.
+/// only the parts in use become resident; so does the first lateness of each kind. No other call allocates.
 #[derive(Debug)]
 pub struct Meter {
     ports: Vec<PortMeter>,

@@ -55,8 +55,8 @@ impl ProbeMeter {
         self.delay.record(delay);
     }
 
-    /// What came of `sent` probes from one host to another.
-    pub fn report(&self, from: String, to: String, sent: u64) -> ProbeReport {
+    /// What came of `sent` probes from one host to another, where this mean delay is configured.
+    pub fn report(&self, from: String, to: String, sent: u64, configured: Option<Duration>) -> ProbeReport {
         let lost = sent.saturating_sub(self.arrived);
         ProbeReport {
             from,
@@ -66,6 +66,9 @@ impl ProbeMeter {
             lost_share: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
             duplicate_packets: self.duplicates,
             reordered_packets: self.reordered,
+            overhead_ns: configured
+                .filter(|_| self.arrived > 0)
+                .map(|mean| self.delay.quantile(0.5).nanos() as i64 - mean.nanos() as i64),
             delay: quantiles(&self.delay),
         }
     }
@@ -88,6 +91,9 @@ pub struct ProbeReport {
     pub duplicate_packets: u64,
     /// Probes that arrived after one sent later.
     pub reordered_packets: u64,
+    /// The median delay minus the mean that is configured, which for delays that do not vary is what transmission,
+    /// waiting and the host add. Nothing where the mean is not known.
+    pub overhead_ns: Option<i64>,
     /// From the sender's socket to the receiver's, of each probe's first arrival.
     pub delay: Quantiles,
 }
@@ -102,7 +108,8 @@ mod tests {
         for number in [0, 1, 4, 2, 4, 2, 5] {
             meter.record(number, Duration::from_micros(number));
         }
-        let report = meter.report("a".into(), "b".into(), 8);
+        let report = meter.report("a".into(), "b".into(), 8, Some(Duration::from_nanos(500)));
+        assert_eq!(report.overhead_ns, Some(1_500));
         assert_eq!((report.lost_packets, report.reordered_packets, report.duplicate_packets), (3, 1, 2));
         assert_eq!(report.lost_share, 0.375);
         assert_eq!(report.delay.max_ns, 5_000);

@@ -171,7 +171,16 @@ fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         for (what, number) in seen.into_iter().filter(|(_, number)| *number > 0) {
             write!(f, ", {} {what}", count(number))?;
         }
-        writeln!(f, " ({} lost)", percent(probe.lost_share))?;
+        write!(f, " ({} lost)", percent(probe.lost_share))?;
+        match probe.overhead_ns {
+            Some(over) if over >= 0 => {
+                writeln!(f, "; the median is {} over the configured delay", span(over as u64))?
+            }
+            Some(under) => {
+                writeln!(f, "; the median is {} under the configured delay", span(under.unsigned_abs()))?
+            }
+            None => writeln!(f)?,
+        }
     }
     Ok(())
 }

@@ -33,11 +33,17 @@ pub(crate) const ORIGINS: &[(&str, Origin)] =
     &[("start", Origin::Start), ("first-packet", Origin::FirstPacket)];
 pub(crate) const KEYS: &[&str] = &["at", "from", "set", "every", "times"];
 
+/// What changes more often than this is a trace, not a timeline, and would take all the time of a live run.
+const SHORTEST_ROUND: Duration = Duration::from_millis(1);
+
 /// Reads one `[[timeline]]`.
 pub(crate) fn read(node: &Node) -> Result<Entry, Problem> {
     let table = node.table("a table: at = \"5s\", set = { … }")?;
     table.only(KEYS)?;
-    let every = table.optional("every", units::positive_time)?;
+    let every = table.optional("every", |node| match units::time(node)? {
+        every if every < SHORTEST_ROUND => Err(node.expected("a time of 1ms or more")),
+        every => Ok(every),
+    })?;
     let times =
         table.optional("times", |node| node.integer("a number of times", 1..i64::MAX))?.map(|n| n as u64);
     if let (Some(key), None) = (table.key("times"), every) {
