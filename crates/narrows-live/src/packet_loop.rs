@@ -6,22 +6,24 @@
 //! late. Being late delays the release of a packet and adds to no later packet: the engine works with the instants at
 //! which packets arrived by the kernel's stamps, and with its own schedule.
 
+mod attend;
+mod release;
+
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use narrows_core::{Body, Bytes, DropReason, Duration, Engine, Event, PortId, Time, Verdict};
-use narrows_frame::edit::Edits;
+use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::parse::parse_cut;
 use narrows_frame::{LinkLayer, WriteError};
 use narrows_io::frame::{Frame, FramePool};
-use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received, SendStop};
-use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
+use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received};
+use narrows_io::wait::{EndSignal, EndSignals};
 use narrows_report::{Meter, OneWay, Report, RunInfo};
-use narrows_scenario::{Scenario, ScenarioError, Timeline};
+use narrows_scenario::{Scenario, Timeline};
 
 use crate::clock::Clock;
-use crate::control::{ControlSocket, Reply, Request};
+use crate::control::ControlSocket;
 use crate::local::Fate;
 use crate::recorder::Recorder;
 use crate::stage::Cable;
@@ -32,14 +34,6 @@ const WAKE_EARLY: Duration = Duration::from_micros(120);
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
 const TURNS_UNATTENDED: u32 = 256;
-/// Frames sent by one call. They count as released when it begins, so it should not take long.
-const SENT_AT_ONCE: usize = 16;
-/// Changes that a report lists.
-const MOST_NOTES: usize = 24;
-/// How soon a port whose interface is full is tried again.
-const RETRY: Duration = Duration::from_micros(100);
-/// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
-const MOST_UNSENT: usize = 4096;
 
 /// A packet that has arrived and is not in the engine yet.
 struct Input {
@@ -245,94 +239,6 @@ impl PacketLoop {
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
-    /// Waits until an instant, or until a packet, a signal, a request or what ends the run comes.
-    fn attend(
-        &mut self,
-        until: Time,
-        ready: Option<BorrowedFd<'_>>,
-        signals: &mut EndSignals,
-    ) -> Result<Option<End>, LoopError> {
-        // A port whose interface is full must be tried again before long.
-        let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
-        let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
-        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let sockets: Vec<_> = self.ports.iter().map(|port| port.cable.socket.as_fd()).collect();
-        let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
-        let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
-        waiting.extend(ready.iter().map(Waiting::readable));
-        waiting.extend(sockets.iter().map(Waiting::readable));
-        for (client, reads, writes) in &clients {
-            if *reads {
-                waiting.push(Waiting::readable(client));
-            }
-            if *writes {
-                waiting.push(Waiting::writable(client));
-            }
-        }
-        wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
-        let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
-        if signalled && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
-            return Ok(Some(End::Signal(signal)));
-        }
-        if let Some((mut control, info)) = self.control.take() {
-            let mut failed = None;
-            control.serve(|request| match self.answer(request, &info) {
-                Ok(reply) => reply,
-                Err(error) => {
-                    let reply = Reply::Error(error.to_string());
-                    failed = Some(error);
-                    reply
-                }
-            });
-            self.control = Some((control, info));
-            if let Some(error) = failed {
-                return Err(error);
-            }
-        }
-        if ended {
-            // What the program sent last is in the sockets.
-            self.turn()?;
-            return Ok(Some(End::Ready));
-        }
-        Ok(None)
-    }
-
-    fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
-        // Brings the engine to now: on a quiet network its last turn may be long ago.
-        let now = self.turn()?;
-        match request {
-            Request::Set { assignments } => Ok(match self.assign(now, &assignments)? {
-                Ok(()) => Reply::Ok(serde_json::Value::Null),
-                Err(error) => Reply::Error(error.to_string()),
-            }),
-            Request::Stats {} => {
-                self.count_lost()?;
-                let notes = [info.notes.clone(), self.notes()].concat();
-                let info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
-                let report = Report::new(&info, &self.engine, &self.meter);
-                let text = report.text().to_string();
-                Ok(match serde_json::to_value(report) {
-                    Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
-                    Err(error) => Reply::Error(error.to_string()),
-                })
-            }
-        }
-    }
-
-    /// Asks the sockets how many packets the kernel had no room for.
-    fn count_lost(&mut self) -> Result<(), LoopError> {
-        for port in &mut self.ports {
-            let dropped = port.cable.socket.statistics()?.dropped;
-            let new = dropped - port.ring_drops;
-            self.meter.receive_ring_dropped(port.id, new);
-            if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
-                recorder.lost(self.engine.now(), port.id, new)?;
-            }
-            port.ring_drops = dropped;
-        }
-        Ok(())
-    }
-
     /// Receives, hands in, releases, sends. Gives the instant up to which all has been done.
     fn turn(&mut self) -> Result<Time, LoopError> {
         // What arrived before now is in the sockets by now.
@@ -427,132 +333,5 @@ impl PacketLoop {
             }
         }
         Ok(())
-    }
-
-    /// Changes links by assignments such as `access.down.rate=2mbit`: all of them, or none where one is wrong.
-    fn assign(&mut self, at: Time, assignments: &[String]) -> Result<Result<(), ScenarioError>, LoopError> {
-        let changes = match self.scenario.assign_all(assignments) {
-            Ok(changes) => changes,
-            Err(error) => return Ok(Err(error)),
-        };
-        if let Some(recorder) = &mut self.recorder {
-            recorder.changed(at.max(self.engine.now()), assignments)?;
-        }
-        self.note(|| format!("changed at {at}: {}", assignments.join(", ")));
-        for (link, change) in changes {
-            if let Some(link) = self.engine.link(&link) {
-                self.engine.change(at, link, change);
-            }
-        }
-        Ok(Ok(()))
-    }
-
-    /// Adds to the notes of the report, which stays short.
-    fn note(&mut self, note: impl FnOnce() -> String) {
-        if self.notes.len() < MOST_NOTES {
-            self.notes.push(note());
-        } else {
-            self.unlisted += 1;
-        }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let more = (self.unlisted > 0).then(|| format!("and {} changes more", self.unlisted));
-        self.notes.iter().cloned().chain(more).collect()
-    }
-
-    /// Takes what the engine has decided by the watermark.
-    fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
-        let mut too_long = Vec::new();
-        // No further than to the last event that is due: a packet may still be on its way from the interface to the
-        // socket, with a stamp from before the watermark.
-        while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
-            let Some(event) = self.engine.poll(at) else { continue };
-            self.meter.verdict(&event);
-            if let Some(recorder) = &mut self.recorder {
-                recorder.decided(&event)?;
-            }
-            match event.verdict {
-                Verdict::Delivered(port) => {
-                    let scheduled = Some(event.at);
-                    let frame = render(event, &mut self.frames, &mut self.made);
-                    self.ports[usize::from(port.index())].outgoing.push(Outgoing { scheduled, frame });
-                }
-                Verdict::Dropped { link: Some(link), reason: DropReason::TooLong } => {
-                    let port = event.id.port();
-                    too_long.push((port, link, render(event, &mut self.frames, &mut self.made)));
-                }
-                Verdict::Dropped { .. } => {
-                    if let Body::Last(frame) = event.body {
-                        self.frames.recycle(frame);
-                    }
-                }
-            }
-        }
-        for (port, link, frame) in too_long {
-            let port = &mut self.ports[usize::from(port.index())];
-            let mtu = self.engine.view(link).mtu().map_or(0, |mtu| mtu.bytes);
-            if port.cable.neighbours.too_big(&frame, Bytes::new(mtu.into()), &mut self.made) {
-                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
-            }
-            self.frames.recycle(frame);
-        }
-        Ok(())
-    }
-
-    fn send(&mut self) -> Result<(), LoopError> {
-        for port in &mut self.ports {
-            if port.outgoing.is_empty() {
-                continue;
-            }
-            let mut sent = 0;
-            while sent < port.outgoing.len() {
-                let batch = &port.outgoing[sent..port.outgoing.len().min(sent + SENT_AT_ONCE)];
-                let before = self.clock.now();
-                let step = port.cable.socket.send(batch);
-                let after = self.clock.now();
-                for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
-                    self.meter.released(port.id, before.since(scheduled));
-                    self.meter.sent(after.since(scheduled));
-                }
-                sent += step.count;
-                match step.stopped {
-                    None => {}
-                    Some(SendStop::Full) => break,
-                    // This frame can never be sent; the next one may.
-                    Some(_) => {
-                        self.meter.send_failed(port.id, 1);
-                        sent += 1;
-                    }
-                }
-            }
-            let unsent = port.outgoing.len() - sent;
-            if unsent > MOST_UNSENT {
-                self.meter.send_failed(port.id, (unsent - MOST_UNSENT) as u64);
-                sent += unsent - MOST_UNSENT;
-            }
-            for outgoing in port.outgoing.drain(..sent) {
-                self.frames.recycle(outgoing.frame);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
-/// engine asks for.
-fn render(event: Event<'_, Frame>, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
-    let edits = Edits::of(&event);
-    if edits.needed(event.body.get()) {
-        edits.render(event.body.get(), made);
-        let frame = frames.frame(made);
-        if let Body::Last(original) = event.body {
-            frames.recycle(original);
-        }
-        return frame;
-    }
-    match event.body {
-        Body::Last(frame) => frame,
-        Body::Shared(frame) => frames.frame(frame),
     }
 }

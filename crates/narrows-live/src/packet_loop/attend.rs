@@ -1,0 +1,142 @@
+//! Between turns: waiting, and what is not a packet: signals, requests, changes.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use narrows_core::{Duration, Time};
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_report::{Report, RunInfo};
+use narrows_scenario::ScenarioError;
+
+use super::{End, LoopError, PacketLoop};
+use crate::control::{Reply, Request};
+
+/// How soon a port whose interface is full is tried again.
+const RETRY: Duration = Duration::from_micros(100);
+/// Changes that a report lists.
+const MOST_NOTES: usize = 24;
+
+impl PacketLoop {
+    /// Waits until an instant, or until a packet, a signal, a request or what ends the run comes.
+    pub(super) fn attend(
+        &mut self,
+        until: Time,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<Option<End>, LoopError> {
+        // A port whose interface is full must be tried again before long.
+        let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
+        let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
+        let sockets: Vec<_> = self.ports.iter().map(|port| port.cable.socket.as_fd()).collect();
+        let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
+        let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
+        waiting.extend(ready.iter().map(Waiting::readable));
+        waiting.extend(sockets.iter().map(Waiting::readable));
+        for (client, reads, writes) in &clients {
+            if *reads {
+                waiting.push(Waiting::readable(client));
+            }
+            if *writes {
+                waiting.push(Waiting::writable(client));
+            }
+        }
+        wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
+        if signalled && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
+            return Ok(Some(End::Signal(signal)));
+        }
+        if let Some((mut control, info)) = self.control.take() {
+            let mut failed = None;
+            control.serve(|request| match self.answer(request, &info) {
+                Ok(reply) => reply,
+                Err(error) => {
+                    let reply = Reply::Error(error.to_string());
+                    failed = Some(error);
+                    reply
+                }
+            });
+            self.control = Some((control, info));
+            if let Some(error) = failed {
+                return Err(error);
+            }
+        }
+        if ended {
+            // What the program sent last is in the sockets.
+            self.turn()?;
+            return Ok(Some(End::Ready));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
+        // Brings the engine to now: on a quiet network its last turn may be long ago.
+        let now = self.turn()?;
+        match request {
+            Request::Set { assignments } => Ok(match self.assign(now, &assignments)? {
+                Ok(()) => Reply::Ok(serde_json::Value::Null),
+                Err(error) => Reply::Error(error.to_string()),
+            }),
+            Request::Stats {} => {
+                self.count_lost()?;
+                let notes = [info.notes.clone(), self.notes()].concat();
+                let info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
+                let report = Report::new(&info, &self.engine, &self.meter);
+                let text = report.text().to_string();
+                Ok(match serde_json::to_value(report) {
+                    Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
+                    Err(error) => Reply::Error(error.to_string()),
+                })
+            }
+        }
+    }
+
+    /// Asks the sockets how many packets the kernel had no room for.
+    pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
+        for port in &mut self.ports {
+            let dropped = port.cable.socket.statistics()?.dropped;
+            let new = dropped - port.ring_drops;
+            self.meter.receive_ring_dropped(port.id, new);
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
+                recorder.lost(self.engine.now(), port.id, new)?;
+            }
+            port.ring_drops = dropped;
+        }
+        Ok(())
+    }
+
+    /// Changes links by assignments such as `access.down.rate=2mbit`: all of them, or none where one is wrong.
+    pub(super) fn assign(
+        &mut self,
+        at: Time,
+        assignments: &[String],
+    ) -> Result<Result<(), ScenarioError>, LoopError> {
+        let changes = match self.scenario.assign_all(assignments) {
+            Ok(changes) => changes,
+            Err(error) => return Ok(Err(error)),
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.changed(at.max(self.engine.now()), assignments)?;
+        }
+        self.note(|| format!("changed at {at}: {}", assignments.join(", ")));
+        for (link, change) in changes {
+            if let Some(link) = self.engine.link(&link) {
+                self.engine.change(at, link, change);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Adds to the notes of the report, which stays short.
+    pub(super) fn note(&mut self, note: impl FnOnce() -> String) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(note());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        let more = (self.unlisted > 0).then(|| format!("and {} changes more", self.unlisted));
+        self.notes.iter().cloned().chain(more).collect()
+    }
+}

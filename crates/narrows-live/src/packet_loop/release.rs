@@ -1,0 +1,110 @@
+//! What the engine lets go: deliveries out of their ports, answers to what was too long.
+
+use narrows_core::{Body, Bytes, DropReason, Event, Time, Verdict};
+use narrows_frame::edit::Edits;
+use narrows_io::frame::{Frame, FramePool};
+use narrows_io::packet_socket::SendStop;
+
+use super::{LoopError, Outgoing, PacketLoop};
+
+/// Frames sent by one call. They count as released when it begins, so it should not take long.
+const SENT_AT_ONCE: usize = 16;
+/// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
+const MOST_UNSENT: usize = 4096;
+
+impl PacketLoop {
+    /// Takes what the engine has decided by the watermark.
+    pub(super) fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
+        let mut too_long = Vec::new();
+        // No further than to the last event that is due: a packet may still be on its way from the interface to the
+        // socket, with a stamp from before the watermark.
+        while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
+            let Some(event) = self.engine.poll(at) else { continue };
+            self.meter.verdict(&event);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.decided(&event)?;
+            }
+            match event.verdict {
+                Verdict::Delivered(port) => {
+                    let scheduled = Some(event.at);
+                    let frame = render(event, &mut self.frames, &mut self.made);
+                    self.ports[usize::from(port.index())].outgoing.push(Outgoing { scheduled, frame });
+                }
+                Verdict::Dropped { link: Some(link), reason: DropReason::TooLong } => {
+                    let port = event.id.port();
+                    too_long.push((port, link, render(event, &mut self.frames, &mut self.made)));
+                }
+                Verdict::Dropped { .. } => {
+                    if let Body::Last(frame) = event.body {
+                        self.frames.recycle(frame);
+                    }
+                }
+            }
+        }
+        for (port, link, frame) in too_long {
+            let port = &mut self.ports[usize::from(port.index())];
+            let mtu = self.engine.view(link).mtu().map_or(0, |mtu| mtu.bytes);
+            if port.cable.neighbours.too_big(&frame, Bytes::new(mtu.into()), &mut self.made) {
+                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+            }
+            self.frames.recycle(frame);
+        }
+        Ok(())
+    }
+
+    pub(super) fn send(&mut self) -> Result<(), LoopError> {
+        for port in &mut self.ports {
+            if port.outgoing.is_empty() {
+                continue;
+            }
+            let mut sent = 0;
+            while sent < port.outgoing.len() {
+                let batch = &port.outgoing[sent..port.outgoing.len().min(sent + SENT_AT_ONCE)];
+                let before = self.clock.now();
+                let step = port.cable.socket.send(batch);
+                let after = self.clock.now();
+                for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
+                    self.meter.released(port.id, before.since(scheduled));
+                    self.meter.sent(after.since(scheduled));
+                }
+                sent += step.count;
+                match step.stopped {
+                    None => {}
+                    Some(SendStop::Full) => break,
+                    // This frame can never be sent; the next one may.
+                    Some(_) => {
+                        self.meter.send_failed(port.id, 1);
+                        sent += 1;
+                    }
+                }
+            }
+            let unsent = port.outgoing.len() - sent;
+            if unsent > MOST_UNSENT {
+                self.meter.send_failed(port.id, (unsent - MOST_UNSENT) as u64);
+                sent += unsent - MOST_UNSENT;
+            }
+            for outgoing in port.outgoing.drain(..sent) {
+                self.frames.recycle(outgoing.frame);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
+/// engine asks for.
+fn render(event: Event<'_, Frame>, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
+    let edits = Edits::of(&event);
+    if edits.needed(event.body.get()) {
+        edits.render(event.body.get(), made);
+        let frame = frames.frame(made);
+        if let Body::Last(original) = event.body {
+            frames.recycle(original);
+        }
+        return frame;
+    }
+    match event.body {
+        Body::Last(frame) => frame,
+        Body::Shared(frame) => frames.frame(frame),
+    }
+}
