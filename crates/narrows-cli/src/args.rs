@@ -161,7 +161,7 @@ pub(crate) struct Live {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// The scenario file, with [[traffic]]
+    /// The scenario file, which describes the traffic, too
     #[arg(required_unless_present = "replay", conflicts_with = "replay")]
     pub(crate) scenario: Option<PathBuf>,
     /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
