@@ -28,8 +28,9 @@ use crate::local::Fate;
 use crate::recorder::Recorder;
 use crate::stage::Cable;
 
-/// How long before an event the loop stops sleeping. Timers here wake a thread 46 to 56 µs late in the median.
-const WAKE_EARLY: Duration = Duration::from_micros(120);
+/// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
+/// wakes a thread some 50 µs late, and a processor that had fallen asleep on a virtual machine several times that.
+const WAKE_EARLY: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
@@ -107,6 +108,8 @@ pub struct PacketLoop {
     received: Vec<Received>,
     /// Room for a frame that is made here.
     made: Vec<u8>,
+    /// How long before an event to stop sleeping.
+    wake_early: Duration,
     notes: Vec<String>,
     /// Changes beyond those in the notes.
     unlisted: u64,
@@ -139,6 +142,7 @@ impl PacketLoop {
             batch: ReceiveBatch::new(),
             received: Vec::new(),
             made: Vec::new(),
+            wake_early: Duration::from_nanos(*WAKE_EARLY.start()),
             notes: Vec::new(),
             unlisted: 0,
         }
@@ -195,13 +199,13 @@ impl PacketLoop {
                 return Ok(End::Ready);
             }
             let next = self.next_event().min(end);
-            let sleeps = next > now + WAKE_EARLY;
+            let sleeps = next > now + self.wake_early;
             unattended += 1;
             if !sleeps && unattended < TURNS_UNATTENDED {
                 continue;
             }
             unattended = 0;
-            let until = if sleeps { next.before(WAKE_EARLY) } else { now };
+            let until = if sleeps { next.before(self.wake_early) } else { now };
             if let Some(end) = self.attend(until, ready, signals)? {
                 return Ok(end);
             }

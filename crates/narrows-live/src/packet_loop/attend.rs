@@ -7,7 +7,7 @@ use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_report::{Report, RunInfo};
 use narrows_scenario::ScenarioError;
 
-use super::{End, LoopError, PacketLoop};
+use super::{End, LoopError, PacketLoop, WAKE_EARLY};
 use crate::control::{Reply, Request};
 
 /// How soon a port whose interface is full is tried again.
@@ -40,8 +40,12 @@ impl PacketLoop {
                 waiting.push(Waiting::writable(client));
             }
         }
-        wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let slept = self.clock.now() < until;
+        let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
         let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
+        if slept && ready_count == 0 {
+            self.learn_from(self.clock.now().since(until));
+        }
         if signalled && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
             return Ok(Some(End::Signal(signal)));
         }
@@ -66,6 +70,13 @@ impl PacketLoop {
             return Ok(Some(End::Ready));
         }
         Ok(None)
+    }
+
+    /// A timer was late by this: at once the next sleep ends earlier, or by and by the sleeps get longer again.
+    fn learn_from(&mut self, late: Duration) {
+        let (now, wanted) = (self.wake_early.nanos(), late.nanos().saturating_mul(2));
+        let next = if wanted > now { wanted } else { now - (now - wanted) / 16 };
+        self.wake_early = Duration::from_nanos(next.clamp(*WAKE_EARLY.start(), *WAKE_EARLY.end()));
     }
 
     pub(super) fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
