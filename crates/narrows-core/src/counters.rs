@@ -96,6 +96,9 @@ pub struct Counters {
     pub corrupted: u64,
     /// Sent past the delay, so that they may overtake others.
     pub reordered: u64,
+    /// Held back in the delay line until those before them had left, because order is kept; they leave at one instant
+    /// with another, so this is how much the delay clumps packets that the transmitter had spaced.
+    pub held_back: u64,
     /// Packets that the link cut into pieces.
     pub fragmented: u64,
     /// Of the duplicated ones, those that are pieces.

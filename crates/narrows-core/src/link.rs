@@ -313,8 +313,9 @@ impl Link {
             return drops.push(packet, DropReason::DelayModel);
         };
         let mut due = now + delay;
-        if self.order == Order::Keep {
-            due = due.max(self.last_due);
+        if self.order == Order::Keep && due < self.last_due {
+            due = self.last_due;
+            self.counters[usize::from(pool.get(packet).lane)].held_back += 1;
         }
         // Also while order is not kept, in case it is from now on.
         self.last_due = self.last_due.max(due);

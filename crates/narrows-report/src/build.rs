@@ -76,6 +76,7 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         duplicated_packets: counters.duplicated.packets,
         corrupted_packets: counters.corrupted,
         reordered_packets: counters.reordered,
+        held_back_packets: counters.held_back,
         fragmented_packets: counters.fragmented,
         pieces_packets: counters.pieces,
         wire_bits: counters.wire_bits,

@@ -95,6 +95,9 @@ pub struct Direction {
     pub corrupted_packets: u64,
     /// Packets sent past the delay.
     pub reordered_packets: u64,
+    /// Packets held back until those before them had left, because order is kept: they leave at one instant with
+    /// another.
+    pub held_back_packets: u64,
     /// Packets cut into pieces.
     pub fragmented_packets: u64,
     /// Of the duplicated packets, those that are pieces.

@@ -85,6 +85,7 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         ("duplicated", d.duplicated_packets - d.pieces_packets),
         ("corrupted", d.corrupted_packets),
         ("reordered", d.reordered_packets),
+        ("held back to keep order", d.held_back_packets),
         ("cut up", d.fragmented_packets),
         ("more pieces", d.pieces_packets),
     ]

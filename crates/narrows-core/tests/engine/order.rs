@@ -204,3 +204,24 @@ fn stragglers_come_now_and_are_counted() {
         assert_eq!(left, [(0, at(50), at(10_000_050)), (1, at(50), at(20_000_050))]);
     }
 }
+
+/// Packets a millisecond apart whose delays are 5 ms and nothing by turns: every second one would overtake the one before
+/// it, is held back instead, and leaves with it.
+#[test]
+fn what_is_held_back_to_keep_order_is_counted() {
+    let mut run = Run::new(&Plan::chain(3, vec![LinkPlan::new("l")]));
+    for n in 0..100 {
+        let now = at(n * 1_000_000);
+        let delay = DelayPlan::Constant(Duration::from_millis(if n % 2 == 0 { 5 } else { 0 }));
+        run.input(&Input { at: now, what: What::Change(0, ChangePlan::Delay(delay)) });
+        run.hand_in(now, packet(0));
+    }
+    run.poll(END, usize::MAX);
+    let left: Vec<u64> = run.records.iter().map(|record| record.at.nanos()).collect();
+    assert!(
+        left.chunks(2).enumerate().all(|(n, pair)| *pair == [n as u64 * 2_000_000 + 5_000_000; 2]),
+        "{left:?}"
+    );
+    let link = run.engine.links().next().expect("there is one");
+    assert_eq!(run.engine.view(link).counters()[0].held_back, 50);
+}
