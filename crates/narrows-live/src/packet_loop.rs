@@ -111,7 +111,7 @@ pub struct PacketLoop {
     /// How long before an event to stop sleeping.
     wake_early: Duration,
     notes: Vec<String>,
-    /// Changes beyond those in the notes.
+    /// How many more notes there would be.
     unlisted: u64,
 }
 

@@ -60,6 +60,35 @@ fn scenarios_with_a_mistake() {
 }
 
 #[test]
+fn a_timeline_that_would_take_all_the_time() {
+    let scratch = Scratch::new();
+    let round = "[[timeline]]\nat = \"1s\"\nevery = \"1ns\"\nset = { \"access.rate\" = \"1mbit\" }";
+    let file = scratch.write("bad.toml", &with(round));
+    refused(
+        finish(&mut narrows(["check", file.to_str().unwrap()])),
+        &["`1ns`", "1ms or more", "timeline.every"],
+    );
+}
+
+#[test]
+fn a_program_beside_the_command_that_fails_is_named() {
+    if !live() {
+        return;
+    }
+    let ended = finish(&mut narrows(["run", "--on", "server", "exit 3", "--", "true"]));
+    refused(ended, &["`exit 3`", "host `server`", "ended before CMD began", "3"]);
+}
+
+#[test]
+fn a_command_that_is_not_there_leaves_an_old_log_as_it_was() {
+    let scratch = Scratch::new();
+    let log = scratch.write("keep.log", "precious");
+    let ended = finish(&mut narrows(["run", "--record", log.to_str().unwrap(), "--", "no-such-command"]));
+    refused(ended, &["command not found", "`no-such-command`"]);
+    assert_eq!(fs::read_to_string(log).unwrap(), "precious");
+}
+
+#[test]
 fn every_mistake_of_a_file_is_shown_at_once() {
     let scratch = Scratch::new();
     let file = scratch.write("bad.toml", &with("raet = \"1mbit\"\ndelay = \"10\"\nloss = 7"));

@@ -36,6 +36,17 @@ fn a_ping_meets_the_delay_to_the_nanosecond() {
 }
 
 #[test]
+fn programs_have_the_timers_that_they_would_have_elsewhere() {
+    if !live() {
+        return;
+    }
+    // Our own slack is what the program would inherit without narrows.
+    let usual = fs::read_to_string("/proc/self/timerslack_ns").unwrap();
+    let ended = finish(&mut run([], "cat /proc/self/timerslack_ns")).expect(0);
+    assert_eq!(ended.out, usual, "{ended}");
+}
+
+#[test]
 fn the_directions_are_the_flags_own() {
     if !live() || !has("ping") {
         return;

@@ -12,7 +12,7 @@ use crate::control::{Reply, Request};
 
 /// How soon a port whose interface is full is tried again.
 const RETRY: Duration = Duration::from_micros(100);
-/// Changes that a report lists.
+/// Changes, and steps of the timeline that were left out, that a report lists.
 const MOST_NOTES: usize = 24;
 
 impl PacketLoop {
@@ -147,7 +147,7 @@ impl PacketLoop {
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
-        let more = (self.unlisted > 0).then(|| format!("and {} changes more", self.unlisted));
+        let more = (self.unlisted > 0).then(|| format!("and {} more", self.unlisted));
         self.notes.iter().cloned().chain(more).collect()
     }
 }
