@@ -12,7 +12,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(crate) const fn add(&mut self, length: u32) {
+    /// Counts a packet.
+    pub const fn add(&mut self, length: u32) {
         self.packets += 1;
         self.bytes += length as u64;
     }
@@ -45,11 +46,17 @@ pub enum DropReason {
     Loop,
     /// The network held as many bytes as it may, or the packet had as many copies.
     Memory,
+    /// Queue management (RED, CoDel, PIE, …) dropped it to say that there is congestion.
+    QueueManagement,
+    /// It belongs to no class of the scheduler, and there is no default class.
+    NoClass,
+    /// It collided as often as the medium access protocol retries.
+    RetryLimit,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -59,6 +66,9 @@ impl DropReason {
         Self::BlackHole,
         Self::Loop,
         Self::Memory,
+        Self::QueueManagement,
+        Self::NoClass,
+        Self::RetryLimit,
     ];
 
     /// A short name for reports and files.
@@ -73,6 +83,9 @@ impl DropReason {
             Self::BlackHole => "black hole",
             Self::Loop => "loop",
             Self::Memory => "memory",
+            Self::QueueManagement => "queue management",
+            Self::NoClass => "no class",
+            Self::RetryLimit => "retry limit",
         }
     }
 }
@@ -94,6 +107,8 @@ pub struct Counters {
     pub sent: Tally,
     /// With at least one bit flipped.
     pub corrupted: u64,
+    /// Marked with "congestion experienced" by the queue.
+    pub marked: u64,
     /// Sent past the delay, so that they may overtake others.
     pub reordered: u64,
     /// Held back in the delay line until those before them had left, because order is kept; they leave at one instant

@@ -20,8 +20,11 @@ mod random;
 mod time;
 mod units;
 
+pub mod aqm;
+pub mod classify;
 pub mod model;
 pub mod queue;
+pub mod sched;
 pub mod service;
 pub mod source;
 

@@ -19,7 +19,8 @@ use crate::counters::{Counters, DropReason};
 use crate::model::{DelayModel, LossModel};
 use crate::packet::{Fragment, Protocol};
 use crate::pool::{PacketRef, Pool};
-use crate::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use crate::queue::context::Draws;
+use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Queue, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
 use crate::time::{Duration, Time};
@@ -48,6 +49,7 @@ pub(crate) struct Link {
     pub(crate) name: String,
     counters: Box<[Counters]>,
     queue: Box<dyn Queue>,
+    draws: Draws,
     service: Box<dyn ServiceCurve>,
     overhead: Overhead,
     ingress_loss: Option<Box<dyn LossModel>>,
@@ -60,8 +62,6 @@ pub(crate) struct Link {
     line_limit: Option<u64>,
     mtu: Option<Mtu>,
     streams: Streams,
-    /// The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
-    cyclic: Option<u32>,
 
     transmission: Option<Transmission>,
     /// When the last transmission ended and what its rounding left over.
@@ -99,10 +99,13 @@ impl Link {
             delay: stream("delay"),
             reorder: stream("reorder"),
         };
-        Self {
+        // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
+        let draws = Draws { arrival: stream("queue arrival"), departure: stream("queue departure"), cyclic };
+        let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
             queue: config.queue,
+            draws,
             service: config.service,
             overhead: config.overhead,
             ingress_loss: config.ingress_loss,
@@ -115,14 +118,19 @@ impl Link {
             line_limit: config.line_limit,
             mtu: config.mtu,
             streams,
-            cyclic,
             transmission: None,
             freed: (Time::ZERO, 0),
             not_before: Time::NEVER,
             line: DelayLine::default(),
             last_due: Time::ZERO,
             since_reordered: 0,
-        }
+        };
+        link.queue.set_wire(Time::ZERO, link.wire(Time::ZERO));
+        link
+    }
+
+    fn wire(&self, now: Time) -> Wire {
+        Wire { rate: self.service.rate(now), overhead: self.overhead }
     }
 
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
@@ -145,11 +153,12 @@ impl Link {
         let state = pool.get_mut(packet);
         (state.lane, state.entered) = (lane, now);
         self.counters[usize::from(lane)].arrive(now, state.length);
-        if let Some(link) = self.cyclic {
+        if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
         if let Some(loss) = &mut self.ingress_loss {
-            let mut draw = pool.draw(&self.streams.ingress_loss, packet, visit(self.cyclic, pool, packet));
+            let mut draw =
+                pool.draw(&self.streams.ingress_loss, packet, visit(self.draws.cyclic, pool, packet));
             if loss.loses(now, pool.get(packet), &mut draw) {
                 return drops.push(packet, DropReason::IngressLoss);
             }
@@ -204,7 +213,7 @@ impl Link {
                 self.sent(now, packet, began, bits, pool, drops);
             }
             self.not_before = Time::NEVER;
-            match self.queue.dequeue(now, pool, drops) {
+            match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
                 Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
                 Dequeue::NotBefore(at) => {
                     // A queue that says "not before now" would be asked for ever.
@@ -260,7 +269,7 @@ impl Link {
     ) {
         let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
         self.counters[lane].finish(began, now, bits);
-        let visit = visit(self.cyclic, pool, packet);
+        let visit = visit(self.draws.cyclic, pool, packet);
         self.counters[lane].sent.add(length);
         if let Some(loss) = &mut self.wire_loss {
             let mut draw = pool.draw(&self.streams.wire_loss, packet, visit);
@@ -324,7 +333,7 @@ impl Link {
 
     #[inline]
     fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        self.queue.enqueue(now, packet, pool, drops);
+        self.queue.enqueue(now, packet, &mut Context::new(pool, drops, &self.draws));
         self.serve(now, pool, drops);
     }
 
@@ -359,7 +368,7 @@ impl Link {
         let state = pool.get(packet);
         let whole = state.fragment().unwrap_or(Fragment { offset: 0, more: false });
         let (payload, lane) = (state.length - header, usize::from(state.lane));
-        let visit = visit(self.cyclic, pool, packet);
+        let visit = visit(self.draws.cyclic, pool, packet);
         self.counters[lane].fragmented += 1;
         let place = |offset, more| Fragment { offset: whole.offset + offset as u16, more };
         let mut offset = 0;
@@ -396,18 +405,35 @@ impl Link {
         self.counters[usize::from(state.lane)].drops[reason as usize].add(state.length);
     }
 
+    /// Counts a packet that the queue marked.
+    pub(crate) fn count_mark(&mut self, lane: u8) {
+        self.counters[usize::from(lane)].marked += 1;
+    }
+
     /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
     /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
     /// a transmission goes on at the new rate.
     pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
         match change {
-            Change::Service(service) => self.change_service(now, service),
+            Change::Service(service) => {
+                self.change_service(now, service);
+                self.queue.set_wire(now, self.wire(now));
+            }
             Change::Queue(mut queue) => {
-                queue.adopt(now, self.queue.take_all(pool), pool);
+                let waiting = self.queue.take_all(pool);
+                queue.set_wire(now, self.wire(now));
+                queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
                 self.queue = queue;
             }
             Change::QueueBound(bound) => self.queue.set_bound(bound),
-            Change::Overhead(overhead) => self.overhead = overhead,
+            Change::Weight { class, weight } => {
+                let changed = self.queue.set_weight(now, class, weight);
+                debug_assert!(changed.is_ok(), "whoever asks for a weight knows the scheduler: {changed:?}");
+            }
+            Change::Overhead(overhead) => {
+                self.overhead = overhead;
+                self.queue.set_wire(now, self.wire(now));
+            }
             Change::IngressLoss(loss) => self.ingress_loss = loss,
             Change::WireLoss(loss) => self.wire_loss = loss,
             Change::Corruption(probability) => self.corruption = probability,
@@ -462,6 +488,11 @@ impl<'a> LinkView<'a> {
     /// What waits in the queue.
     pub fn backlog(&self) -> Backlog {
         self.link.queue.backlog()
+    }
+
+    /// What each class of the queue has counted, where it has classes.
+    pub fn classes(&self) -> &'a [ClassCounters] {
+        self.link.queue.classes()
     }
 
     /// The bound of the queue.

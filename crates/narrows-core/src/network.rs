@@ -327,13 +327,16 @@ impl Network {
     #[inline(always)]
     fn settle(&mut self, link: u32) {
         self.agenda.set(link, self.links[link as usize].next_event());
-        if !self.drops.0.is_empty() {
+        if !self.drops.packets.is_empty() || !self.drops.marked.is_empty() {
             self.settle_drops(link);
         }
     }
 
     fn settle_drops(&mut self, link: u32) {
-        while let Some((packet, reason)) = self.drops.0.pop_front() {
+        while let Some(lane) = self.drops.marked.pop_front() {
+            self.links[link as usize].count_mark(lane);
+        }
+        while let Some((packet, reason)) = self.drops.packets.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);
             self.decide(packet, Verdict::Dropped { link: Some(LinkId(link)), reason });
         }

@@ -58,6 +58,13 @@ pub enum Protocol {
 }
 
 impl FlowKey {
+    /// The ECN field of a packet whose transport cannot be told of congestion by a mark.
+    pub const NOT_ECN_CAPABLE: u8 = 0;
+    /// The ECN field of a packet that asks for low latency and scalable congestion control, ECT(1) (RFC 9331).
+    pub const ECT_1: u8 = 1;
+    /// The ECN field of a packet that met congestion.
+    pub const CONGESTION_EXPERIENCED: u8 = 3;
+
     /// The differentiated services code point, 0 to 63.
     pub const fn dscp(&self) -> u8 {
         self.traffic_class >> 2

@@ -17,11 +17,14 @@ use crate::units::Bytes;
 pub struct PacketRef(u32);
 
 impl PacketRef {
-    pub(crate) const fn number(self) -> u32 {
+    /// The number of its place.
+    pub const fn number(self) -> u32 {
         self.0
     }
 
-    pub(crate) const fn from_number(number: u32) -> Self {
+    /// The packet at the place of that number. A scheduler's own tests and benches make them up; a pool knows only
+    /// those that it gave out.
+    pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
 }

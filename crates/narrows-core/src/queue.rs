@@ -4,26 +4,30 @@
 //! keeps several queues and chooses among them. The link calls it with scheduled instants, never with the time of a
 //! poll, and only for packets that truly wait: what is on the wire or in the delay line is not the queue's business.
 
+pub(crate) mod context;
 mod fifo;
 
+pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
 
-use alloc::collections::VecDeque;
 use core::fmt;
 
-use crate::counters::DropReason;
+use crate::counters::Tally;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::time::Time;
-use crate::units::Bytes;
+use crate::sched::{Refused, Weight};
+use crate::service::Overhead;
+use crate::time::{Duration, Time};
+use crate::units::{Bytes, Rate};
 
 /// Packets wait here until the transmitter is free.
 pub trait Queue: fmt::Debug + Send {
-    /// Takes a packet that arrives at `now`. It may drop this packet or others: those go to `drops`.
-    fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops);
+    /// Takes a packet that arrives at `now`. It may drop this packet or others, or mark them: [`Context::drop`],
+    /// [`Context::mark`].
+    fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>);
 
     /// The transmitter is free at `now`: the packet to send next, if one may go. Called again at the instant of
     /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration. May drop packets on the way.
-    fn dequeue(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Dequeue;
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue;
 
     /// What waits here.
     fn backlog(&self) -> Backlog;
@@ -41,7 +45,49 @@ pub trait Queue: fmt::Debug + Send {
     /// instant at which each began to wait.
     ///
     /// [`PacketState::entered`]: crate::PacketState::entered
-    fn adopt(&mut self, now: Time, packets: PacketList, pool: &mut Pool);
+    fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>);
+
+    /// What the queue feeds is now this. Called before the first packet and at every change.
+    fn set_wire(&mut self, _now: Time, _wire: Wire) {}
+
+    /// What each class has counted, where the queue has classes.
+    fn classes(&self) -> &[ClassCounters] {
+        &[]
+    }
+
+    /// Gives the class of that number another weight.
+    ///
+    /// # Errors
+    /// When there is no such class or its scheduler does not take the weight; then nothing has changed.
+    fn set_weight(&mut self, _now: Time, _class: usize, _weight: Weight) -> Result<(), Refused> {
+        Err(Refused::NoClass)
+    }
+}
+
+/// What a queue feeds: how fast the transmitter is at present, and what a packet costs there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Bits a second.
+    pub rate: Rate,
+    /// How many bits a packet is.
+    pub overhead: Overhead,
+}
+
+/// What one class of a queue has counted. `arrived = sent + dropped + waiting`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Came to this class.
+    pub arrived: Tally,
+    /// Went to the transmitter.
+    pub sent: Tally,
+    /// Dropped by the class's bound or by queue management, when coming or while waiting.
+    pub dropped: Tally,
+    /// Marked with "congestion experienced", here.
+    pub marked: u64,
+    /// The time that those sent had waited, added up.
+    pub waited: Duration,
+    /// The longest time that one of those had waited.
+    pub longest_wait: Duration,
 }
 
 /// The answer to [`Queue::dequeue`].
@@ -53,17 +99,6 @@ pub enum Dequeue {
     NotBefore(Time),
     /// Nothing waits.
     Empty,
-}
-
-/// Packets that a queue drops, with the reason; the link takes it from there.
-#[derive(Debug, Default)]
-pub struct Drops(pub(crate) VecDeque<(PacketRef, DropReason)>);
-
-impl Drops {
-    /// Drops a packet, which must be in no list any more.
-    pub fn push(&mut self, packet: PacketRef, reason: DropReason) {
-        self.0.push_back((packet, reason));
-    }
 }
 
 /// How much waits.

@@ -21,8 +21,7 @@ pub struct Stream {
 impl Stream {
     /// The stream of `purpose` at the element called `element`.
     pub fn new(seed: Seed, element: &str, purpose: &str) -> Self {
-        let named = hash(element.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()));
-        let key = mix(seed.0 ^ mix(named));
+        let key = key(seed, element, purpose);
         Self { key: [key as u32, (key >> 32) as u32] }
     }
 
@@ -49,6 +48,12 @@ impl Stream {
         let counter = [index as u32, (index >> 32) as u32, 0, 1 << 23];
         Draw { key: self.key, counter, spare: None }
     }
+}
+
+/// What stands for a seed, an element and a purpose.
+pub(crate) fn key(seed: Seed, element: &str, purpose: &str) -> u64 {
+    let named = hash(element.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()));
+    mix(seed.0 ^ mix(named))
 }
 
 /// What stands for a port in the key of a draw: a hash of its name, so that adding a port changes no other port's.
@@ -101,7 +106,7 @@ fn hash<'a>(bytes: impl Iterator<Item = &'a u8>) -> u64 {
 }
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014), after its increment.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

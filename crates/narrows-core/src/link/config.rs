@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use crate::model::{Constant, DelayModel, LossModel};
 use crate::network::Target;
 use crate::queue::{Bound, DropAt, Fifo, Queue};
+use crate::sched::Weight;
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
 use crate::time::Duration;
 use crate::units::{Probability, Rate};
@@ -121,6 +122,14 @@ pub enum Change {
     Queue(Box<dyn Queue>),
     /// Another bound of the same queue; a smaller one drops nothing that waits.
     QueueBound(Bound),
+    /// Another weight for one class of a scheduler, by its number. Whoever asks knows the scheduler: one without that
+    /// class, or that does not take the weight, goes on as it was.
+    Weight {
+        /// The class, in the order of the configuration.
+        class: usize,
+        /// From the next packet on that comes to the head of the class.
+        weight: Weight,
+    },
     /// Counts from the next transmission on.
     Overhead(Overhead),
     /// Loss before the queue.

@@ -1,11 +1,15 @@
-//! First in, first out, with a bound; what does not fit is dropped at the tail or at the head.
+//! First in, first out, with a bound; what does not fit is dropped at the tail or at the head. A queue management policy
+//! may drop or mark packets earlier.
 //!
-//! Linux calls these `pfifo`, `bfifo` and `pfifo_head_drop`. A bound of 10 packets means that ten wait while one more
-//! is on the wire.
+//! Without one, Linux calls these `pfifo`, `bfifo` and `pfifo_head_drop`. A bound of 10 packets means that ten wait while
+//! one more is on the wire.
 
+use alloc::boxed::Box;
+
+use crate::aqm::{Aqm, Judgement, Waiting};
 use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use crate::queue::{Backlog, Bound, Context, Dequeue, Queue, Wire};
 use crate::time::Time;
 
 /// Which packet goes when the queue is full.
@@ -24,34 +28,67 @@ pub struct Fifo {
     packets: PacketList,
     bound: Bound,
     drop_at: DropAt,
+    policy: Option<Box<dyn Aqm>>,
 }
 
 impl Fifo {
     /// An empty queue.
     pub fn new(bound: Bound, drop_at: DropAt) -> Self {
-        Self { packets: PacketList::default(), bound, drop_at }
+        Self { packets: PacketList::default(), bound, drop_at, policy: None }
+    }
+
+    /// An empty queue that `policy` manages. It judges an arriving packet before the bound does.
+    pub fn managed(bound: Bound, drop_at: DropAt, policy: Box<dyn Aqm>) -> Self {
+        Self { policy: Some(policy), ..Self::new(bound, drop_at) }
+    }
+
+    /// Whether the policy lets a packet in.
+    fn lets_in(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> bool {
+        let waiting = self.waiting(context.pool);
+        let Some(policy) = &mut self.policy else { return true };
+        policy.arrive(now, packet, waiting, context).carry_out(packet, context)
+    }
+
+    fn waiting(&self, pool: &Pool) -> Waiting {
+        Waiting {
+            backlog: self.backlog(),
+            oldest: self.packets.front().map(|oldest| pool.get(oldest).entered),
+        }
     }
 }
 
 impl Queue for Fifo {
-    fn enqueue(&mut self, _now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        let length = pool.get(packet).length;
+    fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        if self.policy.is_some() && !self.lets_in(now, packet, context) {
+            return;
+        }
+        let length = context.pool.get(packet).length;
         while !self.bound.admits(self.backlog(), length) {
             let fits_alone = self.bound.admits(Backlog::default(), length);
             let oldest = match self.drop_at {
-                DropAt::Head if fits_alone => self.packets.pop_front(pool),
+                DropAt::Head if fits_alone => self.packets.pop_front(context.pool),
                 _ => None,
             };
             let Some(oldest) = oldest else {
-                return drops.push(packet, DropReason::QueueFull);
+                return context.drop(packet, DropReason::QueueFull);
             };
-            drops.push(oldest, DropReason::QueueFull);
+            context.drop(oldest, DropReason::QueueFull);
         }
-        self.packets.push_back(packet, pool);
+        self.packets.push_back(packet, context.pool);
     }
 
-    fn dequeue(&mut self, _now: Time, pool: &mut Pool, _drops: &mut Drops) -> Dequeue {
-        self.packets.pop_front(pool).map_or(Dequeue::Empty, Dequeue::Packet)
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        loop {
+            let waiting = self.policy.is_some().then(|| self.waiting(context.pool));
+            let Some(packet) = self.packets.pop_front(context.pool) else { return Dequeue::Empty };
+            let judgement = match (&mut self.policy, waiting) {
+                (Some(policy), Some(waiting)) => policy.depart(now, packet, waiting, context),
+                _ => Judgement::Pass,
+            };
+            if judgement.carry_out(packet, context) {
+                return Dequeue::Packet(packet);
+            }
+        }
     }
 
     fn backlog(&self) -> Backlog {
@@ -70,9 +107,15 @@ impl Queue for Fifo {
         core::mem::take(&mut self.packets)
     }
 
-    fn adopt(&mut self, _now: Time, packets: PacketList, _pool: &mut Pool) {
+    fn adopt(&mut self, _now: Time, packets: PacketList, _context: &mut Context<'_>) {
         debug_assert!(self.packets.is_empty());
         self.packets = packets;
+    }
+
+    fn set_wire(&mut self, now: Time, wire: Wire) {
+        if let Some(policy) = &mut self.policy {
+            policy.set_wire(now, wire);
+        }
     }
 }
 
@@ -81,6 +124,9 @@ mod tests {
     use super::*;
     use crate::network::PortId;
     use crate::packet::{FlowKey, Packet, PacketId};
+    use crate::queue::Drops;
+    use crate::queue::context::Draws;
+    use crate::random::{Seed, Stream};
     use crate::units::Bytes;
     use alloc::vec::Vec;
 
@@ -89,17 +135,20 @@ mod tests {
         let mut pool = Pool::new(Bytes::new(1 << 20));
         let mut queue = Fifo::new(bound, drop_at);
         let mut drops = Drops::default();
+        let stream = Stream::new(Seed(1), "l", "queue");
+        let draws = Draws { arrival: stream, departure: stream, cyclic: None };
         for (number, &length) in lengths.iter().enumerate() {
             let id = PacketId::new(PortId::new(0), number as u64);
             let key = FlowKey::default();
             let arriving = Packet { length, link_header: 14, network_header: 20, key, body: () };
             let packet = pool.insert(id, Time::ZERO, &arriving);
-            queue.enqueue(Time::ZERO, packet, &mut pool, &mut drops);
+            queue.enqueue(Time::ZERO, packet, &mut Context::new(&mut pool, &mut drops, &draws));
         }
-        let dropped = drops.0.iter().map(|&(p, _)| pool.get(p).id.number()).collect();
+        let dropped = drops.packets.iter().map(|&(p, _)| pool.get(p).id.number()).collect();
         let mut left = Vec::new();
-        while let Dequeue::Packet(p) = queue.dequeue(Time::ZERO, &mut pool, &mut drops) {
-            left.push(pool.get(p).id.number());
+        let mut context = Context::new(&mut pool, &mut drops, &draws);
+        while let Dequeue::Packet(p) = queue.dequeue(Time::ZERO, &mut context) {
+            left.push(context.pool.get(p).id.number());
         }
         (dropped, left)
     }

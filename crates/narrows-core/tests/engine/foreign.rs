@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use narrows_core::model::{DelayModel, LossModel};
-use narrows_core::queue::{Backlog, Bound, Dequeue, Drops, Queue};
+use narrows_core::queue::{Backlog, Bound, Context, Dequeue, Queue};
 use narrows_core::service::{Finish, ServiceCurve, Work};
 use narrows_core::{Draw, DropReason, Duration, PacketList, PacketRef, PacketState, Pool, Rate, Time};
 
@@ -24,20 +24,20 @@ impl Gate {
 }
 
 impl Queue for Gate {
-    fn enqueue(&mut self, _now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        if self.bound.admits(self.backlog(), pool.get(packet).length) {
-            self.packets.push_back(packet, pool);
+    fn enqueue(&mut self, _now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        if self.bound.admits(self.backlog(), context.pool.get(packet).length) {
+            self.packets.push_back(packet, context.pool);
         } else {
-            drops.push(packet, DropReason::QueueFull);
+            context.drop(packet, DropReason::QueueFull);
         }
     }
 
-    fn dequeue(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Dequeue {
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
         while let Some(first) = self.packets.front()
-            && now.since(pool.get(first).entered) > self.patience
+            && now.since(context.pool.get(first).entered) > self.patience
         {
-            self.packets.pop_front(pool);
-            drops.push(first, DropReason::QueueFull);
+            self.packets.pop_front(context.pool);
+            context.drop(first, DropReason::QueueFull);
         }
         if self.packets.is_empty() {
             return Dequeue::Empty;
@@ -46,7 +46,7 @@ impl Queue for Gate {
         if late > 0 {
             return Dequeue::NotBefore(Time::from_nanos(now.nanos() - late) + self.period);
         }
-        self.packets.pop_front(pool).map_or(Dequeue::Empty, Dequeue::Packet)
+        self.packets.pop_front(context.pool).map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
     fn backlog(&self) -> Backlog {
@@ -65,7 +65,7 @@ impl Queue for Gate {
         core::mem::take(&mut self.packets)
     }
 
-    fn adopt(&mut self, _now: Time, packets: PacketList, _pool: &mut Pool) {
+    fn adopt(&mut self, _now: Time, packets: PacketList, _context: &mut Context<'_>) {
         self.packets = packets;
     }
 }

@@ -1,0 +1,48 @@
+//! Which packets belong together: the conditions that tell classes apart, and the hash that tells flows apart.
+//!
+//! Nothing here knows what becomes of a packet. A scheduler turns the number that it gets into a queue.
+
+mod condition;
+mod hash;
+
+pub use condition::{Condition, Prefix};
+pub use hash::{FlowHash, Identity};
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::pool::PacketState;
+
+/// Sorts packets into numbered classes.
+#[derive(Clone, Debug)]
+pub enum Classifier {
+    /// Everything is in class 0.
+    One,
+    /// The class of the first rule that the packet fulfils, or else the default, if there is one.
+    Rules {
+        /// Conditions, each with its class, in the order in which they are tried.
+        rules: Vec<(Condition, u32)>,
+        /// The class of a packet that fulfils none.
+        default: Option<u32>,
+    },
+    /// By the TOS or traffic class byte: a class for each of its values.
+    TrafficClass(Box<[u8; 256]>),
+    /// Each flow is hashed into one of so many classes.
+    Flows(FlowHash),
+}
+
+impl Classifier {
+    /// The class of a packet; nothing where it belongs to none.
+    #[inline]
+    pub fn class(&self, packet: &PacketState) -> Option<u32> {
+        match self {
+            Self::One => Some(0),
+            Self::Rules { rules, default } => {
+                let fulfilled = rules.iter().find(|(condition, _)| condition.holds(packet));
+                fulfilled.map(|&(_, class)| class).or(*default)
+            }
+            Self::TrafficClass(classes) => Some(classes[usize::from(packet.key.traffic_class)].into()),
+            Self::Flows(hash) => Some(hash.class(&packet.key)),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The flows of a scheduler, and the packets that wait in each.
+//!
+//! The layout is what makes a scheduler fast when flows are many. A flow is one cache line: where its packets are, and
+//! what the scheduler remembers of it. Its packets stand by sevens in chunks of one cache line, with their lengths, so
+//! that neither joining a flow nor leaving it touches a packet's own state or another packet's, and packets of one flow
+//! stay together however long the run.
+
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+use crate::pool::PacketRef;
+use crate::queue::Backlog;
+
+/// A flow of a scheduler. Valid until the flow leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(u32);
+
+impl FlowId {
+    /// The flow of that number. Numbers count from 0 in the order in which flows join, those given up being used again.
+    pub const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A packet that waits in a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Which one.
+    pub packet: PacketRef,
+    /// Bytes from the network header on.
+    pub length: u32,
+}
+
+/// All flows of a scheduler. `F` is what the scheduler keeps of each.
+#[derive(Debug)]
+pub struct Flows<F> {
+    entries: Vec<Entry<F>>,
+    /// Entries of flows that have left.
+    free_entries: Vec<u32>,
+    chunks: Vec<Chunk>,
+    free_chunk: u32,
+    backlog: Backlog,
+}
+
+/// A flow: 24 bytes of queue, then what the scheduler keeps.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Entry<F> {
+    bytes: u64,
+    packets: u32,
+    /// The chunks with the first packet and with the last.
+    head: u32,
+    tail: u32,
+    /// The place of the first packet in its chunk, and the place after the last in its own.
+    first: u8,
+    end: u8,
+    here: bool,
+    state: F,
+}
+
+const NONE: u32 = u32::MAX;
+const PLACES: usize = 7;
+
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Chunk {
+    packets: [Waits; PLACES],
+    next: u32,
+}
+
+impl<F> Default for Flows<F> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            free_entries: Vec::new(),
+            chunks: Vec::new(),
+            free_chunk: NONE,
+            backlog: Backlog::default(),
+        }
+    }
+}
+
+impl<F> Flows<F> {
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.free_entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The flows that there are, in the order of their numbers.
+    pub fn ids(&self) -> impl Iterator<Item = FlowId> + '_ {
+        let here = self.entries.iter().zip(0..).filter(|(entry, _)| entry.here);
+        here.map(|(_, number)| FlowId(number))
+    }
+
+    /// Whether there is a flow of that number.
+    pub fn contains(&self, flow: FlowId) -> bool {
+        self.entries.get(flow.index()).is_some_and(|entry| entry.here)
+    }
+
+    /// How many packets wait in a flow.
+    #[inline]
+    pub fn packets(&self, flow: FlowId) -> u32 {
+        self.entries[flow.index()].packets
+    }
+
+    /// How many bytes wait in a flow, from the network header on.
+    #[inline]
+    pub fn bytes(&self, flow: FlowId) -> u64 {
+        self.entries[flow.index()].bytes
+    }
+
+    /// The packet that has waited longest in a flow.
+    #[inline]
+    pub fn first(&self, flow: FlowId) -> Option<Waits> {
+        let entry = &self.entries[flow.index()];
+        (entry.packets > 0).then(|| self.chunks[entry.head as usize].packets[usize::from(entry.first)])
+    }
+
+    /// What waits in all flows.
+    pub const fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    /// The bytes that the flows and what waits in them take.
+    pub fn memory(&self) -> usize {
+        size_of_val(self.entries.as_slice()) + size_of_val(self.chunks.as_slice())
+    }
+
+    /// Adds a flow.
+    pub fn add(&mut self, state: F) -> FlowId {
+        let entry =
+            Entry { bytes: 0, packets: 0, head: NONE, tail: NONE, first: 0, end: 0, here: true, state };
+        match self.free_entries.pop() {
+            Some(number) => {
+                self.entries[number as usize] = entry;
+                FlowId(number)
+            }
+            None => {
+                assert!(self.entries.len() < NONE as usize, "four thousand million flows");
+                self.entries.push(entry);
+                FlowId(self.entries.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Takes away a flow in which nothing waits.
+    pub fn remove(&mut self, flow: FlowId) {
+        let entry = &mut self.entries[flow.index()];
+        assert!(entry.here && entry.packets == 0, "only an empty flow leaves, and only once");
+        entry.here = false;
+        self.free_entries.push(flow.0);
+    }
+
+    /// Appends a packet to a flow.
+    #[inline]
+    pub fn push(&mut self, flow: FlowId, waits: Waits) {
+        let entry = &mut self.entries[flow.index()];
+        if entry.packets == 0 || usize::from(entry.end) == PLACES {
+            let chunk = match self.free_chunk {
+                NONE => {
+                    let blank = Waits { packet: PacketRef::from_number(NONE), length: 0 };
+                    self.chunks.push(Chunk { packets: [blank; PLACES], next: NONE });
+                    self.chunks.len() as u32 - 1
+                }
+                free => {
+                    self.free_chunk = self.chunks[free as usize].next;
+                    free
+                }
+            };
+            if entry.packets == 0 {
+                (entry.head, entry.first) = (chunk, 0);
+            } else {
+                self.chunks[entry.tail as usize].next = chunk;
+            }
+            (entry.tail, entry.end) = (chunk, 0);
+        }
+        self.chunks[entry.tail as usize].packets[usize::from(entry.end)] = waits;
+        entry.end += 1;
+        entry.packets += 1;
+        entry.bytes += u64::from(waits.length);
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(waits.length);
+    }
+
+    /// Takes the first packet out of a flow.
+    #[inline]
+    pub fn pop(&mut self, flow: FlowId) -> Option<Waits> {
+        let entry = &mut self.entries[flow.index()];
+        if entry.packets == 0 {
+            return None;
+        }
+        let chunk = &mut self.chunks[entry.head as usize];
+        let waits = chunk.packets[usize::from(entry.first)];
+        entry.first += 1;
+        entry.packets -= 1;
+        entry.bytes -= u64::from(waits.length);
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(waits.length);
+        if entry.packets == 0 || usize::from(entry.first) == PLACES {
+            let next = chunk.next;
+            chunk.next = self.free_chunk;
+            self.free_chunk = entry.head;
+            (entry.head, entry.first) = (next, 0);
+        }
+        Some(waits)
+    }
+
+    /// Takes the first packets out of a flow, up to so many.
+    pub(crate) fn skip(&mut self, flow: FlowId, packets: u32) {
+        for _ in 0..packets {
+            self.pop(flow);
+        }
+    }
+}
+
+impl<F> Index<FlowId> for Flows<F> {
+    type Output = F;
+
+    #[inline]
+    fn index(&self, flow: FlowId) -> &F {
+        &self.entries[flow.index()].state
+    }
+}
+
+impl<F> IndexMut<FlowId> for Flows<F> {
+    #[inline]
+    fn index_mut(&mut self, flow: FlowId) -> &mut F {
+        &mut self.entries[flow.index()].state
+    }
+}

@@ -1,0 +1,490 @@
+//! A link's queue of several classes or flows, which a scheduler serves.
+//!
+//! A packet is classified; the queue management of its class judges it; the bound of its class, then that of the whole,
+//! let it in or not. The scheduler learns of what waits, and says which class goes next.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::aqm::{Aqm, Judgement, Waiting};
+use crate::classify::Classifier;
+use crate::counters::{DropReason, Tally};
+use crate::pool::{PacketList, PacketRef, Pool};
+use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
+use crate::sched::{FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight};
+use crate::time::Time;
+
+/// A class of packets that has a queue of its own.
+#[derive(Debug)]
+pub struct Class {
+    /// What the scheduler needs to know.
+    pub flow: FlowConfig,
+    /// How much may wait in this class.
+    pub bound: Bound,
+    /// Which packet goes when that is reached.
+    pub drop_at: DropAt,
+    /// How the packets of the class wait.
+    pub store: Store,
+}
+
+/// How the packets of a class or flow wait.
+#[derive(Debug)]
+pub enum Store {
+    /// First in, first out.
+    Plain,
+    /// First in, first out, under queue management.
+    Managed(Box<dyn Aqm>),
+    /// In a queue of their own, whose bound counts instead of the class's. It says itself which packet goes first, and so
+    /// a scheduler that asks for the length of the next packet gets that of the one that has waited longest. A queue that
+    /// says "not before" holds up all classes.
+    Queue(Box<dyn Queue>),
+}
+
+/// What happens when the bound of the whole is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overload {
+    /// The packet that arrives is dropped.
+    Arriving,
+    /// The flow with the most bytes loses its first packets: half of them, but no more than `batch`.
+    Longest {
+        /// At least 1. RFC 8290 has 64.
+        batch: u32,
+    },
+}
+
+/// Classes or flows behind a scheduler, as a link's queue.
+#[derive(Debug)]
+pub struct Scheduled<S: Scheduler> {
+    server: Server<S>,
+    classifier: Classifier,
+    stores: Vec<Store>,
+    /// Bounds and counters of each class; none for flows, which share the bound of the whole.
+    bounds: Vec<(Bound, DropAt)>,
+    counters: Vec<ClassCounters>,
+    backlog: Backlog,
+    bound: Bound,
+    overload: Overload,
+}
+
+impl<S: Scheduler> Scheduled<S> {
+    /// A queue without classes. `bound` is for all of them together. The classifier may give no number but those of the
+    /// classes or flows to be added, from 0 on.
+    pub fn new(scheduler: S, classifier: Classifier, bound: Bound, overload: Overload) -> Self {
+        Self {
+            server: Server::new(scheduler),
+            classifier,
+            stores: Vec::new(),
+            bounds: Vec::new(),
+            counters: Vec::new(),
+            backlog: Backlog::default(),
+            bound,
+            overload,
+        }
+    }
+
+    /// Adds a class, which gets the next number.
+    ///
+    /// # Errors
+    /// When the scheduler does not take it.
+    pub fn add_class(&mut self, class: Class) -> Result<(), Refused> {
+        self.add_flow(class.flow, class.store)?;
+        self.bounds.push((class.bound, class.drop_at));
+        self.counters.push(ClassCounters::default());
+        Ok(())
+    }
+
+    /// Adds a flow without a bound and counters of its own, which gets the next number. Not to be mixed with classes.
+    ///
+    /// # Errors
+    /// When the scheduler does not take it.
+    pub fn add_flow(&mut self, flow: FlowConfig, store: Store) -> Result<(), Refused> {
+        let id = self.server.join(flow)?;
+        debug_assert_eq!(id.number() as usize, self.stores.len());
+        self.stores.push(store);
+        Ok(())
+    }
+
+    fn count(&mut self, flow: FlowId) -> Option<&mut ClassCounters> {
+        self.counters.get_mut(flow.number() as usize)
+    }
+
+    /// Lets a packet into its class, if its queue management and the class's bound do.
+    fn admit(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) -> bool {
+        let waiting = self.waiting(flow, context.pool);
+        if let Store::Managed(policy) = &mut self.stores[flow.number() as usize] {
+            let judgement = policy.arrive(now, arriving.packet, waiting, context);
+            if !self.carry_out(judgement, flow, arriving, context) {
+                return false;
+            }
+        }
+        let Some(&(bound, drop_at)) = self.bounds.get(flow.number() as usize) else { return true };
+        while !bound.admits(self.class_backlog(flow), arriving.length) {
+            let fits_alone = bound.admits(Backlog::default(), arriving.length);
+            if drop_at == DropAt::Tail || !fits_alone {
+                self.refuse(flow, arriving, context);
+                return false;
+            }
+            self.drop_first(now, flow, DropReason::QueueFull, context);
+        }
+        true
+    }
+
+    /// A packet that is not in its class yet is dropped for want of room.
+    fn refuse(&mut self, flow: FlowId, arriving: Waits, context: &mut Context<'_>) {
+        if let Some(counters) = self.count(flow) {
+            counters.dropped.add(arriving.length);
+        }
+        context.drop(arriving.packet, DropReason::QueueFull);
+    }
+
+    /// Marks or drops a packet that is in no list; whether it goes on.
+    fn carry_out(
+        &mut self,
+        judgement: Judgement,
+        flow: FlowId,
+        waits: Waits,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if let Some(counters) = self.count(flow) {
+            match judgement {
+                Judgement::Pass => {}
+                Judgement::Mark => counters.marked += 1,
+                Judgement::Drop => counters.dropped.add(waits.length),
+            }
+        }
+        judgement.carry_out(waits.packet, context)
+    }
+
+    fn drop_first(&mut self, now: Time, flow: FlowId, reason: DropReason, context: &mut Context<'_>) {
+        if let Store::Queue(_) = self.stores[flow.number() as usize] {
+            // Which packet goes is the inner queue's choice.
+            return self.drop_nested(now, flow, reason, context);
+        }
+        if let Some(dropped) = self.server.drop_first(now, flow) {
+            self.backlog.remove(dropped.length);
+            if let Some(counters) = self.count(flow) {
+                counters.dropped.add(dropped.length);
+            }
+            context.drop(dropped.packet, reason);
+        }
+    }
+
+    /// The bound of the whole is passed: makes room.
+    fn relieve(&mut self, now: Time, batch: u32, context: &mut Context<'_>) {
+        // Linear in the number of flows, as in Linux, and paid for by dropping up to `batch` packets at once.
+        let longest = self.server.flows().ids().max_by_key(|&flow| self.server.flows().bytes(flow));
+        let Some(longest) = longest else { return };
+        let half = self.server.flows().packets(longest).div_ceil(2);
+        for _ in 0..half.min(batch).max(1) {
+            self.drop_first(now, longest, DropReason::QueueFull, context);
+        }
+    }
+
+    fn is_beyond_bound(&self) -> bool {
+        match self.bound {
+            Bound::Packets(most) => self.backlog.packets > most,
+            Bound::Bytes(most) => self.backlog.bytes > most.get(),
+        }
+    }
+
+    /// What waits in one class, by the measure of its bound.
+    fn class_backlog(&self, flow: FlowId) -> Backlog {
+        let flows = self.server.flows();
+        Backlog { packets: flows.packets(flow).into(), bytes: flows.bytes(flow) }
+    }
+
+    /// What a policy wants to know; costs a look at a packet, so only where there is a policy.
+    fn waiting(&self, flow: FlowId, pool: &Pool) -> Waiting {
+        match self.stores[flow.number() as usize] {
+            Store::Managed(_) => {
+                let oldest = self.server.flows().first(flow).map(|first| pool.get(first.packet).entered);
+                Waiting { backlog: self.class_backlog(flow), oldest }
+            }
+            _ => Waiting::default(),
+        }
+    }
+
+    /// Takes out what the selected flow sends; nothing when queue management dropped all of it.
+    fn take(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<Dequeue> {
+        match self.stores[flow.number() as usize] {
+            Store::Plain => {}
+            Store::Managed(_) => {}
+            Store::Queue(_) => return self.take_nested(now, flow, context),
+        }
+        loop {
+            let waiting = self.waiting(flow, context.pool);
+            let (scheduler, flows) = self.server.parts();
+            let Some(waits) = flows.pop(flow) else {
+                scheduler.head_dropped(now, flow, flows);
+                return None;
+            };
+            self.backlog.remove(waits.length);
+            let judgement = match &mut self.stores[flow.number() as usize] {
+                Store::Managed(policy) => policy.depart(now, waits.packet, waiting, context),
+                _ => Judgement::Pass,
+            };
+            if self.carry_out(judgement, flow, waits, context) {
+                self.send(now, flow, waits, context.pool);
+                return Some(Dequeue::Packet(waits.packet));
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, flow: FlowId, waits: Waits, pool: &Pool) {
+        if let Some(counters) = self.counters.get_mut(flow.number() as usize) {
+            let waited = now.since(pool.get(waits.packet).entered);
+            counters.sent.add(waits.length);
+            counters.waited += waited;
+            counters.longest_wait = counters.longest_wait.max(waited);
+        }
+        let (scheduler, flows) = self.server.parts();
+        scheduler.sent(now, flow, waits.length, flows);
+    }
+
+    /// Works on the queue inside a class, and brings the flow's packets in line with what waits there afterwards.
+    /// `flows` keeps one entry for each packet inside, in order of arrival: their lengths are right on the whole, not one
+    /// by one. Returns what the work gave.
+    fn nested<T>(
+        &mut self,
+        flow: FlowId,
+        arriving: Option<u32>,
+        context: &mut Context<'_>,
+        work: impl FnOnce(&mut dyn Queue, &mut Context<'_>) -> (T, Option<PacketRef>),
+    ) -> (T, Option<u32>, u32) {
+        let Store::Queue(queue) = &mut self.stores[flow.number() as usize] else {
+            unreachable!("only a class with a queue of its own comes here");
+        };
+        let (before, marks) = (queue.backlog(), context.marks());
+        let (result, sent) = work(&mut **queue, context);
+        let after = queue.backlog();
+        let marks = context.marks() - marks;
+        let sent = sent.map(|packet| context.pool.get(packet).length);
+        let arrived = Tally { packets: arriving.is_some().into(), bytes: arriving.unwrap_or(0).into() };
+        let sent_tally = Tally { packets: sent.is_some().into(), bytes: sent.unwrap_or(0).into() };
+        let dropped = Tally {
+            packets: before.packets + arrived.packets - sent_tally.packets - after.packets,
+            bytes: before.bytes + arrived.bytes - sent_tally.bytes - after.bytes,
+        };
+        self.backlog.packets = self.backlog.packets + after.packets - before.packets;
+        self.backlog.bytes = self.backlog.bytes + after.bytes - before.bytes;
+        if let Some(counters) = self.count(flow) {
+            counters.marked += marks;
+            counters.dropped.packets += dropped.packets;
+            counters.dropped.bytes += dropped.bytes;
+        }
+        (result, sent, dropped.packets as u32)
+    }
+
+    fn enqueue_nested(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) {
+        let ((), _, mut dropped) = self.nested(flow, Some(arriving.length), context, |queue, context| {
+            queue.enqueue(now, arriving.packet, context);
+            ((), None)
+        });
+        let (scheduler, flows) = self.server.parts();
+        if dropped > 0 {
+            dropped -= 1; // one stands for the packet that arrived, which may be another
+        } else {
+            flows.push(flow, arriving);
+            scheduler.enqueue(now, flow, flows);
+        }
+        if dropped > 0 {
+            flows.skip(flow, dropped);
+            scheduler.head_dropped(now, flow, flows);
+        }
+    }
+
+    fn take_nested(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<Dequeue> {
+        let (answer, sent, dropped) = self.nested(flow, None, context, |queue, context| {
+            let answer = queue.dequeue(now, context);
+            let sent = match answer {
+                Dequeue::Packet(packet) => Some(packet),
+                _ => None,
+            };
+            (answer, sent)
+        });
+        let (scheduler, flows) = self.server.parts();
+        flows.skip(flow, dropped);
+        match (answer, sent) {
+            (Dequeue::Packet(packet), Some(length)) => {
+                flows.pop(flow);
+                self.send(now, flow, Waits { packet, length }, context.pool);
+                Some(answer)
+            }
+            (Dequeue::NotBefore(_), _) => Some(answer),
+            _ => {
+                scheduler.head_dropped(now, flow, flows);
+                None
+            }
+        }
+    }
+
+    fn drop_nested(&mut self, now: Time, flow: FlowId, reason: DropReason, context: &mut Context<'_>) {
+        let (sent, _, dropped) = self.nested(flow, None, context, |queue, context| {
+            let sent = match queue.dequeue(now, context) {
+                Dequeue::Packet(packet) => Some(packet),
+                _ => None,
+            };
+            (sent, sent)
+        });
+        let (scheduler, flows) = self.server.parts();
+        flows.skip(flow, dropped + u32::from(sent.is_some()));
+        scheduler.head_dropped(now, flow, flows);
+        if let Some(packet) = sent {
+            let length = context.pool.get(packet).length;
+            if let Some(counters) = self.count(flow) {
+                counters.dropped.add(length);
+            }
+            context.drop(packet, reason);
+        }
+    }
+}
+
+impl Backlog {
+    fn add(&mut self, length: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    fn remove(&mut self, length: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(length);
+    }
+}
+
+impl<S: Scheduler> Queue for Scheduled<S> {
+    fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        let state = context.pool.get(packet);
+        let arriving = Waits { packet, length: state.length };
+        let Some(class) = self.classifier.class(state) else {
+            return context.drop(packet, DropReason::NoClass);
+        };
+        let flow = FlowId::new(class);
+        if let Some(counters) = self.count(flow) {
+            counters.arrived.add(arriving.length);
+        }
+        if let Overload::Arriving = self.overload
+            && !self.bound.admits(self.backlog, arriving.length)
+        {
+            return self.refuse(flow, arriving, context);
+        }
+        if let Store::Queue(_) = self.stores[class as usize] {
+            self.enqueue_nested(now, flow, arriving, context);
+        } else if self.admit(now, flow, arriving, context) {
+            self.backlog.add(arriving.length);
+            self.server.enqueue(now, flow, packet, arriving.length);
+        }
+        if let Overload::Longest { batch } = self.overload {
+            while self.is_beyond_bound() {
+                self.relieve(now, batch, context);
+            }
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        loop {
+            let (scheduler, flows) = self.server.parts();
+            match scheduler.select(now, flows) {
+                Selection::Flow(flow) => {
+                    if let Some(answer) = self.take(now, flow, context) {
+                        return answer;
+                    }
+                }
+                Selection::GiveUp(flow, reason) => self.drop_first(now, flow, reason, context),
+                Selection::NotBefore(at) => return Dequeue::NotBefore(at),
+                Selection::Empty => return Dequeue::Empty,
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn set_bound(&mut self, bound: Bound) {
+        self.bound = bound;
+    }
+
+    fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    fn take_all(&mut self, pool: &mut Pool) -> PacketList {
+        let mut all: Vec<PacketRef> = Vec::new();
+        let (_, flows) = self.server.parts();
+        for (store, flow) in self.stores.iter_mut().zip((0..).map(FlowId::new)) {
+            while let Some(waits) = flows.pop(flow) {
+                if !matches!(store, Store::Queue(_)) {
+                    all.push(waits.packet);
+                }
+            }
+            if let Store::Queue(queue) = store {
+                let mut inside = queue.take_all(pool);
+                all.extend(core::iter::from_fn(|| inside.pop_front(pool)));
+            }
+        }
+        self.backlog = Backlog::default();
+        // Stable: what came to one class at one instant stays in order.
+        all.sort_by_key(|&packet| pool.get(packet).entered);
+        let mut list = PacketList::default();
+        all.into_iter().for_each(|packet| list.push_back(packet, pool));
+        list
+    }
+
+    fn adopt(&mut self, now: Time, mut packets: PacketList, context: &mut Context<'_>) {
+        let mut nested: Vec<(FlowId, PacketList)> = Vec::new();
+        while let Some(packet) = packets.pop_front(context.pool) {
+            let state = context.pool.get(packet);
+            let waits = Waits { packet, length: state.length };
+            let Some(class) = self.classifier.class(state) else {
+                context.drop(packet, DropReason::NoClass);
+                continue;
+            };
+            let flow = FlowId::new(class);
+            if let Some(counters) = self.count(flow) {
+                counters.arrived.add(waits.length);
+            }
+            if let Store::Queue(_) = self.stores[class as usize] {
+                match nested.iter_mut().find(|(of, _)| *of == flow) {
+                    Some((_, list)) => list.push_back(packet, context.pool),
+                    None => {
+                        let mut list = PacketList::default();
+                        list.push_back(packet, context.pool);
+                        nested.push((flow, list));
+                    }
+                }
+            }
+            self.backlog.add(waits.length);
+            self.server.enqueue(now, flow, packet, waits.length);
+        }
+        for (flow, list) in nested {
+            if let Store::Queue(queue) = &mut self.stores[flow.number() as usize] {
+                let before = list.len();
+                queue.adopt(now, list, context);
+                debug_assert_eq!(queue.backlog().packets, before, "what is adopted is not dropped");
+            }
+        }
+    }
+
+    fn set_wire(&mut self, now: Time, wire: Wire) {
+        let (scheduler, _) = self.server.parts();
+        scheduler.set_wire(now, wire);
+        for store in &mut self.stores {
+            match store {
+                Store::Plain => {}
+                Store::Managed(policy) => policy.set_wire(now, wire),
+                Store::Queue(queue) => queue.set_wire(now, wire),
+            }
+        }
+    }
+
+    fn classes(&self) -> &[ClassCounters] {
+        &self.counters
+    }
+
+    fn set_weight(&mut self, now: Time, class: usize, weight: Weight) -> Result<(), Refused> {
+        if class >= self.stores.len() {
+            return Err(Refused::NoClass);
+        }
+        self.server.set_weight(now, FlowId::new(class as u32), weight)
+    }
+}
