@@ -33,6 +33,9 @@ pub(crate) enum Command {
     Set(Set),
     /// Print the report of a run as it stands
     Stats(Stats),
+    /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
+    #[command(subcommand)]
+    Sched(crate::sched::Sched),
     /// Say what this host can do, and what it lacks
     Doctor,
     /// Remove what killed runs left behind

@@ -8,6 +8,7 @@ mod doctor;
 mod live;
 mod output;
 mod remote;
+mod sched;
 mod sim;
 
 use std::io::Write;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),
+        Command::Sched(sched) => sched::sched(&sched),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
     };

@@ -1,0 +1,3 @@
+//! The scheduler lab: run, time and judge a scheduler without a network around it.
+
+#![forbid(unsafe_code)]
