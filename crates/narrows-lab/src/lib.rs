@@ -1,3 +1,7 @@
 //! The scheduler lab: run, time and judge a scheduler without a network around it.
 
 #![forbid(unsafe_code)]
+
+mod algorithm;
+
+pub use algorithm::{Algorithm, UnknownAlgorithm};
