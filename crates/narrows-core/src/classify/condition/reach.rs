@@ -1,0 +1,157 @@
+//! What can be said of conditions without a packet: whether one leaves anything for another, and whether it can hold.
+//!
+//! Both answers are sound: they say yes only when it is certain, for packets as they are on a wire: the addresses of an
+//! IPv4 packet are mapped ones, those of an IPv6 packet are not, and only protocols with ports have ports.
+
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use super::{Condition, Prefix, has_ports, mask};
+
+/// Addresses of IPv4, mapped into IPv6.
+const IPV4: (u128, u128) = (0xffff_0000_0000, 0xffff_ffff_ffff);
+const PORTS: (u128, u128) = (0, 0xffff);
+const LENGTHS: (u128, u128) = (0, u32::MAX as u128);
+const PROTOCOLS: (u128, u128) = (0, 0xff);
+const CODE_POINTS: (u128, u128) = (0, 63);
+const ADDRESSES: (u128, u128) = (0, u128::MAX);
+
+impl Condition {
+    /// Whether every packet that fulfils `other` fulfils this one, so that after this one `other` gets nothing. Says yes
+    /// only when that is certain.
+    pub fn covers(&self, other: &Self) -> bool {
+        if other.is_impossible() {
+            return true;
+        }
+        let (is_ip, is_ported) = (other.is_about_ip(), other.has_ports());
+        let covers = |own: Option<Set>, others: Option<Set>, all: Option<(u128, u128)>| match (own, others) {
+            (None, _) => true,
+            (Some(own), Some(others)) => own.covers(&others),
+            (Some(own), None) => all.is_some_and(|all| own.covers(&Set::new([all]))),
+        };
+        let if_ip = |all| is_ip.then_some(all);
+        let if_ported = |all| is_ported.then_some(all);
+        covers(self.source_set(), other.source_set(), if_ip(ADDRESSES))
+            && covers(self.destination_set(), other.destination_set(), if_ip(ADDRESSES))
+            && covers(self.protocol_set(), other.protocol_set(), if_ip(PROTOCOLS))
+            && covers(self.code_point_set(), other.code_point_set(), if_ip(CODE_POINTS))
+            && covers(ports(&self.source_ports), ports(&other.source_ports), if_ported(PORTS))
+            && covers(ports(&self.destination_ports), ports(&other.destination_ports), if_ported(PORTS))
+            && (self.ports.is_empty()
+                || [&other.ports, &other.source_ports, &other.destination_ports]
+                    .into_iter()
+                    .any(|others| covers(ports(&self.ports), ports(others), if_ported(PORTS))))
+            && covers(self.length_set(), other.length_set(), Some(LENGTHS))
+            && (self.lane.is_none() || self.lane == other.lane)
+    }
+
+    /// Whether no packet can fulfil it, because its parts contradict each other or themselves. Says yes only when that is
+    /// certain.
+    pub fn is_impossible(&self) -> bool {
+        let sets = [
+            self.source_set(),
+            self.destination_set(),
+            self.protocol_set(),
+            self.code_point_set(),
+            ports(&self.source_ports),
+            ports(&self.destination_ports),
+            ports(&self.ports),
+            self.length_set(),
+        ];
+        sets.into_iter().flatten().any(|set| set.0.is_empty())
+            || self.asks_for_ports_of_none()
+            || self.mixes_families()
+            || self.asks_for_other_ports()
+    }
+
+    /// Whether it is known that packets that fulfil it have ports.
+    fn has_ports(&self) -> bool {
+        let all_have = !self.protocols.is_empty() && self.protocols.iter().all(|&number| has_ports(number));
+        all_have || self.is_about_ports()
+    }
+
+    fn asks_for_ports_of_none(&self) -> bool {
+        let none_has = !self.protocols.is_empty() && !self.protocols.iter().any(|&number| has_ports(number));
+        none_has && self.is_about_ports()
+    }
+
+    /// Both addresses of a packet are of one family.
+    fn mixes_families(&self) -> bool {
+        let (Some(sources), Some(destinations)) = (self.source_set(), self.destination_set()) else {
+            return false;
+        };
+        let ipv4 = Set::new([IPV4]);
+        let is_possible = |family: &dyn Fn(&Set) -> bool| family(&sources) && family(&destinations);
+        !is_possible(&|set| set.meets(&ipv4)) && !is_possible(&|set| !ipv4.covers(set))
+    }
+
+    /// One of the two ports is to be among `ports`, but neither can be.
+    fn asks_for_other_ports(&self) -> bool {
+        let (Some(either), Some(source), Some(destination)) =
+            (ports(&self.ports), ports(&self.source_ports), ports(&self.destination_ports))
+        else {
+            return false;
+        };
+        !either.meets(&source) && !either.meets(&destination)
+    }
+
+    fn source_set(&self) -> Option<Set> {
+        addresses(&self.sources)
+    }
+
+    fn destination_set(&self) -> Option<Set> {
+        addresses(&self.destinations)
+    }
+
+    fn protocol_set(&self) -> Option<Set> {
+        let one = |&number: &u8| (number.into(), number.into());
+        (!self.protocols.is_empty()).then(|| Set::new(self.protocols.iter().map(one)))
+    }
+
+    fn code_point_set(&self) -> Option<Set> {
+        let chosen = |set: u64| (0..64u128).filter(move |point| set >> point & 1 == 1);
+        self.dscps.map(|set| Set::new(chosen(set).map(|point| (point, point))))
+    }
+
+    fn length_set(&self) -> Option<Set> {
+        self.lengths.as_ref().map(|range| Set::new([(u128::from(*range.start()), u128::from(*range.end()))]))
+    }
+}
+
+fn addresses(prefixes: &[Prefix]) -> Option<Set> {
+    let range = |prefix: &Prefix| (prefix.address, prefix.address | !mask(prefix.bits));
+    (!prefixes.is_empty()).then(|| Set::new(prefixes.iter().map(range)))
+}
+
+fn ports(ranges: &[RangeInclusive<u16>]) -> Option<Set> {
+    let range = |range: &RangeInclusive<u16>| (u128::from(*range.start()), u128::from(*range.end()));
+    (!ranges.is_empty()).then(|| Set::new(ranges.iter().map(range)))
+}
+
+/// A set of numbers as ranges, both ends included, in order and with gaps in between.
+struct Set(Vec<(u128, u128)>);
+
+impl Set {
+    fn new(ranges: impl IntoIterator<Item = (u128, u128)>) -> Self {
+        let mut ranges: Vec<_> = ranges.into_iter().filter(|(low, high)| low <= high).collect();
+        ranges.sort_unstable();
+        let mut joined: Vec<(u128, u128)> = Vec::new();
+        for (low, high) in ranges {
+            match joined.last_mut() {
+                Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
+                _ => joined.push((low, high)),
+            }
+        }
+        Self(joined)
+    }
+
+    fn covers(&self, other: &Self) -> bool {
+        let has = |&(low, high): &(u128, u128)| self.0.iter().any(|own| own.0 <= low && high <= own.1);
+        other.0.iter().all(has)
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let meets = |&(low, high): &(u128, u128)| self.0.iter().any(|own| own.0 <= high && low <= own.1);
+        other.0.iter().any(meets)
+    }
+}
