@@ -29,6 +29,8 @@ pub enum Classifier {
     TrafficClass(Box<[u8; 256]>),
     /// Each flow is hashed into one of so many classes.
     Flows(FlowHash),
+    /// By the mark that an earlier classifier has set, where that is below this number of classes.
+    Mark(u32),
 }
 
 impl Classifier {
@@ -43,6 +45,7 @@ impl Classifier {
             }
             Self::TrafficClass(classes) => Some(classes[usize::from(packet.key.traffic_class)].into()),
             Self::Flows(hash) => Some(hash.class(&packet.key)),
+            Self::Mark(classes) => Some(packet.key.mark).filter(|mark| mark < classes),
         }
     }
 }

@@ -6,9 +6,11 @@
 
 pub(crate) mod context;
 mod fifo;
+mod stand;
 
 pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
+pub use stand::Stand;
 
 use core::fmt;
 
