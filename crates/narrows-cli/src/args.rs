@@ -106,6 +106,17 @@ pub(crate) struct Run {
     pub(crate) link: LinkFlags,
     #[command(flatten)]
     pub(crate) live: Live,
+    #[command(flatten)]
+    pub(crate) probes: Probes,
+    /// The program to run and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The program's own measurement.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Probes")]
+pub(crate) struct Probes {
     /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
     #[arg(
         long,
@@ -116,9 +127,30 @@ pub(crate) struct Run {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) probe: Option<u32>,
-    /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<OsString>,
+    /// The DSCP of probes: a name such as ef, or a number [default: 0]
+    #[arg(long, value_name = "DSCP", requires = "probe")]
+    pub(crate) probe_dscp: Option<String>,
+    /// The length of probes, from the IP header on
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "probe",
+        default_value_t = narrows_live::probe::LENGTH,
+        value_parser = clap::value_parser!(u16).range(i64::from(narrows_live::probe::LENGTH)..=1500)
+    )]
+    pub(crate) probe_length: u16,
+    /// The UDP port that probes go to
+    #[arg(
+        long,
+        value_name = "PORT",
+        requires = "probe",
+        default_value_t = narrows_live::probe::PORT,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub(crate) probe_port: u16,
+    /// Let queues mark probes with "congestion experienced" instead of dropping them (ECT(0)); the report counts them
+    #[arg(long, requires = "probe")]
+    pub(crate) probe_ecn: bool,
 }
 
 #[derive(Debug, Args)]

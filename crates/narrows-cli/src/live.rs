@@ -4,13 +4,14 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 
+use narrows_core::FlowKey;
 use narrows_io::host::Capabilities;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::control;
-use narrows_live::probe::ProbePlan;
+use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 
-use crate::args::{self, Live};
+use crate::args::{self, Live, Probes};
 use crate::check::scenario;
 use crate::output::{Failure, probe_writable, write_json};
 
@@ -18,18 +19,47 @@ use crate::output::{Failure, probe_writable, write_json};
 const PROBING_SECONDS: u64 = 10;
 
 pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
-    if args.command.is_empty() && args.probe.is_none() {
+    if args.command.is_empty() && args.probes.probe.is_none() {
         let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- sh -c 'ping -c 5 $NARROWS_SERVER'\n\
                      or measure the network alone with --probe";
         return Err(Failure::Other(usage.into()));
     }
     let alone = args.command.is_empty();
-    let probe = args.probe.map(|per_second| ProbePlan {
+    let packet = packet(&args.probes)?;
+    let probe = args.probes.probe.map(|per_second| ProbePlan {
         per_second,
         count: alone.then(|| PROBING_SECONDS * u64::from(per_second)),
+        packet,
     });
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
     go(scenario, args.command.clone(), probe, false, &args.live)
+}
+
+/// What probes look like.
+fn packet(probes: &Probes) -> Result<ProbePacket, Failure> {
+    let dscp = probes.probe_dscp.as_deref().map_or(Ok(0), dscp)?;
+    let ecn = if probes.probe_ecn { ECN_CAPABLE } else { FlowKey::NOT_ECN_CAPABLE };
+    Ok(ProbePacket { port: probes.probe_port, traffic_class: dscp << 2 | ecn, length: probes.probe_length })
+}
+
+/// A code point by its name or number.
+fn dscp(text: &str) -> Result<u8, Failure> {
+    let number = |digits: &str, most: u8| digits.parse().ok().filter(|&number: &u8| number <= most);
+    let found = match text.to_ascii_lowercase().as_str() {
+        "ef" => Some(46),
+        "va" => Some(44),
+        "le" => Some(1),
+        name if name.starts_with("cs") => number(&name[2..], 7).map(|class| class << 3),
+        name if name.starts_with("af") => number(&name[2..], 43)
+            .filter(|af| (1..=4).contains(&(af / 10)) && (1..=3).contains(&(af % 10)))
+            .map(|af| (af / 10) << 3 | (af % 10) << 1),
+        digits => number(digits, 63),
+    };
+    found.ok_or_else(|| {
+        Failure::Other(format!(
+            "--probe-dscp: `{text}` is no code point: ef, va, le, cs0 to cs7, af11 to af43, or a number up to 63"
+        ))
+    })
 }
 
 pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {

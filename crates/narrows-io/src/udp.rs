@@ -13,6 +13,17 @@ use crate::namespace::Namespace;
 /// Bytes of the receive buffer: some 10,000 small datagrams.
 const BUFFER: usize = 8 << 20;
 
+/// A datagram that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Its bytes, as many as there was room for.
+    pub length: usize,
+    /// When the kernel took it in.
+    pub stamp: Option<MonotonicTime>,
+    /// DSCP and ECN of its IP header.
+    pub traffic_class: Option<u8>,
+}
+
 /// A UDP socket inside a namespace.
 #[derive(Debug)]
 pub struct StampedUdp {
@@ -27,6 +38,10 @@ impl StampedUdp {
     pub fn bind(namespace: &Namespace, address: IpAddr, port: u16) -> io::Result<Self> {
         let socket = namespace.run(|| UdpSocket::bind((address, port))).map_err(io::Error::other)??;
         socket::setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        match address {
+            IpAddr::V4(_) => socket::setsockopt(&socket, sockopt::IpRecvTos, &true)?,
+            IpAddr::V6(_) => socket::setsockopt(&socket, sockopt::Ipv6RecvTClass, &true)?,
+        }
         // So that a receiver that has to wait for a processor loses nothing; without privilege, as much as is allowed.
         if socket::setsockopt(&socket, sockopt::RcvBufForce, &BUFFER).is_err() {
             socket::setsockopt(&socket, sockopt::RcvBuf, &BUFFER)?;
@@ -42,6 +57,26 @@ impl StampedUdp {
         self.socket.local_addr()
     }
 
+    /// Receives from that address only from here on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn only_from(&self, peer: SocketAddr) -> io::Result<()> {
+        self.socket.connect(peer)
+    }
+
+    /// Gives what is sent from here on this DSCP (the upper six bits) and ECN field (RFC 3168).
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn set_traffic_class(&self, class: u8) -> io::Result<()> {
+        match self.address()? {
+            SocketAddr::V4(_) => socket::setsockopt(&self.socket, sockopt::Ipv4Tos, &class.into())?,
+            SocketAddr::V6(_) => socket::setsockopt(&self.socket, sockopt::Ipv6TClass, &class.into())?,
+        }
+        Ok(())
+    }
+
     /// Sends one datagram.
     ///
     /// # Errors
@@ -50,18 +85,14 @@ impl StampedUdp {
         self.socket.send_to(bytes, to)
     }
 
-    /// Receives one datagram: its length, and when the kernel took it in. Nothing when none came in time.
+    /// Receives one datagram. Nothing when none came in time.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn receive(
-        &self,
-        bytes: &mut [u8],
-        patience: Duration,
-    ) -> io::Result<Option<(usize, Option<MonotonicTime>)>> {
+    pub fn receive(&self, bytes: &mut [u8], patience: Duration) -> io::Result<Option<Datagram>> {
         // Zero would mean for ever.
         self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
-        let mut control = nix::cmsg_space!(libc::timespec);
+        let mut control = nix::cmsg_space!(libc::timespec, libc::c_int);
         let mut pieces = [IoSliceMut::new(bytes)];
         let flags = MsgFlags::empty();
         let message = socket::recvmsg::<()>(self.socket.as_raw_fd(), &mut pieces, Some(&mut control), flags);
@@ -70,13 +101,19 @@ impl StampedUdp {
             Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(None),
             Err(errno) => return Err(errno.into()),
         };
-        let stamp = message.cmsgs()?.find_map(|control| match control {
-            ControlMessageOwned::ScmTimestampns(stamp) => {
-                let nanos = u64::try_from(stamp.tv_sec()).ok()? * 1_000_000_000 + stamp.tv_nsec() as u64;
-                WallClockOffset::sample().monotonic(nanos)
+        let mut datagram = Datagram { length: message.bytes, stamp: None, traffic_class: None };
+        for control in message.cmsgs()? {
+            match control {
+                ControlMessageOwned::ScmTimestampns(stamp) => {
+                    let seconds = u64::try_from(stamp.tv_sec()).unwrap_or(0); // the wall clock is past 1970
+                    let nanos = seconds * 1_000_000_000 + stamp.tv_nsec() as u64;
+                    datagram.stamp = WallClockOffset::sample().monotonic(nanos);
+                }
+                ControlMessageOwned::Ipv4Tos(class) => datagram.traffic_class = Some(class),
+                ControlMessageOwned::Ipv6TClass(class) => datagram.traffic_class = Some(class as u8), // 8 bits
+                _ => {}
             }
-            _ => None,
-        });
-        Ok(Some((message.bytes, stamp)))
+        }
+        Ok(Some(datagram))
     }
 }

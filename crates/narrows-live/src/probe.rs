@@ -3,6 +3,9 @@
 //! The hosts are on one machine, so a probe's one-way delay is simply its arrival, by the kernel's stamp at the
 //! receiver's socket, minus the instant at which it was handed to the sender's socket. That includes what the kernel
 //! takes to carry a packet from a socket to the engine and from the engine to a socket, some microseconds.
+//!
+//! Probes can be told from other packets, for a scheduler to have a class for them: by their destination port, and by the
+//! DSCP and the length that they are given.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,24 +16,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use narrows_core::FlowKey;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
-use narrows_io::udp::StampedUdp;
+use narrows_io::udp::{Datagram, StampedUdp};
 use narrows_io::wait::wait;
+pub use narrows_report::ProbePacket;
 use narrows_report::{OneWay, ProbeMeter, ProbeReport};
 
 use crate::stage::{Host, Interface, Stage, one_of_each};
 
 /// How many probes to send.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePlan {
     /// Probes a second and direction, evenly spaced.
     pub per_second: u32,
     /// The most probes in each direction; nothing for as long as the run lasts.
     pub count: Option<u64>,
+    /// What probes look like.
+    pub packet: ProbePacket,
 }
 
-/// The bytes of a probe: its number and its instant; with the UDP and IPv4 headers 64 bytes.
-const PAYLOAD: usize = 36;
+/// The UDP port that probes go to where no other is asked for. Above those that need a privilege, below those that
+/// systems give out.
+pub const PORT: u16 = 27182;
+/// The length of a probe where no other is asked for, and the least: with the headers of UDP and IPv6 there is room for
+/// a number and an instant.
+pub const LENGTH: u16 = 64;
+
+/// The ECN field of probes that may be marked: ECT(0) (RFC 3168).
+pub const ECN_CAPABLE: u8 = 2;
+
+/// Bytes of a probe that say something: its number and its instant.
+const USED: usize = 16;
 /// How long the receiver waits for the last probes after the last one was sent.
 const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(50);
@@ -47,6 +64,7 @@ pub struct Probes {
 #[derive(Debug)]
 struct Direction {
     port: String,
+    packet: ProbePacket,
     from: String,
     to: String,
     sender: JoinHandle<io::Result<u64>>,
@@ -110,8 +128,15 @@ impl Direction {
         // Of one family: the first that both ends have.
         let ends = one_of_each(&interface.addresses).into_iter().zip(one_of_each(&interface.peer.addresses));
         let (own, far) = ends.filter_map(|(own, far)| Some((own?, far?))).next().ok_or_else(missing)?;
-        let incoming = StampedUdp::bind(&peer.namespace, far, 0)?;
+        let packet = plan.packet;
+        let taken = |cause: io::Error| {
+            let what = format!("receive them at port {} of host `{}`: {cause}", packet.port, peer.name);
+            io::Error::new(cause.kind(), what)
+        };
+        let incoming = StampedUdp::bind(&peer.namespace, far, packet.port).map_err(taken)?;
         let outgoing = StampedUdp::bind(&host.namespace, own, 0)?;
+        incoming.only_from(outgoing.address()?)?;
+        outgoing.set_traffic_class(packet.traffic_class)?;
         let to = incoming.address()?;
         let sent_all = Arc::new(AtomicBool::new(false));
         let (stop, sent) = (Arc::clone(stop), Arc::clone(&sent_all));
@@ -127,6 +152,7 @@ impl Direction {
         })?;
         Ok(Self {
             port: interface.port.clone(),
+            packet,
             from: host.name.clone(),
             to: peer.name.clone(),
             sender,
@@ -139,14 +165,14 @@ impl Direction {
         let sent = self.sender.join().map_err(ended)??;
         let meter = self.receiver.join().map_err(ended)??;
         let configured = configured.iter().find(|way| way.from_port == self.port);
-        Ok(meter.report(self.from, self.to, sent, configured.map(|way| way.delay)))
+        Ok(meter.report(self.from, self.to, self.packet, sent, configured.map(|way| way.delay)))
     }
 }
 
 fn send(socket: &StampedUdp, to: SocketAddr, plan: ProbePlan, stop: &AtomicBool) -> io::Result<u64> {
     let gap = 1_000_000_000 / u64::from(plan.per_second.max(1));
     let start = clock_monotonic().as_nanos();
-    let mut payload = [0; PAYLOAD];
+    let mut payload = vec![0; payload(to, plan.packet)];
     let mut number = 0;
     while plan.count.is_none_or(|count| number < count) && !stop.load(Ordering::Relaxed) {
         wait(&mut [], Some(MonotonicTime::from_nanos(start + number * gap)))?;
@@ -158,19 +184,28 @@ fn send(socket: &StampedUdp, to: SocketAddr, plan: ProbePlan, stop: &AtomicBool)
     Ok(number)
 }
 
+/// Bytes of UDP payload in a probe.
+fn payload(to: SocketAddr, packet: ProbePacket) -> usize {
+    let headers = if to.is_ipv4() { 28 } else { 48 };
+    usize::from(packet.length.max(LENGTH)) - headers
+}
+
 fn receive(socket: &StampedUdp, sent_all: &AtomicBool) -> io::Result<ProbeMeter> {
     let mut meter = ProbeMeter::new();
-    let mut payload = [0; PAYLOAD];
+    let mut payload = [0; USED];
     let mut last = clock_monotonic();
     loop {
         let sending = !sent_all.load(Ordering::Acquire);
         match socket.receive(&mut payload, POLL)? {
-            Some((PAYLOAD, stamp)) => {
+            Some(Datagram { length: USED, stamp, traffic_class }) => {
                 last = clock_monotonic();
                 let word = |at: usize| payload[at..at + 8].try_into().map_or(0, u64::from_le_bytes);
                 let arrived = stamp.unwrap_or(last).as_nanos();
                 let delay = narrows_core::Duration::from_nanos(arrived.saturating_sub(word(8)));
-                meter.record(word(0), delay);
+                let marked = traffic_class.is_some_and(|class| {
+                    class & FlowKey::CONGESTION_EXPERIENCED == FlowKey::CONGESTION_EXPERIENCED
+                });
+                meter.record(word(0), delay, marked);
             }
             Some(_) => {}
             None if sending => last = clock_monotonic(),

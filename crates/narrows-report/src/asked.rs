@@ -6,6 +6,7 @@ use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
 use narrows_scenario::{Delay, Direction, Link, Medium, Port, Scenario, Way};
 
+use crate::class::ClassInfo;
 use crate::info::{DirectionInfo, Kind, RoundTrip, RunInfo};
 
 impl RunInfo {
@@ -19,6 +20,16 @@ impl RunInfo {
             directions: scenario.links.iter().flat_map(directions).collect(),
             round_trips: round_trips(scenario),
             notes: Vec::new(),
+        }
+    }
+
+    /// The classes of schedulers are now those of the scenario as it stands, names and weights.
+    pub fn update_classes(&mut self, scenario: &Scenario) {
+        for (link, way) in scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]) {
+            let (name, lane) = (link.core_name(way), lane(link, way));
+            if let Some(info) = self.directions.iter_mut().find(|d| d.link == name && d.lane == lane) {
+                info.classes = classes(link.direction(way));
+            }
         }
     }
 }
@@ -37,6 +48,7 @@ fn directions(link: &Link) -> [DirectionInfo; 2] {
             rate_bps: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
             delay: direction.effective_delay().mean(),
             overhead: overhead(direction.overhead),
+            classes: classes(direction),
         }
     };
     [info(Way::Up), info(Way::Down)]
@@ -47,6 +59,11 @@ fn lane(link: &Link, way: Way) -> u8 {
         (Medium::Shared(_), Way::Down) => 1,
         _ => 0,
     }
+}
+
+/// The classes of its scheduler, if it has one that has classes.
+fn classes(_direction: &Direction) -> Vec<ClassInfo> {
+    Vec::new()
 }
 
 /// In one line; what is not there is not mentioned.

@@ -2,6 +2,7 @@
 
 use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, Rate, Tally, Time};
 
+use crate::class;
 use crate::info::{DirectionInfo, RunInfo};
 use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
 use crate::report::{
@@ -57,8 +58,6 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
     let (began, ended) = counters.transmissions;
     let flowing = ended.since(began);
     let took_time = counters.busy > Duration::ZERO;
-    let sent = u128::from(counters.sent.packets);
-    let mean_wait = (u128::from(counters.waited.nanos()) + sent / 2).checked_div(sent);
     Some(Direction {
         link: info.link.clone(),
         lane: info.lane,
@@ -75,6 +74,7 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         drops: drops.collect(),
         duplicated_packets: counters.duplicated.packets,
         corrupted_packets: counters.corrupted,
+        marked_packets: counters.marked,
         reordered_packets: counters.reordered,
         held_back_packets: counters.held_back,
         fragmented_packets: counters.fragmented,
@@ -82,8 +82,10 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         wire_bits: counters.wire_bits,
         wire_bps: by_time(counters.wire_bits.into(), flowing),
         utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),
-        queueing_mean_ns: mean_wait.and_then(|wait| u64::try_from(wait).ok()),
+        queueing_mean_ns: mean(counters.waited, counters.sent.packets),
         inside_packets: counters.inside(),
+        // The lanes of a shared medium share one queue: its classes stand with the first.
+        classes: if info.lane == 0 { class::classes(&info.classes, &view) } else { Vec::new() },
     })
 }
 
@@ -187,6 +189,7 @@ fn conservation<B>(engine: &Engine<B>, meter: &Meter) -> Conservation {
                 view.name()
             ));
         }
+        sum.violations.extend(class::violations(&view));
     }
     let came = sum.in_packets + sum.duplicated_packets;
     let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets;
@@ -244,6 +247,12 @@ fn by_time(bits: u128, span: Duration) -> Option<u64> {
     Some(u64::try_from(rate).unwrap_or(Rate::UNLIMITED.bits_per_second()))
 }
 
-fn share(part: u64, of: u64) -> f64 {
+/// The mean to the nearest nanosecond; nothing for no packets.
+pub(crate) fn mean(sum: Duration, packets: u64) -> Option<u64> {
+    let mean = (u128::from(sum.nanos()) + u128::from(packets / 2)).checked_div(packets.into())?;
+    u64::try_from(mean).ok()
+}
+
+pub(crate) fn share(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }

@@ -3,6 +3,8 @@
 use narrows_core::{Duration, Seed, Time};
 use serde::Serialize;
 
+use crate::class::ClassInfo;
+
 /// Which clock a run followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -54,6 +56,9 @@ pub struct DirectionInfo {
     pub delay: Option<Duration>,
     /// What counts as on the wire: `IP packet`, `Ethernet frame`, `ATM cells`.
     pub overhead: String,
+    /// The classes of its scheduler, in the order of their numbers. Unlike the rest they are those at the end:
+    /// [`RunInfo::update_classes`].
+    pub classes: Vec<ClassInfo>,
 }
 
 /// The round trip between two hosts, as configured.

@@ -8,6 +8,7 @@
 
 mod asked;
 mod build;
+mod class;
 mod human;
 mod info;
 mod meter;
@@ -16,9 +17,10 @@ mod report;
 mod text;
 
 pub use asked::{OneWay, one_ways};
+pub use class::{ClassInfo, ClassReport};
 pub use info::{DirectionInfo, Kind, RoundTrip, RunInfo};
 pub use meter::{LATENESS_BOUNDS, Meter};
-pub use probe::{ProbeMeter, ProbeReport};
+pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
     Throughput,

@@ -9,12 +9,24 @@ use crate::build::quantiles;
 use crate::meter::Spread;
 use crate::report::Quantiles;
 
+/// What the probes of a run look like: what a classifier knows them by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbePacket {
+    /// The UDP port that they go to.
+    pub port: u16,
+    /// DSCP, the upper six bits, and ECN.
+    pub traffic_class: u8,
+    /// Bytes from the IP header on.
+    pub length: u16,
+}
+
 /// Watches the probes that arrive at one host from another.
 #[derive(Debug)]
 pub struct ProbeMeter {
     arrived: u64,
     duplicates: u64,
     reordered: u64,
+    marked: u64,
     /// All numbers below this have been seen or given up on.
     next: u64,
     /// Numbers below `next` that have not been seen: a late probe is told from a duplicate by these.
@@ -33,14 +45,15 @@ impl ProbeMeter {
             arrived: 0,
             duplicates: 0,
             reordered: 0,
+            marked: 0,
             next: 0,
             missing: BTreeSet::new(),
             delay: Spread::empty(),
         }
     }
 
-    /// The probe of this number arrived after this delay.
-    pub fn record(&mut self, number: u64, delay: Duration) {
+    /// The probe of this number arrived after this delay, marked with "congestion experienced" or not.
+    pub fn record(&mut self, number: u64, delay: Duration, marked: bool) {
         if number >= self.next {
             let skipped = self.next..number;
             self.missing.extend(skipped.rev().take(MOST_MISSING - self.missing.len().min(MOST_MISSING)));
@@ -52,20 +65,33 @@ impl ProbeMeter {
             return;
         }
         self.arrived += 1;
+        self.marked += u64::from(marked);
         self.delay.record(delay);
     }
 
     /// What came of `sent` probes from one host to another, where this mean delay is configured.
-    pub fn report(&self, from: String, to: String, sent: u64, configured: Option<Duration>) -> ProbeReport {
+    pub fn report(
+        &self,
+        from: String,
+        to: String,
+        packet: ProbePacket,
+        sent: u64,
+        configured: Option<Duration>,
+    ) -> ProbeReport {
         let lost = sent.saturating_sub(self.arrived);
         ProbeReport {
             from,
             to,
+            port: packet.port,
+            dscp: packet.traffic_class >> 2,
+            ecn: packet.traffic_class & 3,
+            length_bytes: packet.length,
             sent_packets: sent,
             lost_packets: lost,
             lost_share: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 },
             duplicate_packets: self.duplicates,
             reordered_packets: self.reordered,
+            marked_packets: self.marked,
             overhead_ns: configured
                 .filter(|_| self.arrived > 0)
                 .map(|mean| self.delay.quantile(0.5).nanos() as i64 - mean.nanos() as i64),
@@ -81,6 +107,14 @@ pub struct ProbeReport {
     pub from: String,
     /// The receiving host.
     pub to: String,
+    /// The UDP port that they went to.
+    pub port: u16,
+    /// Their DSCP as sent, 0 to 63.
+    pub dscp: u8,
+    /// Their ECN field as sent, 0 to 3 (RFC 3168).
+    pub ecn: u8,
+    /// The length of each from the IP header on.
+    pub length_bytes: u16,
     /// Probes sent.
     pub sent_packets: u64,
     /// Probes that never arrived.
@@ -91,6 +125,8 @@ pub struct ProbeReport {
     pub duplicate_packets: u64,
     /// Probes that arrived after one sent later.
     pub reordered_packets: u64,
+    /// Probes that arrived with "congestion experienced".
+    pub marked_packets: u64,
     /// The median delay minus the mean that is configured, which for delays that do not vary is what transmission,
     /// waiting and the host add. Nothing where the mean is not known.
     pub overhead_ns: Option<i64>,
@@ -106,9 +142,12 @@ mod tests {
     fn lost_late_and_repeated_probes_are_told_apart() {
         let mut meter = ProbeMeter::new();
         for number in [0, 1, 4, 2, 4, 2, 5] {
-            meter.record(number, Duration::from_micros(number));
+            meter.record(number, Duration::from_micros(number), number == 4);
         }
-        let report = meter.report("a".into(), "b".into(), 8, Some(Duration::from_nanos(500)));
+        let packet = ProbePacket { port: 9, traffic_class: 46 << 2 | 2, length: 200 };
+        let report = meter.report("a".into(), "b".into(), packet, 8, Some(Duration::from_nanos(500)));
+        assert_eq!((report.port, report.dscp, report.ecn, report.length_bytes), (9, 46, 2, 200));
+        assert_eq!(report.marked_packets, 1);
         assert_eq!(report.overhead_ns, Some(1_500));
         assert_eq!((report.lost_packets, report.reordered_packets, report.duplicate_packets), (3, 1, 2));
         assert_eq!(report.lost_share, 0.375);

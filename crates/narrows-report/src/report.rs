@@ -13,6 +13,7 @@
 
 use serde::Serialize;
 
+use crate::class::ClassReport;
 use crate::info::{Kind, RoundTrip};
 use crate::probe::ProbeReport;
 
@@ -93,6 +94,8 @@ pub struct Direction {
     pub duplicated_packets: u64,
     /// Packets with a flipped bit.
     pub corrupted_packets: u64,
+    /// Packets marked with "congestion experienced" by the queue.
+    pub marked_packets: u64,
     /// Packets sent past the delay.
     pub reordered_packets: u64,
     /// Packets held back until those before them had left, because order is kept: they leave at one instant with
@@ -113,6 +116,9 @@ pub struct Direction {
     pub queueing_mean_ns: Option<u64>,
     /// Packets still inside.
     pub inside_packets: u64,
+    /// Each class of the scheduler, where there is one that has classes; of a shared medium, whose lanes share one
+    /// scheduler, at lane 0.
+    pub classes: Vec<ClassReport>,
 }
 
 /// Packets, and how fast they went by.

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use crate::class::ClassReport;
 use crate::human::{bytes, count, packets, percent, rate, run_span, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
@@ -84,6 +85,7 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     let made: Vec<_> = [
         ("duplicated", d.duplicated_packets - d.pieces_packets),
         ("corrupted", d.corrupted_packets),
+        ("marked", d.marked_packets),
         ("reordered", d.reordered_packets),
         ("held back to keep order", d.held_back_packets),
         ("cut up", d.fragmented_packets),
@@ -96,7 +98,8 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     if !made.is_empty() {
         writeln!(f, "  changed      {}", made.join(", "))?;
     }
-    wire(d, f)
+    wire(d, f)?;
+    classes(&d.classes, f)
 }
 
 fn tally(t: Throughput) -> String {
@@ -120,6 +123,49 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         Some(0) | None => writeln!(f),
         Some(wait) => writeln!(f, "; packets waited {} on average", span(wait)),
     }
+}
+
+type Count = fn(&ClassReport) -> u64;
+
+/// One row for each class of the scheduler, in the order of the classes: with more than [`MOST_ROWS`], those with traffic.
+/// Columns that would be zero for all are left out.
+fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let shown: Vec<_> = all
+        .iter()
+        .filter(|class| all.len() <= MOST_ROWS || class.arrived_packets > 0)
+        .take(MOST_ROWS)
+        .collect();
+    let label = |class: &ClassReport| match class.weight {
+        Some(weight) => format!("{} ({weight})", class.name),
+        None => class.name.clone(),
+    };
+    let width = shown.iter().map(|class| label(class).chars().count()).max().unwrap_or(0).max(16);
+    let weighted = shown.iter().any(|class| class.weight.is_some());
+    let counts: [(&str, Count); 3] = [
+        ("dropped", |class| class.dropped_packets),
+        ("marked", |class| class.marked_packets),
+        ("waiting", |class| class.waiting_packets),
+    ];
+    let counts: Vec<_> =
+        counts.into_iter().filter(|(_, of)| shown.iter().any(|class| of(class) > 0)).collect();
+    let title = if weighted { "classes (weight)" } else { "classes" };
+    write!(f, "  {title:<width$}{:>12}{:>10}", "sent", "of bytes")?;
+    counts.iter().try_for_each(|(head, _)| write!(f, "{head:>10}"))?;
+    writeln!(f, "{:>13}{:>10}", "wait, mean", "most")?;
+    for class in &shown {
+        write!(f, "    {:<width$}", label(class), width = width.saturating_sub(2))?;
+        write!(f, "{:>12}{:>10}", count(class.sent_packets), percent(class.sent_share))?;
+        counts.iter().try_for_each(|(_, of)| write!(f, "{:>10}", count(of(class))))?;
+        let wait = |nanos: Option<u64>| nanos.map_or("-".into(), span);
+        writeln!(f, "{:>13}{:>10}", wait(class.queueing_mean_ns), wait(class.queueing_max_ns))?;
+    }
+    if shown.len() < all.len() {
+        writeln!(f, "    {} more classes", all.len() - shown.len())?;
+    }
+    Ok(())
 }
 
 /// One row for each pair of ports, under a common head.
@@ -163,24 +209,26 @@ fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     columns_head("probes, one way", width, f)?;
     for probe in report.probes.iter().take(MOST_ROWS) {
         columns(&label(probe), width, &probe.delay, f)?;
-        write!(f, "    {} sent", count(probe.sent_packets))?;
+        let dscp = if probe.dscp > 0 { format!(", DSCP {}", probe.dscp) } else { String::new() };
+        let (sent, length, port) = (count(probe.sent_packets), probe.length_bytes, probe.port);
+        write!(f, "    {sent} sent ({length} bytes{dscp}, port {port})")?;
         let seen = [
-            ("lost", probe.lost_packets),
+            ("marked", probe.marked_packets),
             ("duplicated", probe.duplicate_packets),
             ("reordered", probe.reordered_packets),
         ];
         for (what, number) in seen.into_iter().filter(|(_, number)| *number > 0) {
             write!(f, ", {} {what}", count(number))?;
         }
-        write!(f, " ({} lost)", percent(probe.lost_share))?;
+        writeln!(f, ", {} lost ({})", count(probe.lost_packets), percent(probe.lost_share))?;
         match probe.overhead_ns {
             Some(over) if over >= 0 => {
-                writeln!(f, "; the median is {} over the configured delay", span(over as u64))?
+                writeln!(f, "    the median is {} over the configured delay", span(over as u64))?
             }
             Some(under) => {
-                writeln!(f, "; the median is {} under the configured delay", span(under.unsigned_abs()))?
+                writeln!(f, "    the median is {} under the configured delay", span(under.unsigned_abs()))?
             }
-            None => writeln!(f)?,
+            None => {}
         }
     }
     Ok(())

@@ -41,6 +41,7 @@ fn info(until: Time) -> RunInfo {
             rate_bps: Some(1_000_000),
             delay: Some(Duration::from_millis(50)),
             overhead: "IP packet".into(),
+            classes: Vec::new(),
         }],
         round_trips: vec![RoundTrip {
             from: "client".into(),
