@@ -5,6 +5,12 @@
 //! waits for the transmitter, and scheduled instants only: how long a packet has waited is `now − entered`, whoever
 //! polled whenever. What happens periodically is caught up at the next call.
 
+mod codel;
+#[cfg(test)]
+pub(crate) mod harness;
+
+pub use codel::{Codel, CodelConfig};
+
 use core::fmt;
 
 use crate::counters::DropReason;
