@@ -167,6 +167,9 @@ pub(crate) struct Shell {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The run")]
 pub(crate) struct Live {
+    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    #[arg(long, value_name = "LINK.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// The host in which CMD runs [default: the scenario's first]
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
@@ -202,6 +205,9 @@ pub(crate) struct Sim {
     /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
+    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    #[arg(long, value_name = "LINK.KEY=VALUE", conflicts_with = "replay")]
+    pub(crate) set: Vec<String>,
     /// The seed of every random draw [default: the scenario's, or 1]
     #[arg(long, conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
@@ -234,6 +240,9 @@ pub(crate) struct Check {
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
+    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    #[arg(long, value_name = "LINK.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Write the same for a program; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -12,7 +12,7 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
         print(&narrows_scenario::schema())?;
         return Ok(0);
     }
-    let explanation = scenario(args.scenario.as_deref(), &args.link, None)?.explain();
+    let explanation = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?.explain();
     match &args.json {
         Some(path) => write_json(path, &explanation)?,
         None => print(&explanation.to_string())?,
@@ -20,11 +20,12 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The scenario that a file, or else the flags, describe.
+/// The scenario that a file, or else the flags, describe, with what is set on the command line.
 pub(crate) fn scenario(
     file: Option<&Path>,
     flags: &args::LinkFlags,
     seed: Option<u64>,
+    set: &[String],
 ) -> Result<Scenario, Failure> {
     let flags = flags.clone();
     let flags = LinkFlags {
@@ -53,5 +54,6 @@ pub(crate) fn scenario(
         Some(file) => Scenario::load(file)?,
     };
     scenario.seed = seed.unwrap_or(scenario.seed);
+    scenario.set(set)?;
     Ok(scenario)
 }

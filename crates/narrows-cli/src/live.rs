@@ -31,7 +31,7 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         count: alone.then(|| PROBING_SECONDS * u64::from(per_second)),
         packet,
     });
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
     go(scenario, args.command.clone(), probe, false, &args.live)
 }
 
@@ -63,7 +63,7 @@ fn dscp(text: &str) -> Result<u8, Failure> {
 }
 
 pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed)?;
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     go(scenario, vec![shell], None, true, &args.live)
 }

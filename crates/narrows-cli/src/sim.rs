@@ -43,7 +43,9 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
     let Some(file) = &args.scenario else {
         return Err(Failure::Other("say which scenario, as in: narrows sim scenarios/adsl.toml".into()));
     };
-    let report = simulate(&Scenario::load(file)?, &options)?.report;
+    let mut scenario = Scenario::load(file)?;
+    scenario.set(&args.set)?;
+    let report = simulate(&scenario, &options)?.report;
     if !args.quiet && !prints_to_standard_output(args) {
         print(&report.text().to_string())?;
     }

@@ -224,6 +224,7 @@ impl PacketLoop {
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
         self.count_lost()?;
         info.span = (Time::ZERO, self.clock.now());
+        info.update_classes(&self.scenario);
         let answered: u64 = self.ports.iter().map(|port| port.answered).sum();
         if answered > 0 {
             info.notes

@@ -116,6 +116,30 @@ impl Scenario {
         topology::address(&mut self.topology.ports, &self.hosts, &is_free);
     }
 
+    /// Changes values before anything runs, by assignments as [`Scenario::assign_all`] takes them. Unlike a change while
+    /// the network runs it is as if the file had said so: default bounds follow. The name of the scenario tells of it.
+    ///
+    /// ```
+    /// # use narrows_scenario::{LinkFlags, Scenario};
+    /// let mut scenario = Scenario::from_flags(&LinkFlags::default())?;
+    /// scenario.set(&["link.down.rate=10mbit", "link.delay=25ms"])?;
+    /// assert_eq!(scenario.links[0].directions()[1].1.bound().to_string(), "42 packets");
+    /// assert_eq!(scenario.file, "a plain wire --set link.down.rate=10mbit --set link.delay=25ms");
+    /// # Ok::<(), narrows_scenario::ScenarioError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scenario::assign_all`]; then nothing has changed.
+    pub fn set<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
+        self.assign_all(texts)?;
+        self.topology.set_default_bounds(&mut self.links);
+        for text in texts.iter().map(AsRef::as_ref) {
+            let quote = if text.contains(' ') { "'" } else { "" };
+            self.file += &format!(" --set {quote}{text}{quote}");
+        }
+        Ok(())
+    }
+
     /// What changes when.
     pub fn timeline(&self) -> Timeline {
         Timeline::new(self.timeline.clone())

@@ -1,6 +1,7 @@
 //! What changes while a run goes on.
 
 use narrows_core::{Change, Engine, LinkId, Time};
+use narrows_report::RunInfo;
 use narrows_scenario::{Scenario, Timeline};
 
 use crate::error::SimError;
@@ -12,6 +13,9 @@ pub(crate) trait Changes {
 
     /// The changes of that instant.
     fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError>;
+
+    /// Brings what a report says of classes up to date with the changes taken so far.
+    fn update_classes(&self, _info: &mut RunInfo) {}
 }
 
 /// The timeline of a scenario, applied to a copy of it.
@@ -40,6 +44,10 @@ impl Changes for ScenarioChanges {
         let Some(event) = self.timeline.next() else { return Ok(Vec::new()) };
         let changes = self.scenario.assign_all(&event.set)?;
         Ok(self.links.changes(changes))
+    }
+
+    fn update_classes(&self, info: &mut RunInfo) {
+        info.update_classes(&self.scenario);
     }
 }
 

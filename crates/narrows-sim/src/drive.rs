@@ -1,6 +1,7 @@
 //! The loop of virtual time: inputs in, events out.
 
 use narrows_core::{Duration, Time};
+use narrows_report::RunInfo;
 
 use crate::changes::Changes;
 use crate::error::SimError;
@@ -81,6 +82,11 @@ impl Drive {
         }
         let engine = &self.network.engine;
         Ok(End { at: engine.now(), stuck: engine.inside() > 0 })
+    }
+
+    /// Brings what a report says of classes up to date.
+    pub(crate) fn update_classes(&self, info: &mut RunInfo) {
+        self.changes.update_classes(info);
     }
 
     /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.

@@ -124,6 +124,7 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
     replay.network.finish(end)?;
 
     info.span = (Time::ZERO, end);
+    info.update_classes(&replay.scenario);
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
     let report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     write_json(options.json.as_ref(), &report)?;

@@ -12,6 +12,7 @@
 //! | `throughput_bps` | bits sent by the transmitter, overhead included, by the interval; a transmission counts when it ends | bits delivered, from the network header on, by the interval |
 //! | `delivered_packets` | out of the link | at a port |
 //! | `dropped_packets` | by the link | anywhere |
+//! | `marked_packets` | "congestion experienced", by the link | of those delivered, those with "congestion experienced" |
 //!
 //! A mean of nothing is left empty. A flow has a row in an interval in which it had a verdict.
 
@@ -26,7 +27,7 @@ use crate::names::{Address, Names, csv, transport};
 use crate::output::Output;
 
 const HEAD: &str = "start_ns,end_ns,kind,name,flow,backlog_packets,backlog_bytes,in_flight_packets,sojourn_mean_ns,\
-                    throughput_bps,delivered_packets,dropped_packets\n";
+                    throughput_bps,delivered_packets,dropped_packets,marked_packets\n";
 
 pub(crate) struct Series {
     output: Output,
@@ -45,6 +46,7 @@ struct LinkMark {
     wire_bits: u64,
     left: u64,
     dropped: u64,
+    marked: u64,
 }
 
 /// What a flow has had in the interval.
@@ -52,6 +54,7 @@ struct LinkMark {
 struct FlowMark {
     delivered: u64,
     dropped: u64,
+    marked: u64,
     bytes: u64,
     sojourn: u128,
 }
@@ -81,6 +84,7 @@ impl Series {
         match event.verdict {
             Verdict::Delivered(_) => {
                 flow.delivered += 1;
+                flow.marked += u64::from(event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED);
                 flow.bytes += u64::from(event.length);
                 flow.sojourn += u128::from(event.at.since(event.arrival).nanos());
             }
@@ -100,7 +104,7 @@ impl Series {
             *mark = now;
             rows = rows.and(writeln!(
                 self.lines,
-                "{},{},link,{},,{},{},{},{},{},{},{}",
+                "{},{},link,{},,{},{},{},{},{},{},{},{}",
                 self.start.nanos(),
                 end.nanos(),
                 csv(view.name()),
@@ -111,12 +115,13 @@ impl Series {
                 by_time(row.wire_bits, span),
                 row.left,
                 row.dropped,
+                row.marked,
             ));
         }
         for ((feed, key), flow) in &self.flows {
             rows = rows.and(writeln!(
                 self.lines,
-                "{},{},flow,{},{},,,,{},{},{},{}",
+                "{},{},flow,{},{},,,,{},{},{},{},{}",
                 self.start.nanos(),
                 end.nanos(),
                 csv(&names.feeds[*feed as usize]),
@@ -125,6 +130,7 @@ impl Series {
                 by_time(flow.bytes.saturating_mul(8), span),
                 flow.delivered,
                 flow.dropped,
+                flow.marked,
             ));
         }
         rows.map_err(|error| self.output.error(error))?;
@@ -145,11 +151,12 @@ impl Series {
 impl LinkMark {
     fn of(view: &LinkView<'_>) -> Self {
         let mut sum = Self { started: u64::from(view.is_transmitting()), ..Self::default() };
-        for Counters { waited, sent, wire_bits, left, .. } in view.counters() {
+        for Counters { waited, sent, wire_bits, left, marked, .. } in view.counters() {
             sum.waited += *waited;
             sum.started += sent.packets;
             sum.wire_bits += wire_bits;
             sum.left += left.packets;
+            sum.marked += marked;
         }
         sum.dropped = view.counters().iter().map(|lane| lane.dropped_in_all().packets).sum();
         sum
@@ -162,6 +169,7 @@ impl LinkMark {
             wire_bits: self.wire_bits - earlier.wire_bits,
             left: self.left - earlier.left,
             dropped: self.dropped - earlier.dropped,
+            marked: self.marked - earlier.marked,
         }
     }
 }

@@ -103,6 +103,7 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
     let end = drive.run(until)?;
 
     info.span = (Time::ZERO, end.at);
+    drive.update_classes(&mut info);
     let Watched { engine, meter, .. } = &drive.network;
     info.notes.extend(stuck(end, engine.inside()));
     info.notes.extend(changed(drive.changes_made));

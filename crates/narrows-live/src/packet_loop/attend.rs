@@ -90,7 +90,8 @@ impl PacketLoop {
             Request::Stats {} => {
                 self.count_lost()?;
                 let notes = [info.notes.clone(), self.notes()].concat();
-                let info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
+                let mut info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
+                info.update_classes(&self.scenario);
                 let report = Report::new(&info, &self.engine, &self.meter);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
