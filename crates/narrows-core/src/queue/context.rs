@@ -46,6 +46,16 @@ impl<'a> Context<'a> {
         true
     }
 
+    /// How many packets have been dropped and not been taken from here yet.
+    pub(crate) fn drops(&self) -> usize {
+        self.drops.packets.len()
+    }
+
+    /// Those that were dropped after the first `before` of them.
+    pub(crate) fn dropped_since(&self, before: usize) -> impl Iterator<Item = PacketRef> + '_ {
+        self.drops.packets.range(before..).map(|&(packet, _)| packet)
+    }
+
     /// How many packets have been marked and not been counted yet.
     pub(crate) fn marks(&self) -> u64 {
         self.drops.marked.len() as u64

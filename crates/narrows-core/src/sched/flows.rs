@@ -12,7 +12,7 @@ use crate::pool::PacketRef;
 use crate::queue::Backlog;
 
 /// A flow of a scheduler. Valid until the flow leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(u32);
 
 impl FlowId {
@@ -31,7 +31,8 @@ impl FlowId {
     }
 }
 
-/// A packet that waits in a flow.
+/// A packet that waits in a flow. Of a class with a queue of its own ([`Store::Queue`](crate::sched::Store::Queue)) the
+/// flow has as many entries and bytes as wait there, but which packet is where is only a guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
     /// Which one.
@@ -111,7 +112,7 @@ impl<F> Flows<F> {
         self.entries.get(flow.index()).is_some_and(|entry| entry.here)
     }
 
-    /// How many packets wait in a flow.
+    /// How many packets wait in a flow. Here and below, the flow must be one that there is.
     #[inline]
     pub fn packets(&self, flow: FlowId) -> u32 {
         self.entries[flow.index()].packets
@@ -135,9 +136,15 @@ impl<F> Flows<F> {
         self.backlog
     }
 
+    /// What the scheduler keeps of each flow, in the order of their numbers, to change.
+    pub fn states_mut(&mut self) -> impl Iterator<Item = (FlowId, &mut F)> + '_ {
+        let here = self.entries.iter_mut().zip(0..).filter(|(entry, _)| entry.here);
+        here.map(|(entry, number)| (FlowId(number), &mut entry.state))
+    }
+
     /// The bytes that the flows and what waits in them take.
     pub fn memory(&self) -> usize {
-        size_of_val(self.entries.as_slice()) + size_of_val(self.chunks.as_slice())
+        self.entries.capacity() * size_of::<Entry<F>>() + self.chunks.capacity() * size_of::<Chunk>()
     }
 
     /// Adds a flow.
@@ -151,6 +158,7 @@ impl<F> Flows<F> {
             }
             None => {
                 assert!(self.entries.len() < NONE as usize, "four thousand million flows");
+                grow(&mut self.entries);
                 self.entries.push(entry);
                 FlowId(self.entries.len() as u32 - 1)
             }
@@ -173,6 +181,7 @@ impl<F> Flows<F> {
             let chunk = match self.free_chunk {
                 NONE => {
                     let blank = Waits { packet: PacketRef::from_number(NONE), length: 0 };
+                    grow(&mut self.chunks);
                     self.chunks.push(Chunk { packets: [blank; PLACES], next: NONE });
                     self.chunks.len() as u32 - 1
                 }
@@ -199,6 +208,24 @@ impl<F> Flows<F> {
     /// Takes the first packet out of a flow.
     #[inline]
     pub fn pop(&mut self, flow: FlowId) -> Option<Waits> {
+        let waits = self.take_first(flow)?;
+        self.entries[flow.index()].bytes -= u64::from(waits.length);
+        self.backlog.bytes -= u64::from(waits.length);
+        Some(waits)
+    }
+
+    /// Takes packets out of a flow that stands for a queue of its own, where `gone` has gone by that queue's own choice.
+    pub(crate) fn discard(&mut self, flow: FlowId, gone: Backlog) {
+        for _ in 0..gone.packets {
+            self.take_first(flow);
+        }
+        self.entries[flow.index()].bytes -= gone.bytes;
+        self.backlog.bytes -= gone.bytes;
+    }
+
+    /// Leaves the bytes to the caller.
+    #[inline]
+    fn take_first(&mut self, flow: FlowId) -> Option<Waits> {
         let entry = &mut self.entries[flow.index()];
         if entry.packets == 0 {
             return None;
@@ -207,10 +234,9 @@ impl<F> Flows<F> {
         let waits = chunk.packets[usize::from(entry.first)];
         entry.first += 1;
         entry.packets -= 1;
-        entry.bytes -= u64::from(waits.length);
         self.backlog.packets -= 1;
-        self.backlog.bytes -= u64::from(waits.length);
         if entry.packets == 0 || usize::from(entry.first) == PLACES {
+            // Of the last chunk the next one means nothing; a packet that comes sets it.
             let next = chunk.next;
             chunk.next = self.free_chunk;
             self.free_chunk = entry.head;
@@ -218,12 +244,12 @@ impl<F> Flows<F> {
         }
         Some(waits)
     }
+}
 
-    /// Takes the first packets out of a flow, up to so many.
-    pub(crate) fn skip(&mut self, flow: FlowId, packets: u32) {
-        for _ in 0..packets {
-            self.pop(flow);
-        }
+/// Makes room for one more, by an eighth rather than by doubling, to keep to the memory that a flow may take.
+fn grow<T>(list: &mut Vec<T>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact((list.len() / 8).max(4));
     }
 }
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::aqm::{Aqm, Judgement, Waiting};
 use crate::classify::Classifier;
-use crate::counters::{DropReason, Tally};
+use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
 use crate::sched::{FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight};
@@ -36,7 +36,7 @@ pub enum Store {
     Managed(Box<dyn Aqm>),
     /// In a queue of their own, whose bound counts instead of the class's. It says itself which packet goes first, and so
     /// a scheduler that asks for the length of the next packet gets that of the one that has waited longest. A queue that
-    /// says "not before" holds up all classes.
+    /// says "not before" holds up all classes, and keeps its packets even when the whole is overloaded.
     Queue(Box<dyn Queue>),
 }
 
@@ -155,7 +155,14 @@ impl<S: Scheduler> Scheduled<S> {
         judgement.carry_out(waits.packet, context)
     }
 
-    fn drop_first(&mut self, now: Time, flow: FlowId, reason: DropReason, context: &mut Context<'_>) {
+    /// Drops the first packet of a class. Says "not before" where a queue inside the class does, and then drops nothing.
+    fn drop_first(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        reason: DropReason,
+        context: &mut Context<'_>,
+    ) -> Option<Time> {
         if let Store::Queue(_) = self.stores[flow.number() as usize] {
             // Which packet goes is the inner queue's choice.
             return self.drop_nested(now, flow, reason, context);
@@ -167,17 +174,21 @@ impl<S: Scheduler> Scheduled<S> {
             }
             context.drop(dropped.packet, reason);
         }
+        None
     }
 
-    /// The bound of the whole is passed: makes room.
-    fn relieve(&mut self, now: Time, batch: u32, context: &mut Context<'_>) {
+    /// The bound of the whole is passed: makes room. Whether it could.
+    fn relieve(&mut self, now: Time, batch: u32, context: &mut Context<'_>) -> bool {
         // Linear in the number of flows, as in Linux, and paid for by dropping up to `batch` packets at once.
-        let longest = self.server.flows().ids().max_by_key(|&flow| self.server.flows().bytes(flow));
-        let Some(longest) = longest else { return };
+        let flows = self.server.flows();
+        let longest = flows.ids().max_by_key(|&flow| (flows.bytes(flow), flows.packets(flow)));
+        let Some(longest) = longest else { return false };
         let half = self.server.flows().packets(longest).div_ceil(2);
-        for _ in 0..half.min(batch).max(1) {
+        let first = self.drop_first(now, longest, DropReason::QueueFull, context);
+        for _ in 1..half.min(batch) {
             self.drop_first(now, longest, DropReason::QueueFull, context);
         }
+        first.is_none()
     }
 
     fn is_beyond_bound(&self) -> bool {
@@ -241,102 +252,114 @@ impl<S: Scheduler> Scheduled<S> {
         scheduler.sent(now, flow, waits.length, flows);
     }
 
-    /// Works on the queue inside a class, and brings the flow's packets in line with what waits there afterwards.
-    /// `flows` keeps one entry for each packet inside, in order of arrival: their lengths are right on the whole, not one
-    /// by one. Returns what the work gave.
+    /// Works on the queue inside a class, and counts what it marks and drops. The flow has one entry for each packet
+    /// inside; to bring these in line is the caller's part.
     fn nested<T>(
         &mut self,
         flow: FlowId,
-        arriving: Option<u32>,
         context: &mut Context<'_>,
-        work: impl FnOnce(&mut dyn Queue, &mut Context<'_>) -> (T, Option<PacketRef>),
-    ) -> (T, Option<u32>, u32) {
+        work: impl FnOnce(&mut dyn Queue, &mut Context<'_>) -> T,
+    ) -> (T, Gone) {
         let Store::Queue(queue) = &mut self.stores[flow.number() as usize] else {
             unreachable!("only a class with a queue of its own comes here");
         };
-        let (before, marks) = (queue.backlog(), context.marks());
-        let (result, sent) = work(&mut **queue, context);
-        let after = queue.backlog();
-        let marks = context.marks() - marks;
-        let sent = sent.map(|packet| context.pool.get(packet).length);
-        let arrived = Tally { packets: arriving.is_some().into(), bytes: arriving.unwrap_or(0).into() };
-        let sent_tally = Tally { packets: sent.is_some().into(), bytes: sent.unwrap_or(0).into() };
-        let dropped = Tally {
-            packets: before.packets + arrived.packets - sent_tally.packets - after.packets,
-            bytes: before.bytes + arrived.bytes - sent_tally.bytes - after.bytes,
-        };
-        self.backlog.packets = self.backlog.packets + after.packets - before.packets;
-        self.backlog.bytes = self.backlog.bytes + after.bytes - before.bytes;
+        let (drops, marks) = (context.drops(), context.marks());
+        let result = work(&mut **queue, context);
+        let mut dropped = Backlog::default();
+        for packet in context.dropped_since(drops) {
+            dropped.add(context.pool.get(packet).length);
+        }
+        let marked = context.marks() - marks;
         if let Some(counters) = self.count(flow) {
-            counters.marked += marks;
+            counters.marked += marked;
             counters.dropped.packets += dropped.packets;
             counters.dropped.bytes += dropped.bytes;
         }
-        (result, sent, dropped.packets as u32)
+        (result, Gone { dropped, from: drops })
     }
 
-    fn enqueue_nested(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) {
-        let ((), _, mut dropped) = self.nested(flow, Some(arriving.length), context, |queue, context| {
-            queue.enqueue(now, arriving.packet, context);
-            ((), None)
-        });
-        let (scheduler, flows) = self.server.parts();
-        if dropped > 0 {
-            dropped -= 1; // one stands for the packet that arrived, which may be another
-        } else {
-            flows.push(flow, arriving);
-            scheduler.enqueue(now, flow, flows);
-        }
-        if dropped > 0 {
-            flows.skip(flow, dropped);
+    /// Takes the entries of packets that went out of the queue inside a class.
+    fn discard(&mut self, flow: FlowId, gone: Backlog) {
+        self.backlog.packets -= gone.packets;
+        self.backlog.bytes -= gone.bytes;
+        self.server.parts().1.discard(flow, gone);
+    }
+
+    /// As [`Self::discard`], and tells the scheduler: they got no service.
+    fn discard_dropped(&mut self, now: Time, flow: FlowId, gone: Backlog) {
+        if gone.packets > 0 {
+            self.discard(flow, gone);
+            let (scheduler, flows) = self.server.parts();
             scheduler.head_dropped(now, flow, flows);
         }
     }
 
+    fn enqueue_nested(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) {
+        let ((), mut gone) =
+            self.nested(flow, context, |queue, context| queue.enqueue(now, arriving.packet, context));
+        if context.dropped_since(gone.from).any(|packet| packet == arriving.packet) {
+            gone.dropped.remove(arriving.length);
+        } else {
+            self.backlog.add(arriving.length);
+            self.server.enqueue(now, flow, arriving.packet, arriving.length);
+        }
+        self.discard_dropped(now, flow, gone.dropped);
+    }
+
     fn take_nested(&mut self, now: Time, flow: FlowId, context: &mut Context<'_>) -> Option<Dequeue> {
-        let (answer, sent, dropped) = self.nested(flow, None, context, |queue, context| {
-            let answer = queue.dequeue(now, context);
-            let sent = match answer {
-                Dequeue::Packet(packet) => Some(packet),
-                _ => None,
-            };
-            (answer, sent)
-        });
-        let (scheduler, flows) = self.server.parts();
-        flows.skip(flow, dropped);
-        match (answer, sent) {
-            (Dequeue::Packet(packet), Some(length)) => {
-                flows.pop(flow);
-                self.send(now, flow, Waits { packet, length }, context.pool);
+        let (answer, gone) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
+        match answer {
+            Dequeue::Packet(packet) => {
+                let waits = Waits { packet, length: context.pool.get(packet).length };
+                let mut gone = gone.dropped;
+                gone.add(waits.length);
+                self.discard(flow, gone);
+                self.send(now, flow, waits, context.pool);
                 Some(answer)
             }
-            (Dequeue::NotBefore(_), _) => Some(answer),
-            _ => {
-                scheduler.head_dropped(now, flow, flows);
+            Dequeue::NotBefore(_) => {
+                self.discard_dropped(now, flow, gone.dropped);
+                Some(answer)
+            }
+            Dequeue::Empty => {
+                debug_assert_eq!(gone.dropped.packets, self.class_backlog(flow).packets, "it is empty now");
+                self.discard_dropped(now, flow, gone.dropped);
                 None
             }
         }
     }
 
-    fn drop_nested(&mut self, now: Time, flow: FlowId, reason: DropReason, context: &mut Context<'_>) {
-        let (sent, _, dropped) = self.nested(flow, None, context, |queue, context| {
-            let sent = match queue.dequeue(now, context) {
-                Dequeue::Packet(packet) => Some(packet),
-                _ => None,
-            };
-            (sent, sent)
-        });
-        let (scheduler, flows) = self.server.parts();
-        flows.skip(flow, dropped + u32::from(sent.is_some()));
-        scheduler.head_dropped(now, flow, flows);
-        if let Some(packet) = sent {
+    /// Drops what the queue inside a class would send next, or what it drops itself on being asked.
+    fn drop_nested(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        reason: DropReason,
+        context: &mut Context<'_>,
+    ) -> Option<Time> {
+        let (answer, gone) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
+        let mut gone = gone.dropped;
+        if let Dequeue::Packet(packet) = answer {
             let length = context.pool.get(packet).length;
+            gone.add(length);
             if let Some(counters) = self.count(flow) {
                 counters.dropped.add(length);
             }
             context.drop(packet, reason);
         }
+        self.discard_dropped(now, flow, gone);
+        match answer {
+            Dequeue::NotBefore(at) if gone.packets == 0 => Some(at),
+            _ => None,
+        }
     }
+}
+
+/// What the queue inside a class dropped in one call.
+struct Gone {
+    dropped: Backlog,
+    /// How many drops there were before.
+    from: usize,
 }
 
 impl Backlog {
@@ -374,9 +397,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             self.server.enqueue(now, flow, packet, arriving.length);
         }
         if let Overload::Longest { batch } = self.overload {
-            while self.is_beyond_bound() {
-                self.relieve(now, batch, context);
-            }
+            while self.is_beyond_bound() && self.relieve(now, batch, context) {}
         }
     }
 
@@ -389,7 +410,11 @@ impl<S: Scheduler> Queue for Scheduled<S> {
                         return answer;
                     }
                 }
-                Selection::GiveUp(flow, reason) => self.drop_first(now, flow, reason, context),
+                Selection::GiveUp(flow, reason) => {
+                    if let Some(at) = self.drop_first(now, flow, reason, context) {
+                        return Dequeue::NotBefore(at);
+                    }
+                }
                 Selection::NotBefore(at) => return Dequeue::NotBefore(at),
                 Selection::Empty => return Dequeue::Empty,
             }
@@ -410,16 +435,16 @@ impl<S: Scheduler> Queue for Scheduled<S> {
 
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {
         let mut all: Vec<PacketRef> = Vec::new();
-        let (_, flows) = self.server.parts();
-        for (store, flow) in self.stores.iter_mut().zip((0..).map(FlowId::new)) {
-            while let Some(waits) = flows.pop(flow) {
-                if !matches!(store, Store::Queue(_)) {
-                    all.push(waits.packet);
-                }
-            }
-            if let Store::Queue(queue) = store {
+        for number in 0..self.stores.len() {
+            let flow = FlowId::new(number as u32);
+            let inside = self.class_backlog(flow);
+            let (_, flows) = self.server.parts();
+            if let Store::Queue(queue) = &mut self.stores[number] {
+                flows.discard(flow, inside);
                 let mut inside = queue.take_all(pool);
                 all.extend(core::iter::from_fn(|| inside.pop_front(pool)));
+            } else {
+                all.extend(core::iter::from_fn(|| flows.pop(flow)).map(|waits| waits.packet));
             }
         }
         self.backlog = Backlog::default();
@@ -457,11 +482,9 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             self.server.enqueue(now, flow, packet, waits.length);
         }
         for (flow, list) in nested {
-            if let Store::Queue(queue) = &mut self.stores[flow.number() as usize] {
-                let before = list.len();
-                queue.adopt(now, list, context);
-                debug_assert_eq!(queue.backlog().packets, before, "what is adopted is not dropped");
-            }
+            // No bound applies, but a packet may have no class inside.
+            let ((), gone) = self.nested(flow, context, |queue, context| queue.adopt(now, list, context));
+            self.discard_dropped(now, flow, gone.dropped);
         }
     }
 
