@@ -7,11 +7,18 @@
 //!
 //! How to write one: `docs/writing-a-scheduler.md`.
 
+mod drr;
+mod fifo;
 mod flows;
+mod list;
+mod prio;
 mod scheduled;
 mod server;
 
+pub use drr::{Drr, DrrFlow};
+pub use fifo::{Fifo, FifoFlow};
 pub use flows::{FlowId, Flows, Waits};
+pub use prio::{Priority, PriorityFlow};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
 

@@ -1,0 +1,201 @@
+//! Deficit round robin: M. Shreedhar and G. Varghese, "Efficient fair queueing using deficit round robin", SIGCOMM 1995.
+//!
+//! Flows in which something waits take turns. At its turn a flow's deficit grows by its quantum, and the flow sends as
+//! long as its first packet is no longer than its deficit, which shrinks by what is sent. What is left of the deficit
+//! stays for the next turn; a flow that has nothing more to send loses it.
+//!
+//! ```text
+//! quantum_i = weight_i · base
+//! ```
+//!
+//! Between turns a backlogged flow's deficit is below its longest packet, so in any m turns it sends m·quantum_i bytes
+//! but for that (Lemma 2 there). Of two flows that are backlogged all the time, neither has had more turns by two, and
+//!
+//! ```text
+//! | sent_i / weight_i − sent_j / weight_j |  ≤  base + longest_i / weight_i + longest_j / weight_j
+//! ```
+//!
+//! A packet costs constant time when each quantum is at least the longest packet (Theorem 4 there); a base of the MTU
+//! does that. With a smaller one several turns may bring no packet. Rather than to go round and round, the rounds in which
+//! nobody sends are counted at once, so that a packet never costs more than two rounds however small the quantum is: the
+//! order is that of the paper. As the paper's, an idle flow keeps no credit, and a flow may wait for a whole round of all
+//! others: the sum of their quanta and of their longest packets, at the rate of the transmitter.
+//!
+//! Where queue management or a queue inside a class sends another packet than the one that was first, the deficit pays for
+//! what was sent, and may fall below zero by as much as that was longer.
+//!
+//! ```
+//! # use narrows_core::{Bytes, PacketRef, Time};
+//! # use narrows_core::sched::{Drr, FlowConfig, Served, Server, Weight};
+//! let mut server = Server::new(Drr::new(Bytes::new(500)));
+//! let [a, b] = [1, 2].map(|weight| {
+//!     let weight = Weight::new(weight).expect("not 0");
+//!     server.join(FlowConfig { weight, ..FlowConfig::default() }).expect("any weight will do")
+//! });
+//! for number in 0..9 {
+//!     let flow = if number < 3 { a } else { b };
+//!     server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 500);
+//! }
+//! let order: Vec<u32> = std::iter::from_fn(|| match server.dequeue(Time::ZERO) {
+//!     Served::Packet(_, waits) => Some(waits.packet.number()),
+//!     _ => None,
+//! })
+//! .collect();
+//! assert_eq!(order, [0, 3, 4, 1, 5, 6, 2, 7, 8]);
+//! ```
+
+use crate::sched::list::{Linked, Links, List};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::time::Time;
+use crate::units::Bytes;
+
+/// Deficit round robin.
+#[derive(Debug)]
+pub struct Drr {
+    /// The quantum of weight 1.
+    base: i64,
+    /// The flows in which something waits; the first has its turn, or is about to.
+    active: List,
+    /// How many these are.
+    count: u32,
+    /// Whether the first one's deficit has grown for this turn.
+    granted: bool,
+}
+
+/// What [`Drr`] keeps of a flow.
+#[derive(Debug)]
+pub struct DrrFlow {
+    links: Links,
+    /// Bytes that it may send. Below 2³² + the quantum, and above −2³².
+    deficit: i64,
+    /// Below 2⁶², so that sums with a deficit fit.
+    quantum: i64,
+    active: bool,
+}
+
+impl Linked for DrrFlow {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Drr {
+    /// The greatest base; the least is one byte.
+    pub const MOST: Bytes = Bytes::new(1 << 30);
+
+    /// `quantum` is the base: what a flow of weight 1 may send at its turn, from the network header on. What is outside 1
+    /// to [`Drr::MOST`] is taken as the nearer of the two. Any weight will do.
+    pub fn new(quantum: Bytes) -> Self {
+        let base = quantum.get().clamp(1, Self::MOST.get()) as i64;
+        Self { base, active: List::default(), count: 0, granted: false }
+    }
+
+    fn quantum(&self, weight: Weight) -> i64 {
+        self.base * i64::from(weight.get()) // below 2³⁰ · 2³²
+    }
+
+    fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<DrrFlow>) {
+        if self.active.front() == Some(flow) {
+            self.granted = false;
+        }
+        self.active.remove(flow, flows);
+        self.count -= 1;
+        let state = &mut flows[flow];
+        (state.active, state.deficit) = (false, 0);
+    }
+
+    /// In a whole round nobody could send. Grants at once what all the rounds would grant in which nobody can, but for
+    /// the last one, in which somebody will.
+    #[cold]
+    fn skip_rounds(&mut self, flows: &mut Flows<DrrFlow>) {
+        let Some(front) = self.active.front() else { return };
+        let mut rounds = i64::MAX;
+        for pass in 0..2 {
+            let mut flow = front;
+            loop {
+                let first = flows.first(flow).map_or(0, |waits| i64::from(waits.length));
+                let state = &mut flows[flow];
+                if pass == 0 {
+                    let missing = first - state.deficit; // above 0 and below 2³³
+                    rounds = rounds.min((missing + state.quantum - 1) / state.quantum);
+                } else {
+                    // No more than what this flow itself misses.
+                    state.deficit += (rounds - 1) * state.quantum;
+                }
+                flow = state.links().next();
+                if flow == front {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Scheduler for Drr {
+    type Flow = DrrFlow;
+
+    fn join(&mut self, flow: FlowConfig) -> Result<DrrFlow, Refused> {
+        let quantum = self.quantum(flow.weight);
+        Ok(DrrFlow { links: Links::default(), deficit: 0, quantum, active: false })
+    }
+
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<DrrFlow>) {}
+
+    /// Counts from the flow's next turn on.
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        flow: FlowId,
+        weight: Weight,
+        flows: &mut Flows<DrrFlow>,
+    ) -> Result<(), Refused> {
+        flows[flow].quantum = self.quantum(weight);
+        Ok(())
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {
+        if !flows[flow].active {
+            flows[flow].active = true;
+            self.active.push_back(flow, flows);
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time, flows: &mut Flows<DrrFlow>) -> Selection {
+        let mut turns = 0;
+        loop {
+            let Some(flow) = self.active.front() else { return Selection::Empty };
+            let first = flows.first(flow).map_or(0, |waits| i64::from(waits.length));
+            let state = &mut flows[flow];
+            if !self.granted {
+                state.deficit += state.quantum;
+                self.granted = true;
+            }
+            if first <= state.deficit {
+                return Selection::Flow(flow);
+            }
+            self.active.rotate(flows);
+            self.granted = false;
+            turns += 1;
+            if turns == self.count {
+                self.skip_rounds(flows);
+            }
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<DrrFlow>) {
+        flows[flow].deficit -= i64::from(length);
+        if flows.packets(flow) == 0 {
+            self.deactivate(flow, flows);
+        }
+    }
+
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {
+        if flows.packets(flow) == 0 && flows[flow].active {
+            self.deactivate(flow, flows);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! First in, first out, across all flows.
+//!
+//! The packets of all flows are sent in order of arrival, as if there were one queue. What flows are for here is to keep
+//! bounds, queue management and counters apart. Of the packets of one flow the oldest goes first, so it is enough to
+//! remember whose packet came when: a ring of flow numbers. A packet that queue management drops leaves its entry in the
+//! ring behind. Such entries of a flow are always those that come first, so the flow counts them, and they are passed
+//! over when their turn comes. When they are more than half of the ring they are taken out, so that the ring is bounded
+//! by what waits, and each packet costs constant time on average.
+//!
+//! ```
+//! # use narrows_core::{PacketRef, Time};
+//! # use narrows_core::sched::{Fifo, FlowConfig, Served, Server};
+//! let mut server = Server::new(Fifo::default());
+//! let [a, b] = [(); 2].map(|()| server.join(FlowConfig::default()).expect("it takes any flow"));
+//! for (number, flow) in [b, a, a, b].into_iter().enumerate() {
+//!     server.enqueue(Time::ZERO, flow, PacketRef::from_number(number as u32), 1000);
+//! }
+//! server.drop_first(Time::ZERO, b);
+//! let order: Vec<u32> = std::iter::from_fn(|| match server.dequeue(Time::ZERO) {
+//!     Served::Packet(_, waits) => Some(waits.packet.number()),
+//!     _ => None,
+//! })
+//! .collect();
+//! assert_eq!(order, [1, 2, 3]);
+//! ```
+
+use alloc::collections::VecDeque;
+
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::time::Time;
+
+/// Serves packets in order of arrival. Knows neither weights nor bands.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    /// The flow of each packet in order of arrival, of those that were dropped too.
+    arrivals: VecDeque<FlowId>,
+    /// How many of these are of packets that were dropped.
+    stale: usize,
+}
+
+/// What [`Fifo`] keeps of a flow.
+#[derive(Debug)]
+pub struct FifoFlow {
+    /// Packets that wait, as far as the scheduler has been told.
+    known: u32,
+    /// How many of the flow's entries in the ring, from the first on, are of packets that were dropped.
+    stale: u32,
+}
+
+/// Fewer entries than that are not worth a walk.
+const FEW: usize = 64;
+
+impl Fifo {
+    /// Packets of a flow are gone that the scheduler has not been told of.
+    fn note_gone(&mut self, flow: FlowId, flows: &mut Flows<FifoFlow>) {
+        let waiting = flows.packets(flow);
+        let state = &mut flows[flow];
+        let gone = state.known - waiting;
+        state.known = waiting;
+        state.stale += gone;
+        self.stale += gone as usize;
+        if self.stale > FEW && self.stale > self.arrivals.len() / 2 {
+            self.sweep(flows);
+        }
+    }
+
+    /// Takes the entries of packets that were dropped out of the ring.
+    #[cold]
+    fn sweep(&mut self, flows: &mut Flows<FifoFlow>) {
+        self.arrivals.retain(|&flow| {
+            let state = &mut flows[flow];
+            let stale = state.stale > 0;
+            state.stale -= u32::from(stale);
+            !stale
+        });
+        self.stale = 0;
+        self.arrivals.shrink_to(2 * self.arrivals.len() + FEW);
+    }
+}
+
+impl Scheduler for Fifo {
+    type Flow = FifoFlow;
+
+    fn join(&mut self, _flow: FlowConfig) -> Result<FifoFlow, Refused> {
+        Ok(FifoFlow { known: 0, stale: 0 })
+    }
+
+    fn leave(&mut self, flow: FlowId, flows: &mut Flows<FifoFlow>) {
+        if flows[flow].stale > 0 {
+            // They must not be taken for entries of the next flow of that number.
+            self.sweep(flows);
+        }
+    }
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<FifoFlow>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<FifoFlow>) {
+        flows[flow].known += 1;
+        self.arrivals.push_back(flow);
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time, flows: &mut Flows<FifoFlow>) -> Selection {
+        while let Some(&flow) = self.arrivals.front() {
+            let state = &mut flows[flow];
+            if state.stale == 0 {
+                return Selection::Flow(flow);
+            }
+            state.stale -= 1;
+            self.stale -= 1;
+            self.arrivals.pop_front();
+        }
+        Selection::Empty
+    }
+
+    #[inline]
+    fn sent(&mut self, _now: Time, flow: FlowId, _length: u32, flows: &mut Flows<FifoFlow>) {
+        // It was selected, so its first entry is the first of all, and not stale.
+        self.arrivals.pop_front();
+        let state = &mut flows[flow];
+        state.known -= 1;
+        if state.known != flows.packets(flow) {
+            // Queue management dropped others before it.
+            self.note_gone(flow, flows);
+        }
+    }
+
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<FifoFlow>) {
+        self.note_gone(flow, flows);
+    }
+}

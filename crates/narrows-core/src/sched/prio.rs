@@ -1,0 +1,205 @@
+//! Strict priorities: the lowest band in which something waits goes first, however long the others wait.
+//!
+//! Linux's `prio` has 16 bands at most; here there may be [`Priority::BANDS`], and finding the first one in use costs
+//! three looks at a bitmap of bitmaps, whatever their number. Nothing bounds how long a band waits for those before it.
+//!
+//! Flows of one band take turns, a packet each. In Linux a band is one queue, so that its flows share it in order of
+//! arrival; but who wants that gives the band one flow, and with several a flow that floods its band should not take all
+//! of it. Turns need no more memory than two links a flow.
+//!
+//! ```
+//! # use narrows_core::{PacketRef, Time};
+//! # use narrows_core::sched::{FlowConfig, Priority, Served, Server};
+//! let mut server = Server::new(Priority::default());
+//! let [low, high] = [7, 3].map(|band| {
+//!     server.join(FlowConfig { band, ..FlowConfig::default() }).expect("there are that many bands")
+//! });
+//! server.enqueue(Time::ZERO, low, PacketRef::from_number(0), 100);
+//! server.enqueue(Time::ZERO, high, PacketRef::from_number(1), 100);
+//! assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(flow, _) if flow == high));
+//! ```
+
+use alloc::vec::Vec;
+
+use crate::sched::list::{Linked, Links, List};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::time::Time;
+
+/// Serves the lowest band, and the flows of a band by turns. Knows no weights.
+#[derive(Debug, Default)]
+pub struct Priority {
+    /// The flows of each band in which something waits, the next one first.
+    bands: Vec<List>,
+    in_use: BandSet,
+}
+
+/// What [`Priority`] keeps of a flow.
+#[derive(Debug)]
+pub struct PriorityFlow {
+    links: Links,
+    band: u32,
+    /// Whether it is in its band's list.
+    active: bool,
+}
+
+impl Linked for PriorityFlow {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Priority {
+    /// How many bands there may be: they are numbered from 0 to one less.
+    pub const BANDS: u32 = 1 << 18;
+
+    fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<PriorityFlow>) {
+        let state = &mut flows[flow];
+        state.active = false;
+        let band = state.band;
+        let list = &mut self.bands[band as usize];
+        list.remove(flow, flows);
+        if list.front().is_none() {
+            self.in_use.remove(band);
+        }
+    }
+}
+
+impl Scheduler for Priority {
+    type Flow = PriorityFlow;
+
+    fn join(&mut self, flow: FlowConfig) -> Result<PriorityFlow, Refused> {
+        if flow.band >= Self::BANDS {
+            return Err(Refused::Band { found: flow.band.into(), most: u64::from(Self::BANDS) - 1 });
+        }
+        let bands = flow.band as usize + 1;
+        if bands > self.bands.len() {
+            self.bands.resize_with(bands, List::default);
+            self.in_use.grow(bands);
+        }
+        Ok(PriorityFlow { links: Links::default(), band: flow.band, active: false })
+    }
+
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<PriorityFlow>) {}
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<PriorityFlow>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<PriorityFlow>) {
+        let state = &mut flows[flow];
+        if !state.active {
+            state.active = true;
+            let band = state.band;
+            let list = &mut self.bands[band as usize];
+            if list.front().is_none() {
+                self.in_use.insert(band);
+            }
+            list.push_back(flow, flows);
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time, _flows: &mut Flows<PriorityFlow>) -> Selection {
+        match self.in_use.first().and_then(|band| self.bands[band as usize].front()) {
+            Some(flow) => Selection::Flow(flow),
+            None => Selection::Empty,
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, _now: Time, flow: FlowId, _length: u32, flows: &mut Flows<PriorityFlow>) {
+        if flows.packets(flow) == 0 {
+            self.deactivate(flow, flows);
+        } else {
+            let band = flows[flow].band;
+            self.bands[band as usize].rotate(flows);
+        }
+    }
+
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<PriorityFlow>) {
+        // Dropped packets got no service, so the flow keeps its turn.
+        if flows.packets(flow) == 0 && flows[flow].active {
+            self.deactivate(flow, flows);
+        }
+    }
+}
+
+/// A set of bands: a bit for each, a bit for each word of these that is not zero, and so on, up to one word.
+#[derive(Debug, Default)]
+struct BandSet {
+    top: u64,
+    middle: Vec<u64>,
+    bottom: Vec<u64>,
+}
+
+impl BandSet {
+    fn grow(&mut self, bands: usize) {
+        self.bottom.resize(bands.div_ceil(64), 0);
+        self.middle.resize(self.bottom.len().div_ceil(64), 0);
+    }
+
+    #[inline]
+    fn insert(&mut self, band: u32) {
+        self.bottom[(band >> 6) as usize] |= 1 << (band & 63);
+        self.middle[(band >> 12) as usize] |= 1 << (band >> 6 & 63);
+        self.top |= 1 << (band >> 12);
+    }
+
+    #[inline]
+    fn remove(&mut self, band: u32) {
+        let bottom = &mut self.bottom[(band >> 6) as usize];
+        *bottom &= !(1 << (band & 63));
+        if *bottom == 0 {
+            let middle = &mut self.middle[(band >> 12) as usize];
+            *middle &= !(1 << (band >> 6 & 63));
+            if *middle == 0 {
+                self.top &= !(1 << (band >> 12));
+            }
+        }
+    }
+
+    /// The lowest band in the set.
+    #[inline]
+    fn first(&self) -> Option<u32> {
+        if self.top == 0 {
+            return None;
+        }
+        let middle = self.top.trailing_zeros();
+        let bottom = middle << 6 | self.middle[middle as usize].trailing_zeros();
+        Some(bottom << 6 | self.bottom[bottom as usize].trailing_zeros())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn a_band_set_finds_the_lowest_as_a_sorted_set_does() {
+        let mut set = BandSet::default();
+        set.grow(Priority::BANDS as usize);
+        let mut model = BTreeSet::new();
+        for step in 0u32..30_000 {
+            // Scattered over all words, with many in the same ones; a third of the steps takes the lowest out.
+            let band = step.wrapping_mul(2_654_435_761) >> 14
+                & [0x3f, 0xfff, Priority::BANDS - 1][step as usize % 3];
+            if step % 3 == 2 {
+                let first = model.pop_first();
+                assert_eq!(set.first(), first);
+                first.into_iter().for_each(|first| set.remove(first));
+            } else {
+                model.insert(band);
+                set.insert(band);
+            }
+            assert_eq!(set.first(), model.first().copied());
+        }
+    }
+}
