@@ -7,6 +7,7 @@
 //!
 //! How to write one: `docs/writing-a-scheduler.md`.
 
+mod dcf;
 mod drr;
 mod fifo;
 mod flows;
@@ -15,6 +16,7 @@ mod prio;
 mod scheduled;
 mod server;
 
+pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fifo::{Fifo, FifoFlow};
 pub use flows::{FlowId, Flows, Waits};

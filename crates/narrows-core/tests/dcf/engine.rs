@@ -1,0 +1,232 @@
+//! The DCF as a link's queue.
+
+use narrows_core::classify::Classifier;
+use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
+use narrows_core::sched::{Class, Dcf, DcfConfig, FlowConfig, Overload, Scheduled, Store};
+use narrows_core::service::{ConstantRate, Overhead};
+use narrows_core::{
+    Change, DropReason, Duration, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, Packet, PacketId,
+    PortConfig, PortId, Rate, Seed, Stream, Target, Time, Verdict,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::air::{ELEVEN, micros};
+
+const STATIONS: u8 = 4;
+
+/// The station is the traffic class byte.
+fn dcf(config: DcfConfig, drop_at: DropAt) -> Box<dyn Queue> {
+    let mut classes = [0; 256];
+    classes.iter_mut().zip(0..STATIONS).for_each(|(class, station)| *class = station);
+    let scheduler = Dcf::new(config, Stream::new(Seed(1), "air", "backoff"));
+    let classifier = Classifier::TrafficClass(Box::new(classes));
+    let mut queue = Scheduled::new(scheduler, classifier, Bound::Packets(1000), Overload::Arriving);
+    for _ in 0..STATIONS {
+        let (flow, store) = (FlowConfig::default(), Store::Plain);
+        queue
+            .add_class(Class { flow, bound: Bound::Packets(3), drop_at, store })
+            .expect("it takes every station");
+    }
+    Box::new(queue)
+}
+
+struct Net {
+    engine: Engine<()>,
+    air: LinkId,
+    port: PortId,
+    events: Vec<(Time, Verdict, PacketId, Duration)>,
+}
+
+impl Net {
+    fn new(queue: Box<dyn Queue>, rate: Rate) -> Self {
+        let mut config = NetworkConfig::new(Seed(1));
+        config.links.push(LinkConfig {
+            queue,
+            service: Box::new(ConstantRate(rate)),
+            overhead: Dcf::OVERHEAD,
+            ..LinkConfig::new("air", Target::Port("z".into()))
+        });
+        let entry = Target::Link { name: "air".into(), lane: 0 };
+        config.ports.push(PortConfig { name: "a".into(), entry });
+        config.ports.push(PortConfig { name: "z".into(), entry: Target::Port("z".into()) });
+        let engine = Engine::new(config).expect("it is sound");
+        let (air, port) =
+            (engine.link("air").expect("it was configured"), engine.port("a").expect("it was configured"));
+        Self { engine, air, port, events: Vec::new() }
+    }
+
+    fn hand_in(&mut self, at: Time, station: u8, length: u32) {
+        let key = FlowKey { traffic_class: station, ..FlowKey::default() };
+        let packet = Packet { length, link_header: 14, network_header: 20, key, body: () };
+        self.engine.hand_in(at, self.port, packet);
+    }
+
+    fn rate(&mut self, at: Time, rate: Rate) {
+        self.engine.change(at, self.air, Change::Service(Box::new(ConstantRate(rate))));
+    }
+
+    fn poll(&mut self, now: Time) {
+        while let Some(event) = self.engine.poll(now) {
+            self.events.push((event.at, event.verdict, event.id, event.queued));
+        }
+    }
+
+    fn instants(&self) -> Vec<Time> {
+        self.events.iter().map(|&(at, ..)| at).collect()
+    }
+}
+
+const END: Time = Time::from_nanos(u64::MAX / 2);
+
+#[test]
+fn a_packet_leaves_at_the_end_of_its_psdu_and_the_next_contends_after_the_acknowledgement() {
+    let mut net = Net::new(dcf(DcfConfig::default(), DropAt::Tail), ELEVEN);
+    net.hand_in(micros(100), 0, 1500);
+    net.hand_in(micros(100), 0, 64);
+    net.poll(END);
+    // PSDU 192 µs after; 1536 bytes at 11 Mbit/s are 1117.09 µs for the link, 1118 on the air.
+    let backoff = Stream::new(Seed(1), "air", "backoff").nth(0).below(32);
+    let first = Time::from_nanos(292_000 + 1_117_091);
+    let second = 292 + 1118 + 258 + 50 + 20 * backoff + 192;
+    let second = micros(second) + Duration::from_nanos(72_728);
+    assert_eq!(net.instants(), [first, second]);
+}
+
+#[test]
+fn a_wire_that_is_down_stops_the_contention_and_what_is_on_the_air() {
+    let mut net = Net::new(dcf(DcfConfig::default(), DropAt::Tail), ELEVEN);
+    net.hand_in(Time::ZERO, 0, 1064); // 800 µs from 192 on
+    net.rate(micros(592), Rate::DOWN);
+    net.hand_in(micros(600), 1, 64);
+    net.poll(micros(5_000));
+    assert_eq!(net.instants(), []);
+    net.rate(micros(10_000), ELEVEN);
+    net.poll(micros(10_400));
+    assert_eq!(net.instants(), [micros(10_400)], "half of it was left");
+    // It was on the air from 192 µs on. Then an exchange goes on as always.
+    net.poll(micros(90_000));
+    let draw = |n| Stream::new(Seed(1), "air", "backoff").nth(n).below(32);
+    let psdu = 10_400 + 258 + 50 + 20 * draw(1) + 192;
+    assert_eq!(net.instants()[1], micros(psdu) + Duration::from_nanos(72_728));
+
+    // Down while the medium is idle: packets come, back off, and go when it is up again.
+    net.rate(micros(100_000), Rate::DOWN);
+    net.hand_in(micros(100_001), 2, 64);
+    net.hand_in(micros(100_002), 3, 64);
+    net.poll(micros(200_000));
+    assert_eq!(net.events.len(), 2);
+    net.rate(micros(200_000), Rate::UNLIMITED);
+    net.poll(END);
+    let (two, three) = (draw(3), draw(4));
+    assert_ne!(two, three, "a seed without a collision");
+    let first = 200_050 + 20 * two.min(three) + 192;
+    let second = first + 258 + 50 + 20 * two.abs_diff(three) + 192;
+    assert_eq!(
+        net.instants()[2..],
+        [micros(first), micros(second)],
+        "an unlimited wire takes no time for PSDUs"
+    );
+}
+
+#[test]
+fn the_retry_limit_is_a_drop_with_its_reason() {
+    let config = DcfConfig { window_min: 0, window_max: 0, retry_limit: 1, ..DcfConfig::default() };
+    let mut net = Net::new(dcf(config, DropAt::Tail), ELEVEN);
+    for station in 0..3 {
+        net.hand_in(micros(station.into()), station, 1500);
+    }
+    net.poll(END);
+    let given_up = micros(192 + 1118 + 258 + 50 + 192 + 1118 + 314);
+    let dropped = Verdict::Dropped { link: Some(net.air), reason: DropReason::RetryLimit };
+    let found: Vec<_> = net.events[1..].iter().map(|&(at, verdict, ..)| (at, verdict)).collect();
+    assert_eq!(found, [(given_up, dropped); 2]);
+    let classes = net.engine.view(net.air).classes();
+    assert_eq!(classes[..3].iter().map(|class| class.dropped.packets).collect::<Vec<_>>(), [0, 1, 1]);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Packet(u8, u32),
+    Rate(Rate),
+    Overhead(Overhead),
+    Fifo,
+    Dcf,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+    let rates = [Rate::DOWN, Rate::UNLIMITED, ELEVEN, Rate::from_bits_per_second(1_000_000)];
+    let step = prop_oneof![
+        20 => (0..STATIONS, 20u32..1501).prop_map(|(station, length)| Step::Packet(station, length)),
+        2 => proptest::sample::select(rates.to_vec()).prop_map(Step::Rate),
+        1 => Just(Step::Overhead(Overhead::ETHERNET)),
+        1 => Just(Step::Fifo),
+        1 => Just(Step::Dcf),
+    ];
+    let gap = prop_oneof![Just(0), (0u64..500).prop_map(|micros| micros * 1_000), 0u64..5_000_000];
+    vec((gap, step), 1..80)
+}
+
+/// A run in which before each input is polled or not, as the pattern says, and then to the end.
+fn run(steps: &[(u64, Step)], config: DcfConfig, drop_at: DropAt, polls: &[u8]) -> Net {
+    let mut net = Net::new(dcf(config, drop_at), ELEVEN);
+    let mut at = Time::ZERO;
+    for (&(gap, step), poll) in steps.iter().zip(polls.iter().cycle()) {
+        let before = at;
+        at = at + Duration::from_nanos(gap);
+        match poll {
+            0 => {}
+            1 => net.poll(at),
+            2 => net.poll(before + Duration::from_nanos(gap / 2)),
+            _ => {
+                while let Some(next) = net.engine.next_event()
+                    && next <= at
+                {
+                    net.poll(next);
+                }
+            }
+        }
+        match step {
+            Step::Packet(station, length) => net.hand_in(at, station, length),
+            Step::Rate(rate) => net.rate(at, rate),
+            Step::Overhead(overhead) => net.engine.change(at, net.air, Change::Overhead(overhead)),
+            Step::Fifo => {
+                let fifo = Fifo::new(Bound::Packets(5), DropAt::Head);
+                net.engine.change(at, net.air, Change::Queue(Box::new(fifo)));
+            }
+            Step::Dcf => net.engine.change(at, net.air, Change::Queue(dcf(config, drop_at))),
+        }
+        let counters = &net.engine.view(net.air).counters()[0];
+        let view = net.engine.view(net.air);
+        let inside = view.backlog().packets + u64::from(view.is_transmitting()) + view.in_flight();
+        assert_eq!(counters.inside(), inside);
+    }
+    net.rate(at + Duration::from_secs(1), ELEVEN);
+    net.poll(END);
+    net
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn late_polls_change_nothing_and_every_packet_comes_out(
+        steps in steps(),
+        polls in vec(0u8..4, 1..8),
+        small in any::<bool>(),
+        head in any::<bool>(),
+    ) {
+        let config = match small {
+            true => DcfConfig { window_min: 1, window_max: 3, retry_limit: 2, ..DcfConfig::default() },
+            false => DcfConfig::default(),
+        };
+        let drop_at = if head { DropAt::Head } else { DropAt::Tail };
+        let exact = run(&steps, config, drop_at, &[3]);
+        prop_assert_eq!(&run(&steps, config, drop_at, &[0]).events, &exact.events);
+        prop_assert_eq!(&run(&steps, config, drop_at, &polls).events, &exact.events);
+
+        let packets = steps.iter().filter(|(_, step)| matches!(step, Step::Packet(..))).count();
+        prop_assert_eq!(exact.events.len(), packets);
+        prop_assert_eq!(exact.engine.inside(), 0);
+    }
+}

@@ -1,0 +1,9 @@
+//! The DCF against closed forms, against Bianchi's model, against a slow model that counts every slot of every station,
+//! and in an engine.
+
+mod air;
+mod bianchi;
+mod engine;
+mod slow;
+mod slow_model;
+mod timing;
