@@ -1,9 +1,13 @@
 //! Frames through the engine and out again, and a run from its log.
 
+use std::collections::BTreeMap;
+
 use etherparse::defrag::IpDefragPool;
+use narrows_core::aqm::{Aqm, Judgement, Waiting};
+use narrows_core::queue::Context;
 use narrows_core::{
-    Change, Duration, Engine, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PortConfig, Probability,
-    Rate, Seed, Target, Time, Verdict, model, queue, service,
+    Change, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PacketRef,
+    PortConfig, Probability, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
 use narrows_frame::craft::Udp;
 use narrows_frame::edit::Edits;
@@ -122,6 +126,101 @@ fn a_corrupted_packet_differs_in_one_bit_of_its_ip_packet() {
     }
     // 1000 flips among 30 bytes: a given byte is missed by all with a probability of (29/30)^1000 < 10^-14.
     assert!(hit.iter().enumerate().all(|(at, &hits)| (hits > 0) == (14..44).contains(&at)), "{hit:?}");
+}
+
+/// Tells every second packet of congestion.
+#[derive(Debug, Default)]
+struct EverySecond(u64);
+
+impl Aqm for EverySecond {
+    fn arrive(&mut self, _: Time, _: PacketRef, _: Waiting, _: &mut Context<'_>) -> Judgement {
+        Judgement::Pass
+    }
+
+    fn depart(&mut self, _: Time, packet: PacketRef, _: Waiting, context: &mut Context<'_>) -> Judgement {
+        self.0 += 1;
+        if self.0.is_multiple_of(2) {
+            Judgement::congestion(true, context.pool.get(packet))
+        } else {
+            Judgement::Pass
+        }
+    }
+}
+
+/// The frame of a packet with this traffic class, over IPv4 or IPv6.
+fn frame_of_class(class: u8, version: u8, identification: u16, payload: &[u8]) -> Vec<u8> {
+    let [from, to] = match version {
+        4 => [([10, 0, 0, 1], 4000).into(), ([10, 0, 0, 2], 5000).into()],
+        _ => [([0xfd00, 0, 0, 0, 0, 0, 0, 1], 4000).into(), ([0xfd00, 0, 0, 0, 0, 0, 0, 2], 5000).into()],
+    };
+    let packet = Udp { identification, traffic_class: class, ..Udp::new(from, to) };
+    packet.ethernet(MacAddress([2, 0, 0, 0, 0, 2]), MacAddress([2, 0, 0, 0, 0, 1]), payload)
+}
+
+/// A mark is one packet's own: its twin, which has the same frame, and the other pieces do not get it.
+#[test]
+fn marks_reach_the_frames_of_copies_and_pieces_one_by_one() {
+    // DSCP EF with ECT(0), over both versions; the long ones of IPv4 are cut in three.
+    const CLASS: u8 = 46 << 2 | 2;
+    let mut first = link("first");
+    first.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
+    first.duplication = Probability::ONE;
+    let mut second = link("second");
+    second.queue = Box::new(queue::Fifo::managed(
+        queue::Bound::Packets(1000),
+        queue::DropAt::Tail,
+        Box::new(EverySecond::default()),
+    ));
+    let mut engine = Engine::new(network(1, vec![first, second])).expect("it is a network");
+    let a = engine.port("a").expect("it was configured");
+    let (mut sent, mut outcomes) = (Vec::new(), BTreeMap::new());
+    for (number, (version, length)) in
+        [(4, 1500), (6, 400), (4, 100)].into_iter().cycle().take(30).enumerate()
+    {
+        let frame = frame_of_class(CLASS, version, number as u16, &noise(number as u64, length));
+        engine.hand_in(Time::ZERO, a, parse(LinkLayer::Ethernet, &frame).with(frame.clone()));
+        sent.push(frame);
+    }
+    while let Some(event) = engine.poll(Time::NEVER) {
+        assert!(matches!(event.verdict, Verdict::Delivered(_)));
+        let (edits, mut out, mut unmarked) = (Edits::of(&event), Vec::new(), Vec::new());
+        edits.render(event.body.get(), &mut out);
+        Edits { traffic_class: CLASS, ..edits }.render(event.body.get(), &mut unmarked);
+        let parsed = parse(LinkLayer::Ethernet, &out);
+        assert_eq!((parsed.key.dscp(), parsed.key.ecn()), (46, event.key.ecn()));
+        let is_marked = event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
+        let changed: Vec<_> = (0..out.len()).filter(|&at| out[at] != unmarked[at]).collect();
+        let sliced = etherparse::SlicedPacket::from_ethernet(&out).expect("it is well formed");
+        match (&sliced.net, is_marked) {
+            (Some(etherparse::NetSlice::Ipv4(ip)), _) => {
+                assert_eq!(ip.header().header_checksum(), ip.header().to_header().calc_header_checksum());
+                // The class and the header's checksum, of which often one byte changes.
+                assert!(if is_marked {
+                    changed[0] == 15 && changed[1..].iter().all(|at| [24, 25].contains(at))
+                } else {
+                    changed.is_empty()
+                });
+            }
+            (_, true) => assert_eq!(changed, [15]),
+            (_, false) => assert_eq!(changed, [0; 0]),
+        }
+        *outcomes.entry((event.id.number() % 3, is_marked)).or_insert(0u32) += 1;
+    }
+    let marked = engine.view(engine.link("second").expect("a link")).counters()[0].marked;
+    // 20 twins, each of one or three pieces; every second departure is marked.
+    assert_eq!(outcomes.values().sum::<u32>(), 20 * (3 + 1 + 1));
+    assert_eq!(marked, 50);
+    assert_eq!(
+        outcomes,
+        BTreeMap::from([
+            ((0, false), 30),
+            ((0, true), 30),
+            ((1, false), 10),
+            ((1, true), 10),
+            ((2, false), 10),
+            ((2, true), 10)
+        ])
+    );
 }
 
 /// Loss, duplication, jitter that reorders, corruption, fragmentation and a short queue.
