@@ -4,9 +4,11 @@
 
 mod condition;
 mod hash;
+mod priomap;
 
 pub use condition::{Condition, Prefix};
 pub use hash::{FlowHash, Identity};
+pub use priomap::pfifo_fast;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

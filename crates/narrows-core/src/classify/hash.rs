@@ -31,6 +31,11 @@ impl FlowHash {
         Self { key: crate::random::key(seed, name, "flow hash"), classes: classes.max(1), identity }
     }
 
+    /// How many classes there are.
+    pub const fn classes(&self) -> u32 {
+        self.classes
+    }
+
     /// The class of a flow.
     pub fn class(&self, key: &FlowKey) -> u32 {
         let (source, destination) = (fold(key.source), fold(key.destination));
