@@ -152,11 +152,11 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     let counts: Vec<_> =
         counts.into_iter().filter(|(_, of)| shown.iter().any(|class| of(class) > 0)).collect();
     let title = if weighted { "classes (weight)" } else { "classes" };
-    write!(f, "  {title:<width$}{:>12}{:>10}", "sent", "of bytes")?;
+    write!(f, "  {title:<width$}{:>12}{:>10}", "sent", "of bytes", width = width + 2)?;
     counts.iter().try_for_each(|(head, _)| write!(f, "{head:>10}"))?;
     writeln!(f, "{:>13}{:>10}", "wait, mean", "most")?;
     for class in &shown {
-        write!(f, "    {:<width$}", label(class), width = width.saturating_sub(2))?;
+        write!(f, "    {:<width$}", label(class))?;
         write!(f, "{:>12}{:>10}", count(class.sent_packets), percent(class.sent_share))?;
         counts.iter().try_for_each(|(_, of)| write!(f, "{:>10}", count(of(class))))?;
         let wait = |nanos: Option<u64>| nanos.map_or("-".into(), span);

@@ -4,11 +4,13 @@
     reason = "tests may unwrap, and the lint does not see that helpers here are tests"
 )]
 
+use narrows_core::classify::{Classifier, Condition};
+use narrows_core::sched::{Class, FlowConfig, Overload, Priority, Scheduled, Store};
 use narrows_core::{
-    Body, Bytes, DropReason, Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Packet, PortConfig, Rate,
-    Seed, Target, Time, Verdict, model, queue, service,
+    Body, Bytes, Change, DropReason, Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Packet,
+    PortConfig, Protocol, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
-use narrows_report::{DirectionInfo, Kind, Meter, Report, RoundTrip, RunInfo};
+use narrows_report::{ClassInfo, DirectionInfo, Kind, Meter, Report, RoundTrip, RunInfo};
 
 /// 1 Mbit/s, 50 ms, room for 10 packets.
 fn engine() -> Engine<()> {
@@ -178,4 +180,74 @@ fn fields_carry_their_units() {
     assert_eq!(json["directions"][0]["wire_bps"], 1_000_000);
     assert_eq!(json["pairs"][0]["delay"]["min_ns"], 58_000_000);
     assert_eq!(json["pairs"][0]["delivered"]["rate_bps"], 1_000_000);
+}
+
+/// The same link with strict priority: port 5060 goes first, ten of all others may wait.
+fn engine_with_classes() -> Engine<()> {
+    let voip = Condition { destination_ports: vec![5060..=5060], ..Condition::default() };
+    let rules = Classifier::Rules { rules: vec![(voip, 0)], default: Some(1) };
+    let bound = queue::Bound::Packets(100);
+    let mut queue = Scheduled::new(Priority::default(), rules, bound, Overload::Arriving);
+    for (band, bound) in [(0, 50), (1, 10)] {
+        let flow = FlowConfig { band, ..FlowConfig::default() };
+        let bound = queue::Bound::Packets(bound);
+        queue.add_class(Class { flow, bound, drop_at: queue::DropAt::Tail, store: Store::Plain }).unwrap();
+    }
+    let (mut engine, link) = (engine(), "access.up");
+    let link = engine.link(link).unwrap();
+    engine.change(Time::ZERO, link, Change::Queue(Box::new(queue)));
+    engine
+}
+
+/// What the classes of a scheduler got, where it can be worked out by hand.
+#[test]
+fn classes_are_reported_beside_what_was_asked() {
+    let (mut engine, mut meter) = (engine_with_classes(), Meter::new(2));
+    let port = engine.port("client.access").unwrap();
+    // Twenty of 1000 bytes at once: one goes on the wire for 8 ms, ten wait, nine are dropped. Two of 125 bytes, a
+    // millisecond each, follow: the first waits until 8 ms, the second until 9 ms.
+    let inputs = [(0, 1000, 9)].into_iter().cycle().take(20).chain([(1, 125, 5060), (2, 125, 5060)]);
+    for (millis, length, destination_port) in inputs {
+        let key = FlowKey { destination_port, transport: 17, network: Protocol::Ipv4, ..FlowKey::default() };
+        let packet = Packet { length, link_header: 14, network_header: 20, key, body: () };
+        engine.hand_in(Time::from_nanos(millis * 1_000_000), port, packet);
+    }
+    let report_at = |millis: u64, engine: &mut Engine<()>, meter: &mut Meter| {
+        let end = Time::from_nanos(millis * 1_000_000);
+        while let Some(event) = engine.poll(end) {
+            meter.verdict(&event);
+        }
+        let mut info = info(end);
+        info.directions[0].classes =
+            vec![ClassInfo { name: "voip".into(), weight: Some(8), matches: "destination-port 5060".into() }];
+        let report = Report::new(&info, engine, meter);
+        assert_eq!(report.conservation.violations, [""; 0]);
+        report
+    };
+    // At 17 ms the wire is busy with the second long packet: nine wait.
+    let report = report_at(17, &mut engine, &mut meter);
+    let [voip, rest] = &report.directions[0].classes[..] else { panic!("two classes") };
+    assert_eq!((voip.name.as_str(), voip.weight), ("voip", Some(8)));
+    assert_eq!((rest.name.as_str(), rest.weight), ("class 1", None), "it goes by its number");
+    assert_eq!((rest.arrived_packets, rest.sent_packets, rest.dropped_packets), (20, 2, 9));
+    assert_eq!((rest.waiting_packets, rest.queueing_max_ns), (9, Some(10_000_000)));
+    assert_eq!((voip.sent_packets, voip.sent_bytes, voip.waiting_packets), (2, 250, 0));
+    assert_eq!((voip.queueing_mean_ns, voip.queueing_max_ns), (Some(7_000_000), Some(7_000_000)));
+    assert_eq!(voip.sent_share, 250.0 / 2250.0);
+    let text = report.text().to_string();
+    println!("{text}");
+    let expected = "
+  classes (weight)          sent  of bytes   dropped   waiting   wait, mean      most
+    voip (8)                   2   11.11 %         0         0     7.000 ms  7.000 ms
+    class 1                    2   88.89 %         9         9     5.000 ms  10.00 ms
+";
+    assert!(text.contains(expected), "{text}");
+
+    let report = report_at(1000, &mut engine, &mut meter);
+    let rest = &report.directions[0].classes[1];
+    assert_eq!((rest.sent_packets, rest.waiting_packets), (11, 0));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["directions"][0]["classes"][0]["matches"], "destination-port 5060");
+    assert_eq!(json["directions"][0]["classes"][1]["weight"], serde_json::Value::Null);
+    assert_eq!(json["directions"][0]["marked_packets"], 0);
 }
