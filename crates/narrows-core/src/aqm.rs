@@ -7,9 +7,11 @@
 
 mod codel;
 #[cfg(test)]
-pub(crate) mod harness;
+mod harness;
+mod pie;
 
 pub use codel::{Codel, CodelConfig};
+pub use pie::{Pie, PieConfig};
 
 use core::fmt;
 

@@ -24,11 +24,13 @@ pub(crate) struct Managed<P> {
     stand: Stand,
     waiting: VecDeque<PacketRef>,
     bytes: u64,
+    /// The first uniform draw for the packet that arrived last.
+    pub(crate) uniform: f64,
 }
 
 impl<P: Aqm> Managed<P> {
     pub(crate) fn new(policy: P) -> Self {
-        Self { policy, stand: Stand::new(Seed(7)), waiting: VecDeque::new(), bytes: 0 }
+        Self { policy, stand: Stand::new(Seed(7)), waiting: VecDeque::new(), bytes: 0, uniform: 0.0 }
     }
 
     pub(crate) fn waiting(&self) -> Waiting {
@@ -43,6 +45,7 @@ impl<P: Aqm> Managed<P> {
         let waiting = self.waiting();
         let key = FlowKey { traffic_class: ecn, ..FlowKey::default() };
         let packet = self.stand.insert(now, key, length);
+        self.uniform = self.stand.context().draw_at_arrival(packet).uniform();
         let judgement = self.policy.arrive(now, packet, waiting, &mut self.stand.context());
         match judgement {
             Judgement::Drop => self.stand.remove(packet),

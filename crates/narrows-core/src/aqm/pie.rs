@@ -1,0 +1,249 @@
+//! PIE, "proportional integral controller enhanced" (Pan, Natarajan, Baker, White: RFC 8033).
+//!
+//! Arriving packets are dropped (or marked) with a probability p that a controller moves every `update`, from how far the
+//! queue's delay is from the target and how much it has changed since, in seconds:
+//!
+//! ```text
+//! p ← p + (α·(delay − target) + β·(delay − delay before)) / s        s = 2048 … 1, less the greater p is
+//! p ← 0.98·p                                                          if both delays are zero
+//! ```
+//!
+//! No packet is dropped while p is small and the delay was below half the target (`p < 0.2`), while no more than two
+//! packets' worth of bytes wait, and during the burst allowance, which is granted anew whenever there is no congestion at
+//! all and runs out with time.
+//!
+//! This is the RFC's basic pseudocode (appendix A) with ECN (section 5.1); its other enhancements (section 5: no sudden
+//! jumps of p, dropping at even distances, switching off) are not in that base and not here. What it leaves open, or where
+//! this differs:
+//! - The queue's delay is how long the packet at the head has waited, at the instant of an update: the time stamp option.
+//!   Appendix A keeps the delay of the packet that departed last, which goes stale: with nothing more to send it stays
+//!   what it was, and p goes up in an empty queue. (Linux sets it to zero there.) Little's law, the other option, would
+//!   need the rate at which this very queue is served, which in a class of a scheduler is not the wire's.
+//! - Updates are at the whole multiples of `update` since the start of the run, before whatever else is at that instant.
+//!   They are made up for at the next call, exactly as they would have been made in time, as the queue was then what it is
+//!   before that call. (One exception: what a full scheduler drops from the longest of its flows is seen only at the next
+//!   call, as if it had been gone since the last one.) Once p cannot move any more, the rest of them is skipped.
+//! - The mean packet of "two packets' worth" is not given in the RFC; 1024 bytes are from RFC 8034.
+//!
+//! Floating point is used for + − × ÷ only, so all machines agree.
+//!
+//! ```
+//! use narrows_core::aqm::{Pie, PieConfig};
+//! use narrows_core::queue::{Bound, DropAt, Fifo};
+//!
+//! let policy = Pie::new(PieConfig::default()); // 15 ms
+//! let queue = Fifo::managed(Bound::Packets(1000), DropAt::Tail, Box::new(policy));
+//! ```
+
+use alloc::sync::Arc;
+use core::ops::RangeInclusive;
+
+use crate::aqm::{Aqm, Judgement, Waiting};
+use crate::pool::PacketRef;
+use crate::queue::{Context, Wire};
+use crate::time::{Duration, Time};
+use crate::units::{Bytes, Probability};
+
+/// The parameters of PIE.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieConfig {
+    /// The delay to hold. 1 µs to 10 s. 15 ms.
+    pub target: Duration,
+    /// How often the probability moves. 1 ms (which less is taken to be) to 10 s. 15 ms. The RFC wants α halved and β raised by α/4 where this is
+    /// halved.
+    pub update: Duration,
+    /// The gain of the deviation from the target, α, in hertz, in [`PieConfig::ALPHA`]. 0.125.
+    pub alpha: f64,
+    /// The gain of the change, β, in hertz, in [`PieConfig::BETA`]. 1.25.
+    pub beta: f64,
+    /// For how long the beginning of a burst is let pass. 150 ms; zero for none.
+    pub burst: Duration,
+    /// The mean packet: while no more than two of these wait, none is dropped. 1024 bytes.
+    pub mean_packet: Bytes,
+    /// Whether packets that can be marked are marked instead of dropped. Yes.
+    pub ecn: bool,
+    /// At this probability and above they are dropped even so. 10 %.
+    pub mark_below: Probability,
+}
+
+impl PieConfig {
+    /// What α may be. Not less, so that p moves in all states and updates can be made up for in bounded time.
+    pub const ALPHA: RangeInclusive<f64> = 0.001..=100.0;
+    /// What β may be.
+    pub const BETA: RangeInclusive<f64> = 0.0..=1000.0;
+}
+
+impl Default for PieConfig {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(15),
+            alpha: 0.125,
+            beta: 1.25,
+            burst: Duration::from_millis(150),
+            mean_packet: Bytes::new(1024),
+            ecn: true,
+            mark_below: Probability::from_ratio(1, 10).expect("a tenth is a probability"),
+        }
+    }
+}
+
+/// PIE for one FIFO. Queues may share their parameters; what each has of its own is 40 bytes.
+#[derive(Clone, Debug)]
+pub struct Pie {
+    config: Arc<PieConfig>,
+    /// That of dropping an arriving packet.
+    probability: f64,
+    /// The delay at the last update.
+    old_delay: Duration,
+    /// How much longer bursts are let pass.
+    burst: Duration,
+    /// The number of the last update, or `NOT_BEGUN`.
+    updates: u64,
+}
+
+const NOT_BEGUN: u64 = u64::MAX;
+
+impl Pie {
+    /// A policy for one queue. Hand in an `Arc` to share the parameters.
+    pub fn new(config: impl Into<Arc<PieConfig>>) -> Self {
+        let config = config.into();
+        let burst = config.burst;
+        Self { config, probability: 0.0, old_delay: Duration::ZERO, burst, updates: NOT_BEGUN }
+    }
+
+    /// The number of the last update at or before an instant.
+    fn number(&self, at: Time) -> u64 {
+        at.nanos() / self.period()
+    }
+
+    fn period(&self) -> u64 {
+        let update = self.config.update.nanos();
+        if update < 1_000_000 { 1_000_000 } else { update }
+    }
+
+    fn begin(&mut self, now: Time) {
+        if self.updates == NOT_BEGUN {
+            self.updates = self.number(now);
+        }
+    }
+
+    /// Makes up for the updates up to `now`, over all of which the first packet in the queue was this one.
+    fn catch_up(&mut self, now: Time, oldest: Option<Time>) {
+        self.begin(now);
+        let due = self.number(now);
+        if self.updates >= due {
+            return;
+        }
+        // Up to there nothing waited, or not for any time.
+        let idle = oldest.map_or(due, |oldest| self.number(oldest).min(due));
+        while self.updates < idle {
+            let before = (self.probability, self.old_delay);
+            self.update(Duration::ZERO);
+            if (self.probability, self.old_delay) == before {
+                self.skip_to(idle);
+            }
+        }
+        while self.updates < due {
+            let delay = self.delay_at(self.updates + 1, oldest);
+            self.update(delay);
+            if self.probability >= 1.0 && delay >= self.config.target {
+                // It stays there: the delay is above the target and grows.
+                self.skip_to(due);
+                self.old_delay = self.delay_at(due, oldest);
+            }
+        }
+    }
+
+    fn delay_at(&self, update: u64, oldest: Option<Time>) -> Duration {
+        let at = Time::from_nanos(update * self.period());
+        oldest.map_or(Duration::ZERO, |oldest| at.since(oldest))
+    }
+
+    fn skip_to(&mut self, update: u64) {
+        let left_out = update - self.updates;
+        let span = Duration::from_nanos(self.period().saturating_mul(left_out));
+        self.burst = self.burst.saturating_sub(span);
+        self.updates = update;
+    }
+
+    /// One update (`calculate_drop_prob` in the RFC).
+    fn update(&mut self, delay: Duration) {
+        let PieConfig { target, alpha, beta, .. } = *self.config;
+        let deviation = delay.seconds() - target.seconds();
+        let change = delay.seconds() - self.old_delay.seconds();
+        let step = (alpha * deviation + beta * change) / scale(self.probability);
+        let mut probability = self.probability + step;
+        if delay == Duration::ZERO && self.old_delay == Duration::ZERO {
+            probability *= 0.98;
+        }
+        self.probability = probability.clamp(0.0, 1.0);
+        self.old_delay = delay;
+        self.burst = self.burst.saturating_sub(Duration::from_nanos(self.period()));
+        self.updates += 1;
+    }
+
+    /// Whether the delay is below half the target.
+    fn is_short(&self, delay: Duration) -> bool {
+        delay < Duration::from_nanos(self.config.target.nanos().div_ceil(2))
+    }
+
+    /// Whether an arriving packet must not be dropped, whatever the probability.
+    fn is_spared(&self, waiting: Waiting) -> bool {
+        self.burst > Duration::ZERO
+            || self.is_short(self.old_delay) && self.probability < 0.2
+            || waiting.backlog.bytes <= 2 * self.config.mean_packet.get()
+    }
+}
+
+/// By how much smaller the controller's steps are while the probability is small.
+const fn scale(probability: f64) -> f64 {
+    match probability {
+        p if p < 0.000_001 => 2048.0,
+        p if p < 0.000_01 => 512.0,
+        p if p < 0.000_1 => 128.0,
+        p if p < 0.001 => 32.0,
+        p if p < 0.01 => 8.0,
+        p if p < 0.1 => 2.0,
+        _ => 1.0,
+    }
+}
+
+impl Aqm for Pie {
+    fn arrive(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        waiting: Waiting,
+        context: &mut Context<'_>,
+    ) -> Judgement {
+        self.catch_up(now, waiting.oldest);
+        let delay = waiting.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
+        if self.probability == 0.0 && self.is_short(delay) && self.is_short(self.old_delay) {
+            self.burst = self.config.burst;
+        }
+        if self.is_spared(waiting) || context.draw_at_arrival(packet).uniform() >= self.probability {
+            return Judgement::Pass;
+        }
+        let marks = self.config.ecn && self.probability < self.config.mark_below.as_f64();
+        Judgement::congestion(marks, context.pool.get(packet))
+    }
+
+    fn depart(
+        &mut self,
+        now: Time,
+        _packet: PacketRef,
+        waiting: Waiting,
+        _context: &mut Context<'_>,
+    ) -> Judgement {
+        self.catch_up(now, waiting.oldest);
+        Judgement::Pass
+    }
+
+    fn set_wire(&mut self, now: Time, _wire: Wire) {
+        self.begin(now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+use super::*;
+use crate::aqm::harness::{Fate, Managed};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+
+/// RFC 8033, appendix A, with an update at each of its instants, the delay being the age of the packet at the head.
+struct Model {
+    config: PieConfig,
+    packets: VecDeque<(u64, u64, u32)>,
+    now: u64,
+    next_update: u64,
+    drop_prob: f64,
+    qdelay_old: u64,
+    burst_allowance: u64,
+    updates: u64,
+}
+
+impl Model {
+    fn new(config: PieConfig) -> Self {
+        Self {
+            config,
+            packets: VecDeque::new(),
+            now: 0,
+            next_update: config.update.nanos(),
+            drop_prob: 0.0,
+            qdelay_old: 0,
+            burst_allowance: config.burst.nanos(),
+            updates: 0,
+        }
+    }
+
+    fn current_qdelay(&self) -> u64 {
+        self.packets.front().map_or(0, |&(_, at, _)| self.now - at)
+    }
+
+    fn run_to(&mut self, now: u64) {
+        while self.next_update <= now {
+            self.now = self.next_update;
+            self.next_update += self.config.update.nanos();
+            self.calculate_drop_prob();
+        }
+        self.now = now;
+    }
+
+    fn calculate_drop_prob(&mut self) {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let current = self.current_qdelay();
+        let mut p = self.config.alpha * (seconds(current) - seconds(self.config.target.nanos()))
+            + self.config.beta * (seconds(current) - seconds(self.qdelay_old));
+        for (below, divisor) in
+            [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)]
+        {
+            if self.drop_prob < below {
+                p /= divisor;
+                break;
+            }
+        }
+        self.drop_prob += p;
+        if current == 0 && self.qdelay_old == 0 {
+            self.drop_prob *= 0.98;
+        }
+        if self.drop_prob < 0.0 {
+            self.drop_prob = 0.0;
+        }
+        if self.drop_prob > 1.0 {
+            self.drop_prob = 1.0;
+        }
+        self.qdelay_old = current;
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.config.update.nanos());
+        self.updates += 1;
+    }
+
+    fn drop_early(&self, u: f64) -> bool {
+        let qdelay_ref = self.config.target.nanos();
+        let bytes: u64 = self.packets.iter().map(|&(_, _, length)| u64::from(length)).sum();
+        if 2 * self.qdelay_old < qdelay_ref && self.drop_prob < 0.2
+            || bytes <= 2 * self.config.mean_packet.get()
+        {
+            return false;
+        }
+        u < self.drop_prob
+    }
+
+    fn enqueue(&mut self, now: u64, number: u64, length: u32, capable: bool, u: f64) -> Judgement {
+        self.run_to(now);
+        let short = |delay: u64| 2 * delay < self.config.target.nanos();
+        if self.drop_prob == 0.0 && short(self.current_qdelay()) && short(self.qdelay_old) {
+            self.burst_allowance = self.config.burst.nanos();
+        }
+        let judgement = if self.burst_allowance > 0 || !self.drop_early(u) {
+            Judgement::Pass
+        } else if self.config.ecn && capable && self.drop_prob < 0.1 {
+            Judgement::Mark
+        } else {
+            Judgement::Drop
+        };
+        if judgement != Judgement::Drop {
+            self.packets.push_back((number, now, length));
+        }
+        judgement
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<u64> {
+        self.run_to(now);
+        self.packets.pop_front().map(|(number, ..)| number)
+    }
+}
+
+/// A step of the wire or of a source, so many microseconds after the one before.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Arrive(u64, u32, bool),
+    Depart(u64),
+    Silence(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let stretch = (1u32..12, 1u64..3_000, 10usize..500, 0u64..400_000);
+    let stretch = stretch.prop_flat_map(|(arrivals, gap, steps, silence)| {
+        let arrive = (0..gap, 40u32..1600, any::<bool>()).prop_map(|(g, l, c)| Step::Arrive(g, l, c));
+        let depart = (0..gap).prop_map(Step::Depart);
+        let busy = proptest::collection::vec(prop_oneof![arrivals => arrive, 5 => depart], steps);
+        busy.prop_map(move |mut steps| {
+            steps.push(Step::Silence(silence));
+            steps
+        })
+    });
+    proptest::collection::vec(stretch, 1..8).prop_map(|stretches| stretches.concat())
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    dropped: usize,
+    marked: usize,
+    most: f64,
+}
+
+fn compare(steps: &[Step], config: PieConfig) -> Seen {
+    let mut tested = Managed::new(Pie::new(config));
+    tested
+        .policy
+        .set_wire(Time::ZERO, Wire { rate: crate::Rate::UNLIMITED, overhead: crate::service::Overhead::IP });
+    let mut model = Model::new(config);
+    let (mut now, mut arrived, mut seen) = (0, 0, Seen::default());
+    for &step in steps {
+        match step {
+            Step::Silence(gap) => {
+                now += gap * 1_000;
+                continue;
+            }
+            Step::Arrive(gap, length, capable) => {
+                now += gap * 1_000;
+                let judgement = tested.enqueue(Time::from_nanos(now), length, if capable { 1 } else { 0 });
+                assert_eq!(
+                    judgement,
+                    model.enqueue(now, arrived, length, capable, tested.uniform),
+                    "at {now}"
+                );
+                arrived += 1;
+                seen.dropped += usize::from(judgement == Judgement::Drop);
+                seen.marked += usize::from(judgement == Judgement::Mark);
+            }
+            Step::Depart(gap) => {
+                now += gap * 1_000;
+                let empty = tested.waiting().oldest.is_none();
+                let fates = tested.dequeue(Time::from_nanos(now));
+                if empty {
+                    // The policy is not asked, and the updates are made up for later.
+                    assert_eq!(fates, []);
+                    continue;
+                }
+                let sent = model.dequeue(now).expect("both have the same packets");
+                assert_eq!(fates, [Fate::Sent(sent, false)]);
+            }
+        }
+        let pie = &tested.policy;
+        assert_eq!(pie.probability.to_bits(), model.drop_prob.to_bits(), "at {now}");
+        assert_eq!(
+            (pie.old_delay.nanos(), pie.burst.nanos(), pie.updates),
+            (model.qdelay_old, model.burst_allowance, model.updates)
+        );
+        seen.most = seen.most.max(pie.probability);
+    }
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Every verdict and every variable to the last bit, though updates are made up for in leaps.
+    #[test]
+    fn it_is_the_pseudocode_of_the_rfc(
+        steps in steps(),
+        update in 1u64..20,
+        target in 1u64..30,
+        burst in 0u64..200,
+        ecn in any::<bool>(),
+    ) {
+        let config = PieConfig {
+            update: Duration::from_millis(update),
+            target: Duration::from_millis(target),
+            burst: Duration::from_millis(burst),
+            ecn,
+            ..PieConfig::default()
+        };
+        compare(&steps, config);
+    }
+}
+
+/// One long overload, a stall in which p runs up to 1, and silence in which it falls to 0; and the comparison is not about
+/// nothing.
+#[test]
+fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
+    // 34 packets come for 33 that go.
+    let busy = |i: u64| match i % 67 % 2 {
+        0 => Step::Arrive(500, 1000, i % 3 == 0),
+        _ => Step::Depart(500),
+    };
+    let flood = (0..60).map(|_| Step::Arrive(10, 1000, true));
+    let steps: Vec<_> = (0..20_000)
+        .map(busy)
+        .chain(flood.clone())
+        .chain([Step::Silence(60_000_000)])
+        .chain(flood.clone())
+        .chain((0..20_000).map(|_| Step::Depart(0)))
+        .chain([Step::Silence(100_000_000)])
+        .chain(flood)
+        .chain((0..4_000).map(|i| if i % 3 == 0 { Step::Depart(800) } else { Step::Arrive(300, 1000, true) }))
+        .collect();
+    let seen = compare(&steps, PieConfig::default());
+    assert!(seen.dropped > 100 && seen.marked > 100 && seen.most == 1.0, "{seen:?}");
+}
+
+/// Three hundred years of silence, and as long without a departure, take no longer than a moment to make up for.
+#[test]
+fn what_was_missed_is_made_up_for_in_bounded_time() {
+    let century = Duration::from_secs(100 * 365 * 86_400);
+    for config in [
+        PieConfig::default(),
+        PieConfig { alpha: *PieConfig::ALPHA.start(), beta: 0.0, ..PieConfig::default() },
+    ] {
+        let mut pie = Pie { probability: 1.0, ..Pie::new(config) };
+        pie.begin(Time::ZERO);
+        let silence = Time::ZERO + century;
+        pie.catch_up(silence, None);
+        assert_eq!((pie.updates, pie.old_delay), (pie.number(silence), Duration::ZERO));
+        assert!(pie.probability < 1e-300, "{}", pie.probability);
+        let stall = silence + century;
+        pie.catch_up(stall, Some(silence));
+        assert_eq!((pie.probability, pie.updates), (1.0, pie.number(stall)));
+        assert_eq!(pie.old_delay, Time::from_nanos(pie.updates * pie.period()).since(silence));
+    }
+}
+
+#[test]
+fn a_queue_has_40_bytes_of_its_own() {
+    assert_eq!(size_of::<Pie>(), 40);
+}
