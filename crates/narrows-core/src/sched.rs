@@ -9,8 +9,10 @@
 
 mod dcf;
 mod drr;
+mod fair;
 mod fifo;
 mod flows;
+mod fq;
 mod list;
 mod prio;
 mod scheduled;
@@ -18,8 +20,10 @@ mod server;
 
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
+pub use fair::{Fair, FairFlow};
 pub use fifo::{Fifo, FifoFlow};
 pub use flows::{FlowId, Flows, Waits};
+pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use prio::{Priority, PriorityFlow};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
