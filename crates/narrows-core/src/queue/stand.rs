@@ -53,6 +53,15 @@ impl Stand {
         self.pool.insert(id, now, &Packet { length, link_header: 0, network_header: 0, key, body: () })
     }
 
+    /// Makes another packet in the place of one that is in no queue.
+    #[inline]
+    pub fn renew(&mut self, packet: PacketRef, now: Time, key: FlowKey, length: u32) {
+        let state = self.pool.get_mut(packet);
+        state.id = PacketId::new(PortId::new(0), self.inserted);
+        (state.key, state.length, state.arrival, state.entered) = (key, length, now, now);
+        self.inserted += 1;
+    }
+
     /// Takes away a packet that is in no queue.
     pub fn remove(&mut self, packet: PacketRef) {
         self.pool.leave(packet);
