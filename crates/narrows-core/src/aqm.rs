@@ -9,9 +9,11 @@ mod codel;
 #[cfg(test)]
 mod harness;
 mod pie;
+mod red;
 
 pub use codel::{Codel, CodelConfig};
 pub use pie::{Pie, PieConfig};
+pub use red::{Red, RedConfig, Thresholds};
 
 use core::fmt;
 

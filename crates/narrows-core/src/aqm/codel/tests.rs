@@ -180,7 +180,7 @@ proptest! {
 #[test]
 fn a_long_overload_drops_and_marks_as_the_pseudocode_does() {
     let step = |i: u64| match i % 11 {
-        0 | 2 | 4 | 6 | 8 | 10 => Step::Arrive(100, 1000, i % 3 == 0),
+        0 | 2 | 4 | 6 | 8 | 10 => Step::Arrive(100, 1000, i.is_multiple_of(3)),
         _ => Step::Depart(100),
     };
     let steps: Vec<_> = (0..20_000).map(step).chain((0..3_000).map(|_| Step::Depart(100))).collect();

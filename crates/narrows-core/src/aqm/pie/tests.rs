@@ -60,12 +60,7 @@ impl Model {
         if current == 0 && self.qdelay_old == 0 {
             self.drop_prob *= 0.98;
         }
-        if self.drop_prob < 0.0 {
-            self.drop_prob = 0.0;
-        }
-        if self.drop_prob > 1.0 {
-            self.drop_prob = 1.0;
-        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
         self.qdelay_old = current;
         self.burst_allowance = self.burst_allowance.saturating_sub(self.config.update.nanos());
         self.updates += 1;
@@ -214,7 +209,7 @@ proptest! {
 fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
     // 34 packets come for 33 that go.
     let busy = |i: u64| match i % 67 % 2 {
-        0 => Step::Arrive(500, 1000, i % 3 == 0),
+        0 => Step::Arrive(500, 1000, i.is_multiple_of(3)),
         _ => Step::Depart(500),
     };
     let flood = (0..60).map(|_| Step::Arrive(10, 1000, true));
@@ -226,7 +221,10 @@ fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
         .chain((0..20_000).map(|_| Step::Depart(0)))
         .chain([Step::Silence(100_000_000)])
         .chain(flood)
-        .chain((0..4_000).map(|i| if i % 3 == 0 { Step::Depart(800) } else { Step::Arrive(300, 1000, true) }))
+        .chain(
+            (0..4_000_u64)
+                .map(|i| if i.is_multiple_of(3) { Step::Depart(800) } else { Step::Arrive(300, 1000, true) }),
+        )
         .collect();
     let seen = compare(&steps, PieConfig::default());
     assert!(seen.dropped > 100 && seen.marked > 100 && seen.most == 1.0, "{seen:?}");
