@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+pub mod bench;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};

@@ -1,13 +1,101 @@
 //! `narrows sched bench`.
 
-use clap::Args;
+use std::io::{IsTerminal, Write, stderr};
 
-use crate::output::Failure;
+use clap::Args;
+use narrows_lab::Algorithm;
+use narrows_lab::bench::{BENCHED, Column, Plan, columns, json, quantity, table};
+
+use crate::output::{Failure, print};
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+Loads are counts of flows of weight 1, the published mix, or flow sets weight:maxlen:flows in which
+what is left out is weight 1, packets of 1000 bytes, one flow. Several counts are several loads;
+semicolons or spaces stand between loads of flow sets. In numbers k and m are 2^10 and 2^20, K and M
+10^3 and 10^6, and n is \"times the number of flows\".
+
+Examples:
+  narrows sched bench --algorithms none,fifo,qfq --flows 1,512,32k,mix --packets 20m
+  narrows sched bench --algorithms none,drr,wf2q+ --flows '1::512,8:1500:64' --qmin 4n --qmax 30n";
 
 /// Its arguments.
 #[derive(Debug, Args)]
-pub(crate) struct Bench {}
+#[command(after_help = HELP)]
+pub(crate) struct Bench {
+    /// The algorithms, separated by commas; none is the harness by itself [default: all]
+    #[arg(long, value_name = "NAMES", default_value = "all", hide_default_value = true)]
+    algorithms: String,
+    /// The loads: 1,8,64,mix or 1::512,8::64
+    #[arg(long, visible_alias = "flowsets", value_name = "LOADS", default_value = "1,8,64,512,4k,32k,mix")]
+    flows: Vec<String>,
+    /// Packets are dequeued until so many wait
+    #[arg(long, value_name = "PACKETS", default_value = "0", allow_hyphen_values = true)]
+    qmin: String,
+    /// Packets are enqueued until so many wait
+    #[arg(long, value_name = "PACKETS", default_value = "20n", allow_hyphen_values = true)]
+    qmax: String,
+    /// Packets enqueued in each run
+    #[arg(long, value_name = "PACKETS", default_value = "5m", allow_hyphen_values = true)]
+    packets: String,
+    /// Runs of each algorithm under each load, by turns; the one in the middle counts
+    #[arg(long, value_name = "RUNS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+    /// Print a list for a program instead of a table
+    #[arg(long)]
+    json: bool,
+}
 
-pub(crate) fn bench(_: &Bench) -> Result<u8, Failure> {
+pub(crate) fn bench(bench: &Bench) -> Result<u8, Failure> {
+    let other = |error: &dyn std::fmt::Display, option: &str| Failure::Other(format!("--{option}: {error}"));
+    let algorithms =
+        Algorithm::parse_list(&bench.algorithms, BENCHED).map_err(|e| other(&e, "algorithms"))?;
+    let loads: Vec<Column> = columns(&bench.flows.join(" ")).map_err(|e| other(&e, "flows"))?;
+    let number = |option: &str, text: &str| quantity(text).map_err(|e| other(&e, option));
+    let thresholds = (number("qmin", &bench.qmin)?, number("qmax", &bench.qmax)?);
+    let packets = match number("packets", &bench.packets)?.fixed() {
+        Some(packets) if packets > 0 => packets,
+        _ => return Err(other(&"a number of at least 1 is needed, the same for every load", "packets")),
+    };
+    let plan = Plan::new(algorithms, loads, thresholds, packets, bench.runs)
+        .map_err(|error| Failure::Other(error.to_string()))?;
+    let mut progress = Progress::new(&plan);
+    let figures = plan.run(|column, round, algorithm| progress.tell(column, round, algorithm));
+    progress.clear();
+    let figures = figures.map_err(|error| Failure::Other(error.to_string()))?;
+    print(&if bench.json { json(&plan, &figures) } else { table(&plan, &figures) })?;
     Ok(0)
+}
+
+/// A line on the terminal that says how far it is: the whole table takes minutes.
+struct Progress {
+    wanted: bool,
+    done: usize,
+    runs: usize,
+}
+
+impl Progress {
+    /// Back to the start of the line, and what is on it goes.
+    const ERASE: &str = "\r\x1b[K";
+
+    fn new(plan: &Plan) -> Self {
+        let runs = plan.columns.len() * plan.algorithms.len() * plan.runs as usize;
+        Self { wanted: stderr().is_terminal(), done: 0, runs }
+    }
+
+    fn tell(&mut self, column: &Column, round: u32, algorithm: Algorithm) {
+        self.done += 1;
+        if self.wanted {
+            let (erase, done, runs, name) = (Self::ERASE, self.done, self.runs, &column.name);
+            let round = round + 1;
+            // Where nobody sees it, nothing is lost.
+            let _ = write!(stderr(), "{erase}{done} of {runs}: {algorithm}, {name}, round {round}");
+        }
+    }
+
+    fn clear(&self) {
+        if self.wanted {
+            let _ = write!(stderr(), "{}", Self::ERASE);
+        }
+    }
 }

@@ -1,0 +1,260 @@
+//! What is put under the load: nothing, a scheduler alone, or one with queue management.
+
+use std::fmt;
+
+use narrows_core::aqm::Aqm;
+use narrows_core::classify::Classifier;
+use narrows_core::queue::{Bound, Dequeue, Queue, Stand, Wire};
+use narrows_core::sched::{
+    FlowConfig, FlowId, Overload, Refused, Scheduled, Scheduler, Served, Server, Store,
+};
+use narrows_core::service::Overhead;
+use narrows_core::{FlowKey, PacketRef, Rate, Seed, Time};
+
+use super::{Flowset, Records, Workload};
+
+/// What is put under the load. Packets are known by the numbers of their records.
+pub trait Subject {
+    /// A packet comes.
+    fn enqueue(&mut self, now: Time, packet: u32, records: &mut Records);
+
+    /// A packet goes, if one waits.
+    fn dequeue(&mut self, now: Time, records: &mut Records) -> Option<u32>;
+
+    /// The oldest drop that has not been told yet; asked for after each call.
+    #[inline]
+    fn dropped(&mut self) -> Option<u32> {
+        None
+    }
+}
+
+/// Nothing was served though packets waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it serves nothing though {waiting} packets wait")]
+pub struct Unserved {
+    /// How many.
+    pub waiting: u64,
+}
+
+/// A scheduler does not take the flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotTaken {
+    /// Which flows.
+    pub flowset: Flowset,
+    /// Why.
+    pub cause: Refused,
+}
+
+impl fmt::Display for NotTaken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Flowset { weight, length, flows } = self.flowset;
+        write!(f, "does not take the flows {weight}:{length}:{flows}: {}", self.cause)
+    }
+}
+
+impl std::error::Error for NotTaken {}
+
+const NONE: u32 = u32::MAX;
+
+/// NONE: no scheduler. Packets wait in one chain through their records.
+#[derive(Debug)]
+pub struct Chain {
+    first: u32,
+    last: u32,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self { first: NONE, last: NONE }
+    }
+}
+
+impl Subject for Chain {
+    #[inline]
+    fn enqueue(&mut self, _: Time, packet: u32, records: &mut Records) {
+        match self.first {
+            NONE => self.first = packet,
+            _ => records.get_mut(self.last).next = packet,
+        }
+        self.last = packet;
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _: Time, records: &mut Records) -> Option<u32> {
+        let packet = self.first;
+        if packet == NONE {
+            return None;
+        }
+        self.first = records.get(packet).next;
+        Some(packet)
+    }
+}
+
+/// A scheduler alone, with a queue for each flow.
+#[derive(Debug)]
+pub struct PerFlow<S: Scheduler> {
+    server: Server<S>,
+}
+
+impl<S: Scheduler> PerFlow<S> {
+    /// All flows of the load join.
+    ///
+    /// # Errors
+    /// When the scheduler does not take one.
+    pub fn join(scheduler: S, workload: &Workload) -> Result<Self, NotTaken> {
+        let mut server = Server::new(scheduler);
+        for ((config, &flowset), number) in workload.configs().zip(0..) {
+            let id = server.join(config).map_err(|cause| NotTaken { flowset, cause })?;
+            assert_eq!(id.number(), number, "flows are numbered as they join");
+        }
+        Ok(Self { server })
+    }
+
+    /// Flows and scheduler, to look at.
+    pub const fn server(&self) -> &Server<S> {
+        &self.server
+    }
+}
+
+impl<S: Scheduler> Subject for PerFlow<S> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: u32, records: &mut Records) {
+        let record = records.get(packet);
+        let (flow, packet) = (FlowId::new(record.flow), PacketRef::from_number(packet));
+        self.server.enqueue(now, flow, packet, record.length);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _: &mut Records) -> Option<u32> {
+        served(self.server.dequeue(now))
+    }
+}
+
+fn served(served: Served) -> Option<u32> {
+    match served {
+        Served::Packet(_, waits) => Some(waits.packet.number()),
+        _ => None,
+    }
+}
+
+/// A scheduler alone, with a queue for several flows together: all of them, or those of one priority.
+#[derive(Debug)]
+pub struct Grouped<S: Scheduler> {
+    server: Server<S>,
+    /// The queue of each flow.
+    queues: Vec<u32>,
+}
+
+impl<S: Scheduler> Grouped<S> {
+    /// A queue for each of the different answers that `group` gives for the flows.
+    ///
+    /// # Errors
+    /// When the scheduler does not take one.
+    pub fn join<G: PartialEq>(
+        scheduler: S,
+        workload: &Workload,
+        group: impl Fn(FlowConfig) -> G,
+    ) -> Result<Self, NotTaken> {
+        let mut server = Server::new(scheduler);
+        let mut groups: Vec<(G, FlowId)> = Vec::new();
+        let mut queues = Vec::with_capacity(workload.flows() as usize);
+        for (config, &flowset) in workload.configs() {
+            let of = group(config);
+            let queue = match groups.iter().find(|(known, _)| *known == of) {
+                Some(&(_, queue)) => queue,
+                None => {
+                    let queue = server.join(config).map_err(|cause| NotTaken { flowset, cause })?;
+                    groups.push((of, queue));
+                    queue
+                }
+            };
+            queues.push(queue.number());
+        }
+        Ok(Self { server, queues })
+    }
+}
+
+impl<S: Scheduler> Subject for Grouped<S> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: u32, records: &mut Records) {
+        let record = records.get(packet);
+        let queue = FlowId::new(self.queues[record.flow as usize]);
+        self.server.enqueue(now, queue, PacketRef::from_number(packet), record.length);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _: &mut Records) -> Option<u32> {
+        served(self.server.dequeue(now))
+    }
+}
+
+/// A scheduler as the queue of a link, with classifier and queue management: each packet has a state as in the engine.
+#[derive(Debug)]
+pub struct Behind<S: Scheduler> {
+    queue: Scheduled<S>,
+    /// The flow key of the packets of a flow.
+    key: fn(u32) -> FlowKey,
+    stand: Stand,
+    /// How many packets' states there are.
+    states: u32,
+}
+
+impl<S: Scheduler> Behind<S> {
+    /// All flows of the load join, each with a queue under a policy of its own. Packets come marked with the number of
+    /// their flow, instead of being hashed, so that no two flows share a queue. No bound is reached.
+    ///
+    /// # Errors
+    /// When the scheduler does not take one.
+    pub fn managed<P: Aqm + 'static>(
+        scheduler: S,
+        workload: &Workload,
+        policy: impl Fn() -> P,
+    ) -> Result<Self, NotTaken> {
+        let classifier = Classifier::Mark(workload.flows() as u32);
+        let overload = Overload::Longest { batch: 64 };
+        let mut queue = Scheduled::new(scheduler, classifier, Bound::Packets(u64::MAX), overload);
+        for (config, &flowset) in workload.configs() {
+            let store = Store::Managed(Box::new(policy()));
+            queue.add_flow(config, store).map_err(|cause| NotTaken { flowset, cause })?;
+        }
+        Ok(Self::new(queue, |flow| FlowKey { mark: flow, ..FlowKey::default() }))
+    }
+
+    /// Any such queue. `key` gives the flow key of a flow's packets.
+    pub fn new(mut queue: Scheduled<S>, key: fn(u32) -> FlowKey) -> Self {
+        // A packet of 1000 bytes in the nanosecond of an iteration, so that nothing waits for long.
+        let rate = Rate::from_bits_per_second(8_000_000_000_000);
+        queue.set_wire(Time::ZERO, Wire { rate, overhead: Overhead::IP });
+        Self { queue, key, stand: Stand::new(Seed(1)), states: 0 }
+    }
+}
+
+impl<S: Scheduler> Subject for Behind<S> {
+    #[inline]
+    fn enqueue(&mut self, now: Time, packet: u32, records: &mut Records) {
+        let record = records.get(packet);
+        let key = (self.key)(record.flow);
+        let arriving = PacketRef::from_number(packet);
+        if packet == self.states {
+            let inserted = self.stand.insert(now, key, record.length);
+            assert_eq!(inserted, arriving, "states are numbered as records are");
+            self.states += 1;
+        } else {
+            self.stand.renew(arriving, now, key, record.length);
+        }
+        self.queue.enqueue(now, arriving, &mut self.stand.context());
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _: &mut Records) -> Option<u32> {
+        match self.queue.dequeue(now, &mut self.stand.context()) {
+            Dequeue::Packet(packet) => Some(packet.number()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn dropped(&mut self) -> Option<u32> {
+        self.stand.dropped().map(|(packet, _)| packet.number())
+    }
+}
