@@ -151,6 +151,24 @@ fn a_replay_gives_the_same_verdicts() {
     }
 }
 
+/// Pings both ways through jitter, loss, corruption, duplication, reordering and pieces, recorded by the program as it
+/// was before there were schedulers: a log stays what it is, and so do the draws and the order of events.
+#[test]
+fn a_log_of_an_earlier_program_replays() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/before-schedulers.log");
+    let result = replayed(&path);
+    assert_eq!(result.differences, [""; 0]);
+    assert_eq!((result.arrivals, result.changes, result.same, result.unknown), (236, 3, 268, 0));
+    let reasons: Vec<_> = result
+        .report
+        .directions
+        .iter()
+        .flat_map(|d| &d.drops)
+        .map(|drop| (drop.reason, drop.packets))
+        .collect();
+    assert_eq!(reasons, [("queue full", 5), ("wire loss", 18), ("too long", 1), ("wire loss", 18)]);
+}
+
 /// Every verdict of the log that is changed shows up, whichever part of it.
 #[test]
 fn a_wrong_verdict_is_found() {

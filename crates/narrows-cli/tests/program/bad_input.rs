@@ -112,6 +112,13 @@ fn flags_with_a_mistake() {
         (&["--seed", "-1"], &["-1"]),
         (&["--on", "server"], &["--on", "2 values"]),
         (&["--probe=0"], &["0", "--probe"]),
+        (&["--probe", "--probe-dscp", "efg"], &["--probe-dscp", "`efg`", "ef", "63"]),
+        (&["--probe", "--probe-dscp", "64"], &["--probe-dscp", "`64`"]),
+        (&["--probe", "--probe-length", "63"], &["63", "--probe-length", "64"]),
+        (&["--probe-length", "200"], &["--probe"]),
+        (&["--set", "link.rate"], &["has no `=`", "link.rate"]),
+        (&["--set", "lnk.rate=1mbit"], &["lnk", "did you mean `link`"]),
+        (&["--set", "link.raet=1mbit"], &["raet", "did you mean `rate`"]),
         (&["--record-whole"], &["--record"]),
     ];
     for (flags, words) in cases {

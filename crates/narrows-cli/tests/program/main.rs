@@ -10,6 +10,7 @@ mod common;
 mod leftovers;
 mod main_job;
 mod ordinary_user;
+mod probes;
 mod record;
 mod roles;
 mod simulation;
