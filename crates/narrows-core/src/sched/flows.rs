@@ -131,6 +131,13 @@ impl<F> Flows<F> {
         (entry.packets > 0).then(|| self.chunks[entry.head as usize].packets[usize::from(entry.first)])
     }
 
+    /// The packet that has joined a flow last.
+    #[inline]
+    pub fn last(&self, flow: FlowId) -> Option<Waits> {
+        let entry = &self.entries[flow.index()];
+        (entry.packets > 0).then(|| self.chunks[entry.tail as usize].packets[usize::from(entry.end) - 1])
+    }
+
     /// What waits in all flows.
     pub const fn backlog(&self) -> Backlog {
         self.backlog
