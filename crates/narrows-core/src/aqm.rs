@@ -6,12 +6,15 @@
 //! polled whenever. What happens periodically is caught up at the next call.
 
 mod codel;
+mod dualpi2;
 #[cfg(test)]
 mod harness;
+mod periodic;
 mod pie;
 mod red;
 
 pub use codel::{Codel, CodelConfig};
+pub use dualpi2::{DualPi2, DualPi2Config, LowLatency, Sharing};
 pub use pie::{Pie, PieConfig};
 pub use red::{Red, RedConfig, Thresholds};
 

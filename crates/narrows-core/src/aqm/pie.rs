@@ -38,6 +38,7 @@
 use alloc::sync::Arc;
 use core::ops::RangeInclusive;
 
+use crate::aqm::periodic::Periodic;
 use crate::aqm::{Aqm, Judgement, Waiting};
 use crate::pool::PacketRef;
 use crate::queue::{Context, Wire};
@@ -112,75 +113,10 @@ impl Pie {
         Self { config, probability: 0.0, old_delay: Duration::ZERO, burst, updates: NOT_BEGUN }
     }
 
-    /// The number of the last update at or before an instant.
-    fn number(&self, at: Time) -> u64 {
-        at.nanos() / self.period()
-    }
-
-    fn period(&self) -> u64 {
-        let update = self.config.update.nanos();
-        if update < 1_000_000 { 1_000_000 } else { update }
-    }
-
     fn begin(&mut self, now: Time) {
         if self.updates == NOT_BEGUN {
             self.updates = self.number(now);
         }
-    }
-
-    /// Makes up for the updates up to `now`, over all of which the first packet in the queue was this one.
-    fn catch_up(&mut self, now: Time, oldest: Option<Time>) {
-        self.begin(now);
-        let due = self.number(now);
-        if self.updates >= due {
-            return;
-        }
-        // Up to there nothing waited, or not for any time.
-        let idle = oldest.map_or(due, |oldest| self.number(oldest).min(due));
-        while self.updates < idle {
-            let before = (self.probability, self.old_delay);
-            self.update(Duration::ZERO);
-            if (self.probability, self.old_delay) == before {
-                self.skip_to(idle);
-            }
-        }
-        while self.updates < due {
-            let delay = self.delay_at(self.updates + 1, oldest);
-            self.update(delay);
-            if self.probability >= 1.0 && delay >= self.config.target {
-                // It stays there: the delay is above the target and grows.
-                self.skip_to(due);
-                self.old_delay = self.delay_at(due, oldest);
-            }
-        }
-    }
-
-    fn delay_at(&self, update: u64, oldest: Option<Time>) -> Duration {
-        let at = Time::from_nanos(update * self.period());
-        oldest.map_or(Duration::ZERO, |oldest| at.since(oldest))
-    }
-
-    fn skip_to(&mut self, update: u64) {
-        let left_out = update - self.updates;
-        let span = Duration::from_nanos(self.period().saturating_mul(left_out));
-        self.burst = self.burst.saturating_sub(span);
-        self.updates = update;
-    }
-
-    /// One update (`calculate_drop_prob` in the RFC).
-    fn update(&mut self, delay: Duration) {
-        let PieConfig { target, alpha, beta, .. } = *self.config;
-        let deviation = delay.seconds() - target.seconds();
-        let change = delay.seconds() - self.old_delay.seconds();
-        let step = (alpha * deviation + beta * change) / scale(self.probability);
-        let mut probability = self.probability + step;
-        if delay == Duration::ZERO && self.old_delay == Duration::ZERO {
-            probability *= 0.98;
-        }
-        self.probability = probability.clamp(0.0, 1.0);
-        self.old_delay = delay;
-        self.burst = self.burst.saturating_sub(Duration::from_nanos(self.period()));
-        self.updates += 1;
     }
 
     /// Whether the delay is below half the target.
@@ -209,6 +145,41 @@ const fn scale(probability: f64) -> f64 {
     }
 }
 
+impl Periodic for Pie {
+    fn period(&self) -> Duration {
+        self.config.update.max(Duration::from_millis(1))
+    }
+
+    fn updates(&mut self) -> &mut u64 {
+        &mut self.updates
+    }
+
+    /// `calculate_drop_prob` in the RFC.
+    fn update(&mut self, delay: Duration) -> bool {
+        let before = (self.probability, self.old_delay);
+        let PieConfig { target, alpha, beta, .. } = *self.config;
+        let deviation = delay.seconds() - target.seconds();
+        let change = delay.seconds() - self.old_delay.seconds();
+        let step = (alpha * deviation + beta * change) / scale(self.probability);
+        let mut probability = self.probability + step;
+        if delay == Duration::ZERO && self.old_delay == Duration::ZERO {
+            probability *= 0.98;
+        }
+        self.probability = probability.clamp(0.0, 1.0);
+        self.leave_out(1, delay);
+        match delay {
+            Duration::ZERO => (self.probability, self.old_delay) == before,
+            delay => self.probability >= 1.0 && delay >= target,
+        }
+    }
+
+    fn leave_out(&mut self, updates: u64, delay: Duration) {
+        let span = Duration::from_nanos(self.period().nanos().saturating_mul(updates));
+        self.burst = self.burst.saturating_sub(span);
+        self.old_delay = delay;
+    }
+}
+
 impl Aqm for Pie {
     fn arrive(
         &mut self,
@@ -217,6 +188,7 @@ impl Aqm for Pie {
         waiting: Waiting,
         context: &mut Context<'_>,
     ) -> Judgement {
+        self.begin(now);
         self.catch_up(now, waiting.oldest);
         let delay = waiting.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
         if self.probability == 0.0 && self.is_short(delay) && self.is_short(self.old_delay) {
@@ -236,6 +208,7 @@ impl Aqm for Pie {
         waiting: Waiting,
         _context: &mut Context<'_>,
     ) -> Judgement {
+        self.begin(now);
         self.catch_up(now, waiting.oldest);
         Judgement::Pass
     }

@@ -247,7 +247,7 @@ fn what_was_missed_is_made_up_for_in_bounded_time() {
         let stall = silence + century;
         pie.catch_up(stall, Some(silence));
         assert_eq!((pie.probability, pie.updates), (1.0, pie.number(stall)));
-        assert_eq!(pie.old_delay, Time::from_nanos(pie.updates * pie.period()).since(silence));
+        assert_eq!(pie.old_delay, Time::from_nanos(pie.updates * pie.period().nanos()).since(silence));
     }
 }
 
