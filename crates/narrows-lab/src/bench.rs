@@ -6,8 +6,9 @@
 //! one length. The figure is the time of the loop divided by the number of packets enqueued. NONE has no scheduler: its
 //! packets wait in one chain through their records, and its figure is what the harness itself costs.
 //!
-//! Departures: packets' records stand in one array, and those that are free are used again, the last one first (the
-//! reference allocates each, and chains those that are free in the same order). The number of packets is
+//! Departures: packets' records stand in one array, and those that are free are used again, the last one first: their
+//! numbers are a stack (the reference allocates each record, and chains those that are free through themselves, in the same
+//! order). The number of packets is
 //! that of packets, where the reference counts iterations, of which there are about two for each packet. Time goes by,
 //! one nanosecond with each iteration, for those that look at it. What the reference gets wrong is not repeated: no cap
 //! of 200 packets a queue, DRR's quantum is its quantum, any number of priorities, weights as they are.

@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 /// does with what the allocator keeps of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// For whoever has the packet; while it is free, the next free one.
+    /// For whoever has the packet.
     pub next: u32,
     /// The number of its flow.
     pub flow: u32,
@@ -23,7 +23,7 @@ pub struct Record {
 #[derive(Debug)]
 pub struct Records {
     records: Vec<Record>,
-    free: u32,
+    free: Vec<u32>,
 }
 
 impl Records {
@@ -41,28 +41,23 @@ impl Records {
 
     #[inline]
     fn make(&mut self, flow: u32, length: u32) -> u32 {
-        match self.free {
-            NONE => {
+        match self.free.pop() {
+            Some(packet) => {
+                let record = self.get_mut(packet);
+                (record.next, record.flow, record.length) = (NONE, flow, length);
+                packet
+            }
+            None => {
                 self.records.push(Record { next: NONE, flow, length, _rest: [0; 9] });
                 self.records.len() as u32 - 1
-            }
-            free => {
-                let record = &mut self.records[free as usize];
-                self.free = record.next;
-                (record.next, record.flow, record.length) = (NONE, flow, length);
-                free
             }
         }
     }
 
     #[inline]
     fn give_back(&mut self, packet: u32) -> u32 {
-        let free = self.free;
-        let record = self.get_mut(packet);
-        record.next = free;
-        let flow = record.flow;
-        self.free = packet;
-        flow
+        self.free.push(packet);
+        self.get(packet).flow
     }
 }
 
@@ -102,7 +97,8 @@ impl Load {
         let lengths = workload.configs().map(|(config, _): (FlowConfig, _)| config.longest);
         nodes.extend((0..).zip(lengths).map(|(number, length)| node(number, length)));
         nodes.extend((flows..flows + levels).map(|number| node(number, 0)));
-        let records = Records { records: Vec::with_capacity(workload.qmax() as usize), free: NONE };
+        let most = workload.qmax() as usize;
+        let records = Records { records: Vec::with_capacity(most), free: Vec::with_capacity(most) };
         let mut load = Self { nodes, flows, lowest: 0, records };
         (0..flows).for_each(|flow| load.append(flow, 0));
         load

@@ -15,7 +15,16 @@ use crate::Algorithm;
 
 /// The algorithms that can be timed. DCF is not among them: it lets the medium be idle while packets wait, so what a
 /// packet takes there is air time, not work.
-pub const BENCHED: &[Algorithm] = &[Algorithm::None];
+pub const BENCHED: &[Algorithm] = &[
+    Algorithm::None,
+    Algorithm::Fifo,
+    Algorithm::Prio,
+    Algorithm::PfifoFast,
+    Algorithm::Drr,
+    Algorithm::Sfq,
+    Algorithm::FqCodel,
+    Algorithm::FqPie,
+];
 
 /// DRR's base: what a flow of weight 1 may send at its turn, in bytes.
 const QUANTUM: u32 = 1500;
