@@ -58,3 +58,6 @@ fn fold(address: [u8; 16]) -> u64 {
     let address = u128::from_be_bytes(address);
     crate::random::mix((address >> 64) as u64) ^ address as u64
 }
+
+#[cfg(test)]
+mod tests;

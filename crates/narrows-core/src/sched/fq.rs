@@ -127,3 +127,6 @@ fn compose(
     }
     Ok(queue)
 }
+
+#[cfg(test)]
+mod tests;
