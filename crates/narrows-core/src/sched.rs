@@ -15,6 +15,7 @@ mod flows;
 mod fq;
 mod list;
 mod prio;
+mod qfq;
 mod scheduled;
 mod server;
 
@@ -25,6 +26,7 @@ pub use fifo::{Fifo, FifoFlow};
 pub use flows::{FlowId, Flows, Waits};
 pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use prio::{Priority, PriorityFlow};
+pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
 

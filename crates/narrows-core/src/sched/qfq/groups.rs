@@ -1,0 +1,324 @@
+//! The groups of QFQ: which flow goes first, by a few words of bits.
+//!
+//! Everything is in the units of [`super`]: virtual time in multiples of 2⁻⁴³ bytes per weight, modulo 2⁶⁴. Instants are
+//! compared by the sign of their difference; all that are alive lie within less than 2⁶³ of each other, see there.
+
+#[cfg(test)]
+mod tests;
+
+use crate::sched::{FlowId, Flows};
+
+use super::QfqFlow;
+
+/// The width of group 0's slots is 2 to this power.
+pub(super) const FIRST_SHIFT: u32 = 18;
+
+/// No flow.
+pub(super) const NONE: u32 = u32::MAX;
+
+const SLOTS: u32 = 8;
+
+/// A calendar of flows whose `longest / weight` is alike. Its slots are 2^(18 + index) wide, which is σ/2. One cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Group {
+    /// Where the first slot that is not empty begins: the least rounded start.
+    start: u64,
+    /// The first flow of each slot, a ring: the slot that begins at `s` is number `s / width mod 8`.
+    slots: [u32; SLOTS as usize],
+    /// Which slots are not empty.
+    full: u8,
+}
+
+/// All groups, and the sets in which those that have flows are.
+///
+/// A group is *eligible* when its start is not after the virtual time. It is *blocked* when an eligible group of a higher
+/// index finishes before it.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// Eligible, not blocked. Their finishes rise with their indices, so the lowest one is to be served.
+    ready: u64,
+    /// Eligible, blocked.
+    blocked: u64,
+    /// Not eligible, not blocked.
+    later: u64,
+    /// Neither.
+    later_blocked: u64,
+    /// Those of the last two that begin not at the next boundary of their slots but at the one after it.
+    far: u64,
+    groups: [Group; 64],
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        let group = Group { start: 0, slots: [NONE; SLOTS as usize], full: 0 };
+        Self { ready: 0, blocked: 0, later: 0, later_blocked: 0, far: 0, groups: [group; 64] }
+    }
+}
+
+/// Whether `a` comes after `b`.
+#[inline]
+pub(super) const fn is_after(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) > 0
+}
+
+/// The width of a group's slots, as a power of two.
+#[inline]
+pub(super) const fn shift(index: u32) -> u32 {
+    FIRST_SHIFT + index
+}
+
+/// Finish less start of a group: 3 slots, which is σ and a slot's width for what rounding took off the start.
+#[inline]
+const fn span(index: u32) -> u64 {
+    3 << shift(index)
+}
+
+#[inline]
+const fn round_down(start: u64, index: u32) -> u64 {
+    start >> shift(index) << shift(index)
+}
+
+#[inline]
+const fn slot(start: u64, index: u32) -> u32 {
+    (start >> shift(index)) as u32 % SLOTS
+}
+
+impl Groups {
+    /// Whether no flow waits.
+    #[inline]
+    pub(super) const fn is_idle(&self) -> bool {
+        self.ready | self.later == 0
+    }
+
+    /// Whether flows wait, but none is eligible.
+    #[inline]
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.ready == 0 && self.later != 0
+    }
+
+    /// The flow to be served.
+    #[inline]
+    pub(super) const fn first(&self) -> Option<FlowId> {
+        if self.ready == 0 {
+            return None;
+        }
+        let index = self.ready.trailing_zeros();
+        let group = &self.groups[index as usize];
+        Some(FlowId::new(group.slots[slot(group.start, index) as usize]))
+    }
+
+    /// The finish of the lowest ready group from `index` on. A flow of group `index` that begins at or after it would
+    /// undo the order of the sets.
+    #[inline]
+    pub(super) const fn limit(&self, index: u32) -> Option<u64> {
+        let above = self.ready & (u64::MAX << index);
+        if above == 0 {
+            return None;
+        }
+        Some(self.finish(above.trailing_zeros()))
+    }
+
+    #[inline]
+    const fn finish(&self, index: u32) -> u64 {
+        self.groups[index as usize % 64].start.wrapping_add(span(index))
+    }
+
+    /// When no group is eligible, the first instant at which one is. Only the lowest of those that begin at the next
+    /// boundary and the lowest of those that begin at the one after it can be it: a boundary of wide slots is one of
+    /// narrow slots too.
+    pub(super) fn next_start(&self) -> u64 {
+        let start = |mask: u64| self.groups[mask.trailing_zeros() as usize % 64].start;
+        match (self.later & !self.far, self.later & self.far) {
+            (0, far) => start(far),
+            (near, 0) => start(near),
+            (near, far) if is_after(start(near), start(far)) => start(far),
+            (near, _) => start(near),
+        }
+    }
+
+    /// Virtual time goes from `from` to `to`: groups become eligible.
+    ///
+    /// The highest bit that changes says which groups' boundaries were passed; how far it went, which of them had two of
+    /// theirs passed.
+    #[inline]
+    pub(super) const fn advance(&mut self, from: u64, to: u64) {
+        let changed = (from ^ to) >> FIRST_SHIFT;
+        if changed == 0 || self.later | self.later_blocked == 0 {
+            return;
+        }
+        let once = u64::MAX >> changed.leading_zeros();
+        let step = to.wrapping_sub(from);
+        let top = step.ilog2();
+        // Slots of width 2^top: the step is at least one and less than two of them.
+        let passed = ((from & ((1 << top) - 1)) + step) >> top;
+        let twice = (1 << (top + passed as u32 - 1).saturating_sub(FIRST_SHIFT)) - 1;
+        let eligible = once & (!self.far | twice);
+        self.ready |= self.later & eligible;
+        self.later &= !eligible;
+        self.blocked |= self.later_blocked & eligible;
+        self.later_blocked &= !eligible;
+        self.far &= !once;
+    }
+
+    /// Puts a group into its set. It is in none, has flows, and blocks none that is not blocked already.
+    #[inline]
+    fn settle(&mut self, index: u32, now: u64) {
+        let bit = 1 << index;
+        let start = self.groups[index as usize % 64].start;
+        let above = self.ready & (u64::MAX - 1) << index;
+        let is_blocked = above != 0 && is_after(self.finish(index), self.finish(above.trailing_zeros()));
+        let ahead = start.wrapping_sub(now) as i64;
+        let set = match (ahead > 0, is_blocked) {
+            (false, false) => &mut self.ready,
+            (false, true) => &mut self.blocked,
+            (true, false) => &mut self.later,
+            (true, true) => &mut self.later_blocked,
+        };
+        *set |= bit;
+        if ahead > 1 << shift(index) {
+            self.far |= bit;
+        }
+    }
+
+    /// Takes a group out of its set.
+    #[inline]
+    const fn unsettle(&mut self, index: u32) {
+        let others = !(1 << index);
+        self.ready &= others;
+        self.blocked &= others;
+        self.later &= others;
+        self.later_blocked &= others;
+        self.far &= others;
+    }
+
+    /// A flow that begins at `start` begins to wait.
+    #[inline]
+    pub(super) fn insert(&mut self, flow: FlowId, now: u64, flows: &mut Flows<QfqFlow>) {
+        let QfqFlow { start, group: index, .. } = flows[flow];
+        let index = u32::from(index);
+        let group = &mut self.groups[index as usize % 64];
+        let rounded = round_down(start, index);
+        if group.full == 0 {
+            group.start = rounded;
+            self.settle(index, now);
+        } else if is_after(group.start, rounded) {
+            group.start = rounded;
+            self.unsettle(index);
+            self.settle(index, now);
+        }
+        self.link(flow, index, start, flows);
+    }
+
+    #[inline]
+    fn link(&mut self, flow: FlowId, index: u32, start: u64, flows: &mut Flows<QfqFlow>) {
+        let group = &mut self.groups[index as usize % 64];
+        let slot = slot(start, index);
+        let head = core::mem::replace(&mut group.slots[slot as usize], flow.number());
+        if head != NONE {
+            flows[FlowId::new(head)].previous = flow.number();
+        }
+        flows[flow].next = head;
+        group.full |= 1 << slot;
+    }
+
+    /// Takes a flow out of its slot; the group's start stays.
+    #[inline]
+    fn unlink(&mut self, flow: FlowId, index: u32, start: u64, flows: &mut Flows<QfqFlow>) {
+        let group = &mut self.groups[index as usize % 64];
+        let slot = slot(start, index);
+        let QfqFlow { next, previous, .. } = flows[flow];
+        // What went before a flow may have left, and not have told it; then the flow is the first.
+        if group.slots[slot as usize] == flow.number() {
+            group.slots[slot as usize] = next;
+            group.full &= !(u8::from(next == NONE) << slot);
+        } else {
+            flows[FlowId::new(previous)].next = next;
+            if next != NONE {
+                flows[FlowId::new(next)].previous = previous;
+            }
+        }
+    }
+
+    /// Lets a group begin at its first slot that is not empty; whether that, or whether it is empty, is new.
+    #[inline]
+    const fn move_start(&mut self, index: u32) -> bool {
+        let group = &mut self.groups[index as usize % 64];
+        let empty = group.full.rotate_right(slot(group.start, index)).trailing_zeros();
+        group.start = group.start.wrapping_add((empty as u64) << shift(index));
+        empty > 0
+    }
+
+    /// The flow that was [`first`](Self::first) and began at `from` has been served: virtual time went on from `earlier`
+    /// to `now`, and the flow begins anew at its `start`, or waits no longer.
+    #[inline]
+    pub(super) fn serve(
+        &mut self,
+        flow: FlowId,
+        from: u64,
+        waits: bool,
+        earlier: u64,
+        now: u64,
+        flows: &mut Flows<QfqFlow>,
+    ) {
+        let QfqFlow { start, group: index, .. } = flows[flow];
+        let index = u32::from(index);
+        if waits && round_down(start, index) == round_down(from, index) {
+            return self.advance(earlier, now);
+        }
+        self.unlink(flow, index, from, flows);
+        if waits {
+            self.link(flow, index, start, flows);
+        }
+        let finish = self.finish(index);
+        if !self.move_start(index) {
+            return self.advance(earlier, now);
+        }
+        self.unsettle(index);
+        self.unblock(index, finish);
+        self.advance(earlier, now);
+        if self.groups[index as usize % 64].full != 0 {
+            self.settle(index, now);
+        }
+    }
+
+    /// The ready group `index`, which finished at `finish`, has gone or finishes later: lower ones that it blocked are
+    /// blocked no longer, unless the next ready one blocks them.
+    #[inline]
+    const fn unblock(&mut self, index: u32, finish: u64) {
+        let below = (1 << index) - 1;
+        if (self.blocked | self.later_blocked) & below == 0 {
+            return;
+        }
+        let above = self.ready & !below;
+        if above == 0 || is_after(self.finish(above.trailing_zeros()), finish) {
+            self.ready |= self.blocked & below;
+            self.blocked &= !below;
+            self.later |= self.later_blocked & below;
+            self.later_blocked &= !below;
+        }
+    }
+
+    /// Takes out a flow that waits, whichever it is.
+    #[cold]
+    pub(super) fn remove(&mut self, flow: FlowId, now: u64, flows: &mut Flows<QfqFlow>) {
+        let QfqFlow { start, group: index, .. } = flows[flow];
+        self.unlink(flow, u32::from(index), start, flows);
+        self.move_start(u32::from(index));
+        self.sort_out(now);
+    }
+
+    /// Puts each group into its set anew: one walk over the groups, for what happens seldom.
+    #[cold]
+    pub(super) fn sort_out(&mut self, now: u64) {
+        let mut here = self.ready | self.blocked | self.later | self.later_blocked;
+        (self.ready, self.blocked, self.later, self.later_blocked, self.far) = (0, 0, 0, 0, 0);
+        while here != 0 {
+            let index = here.ilog2();
+            here &= !(1 << index);
+            if self.groups[index as usize].full != 0 {
+                self.settle(index, now);
+            }
+        }
+    }
+}

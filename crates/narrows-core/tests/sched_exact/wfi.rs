@@ -1,0 +1,187 @@
+//! Worst-case fairness, measured by its definition: the B-WFI of a flow is the most, over all intervals in which it waits,
+//! of its share of the bytes sent less its own; the T-WFI of a flow, the most by which a packet leaves later than a
+//! transmitter of its share would have sent it and all that its flow had before it.
+
+use narrows_core::sched::{FlowConfig, FlowId, Qfq, Scheduler, Server};
+
+use crate::compare::{Model, Step, dequeue, enqueue, server};
+use crate::qfq::{Rounding, SlowQfq, flows};
+use crate::traffic;
+
+/// What has been measured of a flow. Bytes are multiplied by the sum of the weights, so that they are whole.
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    /// Share of what is sent less what it has sent.
+    lag: i128,
+    /// The least lag since it began to wait.
+    least: i128,
+    bytes_waiting: i128,
+    /// For each packet that waits: the bytes sent by all when it came, and those then before it, its own included.
+    packets: std::collections::VecDeque<(i128, i128)>,
+    worst_bytes: i128,
+    /// The most bytes sent by all between a packet's arrival and its end, times its weight, less its share.
+    worst_work: i128,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    weights: Vec<i128>,
+    sum: i128,
+    flows: Vec<Measured>,
+    sent: i128,
+    /// The packet taken out last; it may be on the wire still, none of it sent.
+    last: Option<(usize, i128)>,
+}
+
+impl Meter {
+    pub(crate) fn new(flows: &[FlowConfig]) -> Self {
+        let weights: Vec<i128> = flows.iter().map(|flow| flow.weight.get().into()).collect();
+        let sum = weights.iter().sum();
+        Self { flows: vec![Measured::default(); weights.len()], weights, sum, sent: 0, last: None }
+    }
+
+    pub(crate) fn enqueue(&mut self, flow: usize, length: u32) {
+        let on_wire = self.last.map_or(0, |(_, length)| length);
+        let measured = &mut self.flows[flow];
+        if measured.packets.is_empty() {
+            // As if what was taken out last had all yet to be sent, unless that is the flow's own.
+            let others = self.last.filter(|&(of, _)| of != flow).map_or(0, |(_, length)| length);
+            measured.least = measured.lag - self.weights[flow] * others;
+        }
+        measured.bytes_waiting += i128::from(length);
+        measured.packets.push_back((self.sent - on_wire, measured.bytes_waiting));
+    }
+
+    pub(crate) fn dequeue(&mut self, flow: usize, length: u32) {
+        let length = i128::from(length);
+        self.sent += length;
+        for (number, measured) in self.flows.iter_mut().enumerate() {
+            measured.lag += self.weights[number] * length;
+            if number == flow {
+                measured.lag -= self.sum * length;
+                measured.bytes_waiting -= length;
+                let (came, before) = measured.packets.pop_front().expect("what is taken out was put in");
+                let late = self.weights[number] * (self.sent - came) - self.sum * before;
+                measured.worst_work = measured.worst_work.max(late);
+            } else if !measured.packets.is_empty() {
+                measured.worst_bytes = measured.worst_bytes.max(measured.lag - measured.least);
+            }
+            measured.least = measured.least.min(measured.lag);
+        }
+        self.last = Some((flow, length));
+    }
+
+    /// B-WFI in bytes.
+    pub(crate) fn bytes(&self, flow: usize) -> f64 {
+        self.flows[flow].worst_bytes as f64 / self.sum as f64
+    }
+
+    /// T-WFI in bytes of all flows.
+    pub(crate) fn work(&self, flow: usize) -> f64 {
+        self.flows[flow].worst_work as f64 / self.weights[flow] as f64
+    }
+}
+
+pub(crate) fn measure<S: Scheduler>(server: &mut Server<S>, configs: &[FlowConfig], steps: &[Step]) -> Meter {
+    let mut meter = Meter::new(configs);
+    for step in steps {
+        match *step {
+            Step::Enqueue(flow, length) => {
+                enqueue(server, flow, length);
+                meter.enqueue(flow, length);
+            }
+            Step::Dequeue => {
+                if let Some((flow, length)) = dequeue(server) {
+                    meter.dequeue(flow, length);
+                }
+            }
+        }
+    }
+    meter
+}
+
+fn measure_model(mut model: impl Model, configs: &[FlowConfig], steps: &[Step]) -> Meter {
+    let mut meter = Meter::new(configs);
+    for step in steps {
+        match *step {
+            Step::Enqueue(flow, length) => {
+                model.enqueue(flow, length);
+                meter.enqueue(flow, length);
+            }
+            Step::Dequeue => {
+                if let Some((flow, length)) = model.dequeue() {
+                    meter.dequeue(flow, length);
+                }
+            }
+        }
+    }
+    meter
+}
+
+/// Each flow's measure over its bound.
+fn qfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
+    let mut server = server(Qfq::default(), configs);
+    let meter = measure(&mut server, configs, steps);
+    let mut closest: f64 = 0.0;
+    for flow in 0..configs.len() {
+        let bound = server.scheduler().worst_case(&server.flows()[FlowId::new(flow as u32)]);
+        let (bytes, work) = (bound.bytes.get() as f64, bound.work.get() as f64);
+        let (found_bytes, found_work) = (meter.bytes(flow), meter.work(flow));
+        assert!(found_bytes <= bytes, "flow {flow}: B-WFI {found_bytes}, bound {bytes}");
+        assert!(found_work <= work, "flow {flow}: T-WFI {found_work}, bound {work}");
+        closest = closest.max(found_bytes / bytes);
+    }
+    closest
+}
+
+fn mixed() -> Vec<Vec<(u32, u32)>> {
+    vec![
+        vec![(1, 1500); 8],
+        vec![(1, 1500), (2, 1500), (4, 1500), (8, 1500), (16, 1500), (1, 64), (3, 200)],
+        vec![(1, 1 << 16), (1, 1 << 16), (1000, 40), (999, 1), (1 << 20, 1500), (7, 1500)],
+        (1..40).map(|weight| (weight * weight, 2000 / weight)).collect(),
+        (0..30).map(|number| (1 << (number % 10), if number < 5 { 1 << 16 } else { 100 })).collect(),
+    ]
+}
+
+#[test]
+fn qfq_keeps_its_bounds_on_random_traffic() {
+    let mut closest: f64 = 0.0;
+    for weights in mixed() {
+        let configs = flows(&weights);
+        let longest: Vec<u32> = weights.iter().map(|&(_, longest)| longest).collect();
+        for seed in 0..12 {
+            closest = closest.max(qfq_against_bound(&configs, &traffic::random(&longest, seed, 6000)));
+        }
+    }
+    assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
+}
+
+#[test]
+fn qfq_keeps_its_bounds_when_waves_of_short_packets_meet_long_ones() {
+    let mut closest: f64 = 0.0;
+    for weights in mixed() {
+        let configs = flows(&weights);
+        let longest: Vec<u32> = weights.iter().map(|&(_, longest)| longest).collect();
+        for seed in 0..12 {
+            closest = closest.max(qfq_against_bound(&configs, &traffic::waves(&longest, seed, 80)));
+        }
+    }
+    assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
+}
+
+/// The published QFQ, slots of σ and a finish of S + 2σ, breaks its bound; with slots of σ/2 it holds.
+#[test]
+fn a_head_start_breaks_the_published_slots_and_not_these() {
+    let configs = flows(&[&[(1, 1024)][..], &[(16, 1024); 60]].concat());
+    for seed in 0..3 {
+        let steps = traffic::head_start(configs.len(), 1024, 3, seed);
+        let published = SlowQfq::new(&configs, Rounding::None, 1);
+        let bound = published.published_bound(0, 1024).as_f64();
+        let found = measure_model(published, &configs, &steps).bytes(0);
+        assert!(found > 1.25 * bound, "B-WFI {found}, bound {bound}");
+        assert!(found < 4.0 * 1024.0 + 2.0 * 1024.0 / 961.0, "B-WFI {found} is beyond 4 slots");
+        let closest = qfq_against_bound(&configs, &traffic::head_start(configs.len(), 1024, 11, seed));
+        assert!(closest > 0.9, "{closest} of the bound");
+    }
+}
