@@ -108,7 +108,7 @@ impl<S: Scheduler> Scheduled<S> {
         self.counters.get_mut(flow.number() as usize)
     }
 
-    /// Lets a packet into its class, if its queue management and the class's bound do.
+    /// Whether the queue management of its class and the class's bound let a packet in.
     fn admit(&mut self, now: Time, flow: FlowId, arriving: Waits, context: &mut Context<'_>) -> bool {
         let waiting = self.waiting(flow, context.pool);
         if let Store::Managed(policy) = &mut self.stores[flow.number() as usize] {
@@ -118,15 +118,29 @@ impl<S: Scheduler> Scheduled<S> {
             }
         }
         let Some(&(bound, drop_at)) = self.bounds.get(flow.number() as usize) else { return true };
-        while !bound.admits(self.class_backlog(flow), arriving.length) {
-            let fits_alone = bound.admits(Backlog::default(), arriving.length);
-            if drop_at == DropAt::Tail || !fits_alone {
-                self.refuse(flow, arriving, context);
-                return false;
+        let before_it = match drop_at {
+            DropAt::Tail => self.class_backlog(flow),
+            DropAt::Head => Backlog::default(),
+        };
+        let fits = bound.admits(before_it, arriving.length);
+        if !fits {
+            self.refuse(flow, arriving, context);
+        }
+        fits
+    }
+
+    /// A packet has joined a class that drops at the head: those before it go until it fits. Were they to go first, the
+    /// flow might be idle in between, and lose its turn again and again.
+    fn drop_before(&mut self, now: Time, flow: FlowId, joined: Waits, context: &mut Context<'_>) {
+        let Some(&(bound, DropAt::Head)) = self.bounds.get(flow.number() as usize) else { return };
+        loop {
+            let mut before_it = self.class_backlog(flow);
+            before_it.remove(joined.length);
+            if bound.admits(before_it, joined.length) {
+                return;
             }
             self.drop_first(now, flow, DropReason::QueueFull, context);
         }
-        true
     }
 
     /// A packet that is not in its class yet is dropped for want of room.
@@ -395,6 +409,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         } else if self.admit(now, flow, arriving, context) {
             self.backlog.add(arriving.length);
             self.server.enqueue(now, flow, packet, arriving.length);
+            self.drop_before(now, flow, arriving, context);
         }
         if let Overload::Longest { batch } = self.overload {
             while self.is_beyond_bound() && self.relieve(now, batch, context) {}
