@@ -18,6 +18,8 @@ mod prio;
 mod qfq;
 mod scheduled;
 mod server;
+mod tournament;
+mod wf2q;
 
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
@@ -29,6 +31,7 @@ pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
+pub use wf2q::{Wf2q, Wf2qFlow};
 
 use core::fmt;
 use core::num::NonZero;
