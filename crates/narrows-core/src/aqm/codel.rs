@@ -17,8 +17,8 @@
 //!   do for a drop.
 //! - `interval / √count` is in whole nanoseconds, rounded down; the root is the correctly rounded one of `libm`, computed
 //!   afresh each time, so that nothing drifts as it does with Linux's Newton step on 16 bits.
-//! - The RFC notices an empty queue when it next tries to dequeue. Here that is noticed by the next arrival: the same
-//!   thing, as nothing else asks in between.
+//! - The RFC notices an empty queue when it tries to dequeue. Here the next arrival does: the same thing after a
+//!   departure, which leaves nothing to notice, and right also when something else emptied the queue.
 //! - Instants are scheduled ones. The RFC reads a clock.
 //!
 //! Against load that does not respond to drops CoDel does not keep its target, by design: see the test
@@ -149,8 +149,8 @@ impl Aqm for Codel {
         _context: &mut Context<'_>,
     ) -> Judgement {
         if waiting.backlog.packets == 0 {
-            // Whatever emptied the queue, it was not above the target any more.
-            (self.first_above, self.dropping) = (Time::ZERO, false);
+            // Whatever emptied the queue, it was not above the target any more. The next departure ends dropping.
+            self.first_above = Time::ZERO;
         }
         Judgement::Pass
     }

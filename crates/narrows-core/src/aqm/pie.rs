@@ -121,7 +121,7 @@ impl Pie {
 
     /// Whether the delay is below half the target.
     fn is_short(&self, delay: Duration) -> bool {
-        delay < Duration::from_nanos(self.config.target.nanos().div_ceil(2))
+        delay + delay < self.config.target
     }
 
     /// Whether an arriving packet must not be dropped, whatever the probability.

@@ -230,7 +230,35 @@ fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
     assert!(seen.dropped > 100 && seen.marked > 100 && seen.most == 1.0, "{seen:?}");
 }
 
-/// Three hundred years of silence, and as long without a departure, take no longer than a moment to make up for.
+proptest! {
+    /// All at once is the same as one by one, also where the first packet came in the middle of what was missed, as when a
+    /// queue is handed over.
+    #[test]
+    fn updates_made_up_for_are_those_missed(
+        probability in prop_oneof![Just(0.0), Just(1.0), 0.0..1.0],
+        old_delay in prop_oneof![Just(0), 0u64..100_000_000],
+        oldest in proptest::option::of(0u64..3_000_000_000),
+        end in 0u64..3_000_000_000,
+    ) {
+        let (oldest, old_delay) = (oldest.map(Time::from_nanos), Duration::from_nanos(old_delay));
+        let mut at_once = Pie { probability, old_delay, updates: 0, ..Pie::new(PieConfig::default()) };
+        let mut one_by_one = at_once.clone();
+        let end = Time::from_nanos(end);
+        at_once.catch_up(end, oldest);
+        for number in 1..=one_by_one.number(end) {
+            let at = Time::from_nanos(number * 15_000_000);
+            one_by_one.updates += 1;
+            one_by_one.update(oldest.map_or(Duration::ZERO, |oldest| at.since(oldest)));
+        }
+        prop_assert_eq!(at_once.probability.to_bits(), one_by_one.probability.to_bits());
+        prop_assert_eq!(
+            (at_once.old_delay, at_once.burst, at_once.updates),
+            (one_by_one.old_delay, one_by_one.burst, one_by_one.updates)
+        );
+    }
+}
+
+/// A hundred years of silence, and as long without a departure, take no longer than a moment to make up for.
 #[test]
 fn what_was_missed_is_made_up_for_in_bounded_time() {
     let century = Duration::from_secs(100 * 365 * 86_400);
