@@ -4,5 +4,8 @@
 
 mod algorithm;
 pub mod bench;
+pub mod fairness;
+pub mod fluid;
+pub mod plot;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};

@@ -1,13 +1,130 @@
 //! `narrows sched fairness`.
 
-use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::output::Failure;
+use clap::{Args, ValueEnum};
+use narrows_core::{Bytes, Rate, Seed};
+use narrows_lab::Algorithm;
+use narrows_lab::bench::quantity;
+use narrows_lab::fairness::{FairnessOptions, JUDGED, Pattern, fairness as judge};
+use narrows_scenario::{LinkFlags, Medium, Scenario};
+
+use crate::output::{Failure, print, probe_writable, write_json};
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+B-WFI is how many bytes a flow was behind its share of what was sent, over the worst interval in which
+it was backlogged; T-WFI how much later a packet left than at the flow's share of the rate. Bounds are
+those that are proven of the algorithm; without one, it is only measured. What exactly is measured, and
+where the bounds come from: docs/scheduler-lab.md.
+
+Examples:
+  narrows sched fairness --algorithm qfq
+  narrows sched fairness --algorithms all --flows 1000 --longest 1500 --packets 1m
+  narrows sched fairness --algorithms drr,qfq --traffic burst --flows 11 --plot burst.svg";
+
+/// What a broken bound exits with.
+const BROKEN: u8 = 1;
 
 /// Its arguments.
 #[derive(Debug, Args)]
-pub(crate) struct Fairness {}
+#[command(after_help = HELP)]
+pub(crate) struct Fairness {
+    /// The algorithms, separated by commas, or all
+    #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "all")]
+    algorithms: String,
+    /// The kinds of traffic [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    traffic: Vec<Kind>,
+    /// How many flows
+    #[arg(long, default_value_t = FairnessOptions::default().flows)]
+    flows: u32,
+    /// How many packets under each kind of traffic; k and m are 2^10 and 2^20
+    #[arg(long, default_value = "200K", allow_hyphen_values = true)]
+    packets: String,
+    /// The longest packet, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = FairnessOptions::default().longest.get())]
+    longest: u64,
+    /// The greatest weight
+    #[arg(long, value_name = "WEIGHT", default_value_t = FairnessOptions::default().heaviest)]
+    heaviest: u32,
+    /// The rate of the link, by which delays are told
+    #[arg(long, default_value = "10gbit", allow_hyphen_values = true)]
+    rate: String,
+    /// The seed of all draws
+    #[arg(long, default_value_t = FairnessOptions::default().seed.0)]
+    seed: u64,
+    /// Print a list for a program instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Draw service curves and lags of a few flows, around the worst moment, under the first kind of
+    /// traffic named, or burst
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
 
-pub(crate) fn fairness(_: &Fairness) -> Result<u8, Failure> {
-    Ok(0)
+/// A kind of traffic, by name.
+#[derive(Clone, Copy, Debug)]
+struct Kind(Pattern);
+
+impl ValueEnum for Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        const { &[
+            Self(Pattern::ALL[0]),
+            Self(Pattern::ALL[1]),
+            Self(Pattern::ALL[2]),
+            Self(Pattern::ALL[3]),
+            Self(Pattern::ALL[4]),
+            Self(Pattern::ALL[5]),
+            Self(Pattern::ALL[6]),
+        ] }
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.name()).help(self.0.about()))
+    }
+}
+
+pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
+    let other = |error: &dyn std::fmt::Display, option: &str| Failure::Other(format!("--{option}: {error}"));
+    let algorithms =
+        Algorithm::parse_list(&args.algorithms, JUDGED).map_err(|error| other(&error, "algorithms"))?;
+    let packets = quantity(&args.packets).map_err(|error| other(&error, "packets"))?;
+    let Some(packets) = packets.fixed() else {
+        return Err(other(&"a number is needed, not one times the number of flows", "packets"));
+    };
+    let kinds: Vec<Pattern> = args.traffic.iter().map(|kind| kind.0).collect();
+    let options = FairnessOptions {
+        algorithms,
+        patterns: if kinds.is_empty() { Pattern::ALL.to_vec() } else { kinds.clone() },
+        flows: args.flows,
+        packets,
+        longest: Bytes::new(args.longest),
+        heaviest: args.heaviest,
+        rate: rate(&args.rate)?,
+        seed: Seed(args.seed),
+    };
+    probe_writable(args.plot.as_deref())?;
+    let found = judge(&options).map_err(|error| Failure::Other(error.to_string()))?;
+    if let Some(path) = &args.plot {
+        let pattern = kinds.first().copied().unwrap_or(Pattern::Burst);
+        let figure = found.figure(pattern).map_err(|error| Failure::Other(error.to_string()))?;
+        fs::write(path, figure.svg()).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+    }
+    match args.json {
+        true => write_json(Path::new("-"), &found.json())?,
+        false => print(&found.text().to_string())?,
+    }
+    Ok(if found.holds() { 0 } else { BROKEN })
+}
+
+/// The scenario's parser reads the rate, and says what is wrong with it.
+fn rate(text: &str) -> Result<Rate, Failure> {
+    let scenario = Scenario::from_flags(&LinkFlags { rate: Some(text.into()), ..LinkFlags::default() })?;
+    let links = scenario.links.first().map(|link| &link.medium);
+    Ok(match links {
+        Some(Medium::Duplex { down, .. }) => down.rate,
+        _ => Rate::UNLIMITED,
+    })
 }

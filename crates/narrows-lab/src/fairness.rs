@@ -1,0 +1,230 @@
+//! `narrows sched fairness`: how far a scheduler is from the fluid system, beside what is proven of it.
+//!
+//! Each algorithm serves each [`Pattern`] of traffic on a link of constant rate. B-WFI and T-WFI are measured exactly
+//! (`measure`), the distance to the fluid system against [`Fluid`](crate::fluid::Fluid); the bounds and where they come
+//! from are in `bound`.
+
+mod bound;
+mod drive;
+mod figure;
+mod judge;
+mod measure;
+mod recording;
+mod report;
+mod subject;
+mod traffic;
+
+pub use judge::{FlowResult, Index};
+pub use traffic::Pattern;
+
+use narrows_core::sched::Refused;
+use narrows_core::{Bytes, Rate, Seed};
+
+use crate::algorithm::Algorithm;
+use drive::drive;
+use judge::Judge;
+use recording::Recording;
+use subject::{Claim, claim};
+use traffic::{Amount, Traffic};
+
+/// What is to be judged, and under which traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FairnessOptions {
+    /// Which algorithms.
+    pub algorithms: Vec<Algorithm>,
+    /// Which traffic.
+    pub patterns: Vec<Pattern>,
+    /// How many flows there are, at least 2.
+    pub flows: u32,
+    /// How many packets each algorithm serves under each kind of traffic.
+    pub packets: u64,
+    /// The longest packet, at least 28 bytes.
+    pub longest: Bytes,
+    /// The greatest weight.
+    pub heaviest: u32,
+    /// The rate of the link, by which delays are told.
+    pub rate: Rate,
+    /// The seed of all draws.
+    pub seed: Seed,
+}
+
+impl Default for FairnessOptions {
+    fn default() -> Self {
+        Self {
+            algorithms: vec![Algorithm::Qfq],
+            patterns: Pattern::ALL.to_vec(),
+            flows: 64,
+            packets: 200_000,
+            longest: Bytes::new(64 << 10),
+            heaviest: 1 << 16,
+            rate: Rate::from_bits_per_second(10_000_000_000),
+            seed: Seed(1),
+        }
+    }
+}
+
+/// The algorithms that [`fairness`] can judge.
+pub const JUDGED: &[Algorithm] = &subject::KNOWN;
+
+/// What a run of an algorithm under one kind of traffic came to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The traffic.
+    pub pattern: Pattern,
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// The sum of all weights.
+    pub weights: u64,
+    /// What was found of each flow.
+    pub flows: Vec<FlowResult>,
+}
+
+impl Trial {
+    /// The flow whose B-WFI is the largest part of its bound, or without bounds the largest.
+    pub fn worst_service(&self) -> &FlowResult {
+        self.worst(|flow| flow.service)
+    }
+
+    /// The flow whose shortfall is the largest part of its bound, or without bounds the largest.
+    pub fn worst_shortfall(&self) -> &FlowResult {
+        self.worst(|flow| flow.shortfall)
+    }
+
+    fn worst(&self, index: fn(&FlowResult) -> Index) -> &FlowResult {
+        let rank = |flow: &FlowResult| index(flow).share().unwrap_or(index(flow).worst);
+        let worst = self.flows.iter().max_by(|a, b| rank(a).total_cmp(&rank(b)));
+        worst.expect("there are two flows at least")
+    }
+
+    /// The flow whose T-WFI is the largest part of its bound, or without bounds the largest.
+    pub fn worst_delay(&self) -> Option<(&FlowResult, Index)> {
+        let indices = self.flows.iter().filter_map(|flow| Some((flow, flow.delay?)));
+        let rank = |index: &Index| index.share().unwrap_or(index.worst);
+        indices.max_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)))
+    }
+
+    /// Whether all bounds hold; nothing if there is none.
+    pub fn holds(&self) -> Option<bool> {
+        let bounded = self.flows.iter().any(|flow| flow.service.bound.is_some());
+        bounded.then(|| !self.flows.iter().any(FlowResult::is_broken))
+    }
+}
+
+impl FlowResult {
+    /// Whether one of its bounds is broken.
+    pub fn is_broken(&self) -> bool {
+        self.service.broken || self.shortfall.broken || self.delay.is_some_and(|delay| delay.broken)
+    }
+}
+
+/// All trials.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Fairness {
+    /// What was asked for.
+    pub options: FairnessOptions,
+    /// Each algorithm under each kind of traffic, in the order asked for.
+    pub trials: Vec<Trial>,
+}
+
+/// Why nothing could be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FairnessError {
+    /// A number is out of its range.
+    #[error("{what} is {found}: give {allowed}")]
+    Range {
+        /// Which one.
+        what: &'static str,
+        /// What it is.
+        found: u64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// A scheduler does not take the flows.
+    #[error("{algorithm} does not take the flows of `{}`: {cause}", pattern.name())]
+    Refused {
+        /// Which scheduler.
+        algorithm: Algorithm,
+        /// Under which traffic.
+        pattern: Pattern,
+        /// Why.
+        cause: Refused,
+    },
+}
+
+/// Judges each algorithm under each kind of traffic.
+///
+/// ```
+/// use narrows_lab::Algorithm;
+/// use narrows_lab::fairness::{FairnessOptions, fairness};
+///
+/// let options = FairnessOptions { algorithms: vec![Algorithm::Drr], packets: 2000, ..FairnessOptions::default() };
+/// assert!(fairness(&options)?.holds());
+/// # Ok::<(), narrows_lab::fairness::FairnessError>(())
+/// ```
+///
+/// # Errors
+/// When an option is out of its range or a scheduler does not take the flows.
+pub fn fairness(options: &FairnessOptions) -> Result<Fairness, FairnessError> {
+    check(options)?;
+    let pairs = options.algorithms.iter().flat_map(|&algorithm| {
+        options.patterns.iter().map(move |&pattern| trial(algorithm, pattern, options, None))
+    });
+    Ok(Fairness { options: options.clone(), trials: pairs.collect::<Result<_, _>>()? })
+}
+
+fn check(options: &FairnessOptions) -> Result<(), FairnessError> {
+    let FairnessOptions { flows, packets, longest, heaviest, rate, .. } = *options;
+    let checks: [(&'static str, u64, bool, &'static str); 5] = [
+        ("the number of flows", flows.into(), (2..=1 << 20).contains(&flows), "2 to 1048576"),
+        ("the number of packets", packets, packets > 0, "1 or more"),
+        ("the longest packet", longest.get(), (28..=1 << 16).contains(&longest.get()), "28 to 65536 bytes"),
+        ("the greatest weight", heaviest.into(), (1..=1 << 24).contains(&heaviest), "1 to 16777216"),
+        (
+            "the rate",
+            rate.bits_per_second(),
+            rate != Rate::UNLIMITED && rate != Rate::DOWN,
+            "a rate above zero and below unlimited",
+        ),
+    ];
+    match checks.into_iter().find(|&(_, _, fits, _)| !fits) {
+        Some((what, found, _, allowed)) => Err(FairnessError::Range { what, found, allowed }),
+        None => Ok(()),
+    }
+}
+
+fn trial(
+    algorithm: Algorithm,
+    pattern: Pattern,
+    options: &FairnessOptions,
+    recording: Option<&mut Recording>,
+) -> Result<Trial, FairnessError> {
+    let &FairnessOptions { flows, packets, longest, heaviest, rate, seed, .. } = options;
+    let longest = u32::try_from(longest.get()).unwrap_or(u32::MAX);
+    let mut traffic = Traffic::new(pattern, Amount { flows, packets, longest, heaviest, seed });
+    let configs = traffic.flows.clone();
+    let claimed = claim(algorithm, &configs);
+    let Claim { mut subject, bounds } =
+        claimed.map_err(|cause| FairnessError::Refused { algorithm, pattern, cause })?;
+    let mut judge = Judge::new(&configs, recording);
+    drive(&mut *subject, &mut traffic, rate, &mut judge);
+    let (packets, bytes, flows) = judge.conclude(&bounds);
+    let weights = configs.iter().map(|flow| u64::from(flow.weight.get())).sum();
+    Ok(Trial { algorithm, pattern, packets, bytes, weights, flows })
+}
+
+impl Fairness {
+    /// Whether no bound is broken.
+    pub fn holds(&self) -> bool {
+        !self.trials.iter().any(|trial| trial.holds() == Some(false))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What is proven of each algorithm.
+//!
+//! What is bounded is described in [`measure`](super::measure). All bounds are kept as whole numbers, without rounding.
+//!
+//! From a bound B on the B-WFI of flow k follows one on its T-WFI: from the arrival of a packet until it is sent, itself
+//! included, the link begins to send no more than `(B + Q_k)/φ_k` bytes, and before these there may be the rest of a packet
+//! that is on the wire, and has been counted: `T ≤ B/(φ_k·R) + L/R`, L being the longest packet of any flow.
+
+use narrows_core::sched::{FlowConfig, WorstCase};
+
+/// The bounds of one flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// Of B-WFI: bytes times the sum of weights.
+    pub(crate) service: Option<i128>,
+    /// Of the shortfall: bytes times the sum of weights.
+    pub(crate) shortfall: Option<i128>,
+    /// Of the delay beyond the guaranteed one: byte-times times the weight of the flow.
+    pub(crate) delay: Option<i128>,
+}
+
+/// A flow among others, with the sums that bounds are made of.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    weight: i128,
+    longest: i128,
+    /// Of all flows: the sum of weights, the longest packet, the sum of the longest packets, and how many flows.
+    sum: i128,
+    longest_of_all: i128,
+    longest_together: i128,
+    flows: i128,
+}
+
+/// Nothing is proven.
+pub(crate) fn none(flows: &[FlowConfig]) -> Vec<Bound> {
+    vec![Bound::default(); flows.len()]
+}
+
+/// WF2Q+: `L_k + (L − L_k)·φ_k`, with the flow's own longest packet L_k and the longest of all, L: never more than L, and not
+/// much more than L_k for a light flow (Bennett and Zhang 1997, theorem 4). The shortfall just ahead of a packet may be
+/// larger by `(1 − φ_k)·L_k`.
+///
+/// Their delay, `B/(φ_k·R)`, is that of a V that goes on while a packet is being sent. Here V moves when that begins, as in
+/// every implementation, and L/R is added as for all others.
+pub(crate) fn wf2q(flows: &[FlowConfig]) -> Vec<Bound> {
+    each(flows, |Place { weight, longest, sum, longest_of_all, .. }| {
+        let service = longest * sum + (longest_of_all - longest) * weight;
+        Bound {
+            service: Some(service),
+            shortfall: Some(service + (sum - weight) * longest),
+            delay: Some(service + longest_of_all * weight),
+        }
+    })
+}
+
+/// QFQ: `3·φ_k·σ + 2·φ_k·L`, over all intervals, and `(3·σ + 2·L)/R` for delay (Checconi, Rizzo and Valente 2013), with the σ
+/// that the scheduler uses for the flow, as it says itself; rounded up to whole bytes.
+pub(crate) fn qfq(flows: &[FlowConfig], number: u32, worst: WorstCase) -> Bound {
+    let sum: i128 = flows.iter().map(|flow| i128::from(flow.weight.get())).sum();
+    let weight = i128::from(flows[number as usize].weight.get());
+    let WorstCase { bytes, work } = worst;
+    let service = Some(i128::from(bytes.get()) * sum);
+    Bound { service, shortfall: service, delay: Some(i128::from(work.get()) * weight) }
+}
+
+/// DRR, with a quantum of `quantum` bytes for weight 1. Let Q_k = quantum·w_k. While flow k is backlogged and has m turns, it
+/// sends at least `m·Q_k − (L_k − 1)`, since less than a packet's length is left over at the end and nothing is owed at
+/// the beginning. Every other flow j has m + 1 turns at most and sends at most `(m + 1)·Q_j + (L_j − 1)`. Put into
+/// `φ_k·W − W_k`, with φ_k = Q_k/ΣQ, all terms with m cancel:
+///
+/// `B = (1 − φ_k)·(Q_k + L_k − 1) + φ_k·Σ_{j≠k} (L_j − 1)`
+///
+/// This is a bound on the shortfall, and so on the B-WFI.
+pub(crate) fn drr(flows: &[FlowConfig], quantum: u64) -> Vec<Bound> {
+    let quantum = i128::from(quantum);
+    each(flows, |place| {
+        let Place { weight, longest, sum, longest_of_all, longest_together, flows } = place;
+        let others = longest_together - longest - (flows - 1);
+        let service = (sum - weight) * (quantum * weight + longest - 1) + weight * others;
+        let bound = Some(service);
+        Bound { service: bound, shortfall: bound, delay: Some(service + longest_of_all * weight) }
+    })
+}
+
+fn each(flows: &[FlowConfig], bound: impl Fn(Place) -> Bound) -> Vec<Bound> {
+    let longest = || flows.iter().map(|flow| i128::from(flow.longest));
+    let place = |flow: &FlowConfig| Place {
+        weight: flow.weight.get().into(),
+        longest: flow.longest.into(),
+        sum: flows.iter().map(|flow| i128::from(flow.weight.get())).sum(),
+        longest_of_all: longest().max().unwrap_or(0),
+        longest_together: longest().sum(),
+        flows: flows.len() as i128,
+    };
+    let common = flows.first().map(place);
+    let own = |flow: &FlowConfig| {
+        let common = common.expect("there is a flow, so there is a first one");
+        bound(Place { weight: flow.weight.get().into(), longest: flow.longest.into(), ..common })
+    };
+    flows.iter().map(own).collect()
+}
