@@ -62,9 +62,13 @@ pub(crate) struct LinkFlags {
     /// Independent loss on the wire: 1%, 0.01
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) loss: Option<String>,
-    /// How much may wait for the wire: "13 packets", 64kB [default: one bandwidth-delay product]
+    /// How much may wait for the wire, or what manages that: "13 packets", 64kB, codel, red, pie, dualpi2 [default: one
+    /// bandwidth-delay product]
     #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
     pub(crate) queue: Option<String>,
+    /// What shares the wire among flows: sfq, fq_codel, fq_pie, drr, pfifo_fast, … or none [default: none]
+    #[arg(long, value_name = "SCHEDULER", allow_hyphen_values = true)]
+    pub(crate) scheduler: Option<String>,
     /// Packets that arrive twice
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) duplicate: Option<String>,

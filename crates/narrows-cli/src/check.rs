@@ -35,6 +35,7 @@ pub(crate) fn scenario(
         order: flags.order,
         loss: flags.loss,
         queue: flags.queue,
+        scheduler: flags.scheduler,
         overhead: flags.overhead,
         duplicate: flags.duplicate,
         corrupt: flags.corrupt,

@@ -4,21 +4,22 @@
 //! LINK[.up|.down].KEY[.PART]=VALUE
 //! ```
 //!
-//! KEY is a key of a link's table; without a direction it counts both ways. PART is one of `delay.order`, `queue.bound`,
-//! `queue.drop`, `loss.ingress` and `loss.wire`, which leaves the other parts as they are; a table is a whole value and
-//! leaves nothing. VALUE is what stands in a file, with or without quotes. The same text means the same change of the
+//! KEY is a key of a link's table; without a direction it counts both ways. PART is one of `delay.order`, `loss.ingress`
+//! and `loss.wire`, a key of a queue (`queue.bound`), of a scheduler (`scheduler.quantum`) or of a class of that
+//! (`scheduler.voip.weight`), which leaves the other parts as they are; a table is a whole value and leaves nothing. VALUE is what stands in a file, with or without quotes. The same text means the same change of the
 //! same scenario, always: it is what the input log keeps.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use narrows_core::Change;
+use narrows_core::{Change, Seed};
 
-use crate::direction::{KEYS, PARTS};
+use crate::direction::{KEYS, PARTS, Site};
 use crate::link::{Link, Way};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
 use crate::scenario::Scenario;
+use crate::value;
 
 /// One change of one key. Assignments are equal wherever they stand.
 #[derive(Clone, Debug)]
@@ -58,7 +59,7 @@ impl Assignment {
             ("down", key) => (Some(Way::Down), key),
             _ => (None, rest),
         };
-        if KEYS.contains(&key) || PARTS.contains(&key) {
+        if KEYS.contains(&key) || PARTS.contains(&key) || value::is_part(key) {
             return Ok(Self { link: link.into(), way, key: key.into(), place, node });
         }
         if let Some((way, key)) = key.split_once('.').filter(|(_, key)| KEYS.contains(key)) {
@@ -66,14 +67,19 @@ impl Assignment {
                 .at(&place)
                 .help(format!("write {link}.up.{key}, {link}.down.{key}, or {link}.{key} for both")));
         }
+        let known = match value::allowed_parts(key) {
+            Some(parts) => parts,
+            None => KEYS.iter().chain(PARTS).map(ToString::to_string).collect(),
+        };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut problem = match key {
             "" => Problem::new(format!("{} names no key of a link", Found(path))),
             key => Problem::new(format!("unknown key {}", Found(key))),
         };
-        if let Some(near) = nearest(key, KEYS.iter().chain(PARTS).copied()) {
+        if let Some(near) = nearest(key, known.iter().copied()) {
             problem = problem.help(format!("did you mean `{near}`?"));
         }
-        Err(problem.at(&place).help(format!("allowed: {}", one_of(&[KEYS, PARTS].concat()))))
+        Err(problem.at(&place).help(format!("allowed: {}", one_of(&known))))
     }
 
     /// Reads a table of assignments, whose keys may be paths or tables within tables.
@@ -158,6 +164,7 @@ impl Scenario {
     /// Applies assignments: all, or none where there is a problem.
     pub(crate) fn apply(&mut self, assignments: &[Assignment]) -> Result<Vec<(String, Change)>, Problem> {
         let mut changed: BTreeMap<usize, Link> = BTreeMap::new();
+        let hosts = self.host_names();
         for assignment in assignments {
             let Assignment { link: name, way, key, place, node } = assignment;
             let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
@@ -178,24 +185,28 @@ impl Scenario {
                 .at(place)
                 .help(format!("write {name}.{key}, for both directions")));
             }
+            let around = link.surroundings(&hosts);
             for direction in link.directions_mut(*way) {
                 let inside = |problem: Problem| match way {
                     Some(way) => problem.inside(way.name()).inside(name),
                     None => problem.inside(name),
                 };
-                direction.set(key, node).map_err(|problem| inside(problem).at(&node.span))?;
+                direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
             }
-            if let Some((_, problem)) = link.conflict() {
+            if let Some((_, _, problem)) = link.conflict() {
                 return Err(problem.inside(key).inside(name).at(&node.span));
             }
         }
         let mut changes = Vec::new();
         for (index, link) in changed {
             let before = std::mem::replace(&mut self.links[index], link);
+            let (seed, addresses) = (Seed(self.seed), |host: &str| self.addresses(host));
             for ((name, now), (_, then)) in
                 self.links[index].directions().into_iter().zip(before.directions())
             {
-                changes.extend(now.changes_since(then).into_iter().map(|change| (name.clone(), change)));
+                let site = Site { seed, link: &name, addresses: &addresses };
+                changes
+                    .extend(now.changes_since(then, site).into_iter().map(|change| (name.clone(), change)));
             }
         }
         Ok(changes)

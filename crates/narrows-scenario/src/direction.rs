@@ -1,14 +1,19 @@
 //! One direction of a link, or a medium that both share: what the keys of its table say, and what that becomes.
 
-use narrows_core::queue::Bound;
+use std::net::IpAddr;
+
+use narrows_core::queue::{self, Bound};
+use narrows_core::sched::{self, Weight};
 use narrows_core::service::{ConstantRate, Overhead};
-use narrows_core::{Change, Duration, LinkConfig, Mtu, Order, Rate, Target};
+use narrows_core::{Change, Duration, LinkConfig, Mtu, Order, Rate, Seed, Target};
 
 use crate::bound::DefaultBound;
 use crate::node::{Node, Value};
-use crate::problem::Problem;
+use crate::problem::{Problem, ScenarioError};
 use crate::units::{self, Share};
-use crate::value::{self, Delay, Loss, Queue, Reorder};
+use crate::value::{
+    self, Class, Delay, Loss, Plan, Policy, Queue, Reorder, Scheduler, SchedulerKind, Surroundings,
+};
 
 /// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +28,10 @@ pub struct Direction {
     pub jitter: Option<Duration>,
     /// Whether packets may overtake one another in the delay line.
     pub order: Order,
-    /// Where packets wait.
+    /// Where packets wait; with a scheduler, where those of a class or flow do that has no queue of its own.
     pub queue: Queue,
+    /// What shares the transmitter among classes or flows.
+    pub scheduler: Option<Scheduler>,
     /// The bound of the queue where none is given, and how it came about.
     pub default_bound: DefaultBound,
     /// How many bits a packet is.
@@ -52,6 +59,7 @@ impl Default for Direction {
             jitter: None,
             order: Order::Keep,
             queue: Queue::default(),
+            scheduler: None,
             default_bound: DefaultBound::NO_RATE,
             overhead: Overhead::IP,
             loss: Loss::default(),
@@ -64,6 +72,29 @@ impl Default for Direction {
     }
 }
 
+/// A class of a direction's scheduler, with what is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectionClass {
+    /// Its name.
+    pub name: String,
+    /// Its weight; nothing where the scheduler knows none.
+    pub weight: Option<Weight>,
+    /// How much may wait in it.
+    pub bound: Bound,
+    /// What belongs to it, in one line.
+    pub matches: String,
+}
+
+/// Where a direction is in the engine, and what its queue depends on there.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) seed: Seed,
+    /// The engine's name of the link.
+    pub(crate) link: &'a str,
+    /// The addresses of a host.
+    pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
+}
+
 /// The keys of a direction's table.
 pub(crate) const KEYS: &[&str] = &[
     "rate",
@@ -71,6 +102,7 @@ pub(crate) const KEYS: &[&str] = &[
     "jitter",
     "order",
     "queue",
+    "scheduler",
     "overhead",
     "loss",
     "duplicate",
@@ -82,20 +114,26 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// Parts of values that an assignment may set alone.
+/// There are more in queues and schedulers.
 pub(crate) const PARTS: &[&str] = &["delay.order", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
 
 impl Direction {
     /// Sets what one key, or one part, says.
-    pub(crate) fn set(&mut self, key: &str, node: &Node) -> Result<(), Problem> {
-        self.set_unchecked(key, node).map_err(|problem| problem.inside(key))
+    pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
+        self.set_unchecked(key, node, around).map_err(|problem| problem.inside(key))
     }
 
     /// Sets what a flag of this name says; the caller names the flag in the error.
-    pub(crate) fn set_flag(&mut self, key: &str, node: &Node) -> Result<(), Problem> {
-        self.set_unchecked(key, node)
+    pub(crate) fn set_flag(
+        &mut self,
+        key: &str,
+        node: &Node,
+        around: Surroundings<'_>,
+    ) -> Result<(), Problem> {
+        self.set_unchecked(key, node, around)
     }
 
-    fn set_unchecked(&mut self, key: &str, node: &Node) -> Result<(), Problem> {
+    fn set_unchecked(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         match key {
             "rate" => self.rate = units::rate(node)?,
             "outage" => self.outage = node.boolean()?,
@@ -107,8 +145,7 @@ impl Direction {
             "jitter" => self.jitter = Some(units::time(node)?).filter(|sd| *sd > Duration::ZERO),
             "order" | "delay.order" => self.order = node.choice("order", value::ORDERS)?,
             "queue" => self.queue = Queue::read(node)?,
-            "queue.bound" => self.queue.bound = Queue::read_bound(node)?,
-            "queue.drop" => self.queue.drop = Queue::read_drop(node)?,
+            "scheduler" => self.scheduler = Scheduler::read(node, around)?,
             "overhead" => self.overhead = value::read_overhead(node)?,
             "loss" => self.loss = Loss::read(node)?,
             "loss.ingress" => self.loss.ingress = Share::read(node)?,
@@ -123,19 +160,58 @@ impl Direction {
                     _ => Some(units::packets(node)?),
                 }
             }
-            _ => return Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
+            _ => match (key.split_once('.'), &self.scheduler) {
+                (Some(("queue", part)), _) => self.queue = self.queue.with(part, node)?,
+                (Some(("scheduler", path)), Some(scheduler)) => {
+                    let path: Vec<&str> = path.split('.').collect();
+                    self.scheduler = scheduler.with(&path, node, self.queue, around)?;
+                }
+                (Some(("scheduler", _)), None) => {
+                    return Err(Problem::new("there is no scheduler of which to set a part")
+                        .at(&node.span)
+                        .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
+                }
+                _ => return Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
+            },
         }
         Ok(())
     }
 
-    /// Whether its values go together.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        match (self.delay, self.jitter) {
-            (Some(delay), Some(sd)) if !matches!(delay, Delay::Constant(_)) => {
-                Err(Problem::new(format!("a jitter of {sd} on top of a delay that varies already ({delay})"))
-                    .help("`jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = \"0ms\"`"))
+    /// Where its values do not go together: the key that stands for it, and why.
+    pub(crate) fn conflict(&self) -> Option<(&'static str, Problem)> {
+        if let (Some(delay), Some(sd)) = (self.delay, self.jitter)
+            && !matches!(delay, Delay::Constant(_))
+        {
+            return Some(("jitter", Problem::new(format!("a jitter of {sd} on top of a delay that varies already ({delay})"))
+                .help("`jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = \"0ms\"`")));
+        }
+        let Some(scheduler) = &self.scheduler else { return None };
+        let name = scheduler.kind.name();
+        if scheduler.policy != Policy::Fifo && self.queue.policy != Policy::Fifo {
+            return Some((
+                "queue",
+                Problem::new(format!(
+                    "`{name}` manages its queues itself, and the link's queue is `{}`",
+                    self.queue.policy.name()
+                ))
+                .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
+            ));
+        }
+        if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
+            return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
+                "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
+            )));
+        }
+        None
+    }
+
+    /// What counts as the length of a packet: what is given, or for stations that contend what their MAC adds.
+    pub fn effective_overhead(&self) -> Overhead {
+        match &self.scheduler {
+            Some(scheduler) if scheduler.kind == SchedulerKind::Dcf && self.overhead == Overhead::IP => {
+                sched::Dcf::OVERHEAD
             }
-            _ => Ok(()),
+            _ => self.overhead,
         }
     }
 
@@ -152,19 +228,80 @@ impl Direction {
         if self.outage { Rate::DOWN } else { self.rate }
     }
 
-    /// The bound of the queue, given or default.
+    /// The bound of the queue, given or default. With a scheduler it is that of each class that has none of its own.
     pub fn bound(&self) -> Bound {
         self.queue.bound.unwrap_or(self.default_bound.bound())
     }
 
+    /// How much may wait in all; nothing where only the classes of a scheduler have bounds.
+    pub fn whole_bound(&self) -> Option<Bound> {
+        match &self.scheduler {
+            None => Some(self.bound()),
+            Some(scheduler) => scheduler.whole_bound(self.queue, self.default_bound.bound()),
+        }
+    }
+
+    /// The classes of the scheduler, in the order of their numbers in the engine; none where there is no scheduler, or
+    /// where it serves flows.
+    pub fn classes(&self) -> Vec<DirectionClass> {
+        let Some(scheduler) = &self.scheduler else { return Vec::new() };
+        scheduler
+            .classes()
+            .iter()
+            .zip(scheduler.class_words())
+            .map(|(class, matches)| DirectionClass {
+                name: class.name.clone(),
+                weight: scheduler.weight(class),
+                bound: class.queue.and_then(|queue| queue.bound).unwrap_or(self.bound()),
+                matches,
+            })
+            .collect()
+    }
+
+    /// The same direction with another scheduler, by its name or `none`. Classes, or flows, are kept as far as that
+    /// scheduler can serve them: `sfq`, `fq_codel` and `fq_pie` tell flows apart by themselves, `pfifo_fast` has its own
+    /// bands, and what knows no weights has none.
+    ///
+    /// # Errors
+    /// When no scheduler has that name, or it does not take these classes or this direction.
+    pub fn with_scheduler(&self, name: &str) -> Result<Self, ScenarioError> {
+        let wrong =
+            |problem: Problem| ScenarioError::new("scheduler", name, vec![problem.at(&(0..name.len()))]);
+        let none = Surroundings { hosts: &[], shared: false };
+        let plain = Scheduler::read(&Node::typed(name, 0), none);
+        let scheduler = match (&self.scheduler, SchedulerKind::from_name(name)) {
+            (Some(scheduler), Some(kind)) => {
+                let scheduler = scheduler.converted(kind);
+                scheduler.check().map_err(wrong)?;
+                Some(scheduler)
+            }
+            _ => plain.map_err(wrong)?,
+        };
+        let direction = Self { scheduler, ..self.clone() };
+        match direction.conflict() {
+            Some((_, problem)) => Err(wrong(problem)),
+            None => Ok(direction),
+        }
+    }
+
+    /// Where packets wait, for the engine.
+    fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
+        let default = self.default_bound.bound();
+        let Some(scheduler) = &self.scheduler else { return self.queue.build(default) };
+        let Site { seed, link, addresses } = site;
+        scheduler.build(Plan { seed, link, queue: self.queue, default, addresses }).unwrap_or_else(
+            |(class, refused)| panic!("{link}: class {class} was tried when it was read: {refused}"),
+        )
+    }
+
     /// The engine's link.
-    pub(crate) fn build(&self, name: String, lanes: Vec<Target>) -> LinkConfig {
+    pub(crate) fn build(&self, lanes: Vec<Target>, site: Site<'_>) -> LinkConfig {
         LinkConfig {
-            name,
+            name: site.link.into(),
             lanes,
-            queue: self.queue.build(self.default_bound.bound()),
+            queue: self.build_queue(site),
             service: Box::new(ConstantRate(self.effective_rate())),
-            overhead: self.overhead,
+            overhead: self.effective_overhead(),
             ingress_loss: Loss::build(self.loss.ingress),
             wire_loss: Loss::build(self.loss.wire),
             corruption: self.corrupt.probability(),
@@ -178,7 +315,7 @@ impl Direction {
     }
 
     /// What turns a running link that is like `before` into this one.
-    pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
+    pub(crate) fn changes_since(&self, before: &Self, site: Site<'_>) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut differs = |differs: bool, change: &dyn Fn() -> Change| {
             if differs {
@@ -188,10 +325,22 @@ impl Direction {
         differs(self.effective_rate() != before.effective_rate(), &|| {
             Change::Service(Box::new(ConstantRate(self.effective_rate())))
         });
-        let other_kind = self.queue.drop != before.queue.drop;
-        differs(other_kind, &|| Change::Queue(self.queue.build(self.default_bound.bound())));
-        differs(!other_kind && self.bound() != before.bound(), &|| Change::QueueBound(self.bound()));
-        differs(self.overhead != before.overhead, &|| Change::Overhead(self.overhead));
+        let other_kind = !self.waits_like(before);
+        differs(other_kind, &|| Change::Queue(self.build_queue(site)));
+        differs(!other_kind && self.whole_bound() != before.whole_bound(), &|| {
+            Change::QueueBound(self.whole_bound().unwrap_or(Scheduler::NO_BOUND))
+        });
+        if !other_kind {
+            let classes = self.classes().into_iter().zip(before.classes()).enumerate();
+            for (class, weight) in classes
+                .filter(|(_, (now, then))| now.weight != then.weight)
+                .filter_map(|(class, (now, _))| now.weight.map(|weight| (class, weight)))
+            {
+                differs(true, &|| Change::Weight { class, weight });
+            }
+        }
+        let overhead = self.effective_overhead();
+        differs(overhead != before.effective_overhead(), &|| Change::Overhead(overhead));
         differs(self.loss.ingress != before.loss.ingress, &|| {
             Change::IngressLoss(Loss::build(self.loss.ingress))
         });
@@ -208,6 +357,26 @@ impl Direction {
         changes
     }
 
+    /// Whether a queue that is like `before` becomes this one by another bound of the whole and other weights.
+    fn waits_like(&self, before: &Self) -> bool {
+        match (&self.scheduler, &before.scheduler) {
+            (None, None) => self.queue.drop == before.queue.drop && self.queue.policy == before.queue.policy,
+            (Some(now), Some(then)) => {
+                let queues = |of: &Self, scheduler: &Scheduler| -> Vec<(Queue, Bound)> {
+                    let one = |class: &Class| {
+                        let queue = class.queue.unwrap_or(of.queue);
+                        (Queue { bound: None, ..queue }, queue.bound.unwrap_or(of.bound()))
+                    };
+                    scheduler.classes().iter().map(one).collect()
+                };
+                now.is_tuned_like(then)
+                    && queues(self, now) == queues(before, then)
+                    && (!now.has_flows() || self.queue.policy == before.queue.policy)
+            }
+            _ => false,
+        }
+    }
+
     /// The keys that differ from a link that does nothing, each with its value as it stands in a file.
     pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
         let plain = Self::default();
@@ -222,6 +391,9 @@ impl Direction {
         differs(self.jitter.is_some(), "jitter", &|| format!("\"{}\"", self.jitter.unwrap_or_default()));
         differs(self.order != plain.order, "order", &|| "\"allow\"".into());
         differs(self.queue != plain.queue, "queue", &|| self.queue.text());
+        differs(self.scheduler.is_some(), "scheduler", &|| {
+            self.scheduler.as_ref().map(Scheduler::text).unwrap_or_default()
+        });
         differs(self.overhead != plain.overhead, "overhead", &|| value::overhead_text(self.overhead));
         differs(self.loss != plain.loss, "loss", &|| self.loss.text());
         differs(self.duplicate != plain.duplicate, "duplicate", &|| format!("\"{}\"", self.duplicate));

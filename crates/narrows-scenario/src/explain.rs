@@ -2,9 +2,12 @@
 
 mod events;
 mod print;
+mod sharing;
 mod warnings;
 
-use narrows_core::queue::{Bound, DropAt};
+pub use sharing::{ClassExplanation, SchedulerExplanation};
+
+use narrows_core::queue::Bound;
 use narrows_core::{Duration, Order, Rate};
 use serde::Serialize;
 
@@ -13,7 +16,7 @@ use crate::host::Place;
 use crate::link::{Link, Medium, Way};
 use crate::scenario::Scenario;
 use crate::topology::Port;
-use crate::value;
+use crate::value::{self, Scheduler, SchedulerKind};
 
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -61,7 +64,7 @@ pub struct LinkExplanation {
     pub mean_delay_ns: Option<u64>,
     /// `keep` or `allow`.
     pub order: String,
-    /// The bound of the queue.
+    /// The bound of the queue; with a scheduler of each class that says nothing else, or of all flows together.
     pub queue: String,
     /// The same in packets, where it is in packets.
     pub queue_packets: Option<u64>,
@@ -69,8 +72,12 @@ pub struct LinkExplanation {
     pub queue_bytes: Option<u64>,
     /// Where the bound comes from.
     pub queue_reason: String,
-    /// `tail` or `head`.
-    pub drop: String,
+    /// `tail`, `head`, `longest flow`, or nothing where the queue says itself which packet goes.
+    pub drop: Option<String>,
+    /// What manages the queue, with the parameters in force.
+    pub management: Option<String>,
+    /// What shares the transmitter.
+    pub scheduler: Option<SchedulerExplanation>,
     /// Losses and other impairments and limits.
     pub impairments: Vec<String>,
     /// What is expected of a small packet, 64 bytes.
@@ -89,9 +96,10 @@ pub struct Expected {
     /// Transmission and mean delay, without waiting.
     pub one_way_ns: Option<u64>,
     /// The longest time that one takes: behind a queue full of its like, with one more on the wire, and with the longest
-    /// delay (of a normal delay, the one that one packet in a thousand exceeds).
+    /// delay (of a normal delay, the one that one packet in a thousand exceeds). Nothing with a scheduler, where it is not
+    /// the same for all.
     pub longest_ns: Option<u64>,
-    /// How many a second the link carries; nothing where it is unlimited.
+    /// How many a second the link carries; nothing where it is unlimited, or where stations contend for it.
     pub packets_per_second: Option<f64>,
 }
 
@@ -187,8 +195,10 @@ fn links(link: &Link) -> Vec<LinkExplanation> {
 }
 
 fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direction) -> LinkExplanation {
-    let bound = direction.bound();
+    let (bound, queue_reason) = sharing::bound(direction);
     let rate = direction.effective_rate();
+    let scheduler = direction.scheduler.as_ref();
+    let has_flows = scheduler.is_some_and(Scheduler::has_flows);
     LinkExplanation {
         name,
         from: from.into(),
@@ -199,7 +209,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
             false => rate.to_string(),
         },
         rate_bits_per_second: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
-        overhead: value::overhead_words(direction.overhead),
+        overhead: value::overhead_words(direction.effective_overhead()),
         delay: match (direction.delay, direction.jitter) {
             (None, None) => "none".into(),
             _ => direction.effective_delay().to_string(),
@@ -218,14 +228,14 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
             Bound::Packets(_) => None,
             Bound::Bytes(bytes) => Some(bytes.get()),
         },
-        queue_reason: match direction.queue.bound {
-            Some(_) => "given".into(),
-            None => direction.default_bound.to_string(),
+        queue_reason,
+        drop: match direction.queue.has_place_to_drop() {
+            _ if has_flows => Some("longest flow".into()),
+            true => Some(sharing::drop_word(direction.queue.drop).into()),
+            false => None,
         },
-        drop: match direction.queue.drop {
-            DropAt::Tail => "tail".into(),
-            DropAt::Head => "head".into(),
-        },
+        management: direction.queue.policy.words().filter(|_| scheduler.is_none()),
+        scheduler: scheduler.map(|scheduler| sharing::scheduler(direction, scheduler)),
         impairments: events::impairments(direction),
         small: expected(direction, SMALL),
         full: expected(direction, full_bytes(direction)),
@@ -235,15 +245,17 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
 fn expected(direction: &Direction, bytes: u32) -> Expected {
     let transmission = transmission(direction, bytes);
     let rate = direction.effective_rate();
-    let per_second = (rate != Rate::UNLIMITED).then(|| {
-        let bits = direction.overhead.bits(bytes, LINK_HEADER).max(1);
+    let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
+    // What contention leaves of the rate depends on who contends.
+    let per_second = (rate != Rate::UNLIMITED && !is(SchedulerKind::Dcf)).then(|| {
+        let bits = direction.effective_overhead().bits(bytes, LINK_HEADER).max(1);
         rate.bits_per_second() as f64 / bits as f64
     });
     Expected {
         bytes,
         transmission_ns: transmission.map(Duration::nanos),
         one_way_ns: one_way(direction, bytes).map(Duration::nanos),
-        longest_ns: transmission.map(|one| {
+        longest_ns: transmission.filter(|_| direction.scheduler.is_none()).map(|one| {
             let waiting = match direction.bound() {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),
@@ -263,7 +275,7 @@ fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
 
 /// How long a packet is on the wire, rounded up; nothing while the link is down.
 fn transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
-    let bits_e9 = u128::from(direction.overhead.bits(bytes, LINK_HEADER)) * 1_000_000_000;
+    let bits_e9 = u128::from(direction.effective_overhead().bits(bytes, LINK_HEADER)) * 1_000_000_000;
     match direction.effective_rate() {
         Rate::UNLIMITED => Some(Duration::ZERO),
         Rate::DOWN => None,

@@ -1,5 +1,6 @@
 //! A scenario from flags: two hosts, `client` and `server`, and one link called `link` between them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::host::{Host, Place};
@@ -25,6 +26,8 @@ pub struct LinkFlags {
     pub loss: Option<String>,
     /// `--queue "13 packets"`
     pub queue: Option<String>,
+    /// `--scheduler fq_codel`
+    pub scheduler: Option<String>,
     /// `--overhead ethernet`
     pub overhead: Option<String>,
     /// `--duplicate 0.1%`
@@ -43,6 +46,8 @@ pub struct LinkFlags {
     pub duration: Option<String>,
 }
 
+/// The names of the hosts.
+const HOSTS: [&str; 2] = ["client", "server"];
 /// The name of the link.
 const LINK: &str = "link";
 
@@ -57,21 +62,20 @@ impl Scenario {
         let host = |name: &str| Host { name: name.into(), place: Place::New, addresses: Vec::new() };
         let mut link = Link {
             name: LINK.into(),
-            between: ["client".into(), "server".into()],
+            between: HOSTS.map(Into::into),
             medium: Medium::Duplex { up: Box::default(), down: Box::default() },
         };
-        let mut conflict = 0..0;
+        let mut places: BTreeMap<&str, Range<usize>> = BTreeMap::new();
         for (key, value) in flags.link_keys() {
             let Some(value) = value else { continue };
             let start = line.add(key, value);
-            if key == "jitter" {
-                conflict = start..start + value.len();
-            }
-            problems
-                .catch(set(&mut link, key, value, start).map_err(|p| p.at(&(start..start + value.len()))));
+            let place = start..start + value.len();
+            problems.catch(set(&mut link, key, value, start).map_err(|p| p.at(&place)));
+            places.insert(key, place);
         }
-        if let Some((_, problem)) = link.conflict() {
-            problems.extend(vec![problem.at(&conflict).inside("--jitter")]);
+        if let Some((_, key, problem)) = link.conflict() {
+            let place = places.get(key).cloned().unwrap_or_default();
+            problems.extend(vec![problem.at(&place).inside(&format!("--{key}"))]);
         }
         let mut alone = |key: &str, value: &Option<String>| {
             value
@@ -87,7 +91,7 @@ impl Scenario {
             file: if line.0.is_empty() { "a plain wire".into() } else { line.0.clone() },
             seed: seed.unwrap_or(scenario::DEFAULT_SEED),
             duration,
-            hosts: vec![host("client"), host("server")],
+            hosts: HOSTS.map(host).into(),
             junctions: Vec::new(),
             links: vec![link],
             traffic: Vec::new(),
@@ -104,7 +108,7 @@ impl Scenario {
 const COMMAND_LINE: &str = "command line";
 
 impl LinkFlags {
-    fn link_keys(&self) -> [(&'static str, Option<&str>); 12] {
+    fn link_keys(&self) -> [(&'static str, Option<&str>); 13] {
         [
             ("rate", self.rate.as_deref()),
             ("delay", self.delay.as_deref()),
@@ -112,6 +116,7 @@ impl LinkFlags {
             ("order", self.order.as_deref()),
             ("loss", self.loss.as_deref()),
             ("queue", self.queue.as_deref()),
+            ("scheduler", self.scheduler.as_deref()),
             ("overhead", self.overhead.as_deref()),
             ("duplicate", self.duplicate.as_deref()),
             ("corrupt", self.corrupt.as_deref()),
@@ -151,10 +156,12 @@ impl CommandLine {
 fn set(link: &mut Link, key: &str, text: &str, start: usize) -> Result<(), Problem> {
     let flag = format!("--{key}");
     let parts: Vec<&str> = if text.contains('{') { vec![text] } else { text.split('/').collect() };
+    let hosts = HOSTS.map(String::from);
+    let around = link.surroundings(&hosts);
     let mut set = |way: Option<Way>, part: &str, offset: usize| {
         let blank = part.len() - part.trim_start().len();
         let node = Node::typed(part.trim(), start + offset + blank);
-        link.directions_mut(way).into_iter().try_for_each(|direction| direction.set_flag(key, &node))
+        link.directions_mut(way).into_iter().try_for_each(|direction| direction.set_flag(key, &node, around))
     };
     let result = match parts[..] {
         [both] => set(None, both, 0),

@@ -25,8 +25,10 @@ mod value;
 mod write;
 
 pub use bound::DefaultBound;
-pub use direction::Direction;
-pub use explain::{Expected, Explanation, LinkExplanation, PathExplanation};
+pub use direction::{Direction, DirectionClass};
+pub use explain::{
+    ClassExplanation, Expected, Explanation, LinkExplanation, PathExplanation, SchedulerExplanation,
+};
 pub use flags::LinkFlags;
 pub use host::{Address, Host, HostAddress, Place};
 pub use link::{Link, Medium, Way};
@@ -36,5 +38,8 @@ pub use schema::schema;
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::Port;
 pub use traffic::{Traffic, TrafficSource};
-pub use units::Share;
-pub use value::{Delay, Loss, Queue, Reorder};
+pub use units::{Number, Share};
+pub use value::{
+    Class, Codel, Dcf, Delay, Division, DualPi2, Loss, Match, Party, Pie, Policy, Queue, Red, Reorder,
+    Scheduler, SchedulerKind,
+};

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::direction::{Direction, KEYS};
 use crate::node::{Key, Node, Table};
 use crate::problem::Problem;
+use crate::value::Surroundings;
 
 /// A wire between two hosts or junctions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,10 +99,15 @@ impl Link {
         }
     }
 
-    /// Where its values do not go together, and why.
-    pub(crate) fn conflict(&self) -> Option<(Way, Problem)> {
-        let check = |way| self.direction(way).check().err().map(|problem| (way, problem));
+    /// Where its values do not go together: the way, the key that stands for it, and why.
+    pub(crate) fn conflict(&self) -> Option<(Way, &'static str, Problem)> {
+        let check = |way| self.direction(way).conflict().map(|(key, problem)| (way, key, problem));
         [Way::Up, Way::Down].into_iter().find_map(check)
+    }
+
+    /// What its values may refer to.
+    pub(crate) fn surroundings<'a>(&self, hosts: &'a [String]) -> Surroundings<'a> {
+        Surroundings { hosts, shared: matches!(self.medium, Medium::Shared(_)) }
     }
 }
 
@@ -112,8 +118,8 @@ pub(crate) struct Placed {
     pub(crate) ends: [Range<usize>; 2],
 }
 
-/// Reads `[links.NAME]`.
-pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
+/// Reads `[links.NAME]`. `hosts` are the names of all hosts.
+pub(crate) fn read(key: &Key, node: &Node, hosts: &[String]) -> Result<Placed, Vec<Problem>> {
     let one = |problem: Problem| vec![problem];
     let table = node.table("a table of what the link does").map_err(one)?;
     let mut known = vec!["between", "shared", "up", "down"];
@@ -146,7 +152,8 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
         }
         Err(problem) => keep(Err(problem)),
     }
-    set_all(&mut link, None, table, &mut keep);
+    let around = link.surroundings(hosts);
+    set_all(&mut link, None, table, around, &mut keep);
     for way in [Way::Up, Way::Down] {
         let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
         if is_shared {
@@ -159,21 +166,27 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Vec<Problem>> {
             Ok(inner) => {
                 let inside = |problem: Problem| problem.inside(way.name());
                 inner.unknown_keys(KEYS).into_iter().for_each(|p| keep(Err(inside(p))));
-                set_all(&mut link, Some(way), inner, &mut |result| keep(result.map_err(inside)));
+                set_all(&mut link, Some(way), inner, around, &mut |result| keep(result.map_err(inside)));
             }
             Err(problem) => keep(Err(problem.inside(way.name()))),
         }
     }
-    if let Some((way, problem)) = link.conflict() {
-        keep(Err(place_conflict(table, way, problem).at(&key.span)));
+    if let Some((way, place, problem)) = link.conflict() {
+        keep(Err(place_conflict(table, way, place, problem).at(&key.span)));
     }
     if problems.is_empty() { Ok(Placed { link, key: key.span.clone(), ends }) } else { Err(problems) }
 }
 
 /// Sets what the keys of a table say for one way, or for both. One problem is enough for a key that stands for both.
-fn set_all(link: &mut Link, way: Option<Way>, table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
+fn set_all(
+    link: &mut Link,
+    way: Option<Way>,
+    table: &Table,
+    around: Surroundings<'_>,
+    keep: &mut dyn FnMut(Result<(), Problem>),
+) {
     for (key, node) in table.iter().filter(|(key, _)| KEYS.contains(&key.name.as_str())) {
-        let set = |direction: &mut Direction| direction.set(&key.name, node);
+        let set = |direction: &mut Direction| direction.set(&key.name, node, around);
         keep(link.directions_mut(way).into_iter().try_for_each(set));
     }
     let beside = table.key("order");
@@ -187,13 +200,12 @@ fn set_all(link: &mut Link, way: Option<Way>, table: &Table, keep: &mut dyn FnMu
     }
 }
 
-/// Points at the jitter that does not go with its delay: the direction's own, or else the one for both.
-fn place_conflict(table: &Table, way: Way, problem: Problem) -> Problem {
-    let own =
-        table.get(way.name()).and_then(|node| node.table("").ok()).and_then(|inner| inner.key("jitter"));
-    match (own, table.key("jitter")) {
-        (Some(key), _) => problem.at(&key.span).inside("jitter").inside(way.name()),
-        (None, Some(key)) => problem.at(&key.span).inside("jitter"),
+/// Points at the key that does not go with another: the direction's own, or else the one for both.
+fn place_conflict(table: &Table, way: Way, name: &str, problem: Problem) -> Problem {
+    let own = table.get(way.name()).and_then(|node| node.table("").ok()).and_then(|inner| inner.key(name));
+    match (own, table.key(name)) {
+        (Some(key), _) => problem.at(&key.span).inside(name).inside(way.name()),
+        (None, Some(key)) => problem.at(&key.span).inside(name),
         (None, None) => problem,
     }
 }

@@ -201,8 +201,25 @@ impl Table {
         self.0.iter().find(|(k, _)| k.name == key).map(|(_, node)| node)
     }
 
+    pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.0.iter_mut().find(|(k, _)| k.name == key).map(|(_, node)| node)
+    }
+
     pub(crate) fn key(&self, key: &str) -> Option<&Key> {
         self.0.iter().find(|(k, _)| k.name == key).map(|(k, _)| k)
+    }
+
+    /// Sets a key, new or not.
+    pub(crate) fn set(&mut self, key: &str, node: Node) {
+        match self.0.iter_mut().find(|(k, _)| k.name == key) {
+            Some((_, value)) => *value = node,
+            None => self.0.push((Key { name: key.into(), span: node.span.clone() }, node)),
+        }
+    }
+
+    /// Keeps the keys that are among these.
+    pub(crate) fn keep(&mut self, known: &[&str]) {
+        self.0.retain(|(key, _)| known.contains(&key.name.as_str()));
     }
 
     /// Reads a key that may be missing.
@@ -242,7 +259,7 @@ impl Table {
 }
 
 /// Adds what is allowed, with the nearest first.
-fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
+pub(crate) fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
     let problem = match nearest(found, known.iter().copied()) {
         Some(name) => problem.help(format!("did you mean `{name}`?")),
         None => problem,

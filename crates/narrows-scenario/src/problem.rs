@@ -125,6 +125,17 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// The same about a value that was put together from others: it is wrong at `span`, and where it stands is for the
+    /// caller to say.
+    pub(crate) fn put_at(mut self, span: &Range<usize>) -> Self {
+        self.span = Some(span.clone());
+        self.key.clear();
+        self.also.clear();
+        self
+    }
+}
+
 /// Collects the problems of independent parts, so that all are reported at once.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(Vec<Problem>);

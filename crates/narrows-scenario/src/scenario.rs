@@ -1,11 +1,13 @@
 //! A scenario: all that a file or the flags say, read and checked.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::path::Path;
 
 use narrows_core::{Duration, NetworkConfig, PortConfig, Seed};
 
+use crate::direction::{Direction, Site};
 use crate::host::{self, Address, Host};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
@@ -91,15 +93,19 @@ impl Scenario {
         let longest = self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0);
         config.visits = config.visits.max(u8::try_from(longest).unwrap_or(u8::MAX));
         let mut exits = self.topology.exits(&self.links);
+        let addresses = |host: &str| self.addresses(host);
+        let build = |direction: &Direction, name: &str, lanes| {
+            direction.build(lanes, Site { seed: Seed(self.seed), link: name, addresses: &addresses })
+        };
         for (index, link) in self.links.iter().enumerate() {
             let mut exit = |way| exits.remove(&(index, way)).expect("every link lies on a path, both ways");
             let (up, down) = (exit(Way::Up), exit(Way::Down));
             match &link.medium {
                 Medium::Duplex { up: upward, down: downward } => {
-                    config.links.push(upward.build(link.core_name(Way::Up), vec![up]));
-                    config.links.push(downward.build(link.core_name(Way::Down), vec![down]));
+                    config.links.push(build(upward, &link.core_name(Way::Up), vec![up]));
+                    config.links.push(build(downward, &link.core_name(Way::Down), vec![down]));
                 }
-                Medium::Shared(both) => config.links.push(both.build(link.name.clone(), vec![up, down])),
+                Medium::Shared(both) => config.links.push(build(both, &link.name, vec![up, down])),
             }
         }
         for port in self.ports() {
@@ -108,6 +114,17 @@ impl Scenario {
             config.ports.push(PortConfig { name: port.name.clone(), entry });
         }
         config
+    }
+
+    /// The addresses of a host in force.
+    pub(crate) fn addresses(&self, host: &str) -> Vec<IpAddr> {
+        let ports = self.ports().iter().filter(|port| port.host == host);
+        ports.flat_map(|port| port.addresses.iter().map(|address| address.ip)).collect()
+    }
+
+    /// The names of the hosts, in the order of the file.
+    pub(crate) fn host_names(&self) -> Vec<String> {
+        self.hosts.iter().map(|host| host.name.clone()).collect()
     }
 
     /// Numbers the automatic addresses anew, leaving out networks that are not free: a run inside the network of another
@@ -182,11 +199,15 @@ fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Optio
             None => junctions.push(key.name.clone()),
         }
     }
+    let host_names: Vec<String> = section(table, "hosts", &mut Problems::default())
+        .into_iter()
+        .map(|(key, _)| key.name.clone())
+        .collect();
     let mut links: Vec<Placed> = Vec::new();
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        match link::read(key, node) {
+        match link::read(key, node, &host_names) {
             Ok(placed) => links.push(placed),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());

@@ -5,12 +5,15 @@
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
+mod waiting;
+
 use std::collections::BTreeMap;
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+use waiting::{Queue, Scheduler};
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as text.
 pub fn schema() -> String {
@@ -130,8 +133,10 @@ struct Direction {
     jitter: Option<Time>,
     /// Whether packets may overtake one another where the delay varies.
     order: Option<Order>,
-    /// How much may wait for the transmitter; one bandwidth-delay product if it is not given.
+    /// How much may wait for the transmitter, and what manages that; one bandwidth-delay product if it is not given.
     queue: Option<Queue>,
+    /// What shares the transmitter among classes or flows; nothing if it is not given.
+    scheduler: Option<Scheduler>,
     /// What counts as the length of a packet on the wire.
     overhead: Option<Overhead>,
     /// Packets that are lost by chance.
@@ -248,36 +253,6 @@ enum Order {
     Allow,
 }
 
-/// Where packets wait for the transmitter.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Queue {
-    /// How much may wait; the packet that arrives at a full queue is dropped.
-    Bound(Bound),
-    /// The parts.
-    Parts(QueueParts),
-}
-
-/// The parts of a queue.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct QueueParts {
-    /// How much may wait.
-    bound: Option<Bound>,
-    /// Which packet goes when it is full.
-    drop: Option<Drop>,
-}
-
-/// Which packet goes when a queue is full.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-enum Drop {
-    /// The one that arrives.
-    Tail,
-    /// Those that have waited longest.
-    Head,
-}
-
 /// What counts as the length of a packet on the wire.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
@@ -300,6 +275,8 @@ enum NamedOverhead {
     Ethernet,
     /// AAL5 in cells of 48 bytes that take 53.
     Atm,
+    /// What 802.11 adds: LLC and SNAP, header and check sequence.
+    Wlan,
 }
 
 /// In this order: the bytes of the base, plus `bytes`, at least `minimum`, in whole cells.

@@ -5,6 +5,8 @@
 
 mod decimal;
 
+use std::ops::RangeInclusive;
+
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate};
 
@@ -140,6 +142,22 @@ pub(crate) fn positive_time(node: &Node) -> Result<Duration, Problem> {
     match time(node)? {
         Duration::ZERO => Err(node.expected("a time above zero")),
         time => Ok(time),
+    }
+}
+
+/// A span of time in a range, both ends included.
+pub(crate) fn time_between(node: &Node, low: Duration, high: Duration) -> Result<Duration, Problem> {
+    match time(node)? {
+        time if time < low || time > high => Err(node.expected(&format!("a time from {low} to {high}"))),
+        time => Ok(time),
+    }
+}
+
+/// The length of an IP packet, such as `1500 bytes`.
+pub(crate) fn packet_size(node: &Node) -> Result<Bytes, Problem> {
+    match size(node)? {
+        size if (1..65_536).contains(&size.get()) => Ok(size),
+        _ => Err(node.expected("the length of a packet, from 1 to 65535 bytes")),
     }
 }
 
@@ -283,6 +301,56 @@ impl std::fmt::Display for Share {
         }
         let digits = format!("{part:017}");
         f.pad(&format!("{whole}.{}%", digits.trim_end_matches('0')))
+    }
+}
+
+/// A plain number from 0 to a billion, kept as the decimal that was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number {
+    billionths: u64,
+}
+
+impl Number {
+    const ONE: u64 = 1_000_000_000;
+
+    /// The nearest that the engine computes with, for numbers below nine million.
+    pub fn as_f64(self) -> f64 {
+        self.billionths as f64 / Self::ONE as f64
+    }
+
+    /// Reads `1.25` or `3`.
+    pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
+        const ALLOWED: &str = "a plain number from 0 to 1000000000, with at most 9 digits after the point";
+        let text = match &node.value {
+            Value::String(text) | Value::Float(text) | Value::Integer(text) => text.as_str(),
+            _ => "",
+        };
+        let (Some(number), "") = Decimal::split(text) else { return Err(node.expected(ALLOWED)) };
+        match number.times(u128::from(Self::ONE)) {
+            Ok(parts) if parts <= u128::from(Self::ONE) * u128::from(Self::ONE) => {
+                Ok(Self { billionths: parts as u64 })
+            }
+            _ => Err(node.expected(ALLOWED)),
+        }
+    }
+
+    /// Reads one in a range.
+    pub(crate) fn within(node: &Node, range: RangeInclusive<f64>) -> Result<Self, Problem> {
+        match Self::read(node)? {
+            number if range.contains(&number.as_f64()) => Ok(number),
+            _ => Err(node.expected(&format!("a number from {} to {}", range.start(), range.end()))),
+        }
+    }
+}
+
+/// Exact: `1.25`, `3`.
+impl std::fmt::Display for Number {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (whole, part) = (self.billionths / Self::ONE, self.billionths % Self::ONE);
+        match part {
+            0 => f.pad(&whole.to_string()),
+            _ => f.pad(&format!("{whole}.{}", format!("{part:09}").trim_end_matches('0'))),
+        }
     }
 }
 

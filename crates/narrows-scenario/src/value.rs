@@ -1,18 +1,28 @@
 //! The values that a direction of a link is made of: one module for each kind, with what the file says (a plain value
 //! that can be compared and printed back) and what it becomes in the engine.
 
+mod assigned;
+mod condition;
 mod delay;
+mod inline;
 mod loss;
 mod mtu;
 mod overhead;
 mod queue;
 mod reorder;
+mod scheduler;
 
+pub use condition::{Match, Party};
 pub use delay::Delay;
 pub use loss::Loss;
-pub use queue::Queue;
+pub use queue::{Codel, DualPi2, Pie, Policy, Queue, Red};
 pub use reorder::Reorder;
+pub use scheduler::{Class, Dcf, Division, Scheduler, SchedulerKind};
+
+pub(crate) use assigned::{allowed as allowed_parts, is_part};
+pub(crate) use condition::Surroundings;
 
 pub(crate) use delay::{ORDERS, read as read_delay};
 pub(crate) use mtu::{read as read_mtu, text as mtu_text};
 pub(crate) use overhead::{read as read_overhead, text as overhead_text, words as overhead_words};
+pub(crate) use scheduler::{DCF_RATES, Plan, identity_name};

@@ -7,6 +7,9 @@ use narrows_scenario::Scenario;
 
 const HOSTS: &str = "\n[hosts.client]\n[hosts.server]\n";
 const LINK: &str = "\n[links.access]\nbetween = [\"client\", \"server\"]\n";
+const CLASSES: &str = r#"
+scheduler = { type = "drr", classes = [{ name = "voip", match = { dscp = "ef" } }, { name = "rest" }] }
+"#;
 /// Keys at the top of a file that stand alone; the first line of a fragment says by these where it belongs.
 const TOP: [&str; 2] = ["seed", "duration"];
 
@@ -103,10 +106,9 @@ fn every_change_applies() {
     let mut seen = 0;
     for (page, text) in pages() {
         for (line, block) in blocks(&text, "sh") {
-            // Every change is shown for the link `access`, or for `link`, which flags make.
-            let mut scenario =
-                Scenario::parse(&format!("{HOSTS}{LINK}{}", LINK.replace("access", "link")), "block.toml")
-                    .expect("two hosts and two links");
+            // Every change is shown for the link `access`, with the usual two classes, or for `link`, which flags make.
+            let text = format!("{HOSTS}{LINK}{CLASSES}{}", LINK.replace("access", "link"));
+            let mut scenario = Scenario::parse(&text, "block.toml").expect("two hosts and two links");
             for command in block.lines().filter(|command| command.starts_with("narrows set ")) {
                 let words = words(command);
                 let changes: Vec<&String> = words.iter().filter(|word| word.contains('=')).collect();

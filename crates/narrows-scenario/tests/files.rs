@@ -59,7 +59,19 @@ corrupt = 1e-4
 reorder = { probability = "25%", gap = 5 }
 line-limit = "1000 packets"
 outage = true
+scheduler = { type = "qfq", bound = "1MB", default = "drop", classes = [
+    { name = "calls", weight = 8, queue = { type = "codel", target = "10ms", interval = "200ms", longest = "300 bytes", ecn = false }, longest = "300 bytes", match = [
+        { protocol = ["udp", 200], dscp = ["ef", "va", 3], length = "..300 bytes", source = "a", destination = ["10.1.0.0/16", "fd00::7", "b"] },
+        { source-port = 5060, destination-port = "6000-6100", port = [5060, "7000-7001"], length = "100..200 bytes" },
+    ] },
+    { name = "reds", queue = { type = "red", min = "5 packets", max = "15 packets", probability = 0.1, weight = 0.002, gentle = true, typical-packet = "512 bytes", longest-packet = "1500 bytes", ecn = true, bound = "60 packets", drop = "head" }, match = { length = "301 bytes.." } },
+    { name = "pies", queue = { type = "pie", target = "15ms", update = "15ms", alpha = 0.125, beta = 1.25, burst = "150ms", mean-packet = "1024 bytes", ecn = true, mark-below = "10%" }, match = { protocol = "icmp" } },
+    { name = "fast", queue = { type = "dualpi2", target = "15ms", update = "16ms", alpha = 0.16, beta = 3.2, coupling = 2, step = "1ms", least = "2 packets", weights = { low = 10, classic = 1 } }, match = { dscp = "le" } },
+    { name = "faster", queue = { type = "dualpi2", ramp = { from = "800us", to = "1.2ms" }, shift = "30ms" }, match = { dscp = "cs1" } },
+    { name = "rest", queue = "gred", match = { protocol = "tcp" } },
+] }
 [links.one.down]
+scheduler = { type = "drr", flows = 512, by = "addresses", quantum = "300 bytes", bound = "100 packets" }
 overhead = "atm"
 loss = "0.25%"
 mtu = 576
@@ -68,7 +80,11 @@ reorder = "3%"
 [links.two]
 between = ["middle", "b"]
 shared = true
-rate = "unlimited"
+rate = "5.5mbit"
+scheduler = { type = "dcf", preamble = "short", basic-rate = "1mbit", window-min = 15, window-max = 255, retry-limit = 4, rts-threshold = "500 bytes", classes = [
+    { name = "one", match = { from = "up" } },
+    { name = "other" },
+] }
 delay = { uniform = { low = "1ms", high = "2.5ms" }, order = "allow" }
 queue = "7 packets"
 overhead = { bytes = 8, cells = "atm" }
@@ -77,6 +93,9 @@ line-limit = "unlimited"
 
 [links.three]
 between = ["a", "c"]
+rate = "1mbit"
+up.scheduler = { type = "fq_codel", flows = 16, target = "1ms", interval = "20ms", ecn = false }
+down.scheduler = { type = "fq_pie", quantum = "400 bytes", by = "source", alpha = 0.2 }
 delay = { normal = { mean = "10ms", sd = "2ms" } }
 
 [[traffic]]
@@ -156,7 +175,8 @@ fn flags_are_written_as_a_file() {
         delay: Some("10ms".into()),
         jitter: Some("2ms/0ms".into()),
         loss: Some("1%".into()),
-        queue: Some("13 packets/default".into()),
+        queue: Some("13 packets/codel".into()),
+        scheduler: Some("fq_codel/drr".into()),
         duplicate: Some("0.1%".into()),
         corrupt: Some("0.01".into()),
         reorder: Some("25% gap 5/none".into()),
@@ -204,6 +224,25 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("UniformDelay", link("delay = { uniform = { zzz = 1 } }")),
         ("NormalDelay", link("delay = { normal = { zzz = 1 } }")),
         ("QueueParts", link("queue = { zzz = 1 }")),
+        ("RedQueue", link("queue = { type = \"red\", zzz = 1 }")),
+        ("GredQueue", link("queue = { type = \"gred\", zzz = 1 }")),
+        ("CodelQueue", link("queue = { type = \"codel\", zzz = 1 }")),
+        ("PieQueue", link("queue = { type = \"pie\", zzz = 1 }")),
+        ("DualPi2Queue", link("queue = { type = \"dualpi2\", zzz = 1 }")),
+        ("Ramp", link("queue = { type = \"dualpi2\", ramp = { zzz = 1 } }")),
+        ("HalfWeights", link("queue = { type = \"dualpi2\", weights = { zzz = 1 } }")),
+        ("ClassScheduler", link("scheduler = { type = \"prio\", zzz = 1 }")),
+        ("ClassScheduler", link("scheduler = { type = \"fifo\", zzz = 1 }")),
+        ("PfifoFastScheduler", link("scheduler = { type = \"pfifo_fast\", zzz = 1 }")),
+        ("DrrScheduler", link("scheduler = { type = \"drr\", zzz = 1 }")),
+        ("WeightScheduler", link("scheduler = { type = \"qfq\", zzz = 1 }")),
+        ("WeightScheduler", link("scheduler = { type = \"wf2q+\", zzz = 1 }")),
+        ("SfqScheduler", link("scheduler = { type = \"sfq\", zzz = 1 }")),
+        ("FqCodelScheduler", link("scheduler = { type = \"fq_codel\", zzz = 1 }")),
+        ("FqPieScheduler", link("scheduler = { type = \"fq_pie\", zzz = 1 }")),
+        ("DcfScheduler", link("scheduler = { type = \"dcf\", zzz = 1 }")),
+        ("Class", link("scheduler = { type = \"qfq\", classes = [{ zzz = 1 }] }")),
+        ("Match", link("scheduler = { type = \"qfq\", classes = [{ name = \"x\", match = { zzz = 1 } }] }")),
         ("OverheadParts", link("overhead = { zzz = 1 }")),
         ("CellParts", link("overhead = { cells = { zzz = 1 } }")),
         ("LossParts", link("loss = { zzz = 1 }")),
@@ -235,6 +274,14 @@ fn the_schema_refuses_what_the_parser_refuses() {
         "loss = 1.5",
         "loss = \"1 percent\"",
         "queue = 13",
+        "queue = \"codle\"",
+        "queue = { type = \"codel\", alpha = 1 }",
+        "queue = { target = \"5ms\" }",
+        "scheduler = \"cbq\"",
+        "scheduler = { type = \"sfq\", classes = [] }",
+        "scheduler = { type = \"drr\", flows = 0 }",
+        "scheduler = { type = \"qfq\", classes = [{ weight = 1 }] }",
+        "scheduler = { type = \"qfq\", classes = [{ name = \"x\", weight = 0 }] }",
         "queue = \"64kb\"",
         "order = \"sometimes\"",
         "overhead = \"token-ring\"",

@@ -83,7 +83,7 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
 }
 
 /// A rate in bits a second, to three digits or so.
-fn about(rate: f64) -> String {
+pub(super) fn about(rate: f64) -> String {
     let (unit, factor) = match rate {
         ..1e3 => ("bit", 1.0),
         1e3..1e6 => ("kbit", 1e3),

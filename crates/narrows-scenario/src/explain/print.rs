@@ -4,7 +4,8 @@ use std::fmt;
 
 use narrows_core::Duration;
 
-use super::{Expected, Explanation, LinkExplanation, SMALL};
+use super::events::about;
+use super::{ClassExplanation, Expected, Explanation, LinkExplanation, SMALL, SchedulerExplanation};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,7 +60,18 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         "none" => writeln!(f, "  delay     none")?,
         delay => writeln!(f, "  delay     {delay}; {order}")?,
     }
-    writeln!(f, "  queue     {} ({}), drops at the {}", link.queue, link.queue_reason, link.drop)?;
+    let drops = match link.drop.as_deref() {
+        None => String::new(),
+        Some("longest flow") => ", the longest flow loses its first packets".into(),
+        Some(place) => format!(", drops at the {place}"),
+    };
+    writeln!(f, "  queue     {} ({}){drops}", link.queue, link.queue_reason)?;
+    if let Some(management) = &link.management {
+        writeln!(f, "  managed   {management}")?;
+    }
+    if let Some(scheduler) = &link.scheduler {
+        print_scheduler(scheduler, f)?;
+    }
     for impairment in &link.impairments {
         writeln!(f, "  also      {impairment}")?;
     }
@@ -75,7 +87,48 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     if let (Some(per_second), Some(_)) = (full.packets_per_second, full.transmission_ns) {
         let Expected { bytes, longest_ns, .. } = full;
         writeln!(f, "  at most   {} packets of {bytes} bytes a second", rounded(per_second))?;
-        writeln!(f, "  longest   {} behind a full queue of such packets", span(*longest_ns))?;
+        if link.scheduler.is_none() {
+            writeln!(f, "  longest   {} behind a full queue of such packets", span(*longest_ns))?;
+        }
+    }
+    Ok(())
+}
+
+fn print_scheduler(scheduler: &SchedulerExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let SchedulerExplanation { name, words, bound, flows, by, management, classes, drops_rest } = scheduler;
+    write!(f, "  scheduler {name}: {words}")?;
+    match (flows, by, bound) {
+        (Some(flows), Some(by), _) => write!(f, "; {flows} flows by {by}")?,
+        (_, _, Some(bound)) => write!(f, "; at most {bound} in all")?,
+        _ => write!(f, "; no bound but those of the classes")?,
+    }
+    writeln!(f)?;
+    if let Some(management) = management {
+        writeln!(f, "            each flow: {management}")?;
+    }
+    for class in classes {
+        let ClassExplanation {
+            weight, weights, rate_bits_per_second, longest_bytes, drop, management, ..
+        } = class;
+        writeln!(f, "    {}: {}", class.name, class.matches)?;
+        let mut parts = Vec::new();
+        if let (Some(weight), Some(weights)) = (weight, weights) {
+            let percent = f64::from(*weight) / *weights as f64 * 100.0;
+            let rate = rate_bits_per_second.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
+            parts.push(format!("weight {weight} of {weights}: {} %{rate}", rounded(percent)));
+        }
+        if let Some(longest) = longest_bytes {
+            parts.push(format!("packets up to {longest} bytes"));
+        }
+        let drops = drop.as_ref().map_or(String::new(), |place| format!(", drops at the {place}"));
+        parts.push(format!("queue {}{drops}", class.bound));
+        writeln!(f, "      {}", parts.join("; "))?;
+        if let Some(management) = management {
+            writeln!(f, "      {management}")?;
+        }
+    }
+    if *drops_rest {
+        writeln!(f, "    packets of no class are dropped")?;
     }
     Ok(())
 }

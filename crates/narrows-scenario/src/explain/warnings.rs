@@ -6,9 +6,10 @@ use narrows_core::{Order, Rate, Time};
 
 use super::{full_bytes, transmission};
 use crate::direction::Direction;
+use crate::link::{Link, Medium};
 use crate::scenario::Scenario;
 use crate::traffic::TrafficSource;
-use crate::value::Delay;
+use crate::value::{Delay, Policy, Queue, SchedulerKind};
 
 /// A share of packets that is worth a word.
 const NOTICEABLE: f64 = 0.001;
@@ -22,9 +23,17 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
             never_fits(direction),
             lost(direction),
             no_delay(direction),
+            nothing_waits(direction),
         ];
-        all.extend(warnings.into_iter().flatten().map(|warning| format!("{name}: {warning}")));
+        let warnings = warnings.into_iter().flatten().chain(queues(direction));
+        all.extend(warnings.map(|warning| format!("{name}: {warning}")));
     }
+    all.extend(scenario.links.iter().filter(|link| contend_apart(link)).map(|link| {
+        format!(
+            "{}: the stations of each direction contend among themselves only; for one medium say `shared = true`",
+            link.name
+        )
+    }));
     for host in &scenario.hosts {
         if !scenario.ports().iter().any(|port| port.host == host.name) {
             all.push(format!("{}: no link ends at this host", host.name));
@@ -100,10 +109,74 @@ fn held_back(direction: &Direction) -> Option<String> {
     })
 }
 
+/// Where nothing waits, nothing is to be shared or managed.
+fn nothing_waits(direction: &Direction) -> Option<String> {
+    if direction.effective_rate() != Rate::UNLIMITED {
+        return None;
+    }
+    let who = match (&direction.scheduler, direction.queue.policy) {
+        (Some(scheduler), _) => scheduler.kind.name(),
+        (None, Policy::Fifo) => return None,
+        (None, policy) => policy.name(),
+    };
+    Some(format!("nothing ever waits on a link without a rate, so `{who}` has nothing to do"))
+}
+
+/// Queues, of the direction or of classes, that cannot do what they are for.
+fn queues(direction: &Direction) -> Vec<String> {
+    let Some(scheduler) = &direction.scheduler else {
+        return below_threshold("", direction.queue, direction.bound()).into_iter().collect();
+    };
+    if let (true, Some(whole)) = (scheduler.has_flows(), direction.whole_bound()) {
+        return below_threshold(" of all flows together", direction.queue, whole).into_iter().collect();
+    }
+    let mut all = Vec::new();
+    for (class, asked) in direction.classes().iter().zip(scheduler.classes()) {
+        let whose = format!(" of `{}`", class.name);
+        let longest = asked.longest();
+        match class.bound {
+            Bound::Bytes(room) if room < longest => {
+                all.push(format!("the queue{whose}, {room}, has no room for a packet of {longest}"));
+            }
+            _ => {}
+        }
+        all.extend(below_threshold(&whose, asked.queue.unwrap_or(direction.queue), class.bound));
+    }
+    all
+}
+
+/// The average of RED cannot get to where it drops every packet.
+fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
+    let Policy::Red(red) = queue.policy else { return None };
+    let (_, max) = red.thresholds();
+    let is_below = match (bound, max) {
+        (Bound::Packets(bound), Bound::Packets(max)) => bound <= max,
+        (Bound::Bytes(bound), Bound::Bytes(max)) => bound <= max,
+        _ => return None,
+    };
+    is_below.then(|| {
+        format!(
+            "the bound{whose}, {bound}, is no more than RED's upper threshold of {max}: the queue is full before its \
+             average gets there"
+        )
+    })
+}
+
+/// A medium access protocol for each direction of a wire.
+fn contend_apart(link: &Link) -> bool {
+    let is_dcf = |(_, direction): &(String, &Direction)| {
+        direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == SchedulerKind::Dcf)
+    };
+    matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(is_dcf)
+}
+
 /// A queue too small for a packet never lets it through.
 fn never_fits(direction: &Direction) -> Option<String> {
+    if direction.scheduler.as_ref().is_some_and(|scheduler| !scheduler.has_flows()) {
+        return None;
+    }
     let bytes = full_bytes(direction);
-    match direction.bound() {
+    match direction.whole_bound().unwrap_or(direction.bound()) {
         Bound::Bytes(room) if room.get() < u64::from(bytes) => {
             Some(format!("the queue of {room} has no room for a packet of {bytes} bytes: none gets through"))
         }

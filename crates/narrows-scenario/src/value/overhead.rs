@@ -1,5 +1,6 @@
-//! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, or a table of its parts.
+//! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`, or a table of its parts.
 
+use narrows_core::sched::Dcf;
 use narrows_core::service::{Cells, Overhead};
 
 use crate::node::{Node, Value};
@@ -10,6 +11,7 @@ const NAMES: &[(&str, Overhead)] = &[
     ("frame", Overhead::FRAME),
     ("ethernet", Overhead::ETHERNET),
     ("atm", Overhead::ATM),
+    ("wlan", Dcf::OVERHEAD),
 ];
 const BASES: &[(&str, bool)] = &[("ip", false), ("frame", true)];
 const ATM: Cells = Cells { payload: 48, size: 53 };
@@ -78,6 +80,9 @@ pub(crate) fn words(overhead: Overhead) -> String {
             return "ethernet: the frame with its check sequence, preamble and gap (38 bytes), at least 84 bytes".into();
         }
         Some("atm") => return "atm: AAL5, 8 bytes more, in cells of 48 bytes that take 53".into(),
+        Some("wlan") => {
+            return "wlan: the IP packet with LLC and SNAP, and the header and check sequence of 802.11 (36 bytes)".into();
+        }
         _ => {}
     }
     let Overhead { link_header, extra, minimum, cells } = overhead;

@@ -1,0 +1,131 @@
+//! What a scheduler and its classes come to.
+
+use narrows_core::Rate;
+use narrows_core::queue::{Bound, DropAt};
+use serde::Serialize;
+
+use crate::direction::Direction;
+use crate::value::{Division, Queue, Scheduler, SchedulerKind, identity_name};
+
+/// What shares a link's transmitter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SchedulerExplanation {
+    /// Its type, as it stands in a file.
+    pub name: String,
+    /// What that is, with the parameters in force.
+    pub words: String,
+    /// How much may wait in all; nothing where only classes have bounds.
+    pub bound: Option<String>,
+    /// Into how many flows packets are hashed, where it serves flows.
+    pub flows: Option<u32>,
+    /// What makes a flow there.
+    pub by: Option<String>,
+    /// What manages the queue of each flow there.
+    pub management: Option<String>,
+    /// Its classes, where it serves classes.
+    pub classes: Vec<ClassExplanation>,
+    /// Whether packets of no class are dropped.
+    pub drops_rest: bool,
+}
+
+/// What a class of a scheduler comes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassExplanation {
+    /// Its name.
+    pub name: String,
+    /// What belongs to it.
+    pub matches: String,
+    /// Its weight, where the scheduler knows weights.
+    pub weight: Option<u32>,
+    /// The sum of all weights.
+    pub weights: Option<u64>,
+    /// Its share of the link's rate while all classes have packets, in bits a second.
+    pub rate_bits_per_second: Option<u64>,
+    /// The longest packet that is expected, in bytes, where the scheduler wants to know.
+    pub longest_bytes: Option<u64>,
+    /// How much may wait in it.
+    pub bound: String,
+    /// `tail`, `head`, or nothing where its queue says itself which packet goes.
+    pub drop: Option<String>,
+    /// What manages its queue.
+    pub management: Option<String>,
+}
+
+pub(super) fn scheduler(direction: &Direction, scheduler: &Scheduler) -> SchedulerExplanation {
+    let flows = scheduler.flows();
+    SchedulerExplanation {
+        name: scheduler.kind.name().into(),
+        words: words(scheduler),
+        bound: direction.whole_bound().map(|bound| bound.to_string()),
+        flows: flows.map(|(count, _)| count),
+        by: flows.map(|(_, by)| identity_name(by).into()),
+        management: flows.and_then(|_| scheduler.flow_policy(direction.queue).words()),
+        classes: classes(direction, scheduler),
+        drops_rest: matches!(scheduler.serves, Division::Classes { drops_rest: true, .. }),
+    }
+}
+
+fn words(scheduler: &Scheduler) -> String {
+    let mut words = scheduler.kind.words().to_string();
+    if let Some(quantum) = scheduler.quantum() {
+        words += &format!(", quantum {quantum}");
+    }
+    if scheduler.kind == SchedulerKind::Dcf {
+        words += &format!(", {}", scheduler.dcf.words());
+    }
+    words
+}
+
+fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation> {
+    let all = direction.classes();
+    let sum: u64 = all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
+    let rate = Some(direction.effective_rate())
+        .filter(|rate| ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
+        .map(|rate| u128::from(rate.bits_per_second()));
+    let one = |(class, asked): (&crate::DirectionClass, &crate::Class)| {
+        let queue: Queue = asked.queue.unwrap_or(direction.queue);
+        let weight = class.weight.map(|weight| weight.get());
+        let share =
+            |rate: u128| weight.map(|weight| (rate * u128::from(weight) / u128::from(sum.max(1))) as u64);
+        ClassExplanation {
+            name: class.name.clone(),
+            matches: class.matches.clone(),
+            weight,
+            weights: weight.map(|_| sum),
+            rate_bits_per_second: rate.and_then(share),
+            longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
+            bound: class.bound.to_string(),
+            drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
+            management: queue.policy.words(),
+        }
+    };
+    all.iter().zip(&scheduler.classes()).map(one).collect()
+}
+
+pub(super) fn drop_word(drop: DropAt) -> &'static str {
+    match drop {
+        DropAt::Tail => "tail",
+        DropAt::Head => "head",
+    }
+}
+
+/// How much may wait, and why that much: in each class, or in all flows, or in the one queue.
+pub(super) fn bound(direction: &Direction) -> (Bound, String) {
+    let given = match direction.queue.bound {
+        Some(_) => "given".into(),
+        None => direction.default_bound.to_string(),
+    };
+    match &direction.scheduler {
+        Some(scheduler) if scheduler.has_flows() => {
+            let bound = direction.whole_bound().unwrap_or(direction.bound());
+            let reason = match (scheduler.bound, direction.queue.bound, scheduler.published_bound()) {
+                (Some(_), _, _) => "given for the scheduler".into(),
+                (None, None, Some(_)) => format!("default of {}", scheduler.kind.name()),
+                _ => given,
+            };
+            (bound, format!("{reason}; all flows together"))
+        }
+        Some(_) => (direction.bound(), format!("{given}; each class that says nothing else")),
+        None => (direction.bound(), given),
+    }
+}

@@ -1,0 +1,220 @@
+//! What packets belong to a class: `{ protocol = "udp", dscp = "ef", length = "..300 bytes" }`.
+
+mod parts;
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+use narrows_core::classify::{Condition, Prefix};
+
+use crate::link::Way;
+use crate::node::Node;
+use crate::problem::Problem;
+use crate::value::inline::Inline;
+
+/// A condition on packets: every part that is given must hold, and a part that lists several things holds when one of them
+/// does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    /// IP protocol numbers.
+    pub protocols: Vec<u8>,
+    /// Where packets come from.
+    pub sources: Vec<Party>,
+    /// Where they go.
+    pub destinations: Vec<Party>,
+    /// Source ports.
+    pub source_ports: Vec<RangeInclusive<u16>>,
+    /// Destination ports.
+    pub destination_ports: Vec<RangeInclusive<u16>>,
+    /// Ports of which one or the other is one.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Differentiated services code points.
+    pub dscps: Vec<u8>,
+    /// Bytes of the IP packet.
+    pub length: Option<RangeInclusive<u32>>,
+    /// On a shared medium: which way packets go.
+    pub from: Option<Way>,
+}
+
+/// Who sends or gets a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// A host of the scenario: all its addresses.
+    Host(String),
+    /// Addresses with the same first bits.
+    Network {
+        /// The address, zero beyond those bits.
+        ip: IpAddr,
+        /// How many bits count.
+        prefix: u8,
+    },
+}
+
+/// What a condition may refer to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings<'a> {
+    /// The names of all hosts.
+    pub(crate) hosts: &'a [String],
+    /// Whether the link is a shared medium.
+    pub(crate) shared: bool,
+}
+
+const KEYS: &[&str] = &[
+    "protocol",
+    "source",
+    "destination",
+    "source-port",
+    "destination-port",
+    "port",
+    "dscp",
+    "length",
+    "from",
+];
+
+impl Match {
+    pub(crate) fn read(node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+        let table = node.table("a table such as { protocol = \"udp\", destination-port = 5060 }")?;
+        table.only(KEYS)?;
+        if table.iter().next().is_none() {
+            return Err(node
+                .expected("a condition")
+                .help("a class without `match` takes what no class before it takes; it stands last"));
+        }
+        let parties = |node: &Node| parts::list(node, |node| Party::read(node, surroundings.hosts));
+        let ports = |node: &Node| parts::list(node, parts::ports);
+        Ok(Self {
+            protocols: table
+                .optional("protocol", |node| parts::list(node, parts::protocol))?
+                .unwrap_or_default(),
+            sources: table.optional("source", parties)?.unwrap_or_default(),
+            destinations: table.optional("destination", parties)?.unwrap_or_default(),
+            source_ports: table.optional("source-port", ports)?.unwrap_or_default(),
+            destination_ports: table.optional("destination-port", ports)?.unwrap_or_default(),
+            ports: table.optional("port", ports)?.unwrap_or_default(),
+            dscps: table.optional("dscp", |node| parts::list(node, parts::code_point))?.unwrap_or_default(),
+            length: table.optional("length", parts::length)?,
+            from: table.optional("from", |node| parts::way(node, surroundings.shared))?,
+        })
+    }
+
+    /// The engine's condition. `addresses` are those of a host.
+    pub(crate) fn condition(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Condition {
+        let prefixes =
+            |parties: &[Party]| parties.iter().flat_map(|party| party.prefixes(addresses)).collect();
+        Condition {
+            sources: prefixes(&self.sources),
+            destinations: prefixes(&self.destinations),
+            source_ports: self.source_ports.clone(),
+            destination_ports: self.destination_ports.clone(),
+            ports: self.ports.clone(),
+            protocols: self.protocols.clone(),
+            dscps: (!self.dscps.is_empty()).then(|| self.dscps.iter().fold(0, |set, point| set | 1 << point)),
+            lengths: self.length.clone(),
+            lane: self.from.map(|way| match way {
+                Way::Up => 0,
+                Way::Down => 1,
+            }),
+        }
+    }
+
+    /// A condition to compare with others before addresses are known: hosts differ from each other, have addresses of both
+    /// families, and lie in no network but that of all addresses.
+    pub(crate) fn symbolic(&self, hosts: &[String]) -> Condition {
+        self.condition(&|name| {
+            // Neither is an address of a host: 240.0.0.0/4 is reserved (RFC 1112), 100::/64 leads nowhere (RFC 6666).
+            let number = hosts.iter().position(|host| host == name).map_or(0, |at| at as u32 + 1);
+            let v6 = (0x0100u128 << 112) | u128::from(number);
+            vec![IpAddr::V4((0xf000_0000 | number & 0xff_ffff).into()), IpAddr::V6(v6.into())]
+        })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut table = Inline::default();
+        let parties = |parties: &[Party]| parts::toml_list(parties, |party| format!("\"{party}\""));
+        let ports = |ranges: &[RangeInclusive<u16>]| parts::toml_list(ranges, parts::ports_toml);
+        let protocol = |number: &u8| match parts::protocol_name(*number) {
+            Some(name) => format!("\"{name}\""),
+            None => number.to_string(),
+        };
+        let point = |point: &u8| match parts::code_point_name(*point) {
+            Some(name) => format!("\"{name}\""),
+            None => point.to_string(),
+        };
+        table.plain("protocol", parts::toml_list(&self.protocols, protocol));
+        table.plain("source", parties(&self.sources));
+        table.plain("destination", parties(&self.destinations));
+        table.plain("source-port", ports(&self.source_ports));
+        table.plain("destination-port", ports(&self.destination_ports));
+        table.plain("port", ports(&self.ports));
+        table.plain("dscp", parts::toml_list(&self.dscps, point));
+        table.quoted("length", self.length.as_ref().map(parts::length_text));
+        table.quoted("from", self.from.map(Way::name));
+        table.finish()
+    }
+}
+
+impl Party {
+    fn read(node: &Node, hosts: &[String]) -> Result<Self, Problem> {
+        parts::party(node, hosts)
+    }
+
+    fn prefixes(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Vec<Prefix> {
+        match self {
+            Self::Network { ip, prefix } => vec![mapped(*ip, *prefix)],
+            Self::Host(name) => {
+                let all = addresses(name);
+                if all.is_empty() {
+                    // Nobody has this address, which no packet can come from: no packet is of a host without a link.
+                    return vec![Prefix::new([0xff; 16], 128)];
+                }
+                all.into_iter().map(|ip| mapped(ip, if ip.is_ipv4() { 32 } else { 128 })).collect()
+            }
+        }
+    }
+}
+
+fn mapped(ip: IpAddr, prefix: u8) -> Prefix {
+    match ip {
+        IpAddr::V4(ip) => Prefix::new(ip.to_ipv6_mapped().octets(), 96 + prefix),
+        IpAddr::V6(ip) => Prefix::new(ip.octets(), prefix),
+    }
+}
+
+/// As it stands in a file: a name, an address or a network.
+impl std::fmt::Display for Party {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Host(name) => f.write_str(name),
+            Self::Network { ip, prefix } if *prefix == if ip.is_ipv4() { 32 } else { 128 } => ip.fmt(f),
+            Self::Network { ip, prefix } => write!(f, "{ip}/{prefix}"),
+        }
+    }
+}
+
+/// In one line, for people.
+impl std::fmt::Display for Match {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut all: Vec<String> = Vec::new();
+        let mut add = |name: &str, items: Vec<String>| {
+            if !items.is_empty() {
+                all.push(format!("{name}{}", items.join(" or ")));
+            }
+        };
+        let parties = |parties: &[Party]| parties.iter().map(Party::to_string).collect::<Vec<_>>();
+        let ports = |ranges: &[RangeInclusive<u16>]| ranges.iter().map(parts::ports_text).collect::<Vec<_>>();
+        let protocol = |number: &u8| {
+            parts::protocol_name(*number).map_or_else(|| format!("protocol {number}"), Into::into)
+        };
+        let point = |point: &u8| parts::code_point_name(*point).map_or_else(|| point.to_string(), Into::into);
+        add("", self.protocols.iter().map(protocol).collect());
+        add("from ", parties(&self.sources));
+        add("to ", parties(&self.destinations));
+        add("source port ", ports(&self.source_ports));
+        add("destination port ", ports(&self.destination_ports));
+        add("port ", ports(&self.ports));
+        add("dscp ", self.dscps.iter().map(point).collect());
+        add("", self.length.iter().map(parts::length_words).collect());
+        add("going ", self.from.iter().map(|way| way.name().to_string()).collect());
+        f.write_str(&all.join(", "))
+    }
+}

@@ -1,0 +1,255 @@
+//! The parts of a condition: protocols, addresses, ports, code points, lengths.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
+
+use narrows_core::Bytes;
+
+use super::Party;
+use crate::link::Way;
+use crate::node::{Node, Value};
+use crate::problem::{Found, Problem, nearest, one_of};
+use crate::units;
+
+/// Names of IP protocols, as IANA has them, in small letters.
+const PROTOCOLS: &[(&str, u8)] = &[
+    ("tcp", 6),
+    ("udp", 17),
+    ("icmp", 1),
+    ("icmpv6", 58),
+    ("sctp", 132),
+    ("dccp", 33),
+    ("udplite", 136),
+    ("igmp", 2),
+    ("ipip", 4),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("ospf", 89),
+];
+
+/// Names of code points: RFC 2474 (be, cs), RFC 2597 (af), RFC 3246 (ef), RFC 5865 (va), RFC 8622 (le).
+const CODE_POINTS: &[(&str, u8)] = &[
+    ("be", 0),
+    ("le", 1),
+    ("ef", 46),
+    ("va", 44),
+    ("cs0", 0),
+    ("cs1", 8),
+    ("cs2", 16),
+    ("cs3", 24),
+    ("cs4", 32),
+    ("cs5", 40),
+    ("cs6", 48),
+    ("cs7", 56),
+    ("af11", 10),
+    ("af12", 12),
+    ("af13", 14),
+    ("af21", 18),
+    ("af22", 20),
+    ("af23", 22),
+    ("af31", 26),
+    ("af32", 28),
+    ("af33", 30),
+    ("af41", 34),
+    ("af42", 36),
+    ("af43", 38),
+];
+
+/// One thing, or a list of several.
+pub(super) fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Problem>) -> Result<Vec<T>, Problem> {
+    match &node.value {
+        Value::Array(items) if items.is_empty() => {
+            Err(Problem::new("a list of nothing, which no packet is in")
+                .at(&node.span)
+                .help("leave the key out where it does not matter"))
+        }
+        Value::Array(items) => items.iter().map(read).collect(),
+        _ => Ok(vec![read(node)?]),
+    }
+}
+
+/// One thing without brackets, several with; nothing for none.
+pub(super) fn toml_list<T>(items: &[T], text: impl Fn(&T) -> String) -> Option<String> {
+    match items {
+        [] => None,
+        [one] => Some(text(one)),
+        _ => Some(format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// A name of a table or a number up to `most`.
+fn named(node: &Node, what: &str, names: &[(&str, u8)], most: i64) -> Result<u8, Problem> {
+    match &node.value {
+        Value::String(text) if !text.trim().starts_with(|c: char| c.is_ascii_digit()) => {
+            node.choice(what, names).map_err(|p| p.help(format!("or a number from 0 to {most}")))
+        }
+        _ => node.integer(&format!("a {what}"), 0..most + 1).map(|number| number as u8).map_err(|p| {
+            p.help(format!("or a name: {}", one_of(&names.iter().map(|n| n.0).collect::<Vec<_>>())))
+        }),
+    }
+}
+
+fn name_of(names: &[(&'static str, u8)], number: u8) -> Option<&'static str> {
+    names.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
+}
+
+pub(super) fn protocol(node: &Node) -> Result<u8, Problem> {
+    named(node, "protocol", PROTOCOLS, 255)
+}
+
+pub(super) fn protocol_name(number: u8) -> Option<&'static str> {
+    name_of(PROTOCOLS, number)
+}
+
+pub(super) fn code_point(node: &Node) -> Result<u8, Problem> {
+    named(node, "code point", CODE_POINTS, 63)
+}
+
+pub(super) fn code_point_name(point: u8) -> Option<&'static str> {
+    name_of(CODE_POINTS, point)
+}
+
+/// `5060` or `"6000-6100"`.
+pub(super) fn ports(node: &Node) -> Result<RangeInclusive<u16>, Problem> {
+    let wrong = || node.expected("a port from 0 to 65535, or a range such as \"6000-6100\"");
+    let text = match &node.value {
+        Value::Integer(text) | Value::String(text) => text.as_str(),
+        _ => return Err(wrong()),
+    };
+    let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
+    let (low, high) = match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
+        Some((low, high)) => (port(low)?, port(high)?),
+        None => (port(text)?, port(text)?),
+    };
+    if low > high {
+        return Err(Problem::new(format!("the range {} ends before it begins", node.found())).at(&node.span));
+    }
+    Ok(low..=high)
+}
+
+pub(super) fn ports_text(range: &RangeInclusive<u16>) -> String {
+    match (range.start(), range.end()) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low}-{high}"),
+    }
+}
+
+pub(super) fn ports_toml(range: &RangeInclusive<u16>) -> String {
+    if range.start() == range.end() { ports_text(range) } else { format!("\"{}\"", ports_text(range)) }
+}
+
+/// A host of the scenario, an address or a network.
+pub(super) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
+    const HELP: &str =
+        "write an address (\"10.1.2.3\", \"fd00::1\"), a network (\"10.1.0.0/16\") or the name of a host";
+    let text = node.text("an address, a network or a host").map_err(|p| p.help(HELP))?.trim();
+    if hosts.iter().any(|host| host == text) {
+        return Ok(Party::Host(text.into()));
+    }
+    let (address, length) = text.split_once('/').map_or((text, None), |(ip, length)| (ip, Some(length)));
+    let Ok(ip) = address.trim().parse::<IpAddr>() else {
+        let problem = Problem::new(format!("{} is no host, address or network", Found(text))).at(&node.span);
+        return Err(match nearest(text, hosts.iter().map(String::as_str)) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")).help(HELP),
+            None => problem.help(HELP),
+        });
+    };
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    let prefix = match length.map(str::trim) {
+        None => most,
+        Some(length) => length.parse().ok().filter(|length| *length <= most).ok_or_else(|| {
+            Problem::new(format!("{} is no length of a prefix", Found(length)))
+                .at(&node.span)
+                .help(format!("0 to {most}"))
+        })?,
+    };
+    let ip = network(ip, prefix);
+    // Mapped addresses are how the engine keeps IPv4.
+    if ip.is_ipv6()
+        && prefix < 96
+        && network(IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()), prefix) == ip
+    {
+        return Err(Problem::new(format!("{} takes in the addresses of IPv4, too", node.found()))
+            .at(&node.span)
+            .help(
+                "leave the key out for any address; \"2000::/3\" is what IPv6 has in use for the whole world",
+            ));
+    }
+    Ok(Party::Network { ip, prefix })
+}
+
+/// The address without the bits beyond its prefix.
+fn network(ip: IpAddr, prefix: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask))
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask))
+        }
+    }
+}
+
+/// `"..300 bytes"`, `"301 bytes.."`, `"100..200 bytes"` or `"40 bytes"`; both ends are included.
+pub(super) fn length(node: &Node) -> Result<RangeInclusive<u32>, Problem> {
+    const HELP: &str = "write \"..300 bytes\", \"301 bytes..\" or \"100..200 bytes\"; both ends are included";
+    let text = node.text("a range of lengths").map_err(|p| p.help(HELP))?.trim();
+    let bytes = |text: &str| {
+        let part = Node { span: node.span.clone(), value: Value::String(text.trim().into()) };
+        let bytes = units::size(&part)?.get();
+        u32::try_from(bytes).map_err(|_| part.expected("a length of at most 4294967295 bytes"))
+    };
+    let range = match text.split_once("..") {
+        None => bytes(text).map(|length| length..=length),
+        Some((low, high)) => {
+            // The unit after the second number counts for both.
+            let unit = high.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '_');
+            let bare = low.trim().bytes().all(|c| c.is_ascii_digit() || c == b'.' || c == b'_');
+            let low = if bare && !low.trim().is_empty() { format!("{low}{unit}") } else { low.into() };
+            match (low.trim(), high.trim()) {
+                ("", "") => Err(node.expected("a range of lengths")),
+                ("", high) => bytes(high).map(|high| 0..=high),
+                (low, "") => bytes(low).map(|low| low..=u32::MAX),
+                (low, high) => bytes(low).and_then(|low| Ok(low..=bytes(high)?)),
+            }
+        }
+    };
+    let range = range.map_err(|p| p.help(HELP))?;
+    if range.start() > range.end() {
+        return Err(Problem::new(format!("the range {} ends before it begins", node.found())).at(&node.span));
+    }
+    Ok(range)
+}
+
+pub(super) fn length_text(range: &RangeInclusive<u32>) -> String {
+    let bytes = |length: u32| Bytes::new(length.into());
+    match (*range.start(), *range.end()) {
+        (low, high) if low == high => bytes(low).to_string(),
+        (low, u32::MAX) => format!("{}..", bytes(low)),
+        (0, high) => format!("..{}", bytes(high)),
+        (low, high) => format!("{low}..{}", bytes(high)),
+    }
+}
+
+pub(super) fn length_words(range: &RangeInclusive<u32>) -> String {
+    match (*range.start(), *range.end()) {
+        (low, high) if low == high => format!("{low} bytes"),
+        (low, u32::MAX) => format!("{low} bytes or more"),
+        (0, high) => format!("up to {high} bytes"),
+        (low, high) => format!("{low} to {high} bytes"),
+    }
+}
+
+/// `"up"` or `"down"`.
+pub(super) fn way(node: &Node, shared: bool) -> Result<Way, Problem> {
+    let way = node.choice("direction", &[("up", Way::Up), ("down", Way::Down)])?;
+    if shared {
+        return Ok(way);
+    }
+    Err(Problem::new("`from` tells the directions of a shared medium apart")
+        .at(&node.span)
+        .help("this link has a queue for each direction: give `up` or `down` a scheduler of its own"))
+}

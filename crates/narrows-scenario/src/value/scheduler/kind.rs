@@ -1,0 +1,141 @@
+//! The schedulers that a scenario can name: what each is called, and what it takes.
+//!
+//! A new one is a variant of [`Kind`], its place in [`Kind::ALL`], a line in [`Kind::about`], and a line in
+//! `Scheduler::build` (`build.rs`), which the compiler asks for.
+
+use narrows_core::Bytes;
+
+use super::dcf;
+use crate::value::queue::{CODEL_KEYS, PIE_KEYS};
+
+/// A scheduling algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// In the order of arrival, with classes kept apart.
+    Fifo,
+    /// Strict priority, the first class first.
+    Prio,
+    /// Strict priority of three bands by the TOS byte, as Linux has it.
+    PfifoFast,
+    /// Deficit round robin.
+    Drr,
+    /// Worst-case fair weighted fair queueing.
+    Wf2q,
+    /// Quick fair queueing.
+    Qfq,
+    /// Stochastic fairness queueing.
+    Sfq,
+    /// FQ-CoDel.
+    FqCodel,
+    /// FQ-PIE.
+    FqPie,
+    /// The distributed coordination function of 802.11b.
+    Dcf,
+}
+
+/// What a scheduler serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Serves {
+    /// Classes that the scenario names.
+    Classes,
+    /// Those, or flows by hash.
+    ClassesOrFlows,
+    /// Flows by hash.
+    Flows,
+    /// Three bands of its own.
+    Bands,
+}
+
+/// What is to be known of a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About {
+    pub(crate) name: &'static str,
+    /// For people, beginning a line.
+    pub(crate) words: &'static str,
+    pub(crate) serves: Serves,
+    /// Whether classes have weights.
+    pub(crate) weights: bool,
+    /// Whether it wants to know the longest packet of a class.
+    pub(crate) longest: bool,
+    /// The quantum of a flow of weight 1, where there is one and none is given.
+    pub(crate) quantum: Option<Bytes>,
+    /// The keys of its own parameters, besides `quantum`.
+    pub(crate) keys: &'static [&'static str],
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Fifo,
+        Self::Prio,
+        Self::PfifoFast,
+        Self::Drr,
+        Self::Wf2q,
+        Self::Qfq,
+        Self::Sfq,
+        Self::FqCodel,
+        Self::FqPie,
+        Self::Dcf,
+    ];
+
+    /// Its name in a scenario.
+    pub fn name(self) -> &'static str {
+        self.about().name
+    }
+
+    pub(crate) fn about(self) -> About {
+        use Serves::{Bands, Classes, ClassesOrFlows, Flows};
+        let about = |name, words, serves| About {
+            name,
+            words,
+            serves,
+            weights: false,
+            longest: false,
+            quantum: None,
+            keys: &[],
+        };
+        let weighted = |name, words| About { weights: true, ..about(name, words, ClassesOrFlows) };
+        let quantum = |bytes, about| About { quantum: Some(Bytes::new(bytes)), ..about };
+        match self {
+            Self::Fifo => about("fifo", "in the order of arrival", Classes),
+            Self::Prio => about("prio", "strict priority, the first class first", Classes),
+            Self::PfifoFast => about("pfifo_fast", "strict priority of three bands by the TOS byte", Bands),
+            Self::Drr => quantum(1500, weighted("drr", "deficit round robin")),
+            Self::Wf2q => weighted("wf2q+", "worst-case fair weighted fair queueing"),
+            Self::Qfq => About { longest: true, ..weighted("qfq", "quick fair queueing") },
+            Self::Sfq => quantum(1514, about("sfq", "stochastic fairness queueing", Flows)),
+            // RFC 8290, 5.2.4: one full Ethernet frame.
+            Self::FqCodel => quantum(
+                1514,
+                About { keys: CODEL_KEYS, ..about("fq_codel", "fair queueing with CoDel", Flows) },
+            ),
+            Self::FqPie => {
+                quantum(1514, About { keys: PIE_KEYS, ..about("fq_pie", "fair queueing with PIE", Flows) })
+            }
+            Self::Dcf => About {
+                keys: dcf::KEYS,
+                ..about("dcf", "stations contend by the DCF of 802.11b", ClassesOrFlows)
+            },
+        }
+    }
+
+    /// What it does, for people.
+    pub(crate) fn words(self) -> &'static str {
+        self.about().words
+    }
+
+    /// Whether it wants to know the longest packet of a class.
+    pub(crate) fn wants_longest(self) -> bool {
+        self.about().longest
+    }
+
+    /// The names of all.
+    pub(crate) fn names() -> [&'static str; Self::ALL.len()] {
+        Self::ALL.map(Self::name)
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
