@@ -37,7 +37,7 @@ pub use scenario::Scenario;
 pub use schema::schema;
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::Port;
-pub use traffic::{Traffic, TrafficSource};
+pub use traffic::{AimdConfig, Marks, Traffic, TrafficSource};
 pub use units::{Number, Share};
 pub use value::{
     Class, Codel, Dcf, Delay, Division, DualPi2, Loss, Match, Party, Pie, Policy, Queue, Red, Reorder,

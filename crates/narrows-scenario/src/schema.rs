@@ -410,7 +410,7 @@ enum MtuPolicy {
     BlackHole,
 }
 
-/// Packets from one host to another: one of `constant`, `poisson`, `on-off` and `capture`.
+/// Packets from one host to another: one of `constant`, `poisson`, `on-off`, `aimd` and `capture`.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 struct Traffic {
@@ -426,6 +426,8 @@ struct Traffic {
     poisson: Option<Pace>,
     /// Evenly spaced while on, silent while off.
     on_off: Option<OnOff>,
+    /// As many as get through, from a sender that responds to congestion.
+    aimd: Option<Aimd>,
     /// The packets of a pcap or pcapng file, relative to this file's folder.
     capture: Option<String>,
     /// The length of the IP packets; 1498 bytes if it is not given.
@@ -440,13 +442,76 @@ struct Traffic {
     source: Option<String>,
     /// The destination address; that of the port if it is not given.
     destination: Option<String>,
-    /// The UDP source port; one of its own if it is not given.
+    /// The source port; one of its own if it is not given.
     source_port: Option<u16>,
-    /// The UDP destination port; 9 if it is not given.
+    /// The destination port; 9 if it is not given.
     destination_port: Option<u16>,
+    /// The IP protocol; UDP if it is not given, and TCP with `aimd`.
+    protocol: Option<IpProtocol>,
     /// The differentiated services code point.
     #[schemars(range(min = 0, max = 63))]
     dscp: Option<u8>,
+    /// The ECN field; not for `aimd`.
+    ecn: Option<Ecn>,
+}
+
+/// A name, or the number of an IP protocol.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum IpProtocol {
+    /// One that has a name.
+    Name(IpProtocolName),
+    /// Any.
+    Number(u8),
+}
+
+/// The name of an IP protocol.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+enum IpProtocolName {
+    /// 17.
+    Udp,
+    /// 6.
+    Tcp,
+    /// 132.
+    Sctp,
+    /// 33.
+    Dccp,
+    /// 136.
+    Udplite,
+    /// 1.
+    Icmp,
+    /// 58.
+    Icmpv6,
+}
+
+/// The ECN field of a packet.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum Ecn {
+    /// Cannot be marked.
+    NotEct,
+    /// Can be marked.
+    Ect0,
+    /// Can be marked, by a queue for low latency.
+    Ect1,
+    /// Is marked.
+    Ce,
+}
+
+/// A sender whose window grows by a packet a round trip, and is halved when there is congestion.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Aimd {
+    /// Its packets can be marked, and a mark is as good as a loss.
+    ecn: Option<bool>,
+    /// Its packets can be marked, with ECT(1), and the window is reduced by half of the share that is.
+    scalable: Option<bool>,
+    /// How much is to get there; without an end if it is not given.
+    size: Option<Size>,
+    /// How many packets go at once in the beginning; 10 if it is not given.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    window: Option<u32>,
 }
 
 /// How fast packets come: `1000/s`, `1/20ms`, or a rate of IP packets such as `12mbit`.

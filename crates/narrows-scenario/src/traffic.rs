@@ -1,11 +1,13 @@
 //! Traffic that the scenario itself brings: generated packets without a body, or a capture that is played.
 
+mod aimd;
+pub(crate) mod key;
 mod read;
 
 use std::path::PathBuf;
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
-use narrows_core::{FlowKey, Time};
+use narrows_core::{Bytes, FlowKey, Time};
 
 pub(crate) use read::read;
 
@@ -33,6 +35,14 @@ pub enum TrafficSource {
         /// What tells their flow apart.
         key: FlowKey,
     },
+    /// Sent by a sender that responds to congestion, and acknowledged by the other end.
+    Aimd {
+        /// How it sends.
+        config: AimdConfig,
+        /// What tells its flow apart; acknowledgements have the two ends exchanged. Its ECN field is what packets are
+        /// sent with.
+        key: FlowKey,
+    },
     /// Played from a capture, with its gaps.
     Capture {
         /// The file, relative to the folder of the scenario's file.
@@ -40,6 +50,46 @@ pub enum TrafficSource {
         /// The instant of its first packet.
         start: Time,
     },
+}
+
+/// A sender whose window grows by a packet a round trip and is reduced when there is congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AimdConfig {
+    /// The length of its packets from the network header on.
+    pub length: u32,
+    /// How many bytes of such packets are to get across, if there is an end; the last packet may go beyond.
+    pub size: Option<Bytes>,
+    /// When its first packets come.
+    pub start: Time,
+    /// No packet comes at or after this instant, but for acknowledgements.
+    pub stop: Time,
+    /// How many packets it sends at once in the beginning; at least 1.
+    pub window: u32,
+    /// What it makes of marks.
+    pub marks: Marks,
+}
+
+/// What a sender makes of the mark "congestion experienced".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marks {
+    /// Its packets cannot be marked.
+    #[default]
+    None,
+    /// A mark is as good as a loss: the window is halved (RFC 3168).
+    Classic,
+    /// The window is reduced by half of the share of packets that are marked (RFC 8257, RFC 9331).
+    Scalable,
+}
+
+impl Marks {
+    /// The ECN field of a sender's packets.
+    pub const fn ecn(self) -> u8 {
+        match self {
+            Self::None => FlowKey::NOT_ECN_CAPABLE,
+            Self::Classic => 2, // ECT(0)
+            Self::Scalable => FlowKey::ECT_1,
+        }
+    }
 }
 
 /// How many bits of IP packets a second come in the long run.

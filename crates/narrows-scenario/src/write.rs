@@ -12,7 +12,7 @@ use crate::link::{Link, Medium, Way};
 use crate::node::toml_string;
 use crate::scenario::Scenario;
 use crate::timeline::{Entry, ORIGINS};
-use crate::traffic::{Traffic, TrafficSource};
+use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource, key};
 
 impl Scenario {
     /// The scenario as a file, with the links' present values. Read again under the same file name it is equal to this
@@ -102,6 +102,21 @@ fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {
     line(file, "to", &format!("\"{}\"", traffic.to));
     let instant = |file: &mut String, key, at: Time| line(file, key, &format!("\"{at}\""));
     match &traffic.source {
+        TrafficSource::Aimd { config: AimdConfig { length, size, start, stop, window, marks }, key } => {
+            let size = size.map_or(String::new(), |size| format!("size = \"{size}\", "));
+            let marks = match marks {
+                Marks::None => "",
+                Marks::Classic => ", ecn = true",
+                Marks::Scalable => ", scalable = true",
+            };
+            line(file, "aimd", &format!("{{ {size}window = {window}{marks} }}"));
+            line(file, "length", &format!("\"{length} bytes\""));
+            instant(file, "start", *start);
+            if *stop < Time::NEVER {
+                instant(file, "stop", *stop);
+            }
+            write_key(file, key, key::TCP);
+        }
         TrafficSource::Capture { file: path, start } => {
             let path = path.strip_prefix(folder).unwrap_or(path);
             line(file, "capture", &toml_string(&path.display().to_string()));
@@ -125,17 +140,25 @@ fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {
             if let Some(packets) = config.packets {
                 line(file, "packets", &packets.to_string());
             }
-            write_key(file, key);
+            write_key(file, key, key::UDP);
+            let ecn = key::ECN.iter().find(|(_, value)| *value == key.ecn() && key.ecn() > 0);
+            ecn.into_iter().for_each(|(name, _)| line(file, "ecn", &format!("\"{name}\"")));
         }
     }
 }
 
-fn write_key(file: &mut String, key: &FlowKey) {
+/// `protocol` is the one that need not be said.
+fn write_key(file: &mut String, key: &FlowKey, protocol: u8) {
     let address = |bytes| IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical();
     line(file, "source", &format!("\"{}\"", address(key.source)));
     line(file, "destination", &format!("\"{}\"", address(key.destination)));
-    line(file, "source-port", &key.source_port.to_string());
-    line(file, "destination-port", &key.destination_port.to_string());
+    if key.transport != protocol {
+        line(file, "protocol", &key::protocol_name(key.transport));
+    }
+    if key::has_ports(key.transport) {
+        line(file, "source-port", &key.source_port.to_string());
+        line(file, "destination-port", &key.destination_port.to_string());
+    }
     line(file, "dscp", &key.dscp().to_string());
 }
 

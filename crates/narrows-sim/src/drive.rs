@@ -39,6 +39,10 @@ impl Drive {
     /// Runs until `until`: inputs before that instant, and events up to and including it. Without it until all inputs
     /// have been handed in and the network is empty. Changes that come later than both are not made.
     pub(crate) fn run(&mut self, until: Option<Time>) -> Result<End, SimError> {
+        if self.inputs.respond() {
+            self.network.arrived = Some(Vec::new());
+            return self.run_responding(until);
+        }
         let last = until.unwrap_or(Time::NEVER);
         let mut unpolled = 0;
         while let Some(at) = self.inputs.peek().filter(|&at| at < last) {
@@ -61,6 +65,40 @@ impl Drive {
         };
         self.network.finish(end.at)?;
         Ok(end)
+    }
+
+    /// Like [`Drive::run`], but what arrives brings more inputs: each instant at which something happens is polled by
+    /// itself, before what comes later is handed in.
+    fn run_responding(&mut self, until: Option<Time>) -> Result<End, SimError> {
+        let last = until.unwrap_or(Time::NEVER);
+        let mut patience = Time::ZERO + PATIENCE;
+        loop {
+            let event = self.network.engine.next_event().filter(|&at| at <= last);
+            let input = self.inputs.peek().filter(|&at| at < last);
+            let open = self.network.engine.inside() > 0 || input.is_some();
+            let change = self.changes.peek().filter(|&at| open && at <= patience.min(last));
+            let Some(next) = [event, change, input].into_iter().flatten().min() else { break };
+            if event == Some(next) {
+                self.network.poll(next)?;
+            } else if change == Some(next) {
+                self.change_until(next)?;
+            } else if let Some((at, port, packet)) = self.inputs.take()? {
+                self.network.hand_in(at, port, packet)?;
+            }
+            if change != Some(next) || event == Some(next) {
+                patience = next + PATIENCE;
+            }
+            for arrived in self.network.arrived.iter_mut().flat_map(|arrived| arrived.drain(..)) {
+                self.inputs.arrive(arrived);
+            }
+        }
+        let at = until.unwrap_or(self.network.engine.now());
+        let stuck = until.is_none() && self.network.engine.inside() > 0;
+        if until.is_some() {
+            self.change_until(at)?;
+        }
+        self.network.finish(at)?;
+        Ok(End { at, stuck })
     }
 
     /// Lets everything that is inside leave.

@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use narrows_core::source::Source;
 use narrows_core::{Packet, PortId, Time};
 use narrows_frame::LinkLayer;
 
+use crate::aimd::{Aimd, Arrived, Out};
 use crate::capture_in::CaptureFeed;
 use crate::error::SimError;
 
@@ -17,6 +19,8 @@ pub(crate) struct Body {
     pub(crate) feed: u32,
     /// Its length when it came in, from the network header on.
     pub(crate) length: u32,
+    /// What the feed knows it by, where it wants to know that it has arrived.
+    pub(crate) number: u64,
     /// The frame's bytes, where it has any and somebody wants them.
     pub(crate) frame: Option<Box<Frame>>,
 }
@@ -42,23 +46,30 @@ pub(crate) struct Feed {
 pub(crate) enum FeedKind {
     /// Arrivals from nowhere: each packet is like the template, but for its length.
     Source { source: Source, template: Packet<()> },
+    /// A sender that waits for what comes back; boxed, as it is large.
+    Aimd(Box<Aimd>),
     /// A capture file.
     Capture(CaptureFeed),
 }
 
-/// All feeds, merged: in the order of instants, and at one instant captures before sources, then by name, then in the
+/// All feeds, merged: in the order of instants, and at one instant captures before others, then by name, then in the
 /// order in which a feed gives its packets.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     feeds: Vec<Feed>,
+    /// When feeds are to be looked at, the next packet coming then or later. An arrival may bring it forward, and leave
+    /// an entry behind that counts no more.
     heads: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The entry that counts, of each feed.
+    entries: Vec<Option<Time>>,
 }
 
 impl Inputs {
     pub(crate) fn new(mut feeds: Vec<Feed>) -> Self {
         feeds.sort_by(|a, b| (a.rank(), &a.name).cmp(&(b.rank(), &b.name)));
-        let heads = feeds.iter().zip(0..).filter_map(|(feed, number)| Some(Reverse((feed.peek()?, number))));
-        Self { heads: heads.collect(), feeds }
+        let entries: Vec<_> = feeds.iter().map(Feed::peek).collect();
+        let heads = entries.iter().zip(0..).filter_map(|(&at, number)| Some(Reverse((at?, number))));
+        Self { heads: heads.collect(), entries, feeds }
     }
 
     /// The names of the feeds, in the order of their numbers.
@@ -66,22 +77,55 @@ impl Inputs {
         self.feeds.iter().map(|feed| feed.name.clone()).collect()
     }
 
+    /// Whether there are feeds that wait for what arrives.
+    pub(crate) fn respond(&self) -> bool {
+        self.feeds.iter().any(|feed| matches!(feed.kind, FeedKind::Aimd(_)))
+    }
+
+    /// Tells a feed that its packet has arrived; its next one may come at once.
+    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+        let feed = &mut self.feeds[arrived.feed as usize];
+        let FeedKind::Aimd(aimd) = &mut feed.kind else { return };
+        aimd.arrive(arrived);
+        let entry = &mut self.entries[arrived.feed as usize];
+        if let Some(at) = aimd.peek().filter(|&at| entry.is_none_or(|entry| at < entry)) {
+            *entry = Some(at);
+            self.heads.push(Reverse((at, arrived.feed)));
+        }
+    }
+
     /// The instant of the next packet.
-    pub(crate) fn peek(&self) -> Option<Time> {
-        self.heads.peek().map(|Reverse((at, _))| *at)
+    pub(crate) fn peek(&mut self) -> Option<Time> {
+        while let Some(mut head) = self.heads.peek_mut() {
+            let Reverse((at, number)) = *head;
+            let entry = &mut self.entries[number as usize];
+            if *entry != Some(at) {
+                PeekMut::pop(head);
+                continue;
+            }
+            *entry = self.feeds[number as usize].peek();
+            match *entry {
+                Some(actual) if actual == at => return Some(at),
+                Some(actual) => *head = Reverse((actual, number)),
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        None
     }
 
     /// Takes the next packet.
     pub(crate) fn take(&mut self) -> Result<Option<(Time, PortId, Packet<Body>)>, SimError> {
+        self.peek(); // moves heads to where they are
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((at, number)) = *head;
         let feed = &mut self.feeds[number as usize];
-        let packet = feed.take(number)?;
-        match feed.peek() {
+        let (port, packet) = feed.take(number)?;
+        self.entries[number as usize] = feed.peek();
+        match self.entries[number as usize] {
             Some(next) => *head = Reverse((next, number)),
-            None => drop(std::collections::binary_heap::PeekMut::pop(head)),
+            None => drop(PeekMut::pop(head)),
         }
-        Ok(Some((at, feed.port, packet)))
+        Ok(Some((at, port, packet)))
     }
 }
 
@@ -89,36 +133,36 @@ impl Feed {
     fn rank(&self) -> u8 {
         match self.kind {
             FeedKind::Capture(_) => 0,
-            FeedKind::Source { .. } => 1,
+            FeedKind::Source { .. } | FeedKind::Aimd(_) => 1,
         }
     }
 
     fn peek(&self) -> Option<Time> {
         match &self.kind {
             FeedKind::Source { source, .. } => source.peek(),
+            FeedKind::Aimd(aimd) => aimd.peek(),
             FeedKind::Capture(capture) => capture.peek(),
         }
     }
 
-    /// Takes the packet that was peeked at.
-    fn take(&mut self, feed: u32) -> Result<Packet<Body>, SimError> {
-        match &mut self.kind {
+    /// Takes the packet that was peeked at, and the port where it enters.
+    fn take(&mut self, feed: u32) -> Result<(PortId, Packet<Body>), SimError> {
+        let (port, number, packet, frame) = match &mut self.kind {
             FeedKind::Source { source, template } => {
                 let (_, length) = source.take().expect("its instant was peeked at");
-                let Packet { link_header, network_header, key, .. } = *template;
-                Ok(Packet {
-                    length,
-                    link_header,
-                    network_header,
-                    key,
-                    body: Body { feed, length, frame: None },
-                })
+                (self.port, 0, Packet { length, ..*template }, None)
+            }
+            FeedKind::Aimd(aimd) => {
+                let (Out { port, number, .. }, packet) = aimd.take();
+                (port, number, packet, None)
             }
             FeedKind::Capture(capture) => {
                 let (packet, frame) = capture.take()?;
-                let Packet { length, link_header, network_header, key, .. } = packet;
-                Ok(Packet { length, link_header, network_header, key, body: Body { feed, length, frame } })
+                (self.port, 0, packet, frame)
             }
-        }
+        };
+        let Packet { length, link_header, network_header, key, .. } = packet;
+        let body = Body { feed, length, number, frame };
+        Ok((port, Packet { length, link_header, network_header, key, body }))
     }
 }

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aimd;
 mod capture_in;
 pub mod capture_out;
 mod changes;

@@ -216,7 +216,7 @@ impl Replay {
         let frame = || {
             Box::new(Frame { bytes: arrived.frame.to_vec(), original: arrived.length, layer: named.layer })
         };
-        let body = Body { feed: 0, length: parsed.length, frame: self.keep.then(frame) };
+        let body = Body { feed: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
         let packet: Packet<Body> = parsed.with(body);
         self.network.hand_in(arrived.at, port, packet)?;
         self.network.poll(arrived.at)?;

@@ -6,6 +6,7 @@ use narrows_frame::WallTime;
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
+use crate::aimd::Aimd;
 use crate::capture_in::CaptureFeed;
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
@@ -92,7 +93,7 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
 
     let engine: Engine<Body> = Engine::new(scenario.network())?;
     let feeds = scenario.traffic.iter().map(|traffic| feed(traffic, &scenario, &engine, options));
-    let inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
+    let mut inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
     let watchers = watchers(options, &engine, &scenario.file, WallTime::default())?;
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
@@ -120,6 +121,7 @@ fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
         TrafficSource::Generated { config: SourceConfig { stop, packets, .. }, .. } => {
             *stop == Time::NEVER && packets.is_none()
         }
+        TrafficSource::Aimd { config, .. } => config.stop == Time::NEVER && config.size.is_none(),
         _ => false,
     };
     match scenario.traffic.iter().find(endless) {
@@ -139,6 +141,10 @@ fn feed(
         TrafficSource::Generated { config, key } => {
             let source = Source::new(Seed(scenario.seed), &traffic.name, config.clone());
             FeedKind::Source { source, template: template(*key) }
+        }
+        TrafficSource::Aimd { config, key } => {
+            let to = engine.port(&traffic.to).expect("the scenario made the port that its traffic gets to");
+            FeedKind::Aimd(Box::new(Aimd::new(config, *key, port, to)))
         }
         TrafficSource::Capture { file, start } => {
             FeedKind::Capture(CaptureFeed::open(file, *start, options.capture.is_some())?)

@@ -3,6 +3,7 @@
 use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::Meter;
 
+use crate::aimd::Arrived;
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
@@ -17,6 +18,8 @@ pub(crate) struct Watched {
     pub(crate) meter: Meter,
     names: Names,
     pub(crate) watchers: Watchers,
+    /// Whole packets that were delivered, where somebody wants to know.
+    pub(crate) arrived: Option<Vec<Arrived>>,
 }
 
 /// Who is told of each event, beside the meter.
@@ -32,7 +35,7 @@ impl Watched {
     /// `feeds` are the names of those that [`Body::feed`] numbers.
     pub(crate) fn new(engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
         let meter = Meter::new(engine.ports().len());
-        Self { names: Names::new(&engine, feeds), engine, meter, watchers }
+        Self { names: Names::new(&engine, feeds), engine, meter, watchers, arrived: None }
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -80,6 +83,9 @@ impl Watched {
     fn drain(&mut self, now: Time) -> Result<(), SimError> {
         while let Some(event) = self.engine.poll(now) {
             self.meter.verdict(&event);
+            if let Some(arrived) = &mut self.arrived {
+                arrived.extend(Arrived::of(&event));
+            }
             self.watchers.event(&self.names, &event)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use narrows_core::{Duration, MtuPolicy, Time};
 
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
-use crate::traffic::{Traffic, TrafficSource};
+use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource};
 
 pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     let Direction { loss, duplicate, corrupt, .. } = direction;
@@ -77,9 +77,32 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
             }
             what
         }
+        TrafficSource::Aimd { config, .. } => aimd(config),
         TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
     };
     format!("{name}: {from} → {to}: {what}")
+}
+
+fn aimd(config: &AimdConfig) -> String {
+    let AimdConfig { length, size, start, stop, window, marks } = config;
+    let reduces = match marks {
+        Marks::None => "halved by a loss",
+        Marks::Classic => "halved by a loss or a mark",
+        Marks::Scalable => "halved by a loss, reduced by half of the share of marks",
+    };
+    let mut what = format!(
+        "a window that grows by a packet a round trip and is {reduces}, {length} bytes, {window} packets at first"
+    );
+    if *start > Time::ZERO {
+        what += &format!(", from {start}");
+    }
+    if *stop < Time::NEVER {
+        what += &format!(", until {stop}");
+    }
+    if let Some(size) = size {
+        what += &format!(", until {size} have got there");
+    }
+    what
 }
 
 /// A rate in bits a second, to three digits or so.

@@ -45,6 +45,9 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
             TrafficSource::Generated { config, .. } => {
                 (config.start, config.packets.is_some() || config.stop < Time::NEVER)
             }
+            TrafficSource::Aimd { config, .. } => {
+                (config.start, config.size.is_some() || config.stop < Time::NEVER)
+            }
             TrafficSource::Capture { start, .. } => (*start, true),
         };
         match end {
@@ -52,8 +55,9 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
                 all.push(format!("{}: begins at {start}, when the run has ended", traffic.name));
             }
             None if !ends => all.push(format!(
-                "{}: never ends; say `stop` or `packets`, or a `duration` for the run",
-                traffic.name
+                "{}: never ends; say `stop` or `{}`, or a `duration` for the run",
+                traffic.name,
+                if matches!(traffic.source, TrafficSource::Aimd { .. }) { "size" } else { "packets" }
             )),
             _ => {}
         }

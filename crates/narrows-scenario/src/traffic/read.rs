@@ -1,15 +1,14 @@
 //! Reading `[[traffic]]`.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
-use narrows_core::{FlowKey, Protocol, Rate, Time};
+use narrows_core::{Protocol, Rate, Time};
 
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, nearest};
 use crate::topology::Port;
-use crate::traffic::{Traffic, TrafficSource};
+use crate::traffic::{Traffic, TrafficSource, aimd, key};
 use crate::units;
 
 pub(crate) const KEYS: &[&str] = &[
@@ -19,6 +18,7 @@ pub(crate) const KEYS: &[&str] = &[
     "constant",
     "poisson",
     "on-off",
+    "aimd",
     "capture",
     "length",
     "start",
@@ -28,18 +28,32 @@ pub(crate) const KEYS: &[&str] = &[
     "destination",
     "source-port",
     "destination-port",
+    "protocol",
     "dscp",
+    "ecn",
 ];
-const SOURCES: &[&str] = &["constant", "poisson", "on-off", "capture"];
+const SOURCES: &[&str] = &["constant", "poisson", "on-off", "aimd", "capture"];
 /// Keys that say what generated packets are like; those of a capture are as they are.
-const GENERATED: &[&str] =
-    &["length", "stop", "packets", "source", "destination", "source-port", "destination-port", "dscp"];
+const GENERATED: &[&str] = &[
+    "length",
+    "stop",
+    "packets",
+    "source",
+    "destination",
+    "source-port",
+    "destination-port",
+    "protocol",
+    "dscp",
+    "ecn",
+];
+/// Keys that a sender that responds has in its own table.
+const IN_AIMD: &[(&str, &str)] = &[
+    ("packets", "say how much in bytes: aimd = { size = \"1000000 bytes\" }"),
+    ("ecn", "say aimd = { ecn = true }"),
+];
 
-const UDP: u8 = 17;
-/// The discard service (RFC 863).
-const DISCARD: u16 = 9;
-/// The first dynamic port (RFC 6335); each source of traffic has one of its own.
-const FIRST_PORT: u16 = 49_152;
+/// What iperf sends by default, as an IP packet.
+const LENGTH: u32 = 1498;
 
 /// Reads the `index`th entry.
 pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> Result<Traffic, Problem> {
@@ -60,7 +74,7 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
             "packets come in more than one way"
         };
         return Err(Problem::new(title).at(&node.span).help(
-            "say one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, capture = \"FILE\"",
+            "say one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, aimd = { … }, capture = \"FILE\"",
         ));
     };
     let instant = |key| table.optional(key, units::time).map(|time| time.map(|time| Time::ZERO + time));
@@ -75,17 +89,31 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
             file: table.required("capture", &node.span, |node| capture(node, folder))?,
             start,
         }
+    } else if kind == "aimd" {
+        if let Some((key, help)) = IN_AIMD.iter().find_map(|(key, help)| Some((table.key(key)?, help))) {
+            let problem = Problem::new(format!("`{}` does not go with `aimd`", key.name));
+            return Err(problem.at(&key.span).help(*help));
+        }
+        let length = table.optional("length", length)?.unwrap_or(LENGTH);
+        let stop = instant("stop")?.unwrap_or(Time::NEVER);
+        let config = table.required("aimd", &node.span, |node| aimd::read(node, length, start, stop))?;
+        let mut key = key::read(index, table, from, to, key::TCP)?;
+        key.traffic_class |= config.marks.ecn();
+        if key.network == Protocol::Ipv4 {
+            key.network = Protocol::Ipv4DontFragment;
+        }
+        TrafficSource::Aimd { config, key }
     } else {
         let config = SourceConfig {
             arrivals: table.required(kind, &node.span, |node| arrivals(kind, node))?,
-            lengths: table.optional("length", lengths)?.unwrap_or(Lengths::Fixed(1498)),
+            lengths: table.optional("length", lengths)?.unwrap_or(Lengths::Fixed(LENGTH)),
             start,
             stop: instant("stop")?.unwrap_or(Time::NEVER),
             packets: table
                 .optional("packets", |node| node.integer("a number of packets", 1..i64::MAX))?
                 .map(|n| n as u64),
         };
-        TrafficSource::Generated { config, key: flow_key(index, table, from, to)? }
+        TrafficSource::Generated { config, key: key::read(index, table, from, to, key::UDP)? }
     };
     Ok(Traffic { name, from: from.name.clone(), to: to.name.clone(), source })
 }
@@ -241,43 +269,4 @@ fn capture(node: &Node, folder: &Path) -> Result<PathBuf, Problem> {
         "" => Err(node.expected("the path of a pcap or pcapng file")),
         path => Ok(folder.join(path)),
     }
-}
-
-fn flow_key(index: usize, table: &Table, from: &Port, to: &Port) -> Result<FlowKey, Problem> {
-    let address = |key: &str, port: &Port| {
-        let given = table.optional(key, |node| {
-            let text = node.text("an address")?;
-            text.parse::<IpAddr>().map_err(|_| {
-                Problem::new(format!("{} is no address", Found(text)))
-                    .at(&node.span)
-                    .help("write \"10.1.2.3\" or \"fd00::1\"")
-            })
-        })?;
-        Ok(given.or(port.addresses.first().map(|a| a.ip)).unwrap_or(IpAddr::from([0u8; 4])))
-    };
-    let (source, destination) = (address("source", from)?, address("destination", to)?);
-    if source.is_ipv4() != destination.is_ipv4() {
-        return Err(Problem::new(format!("{source} and {destination} are of different families"))
-            .at(&table.key("source").or(table.key("destination")).map_or(0..0, |key| key.span.clone())));
-    }
-    let bytes = |ip: IpAddr| match ip {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-        IpAddr::V6(ip) => ip.octets(),
-    };
-    let port = |key, default: u16| {
-        let given = table.optional(key, |node| node.integer("a port", 0..65_536))?;
-        Ok(given.map_or(default, |port| port as u16))
-    };
-    let dscp = table.optional("dscp", |node| node.integer("a code point", 0..64))?.unwrap_or(0) as u8;
-    Ok(FlowKey {
-        source: bytes(source),
-        destination: bytes(destination),
-        // 16,384 dynamic ports, then they come again.
-        source_port: port("source-port", FIRST_PORT + (index % 16_384) as u16)?,
-        destination_port: port("destination-port", DISCARD)?,
-        network: if source.is_ipv4() { Protocol::Ipv4 } else { Protocol::Ipv6 },
-        transport: UDP,
-        traffic_class: dscp << 2,
-        ..FlowKey::default()
-    })
 }

@@ -1,0 +1,188 @@
+//! Against closed forms, on a network made by hand: a wire from `a` to `b` with a queue, and one back without.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use narrows_core::model::{Constant, LossModel};
+use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
+use narrows_core::service::ConstantRate;
+use narrows_core::{
+    Change, Duration, Engine, LinkConfig, LinkId, NetworkConfig, PortConfig, Rate, Seed, Target,
+};
+use narrows_scenario::Marks;
+
+use super::*;
+use crate::changes::Changes;
+use crate::drive::{Drive, End};
+use crate::error::SimError;
+use crate::input::{Feed, FeedKind, Inputs};
+use crate::output::Output;
+use crate::packets::PacketRecords;
+use crate::watched::{Watched, Watchers};
+
+mod control;
+mod queues;
+
+const LENGTH: u32 = 1500;
+const TEN_MEGABIT: Rate = Rate::from_bits_per_second(10_000_000);
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The wire from `a` to `b` is as it says; both have half the round trip's delay.
+struct Setup {
+    rate: Rate,
+    round_trip: Duration,
+    queue: Box<dyn Queue>,
+    loss: Option<Box<dyn LossModel>>,
+    loss_back: Option<Box<dyn LossModel>>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let queue = Box::new(Fifo::new(Bound::Packets(u64::MAX), DropAt::Tail));
+        Self { rate: Rate::UNLIMITED, round_trip: millis(100), queue, loss: None, loss_back: None }
+    }
+}
+
+impl Setup {
+    fn engine(self) -> Engine<Body> {
+        let mut config = NetworkConfig::new(Seed(1));
+        let delay = Duration::from_nanos(self.round_trip.nanos() / 2);
+        config.links.push(LinkConfig {
+            queue: self.queue,
+            service: Box::new(ConstantRate(self.rate)),
+            delay: Box::new(Constant(delay)),
+            wire_loss: self.loss,
+            ..LinkConfig::new("there", Target::Port("b".into()))
+        });
+        config.links.push(LinkConfig {
+            delay: Box::new(Constant(delay)),
+            wire_loss: self.loss_back,
+            ..LinkConfig::new("back", Target::Port("a".into()))
+        });
+        for (port, link) in [("a", "there"), ("b", "back")] {
+            let entry = Target::Link { name: link.into(), lane: 0 };
+            config.ports.push(PortConfig { name: port.into(), entry });
+        }
+        Engine::new(config).expect("the names are right")
+    }
+}
+
+fn flow() -> AimdConfig {
+    let (start, stop) = (Time::ZERO, Time::NEVER);
+    AimdConfig { length: LENGTH, size: None, start, stop, window: 10, marks: Marks::None }
+}
+
+/// A packet that came in at `a` and has its verdict, or the acknowledgement of one.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    flow: u32,
+    acknowledges: bool,
+    arrival: u64,
+    queued: u64,
+    at: u64,
+    marked: bool,
+    delivered: bool,
+}
+
+struct Run {
+    seen: Vec<Seen>,
+    end: End,
+    drive: Drive,
+}
+
+#[derive(Clone, Default)]
+struct Memory(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+type Listed<I> = std::iter::Peekable<I>;
+
+struct Steps<I: Iterator>(Listed<I>);
+
+impl<I: Iterator<Item = (Time, LinkId, Change)>> Changes for Steps<I> {
+    fn peek(&mut self) -> Option<Time> {
+        self.0.peek().map(|(at, ..)| *at)
+    }
+
+    fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError> {
+        Ok(self.0.next().map(|(_, link, change)| (link, change)).into_iter().collect())
+    }
+}
+
+fn run(setup: Setup, flows: &[AimdConfig], seconds: Option<u64>) -> Run {
+    run_with(setup, flows, Vec::new(), Vec::new(), seconds)
+}
+
+/// Runs with other feeds beside the flows, and with changes of the rate from `a` to `b`.
+fn run_with(
+    setup: Setup,
+    flows: &[AimdConfig],
+    mut feeds: Vec<Feed>,
+    rates: Vec<(Time, Rate)>,
+    seconds: Option<u64>,
+) -> Run {
+    let engine = setup.engine();
+    let port = |name| engine.port(name).expect("it was configured");
+    let there = engine.link("there").expect("it was configured");
+    for (number, config) in flows.iter().enumerate() {
+        let key = FlowKey {
+            network: Protocol::Ipv4DontFragment,
+            transport: 6,
+            source_port: number as u16,
+            traffic_class: config.marks.ecn(),
+            ..FlowKey::default()
+        };
+        let aimd = Aimd::new(config, key, port("a"), port("b"));
+        let kind = FeedKind::Aimd(Box::new(aimd));
+        feeds.push(Feed { name: format!("{number}"), port: port("a"), kind });
+    }
+    let inputs = Inputs::new(feeds);
+    let memory = Memory::default();
+    let packets = PacketRecords::new(Output::to(memory.clone())).expect("memory takes all");
+    let watchers = Watchers { packets: Some(packets), ..Watchers::default() };
+    let network = Watched::new(engine, inputs.names(), watchers);
+    let rates = rates.into_iter();
+    let changes = rates.map(move |(at, rate)| (at, there, Change::Service(Box::new(ConstantRate(rate)))));
+    let mut drive = Drive::new(network, inputs, Box::new(Steps(changes.peekable())));
+    let until = seconds.map(|seconds| Time::ZERO + Duration::from_secs(seconds));
+    let end = drive.run(until).expect("memory takes all");
+    let text = String::from_utf8(memory.0.take()).expect("outputs are text");
+    Run { seen: text.lines().skip(1).map(seen).collect(), end, drive }
+}
+
+fn seen(line: &str) -> Seen {
+    let columns: Vec<_> = line.split(',').collect();
+    let number = |at: usize| columns[at].parse().expect("a number");
+    Seen {
+        flow: columns[3].parse().unwrap_or(u32::MAX),
+        acknowledges: columns[0] == "b",
+        arrival: number(10),
+        queued: number(15),
+        at: number(16),
+        marked: number(9) & 3 == 3,
+        delivered: columns[12] == "delivered",
+    }
+}
+
+impl Run {
+    /// Packets from `a` that were delivered.
+    fn arrived(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(|seen| !seen.acknowledges && seen.delivered)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.seen.iter().filter(|seen| !seen.acknowledges && !seen.delivered).count() as u64
+    }
+}
