@@ -13,8 +13,8 @@
 //! 3σ/2 later. Among the groups that are eligible (start ≤ V), the one with the least finish is served, on a tie the one with
 //! the lower σ; in it the first slot, and there the flow that came last.
 //!
-//! The groups are kept in four sets, one word each: eligible or not, blocked (by an eligible group of a higher σ that
-//! finishes earlier) or not. Rounding has seen to it that the finishes of the groups that are eligible and not blocked rise
+//! The four sets of groups, eligible or not, blocked (by an eligible group of a higher σ that finishes earlier) or not, are
+//! words of bits. Rounding has seen to it that the finishes of the groups that are eligible and not blocked rise
 //! with σ, so the lowest bit is the group to serve; that one look at the next bit says whether groups are blocked no longer;
 //! and that the highest bit that changes in V says which groups become eligible. There is no loop and no search.
 //!
@@ -129,7 +129,7 @@ pub struct QfqFlow {
 pub struct WorstCase {
     /// B-WFI: in any interval in which it waits, its share of all bytes sent less its own bytes is no more than this.
     pub bytes: Bytes,
-    /// T-WFI times the rate: a packet that finds its flow with q bytes, its own included, is on the wire before the
+    /// T-WFI times the rate: a packet that comes to q bytes in its flow, its own included, has been sent when the
     /// transmitter has sent `q / share` and this. σ and L count bytes of all flows: `3σ + 2L`.
     pub work: Bytes,
 }
@@ -264,6 +264,17 @@ impl Qfq {
         self.place(flow, ahead, served, flows);
     }
 
+    /// A packet longer than any before waits in a flow, as the last.
+    #[cold]
+    fn lengthen(&mut self, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
+        let QfqFlow { longest, weight, .. } = flows[flow];
+        if longest < MOST_LENGTH {
+            let longest = length.min(MOST_LENGTH);
+            self.longest = self.longest.max(longest);
+            self.resettle(flow, weight, longest, flows);
+        }
+    }
+
     /// Lets a flow that is in no slot start so far ahead of virtual time, or behind, as far as the sets allow, and puts it
     /// into a slot if it waits. `served` is by how many units of service, in bytes, it was ahead.
     fn place(&mut self, flow: FlowId, ahead: i64, served: i128, flows: &mut Flows<QfqFlow>) {
@@ -293,6 +304,7 @@ impl Qfq {
     /// packet.
     #[cold]
     fn sent_longer(&mut self, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
+        let length = length.min(MOST_LENGTH);
         self.groups.remove(flow, self.now(), flows);
         self.work(length);
         let now = self.now();
@@ -381,11 +393,9 @@ impl Scheduler for Qfq {
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         let length = flows.last(flow).map_or(0, |waits| waits.length);
-        let QfqFlow { longest, weight, is_waiting, .. } = flows[flow];
-        if length > longest && longest < MOST_LENGTH {
-            let longest = length.min(MOST_LENGTH);
-            self.longest = self.longest.max(longest);
-            self.resettle(flow, weight, longest, flows);
+        let QfqFlow { longest, is_waiting, .. } = flows[flow];
+        if length > longest {
+            self.lengthen(flow, length, flows);
         }
         if !is_waiting {
             self.begin(flow, flows);
@@ -399,23 +409,25 @@ impl Scheduler for Qfq {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
-        let length = length.min(MOST_LENGTH);
-        if length > flows[flow].longest {
-            return self.sent_longer(flow, length, flows);
-        }
-        let earlier = self.now();
-        self.work(length);
-        let now = self.now();
         let waits = flows.packets(flow) > 0;
         let state = &mut flows[flow];
-        let from = state.start;
-        state.start = from.wrapping_add(u64::from(length) * state.pace);
-        state.is_waiting = waits;
-        if !waits {
-            state.era = (self.whole(state.start) >> 64) as u32;
+        if length > state.longest {
+            return self.sent_longer(flow, length, flows);
         }
-        self.groups.serve(flow, from, waits, earlier, now, flows);
-        self.catch_up();
+        let from = state.start;
+        let to = from.wrapping_add(u64::from(length) * state.pace);
+        let index = u32::from(state.group);
+        state.start = to;
+        let earlier = self.now();
+        self.work(length);
+        if !waits {
+            state.is_waiting = false;
+            state.era = (self.whole(to) >> 64) as u32;
+        }
+        let to = if waits { Some(to) } else { None };
+        if self.groups.serve(flow, index, (from, to), (earlier, self.now()), flows) {
+            self.catch_up();
+        }
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {

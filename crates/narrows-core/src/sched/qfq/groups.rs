@@ -28,6 +28,18 @@ struct Group {
     slots: [u32; SLOTS as usize],
     /// Which slots are not empty.
     full: u8,
+    /// The slot that begins at `start`.
+    front: u8,
+}
+
+impl Group {
+    /// It begins at its first slot that is not empty.
+    #[inline]
+    const fn move_start(&mut self, index: u32) {
+        let empty = self.full.rotate_right(self.front as u32).trailing_zeros();
+        self.start = self.start.wrapping_add((empty as u64) << shift(index));
+        self.front = (self.front + empty as u8) % SLOTS as u8;
+    }
 }
 
 /// All groups, and the sets in which those that have flows are.
@@ -36,23 +48,21 @@ struct Group {
 /// index finishes before it.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// Eligible, not blocked. Their finishes rise with their indices, so the lowest one is to be served.
-    ready: u64,
-    /// Eligible, blocked.
-    blocked: u64,
-    /// Not eligible, not blocked.
+    /// Groups that are eligible. The finishes of those not blocked rise with their indices: the lowest is to be served.
+    eligible: u64,
+    /// Groups that have flows and are not eligible.
     later: u64,
-    /// Neither.
-    later_blocked: u64,
-    /// Those of the last two that begin not at the next boundary of their slots but at the one after it.
+    /// Groups of either kind that are blocked.
+    blocked: u64,
+    /// Those of `later` that begin not at the next boundary of their slots but at the one after it.
     far: u64,
     groups: [Group; 64],
 }
 
 impl Default for Groups {
     fn default() -> Self {
-        let group = Group { start: 0, slots: [NONE; SLOTS as usize], full: 0 };
-        Self { ready: 0, blocked: 0, later: 0, later_blocked: 0, far: 0, groups: [group; 64] }
+        let group = Group { start: 0, slots: [NONE; SLOTS as usize], full: 0, front: 0 };
+        Self { eligible: 0, later: 0, blocked: 0, far: 0, groups: [group; 64] }
     }
 }
 
@@ -88,31 +98,37 @@ impl Groups {
     /// Whether no flow waits.
     #[inline]
     pub(super) const fn is_idle(&self) -> bool {
-        self.ready | self.later == 0
+        self.eligible | self.later == 0
     }
 
     /// Whether flows wait, but none is eligible.
     #[inline]
     pub(super) const fn is_stuck(&self) -> bool {
-        self.ready == 0 && self.later != 0
+        self.eligible == 0 && self.later != 0
+    }
+
+    /// Eligible and not blocked.
+    #[inline]
+    const fn ready(&self) -> u64 {
+        self.eligible & !self.blocked
     }
 
     /// The flow to be served.
     #[inline]
     pub(super) const fn first(&self) -> Option<FlowId> {
-        if self.ready == 0 {
+        let ready = self.ready();
+        if ready == 0 {
             return None;
         }
-        let index = self.ready.trailing_zeros();
-        let group = &self.groups[index as usize];
-        Some(FlowId::new(group.slots[slot(group.start, index) as usize]))
+        let group = &self.groups[ready.trailing_zeros() as usize];
+        Some(FlowId::new(group.slots[group.front as usize % SLOTS as usize]))
     }
 
     /// The finish of the lowest ready group from `index` on. A flow of group `index` that begins at or after it would
     /// undo the order of the sets.
     #[inline]
     pub(super) const fn limit(&self, index: u32) -> Option<u64> {
-        let above = self.ready & (u64::MAX << index);
+        let above = self.ready() & (u64::MAX << index);
         if above == 0 {
             return None;
         }
@@ -144,7 +160,8 @@ impl Groups {
     #[inline]
     pub(super) const fn advance(&mut self, from: u64, to: u64) {
         let changed = (from ^ to) >> FIRST_SHIFT;
-        if changed == 0 || self.later | self.later_blocked == 0 {
+        // Below the lowest of them; all of a word when there is none.
+        if changed <= (self.later & self.later.wrapping_neg()).wrapping_sub(1) {
             return;
         }
         let once = u64::MAX >> changed.leading_zeros();
@@ -153,42 +170,36 @@ impl Groups {
         // Slots of width 2^top: the step is at least one and less than two of them.
         let passed = ((from & ((1 << top) - 1)) + step) >> top;
         let twice = (1 << (top + passed as u32 - 1).saturating_sub(FIRST_SHIFT)) - 1;
-        let eligible = once & (!self.far | twice);
-        self.ready |= self.later & eligible;
-        self.later &= !eligible;
-        self.blocked |= self.later_blocked & eligible;
-        self.later_blocked &= !eligible;
+        let begun = self.later & once & (!self.far | twice);
+        self.eligible |= begun;
+        self.later ^= begun;
         self.far &= !once;
     }
 
-    /// Puts a group into its set. It is in none, has flows, and blocks none that is not blocked already.
+    /// Puts a group into its sets. It is in none, has flows, and blocks none that is not blocked already.
     #[inline]
     fn settle(&mut self, index: u32, now: u64) {
         let bit = 1 << index;
-        let start = self.groups[index as usize % 64].start;
-        let above = self.ready & (u64::MAX - 1) << index;
-        let is_blocked = above != 0 && is_after(self.finish(index), self.finish(above.trailing_zeros()));
-        let ahead = start.wrapping_sub(now) as i64;
-        let set = match (ahead > 0, is_blocked) {
-            (false, false) => &mut self.ready,
-            (false, true) => &mut self.blocked,
-            (true, false) => &mut self.later,
-            (true, true) => &mut self.later_blocked,
-        };
-        *set |= bit;
-        if ahead > 1 << shift(index) {
-            self.far |= bit;
+        let ahead = self.groups[index as usize % 64].start.wrapping_sub(now) as i64;
+        if ahead > 0 {
+            self.later |= bit;
+            self.far |= u64::from(ahead > 1 << shift(index)) << index;
+        } else {
+            self.eligible |= bit;
+        }
+        let above = self.ready() & (u64::MAX - 1) << index;
+        if above != 0 && is_after(self.finish(index), self.finish(above.trailing_zeros())) {
+            self.blocked |= bit;
         }
     }
 
-    /// Takes a group out of its set.
+    /// Takes a group out of its sets.
     #[inline]
     const fn unsettle(&mut self, index: u32) {
         let others = !(1 << index);
-        self.ready &= others;
-        self.blocked &= others;
+        self.eligible &= others;
         self.later &= others;
-        self.later_blocked &= others;
+        self.blocked &= others;
         self.far &= others;
     }
 
@@ -200,10 +211,10 @@ impl Groups {
         let group = &mut self.groups[index as usize % 64];
         let rounded = round_down(start, index);
         if group.full == 0 {
-            group.start = rounded;
+            (group.start, group.front) = (rounded, slot(rounded, index) as u8);
             self.settle(index, now);
         } else if is_after(group.start, rounded) {
-            group.start = rounded;
+            (group.start, group.front) = (rounded, slot(rounded, index) as u8);
             self.unsettle(index);
             self.settle(index, now);
         }
@@ -240,44 +251,64 @@ impl Groups {
         }
     }
 
-    /// Lets a group begin at its first slot that is not empty; whether that, or whether it is empty, is new.
-    #[inline]
-    const fn move_start(&mut self, index: u32) -> bool {
-        let group = &mut self.groups[index as usize % 64];
-        let empty = group.full.rotate_right(slot(group.start, index)).trailing_zeros();
-        group.start = group.start.wrapping_add((empty as u64) << shift(index));
-        empty > 0
-    }
-
-    /// The flow that was [`first`](Self::first) and began at `from` has been served: virtual time went on from `earlier`
-    /// to `now`, and the flow begins anew at its `start`, or waits no longer.
+    /// The flow that was [`first`](Self::first) and began at `from` has been served: virtual time went on from `earlier` to
+    /// `now`. If it waits still, it begins at `to`, else there is none. Whether virtual time must be moved on to the
+    /// [next start](Self::next_start).
     #[inline]
     pub(super) fn serve(
         &mut self,
         flow: FlowId,
-        from: u64,
-        waits: bool,
-        earlier: u64,
-        now: u64,
+        index: u32,
+        (from, to): (u64, Option<u64>),
+        (earlier, now): (u64, u64),
         flows: &mut Flows<QfqFlow>,
-    ) {
-        let QfqFlow { start, group: index, .. } = flows[flow];
-        let index = u32::from(index);
-        if waits && round_down(start, index) == round_down(from, index) {
-            return self.advance(earlier, now);
+    ) -> bool {
+        let group = &mut self.groups[index as usize % 64];
+        let slot = u32::from(group.front) % SLOTS;
+        debug_assert_eq!(slot, self::slot(from, index), "the first flow is in the first slot");
+        debug_assert_eq!(group.slots[slot as usize], flow.number(), "and there the first");
+        let mut full = group.full;
+        if let Some(to) = to {
+            if (from ^ to) >> shift(index) == 0 {
+                self.advance(earlier, now);
+                return false;
+            }
+            let to = self::slot(to, index);
+            let head = core::mem::replace(&mut group.slots[to as usize], flow.number());
+            let state = &mut flows[flow];
+            let next = core::mem::replace(&mut state.next, head);
+            if head != NONE {
+                flows[FlowId::new(head)].previous = flow.number();
+            }
+            group.slots[slot as usize] = next;
+            full = (full | 1 << to) & !(u8::from(next == NONE) << slot);
+        } else {
+            let next = flows[flow].next;
+            group.slots[slot as usize] = next;
+            full &= !(u8::from(next == NONE) << slot);
         }
-        self.unlink(flow, index, from, flows);
-        if waits {
-            self.link(flow, index, start, flows);
+        group.full = full;
+        if full >> slot & 1 == 1 {
+            self.advance(earlier, now);
+            return false;
         }
-        let finish = self.finish(index);
-        if !self.move_start(index) {
-            return self.advance(earlier, now);
-        }
-        self.unsettle(index);
-        self.unblock(index, finish);
+        let finish = group.start.wrapping_add(span(index));
+        group.move_start(index);
+        let start = group.start;
         self.advance(earlier, now);
-        if self.groups[index as usize % 64].full != 0 {
+        if full != 0 && !is_after(start, now) && self.eligible >> index == 1 && self.blocked == 0 {
+            return false; // nothing above that might block it, nothing below that it blocked
+        }
+        self.settle_served(index, finish, full != 0, now);
+        self.is_stuck()
+    }
+
+    /// The group that was served begins later, or has no flow any more.
+    #[inline(never)]
+    fn settle_served(&mut self, index: u32, finish: u64, has_flows: bool, now: u64) {
+        self.eligible &= !(1 << index);
+        self.unblock(index, finish);
+        if has_flows {
             self.settle(index, now);
         }
     }
@@ -287,15 +318,12 @@ impl Groups {
     #[inline]
     const fn unblock(&mut self, index: u32, finish: u64) {
         let below = (1 << index) - 1;
-        if (self.blocked | self.later_blocked) & below == 0 {
+        if self.blocked & below == 0 {
             return;
         }
-        let above = self.ready & !below;
+        let above = self.ready() & !below;
         if above == 0 || is_after(self.finish(above.trailing_zeros()), finish) {
-            self.ready |= self.blocked & below;
             self.blocked &= !below;
-            self.later |= self.later_blocked & below;
-            self.later_blocked &= !below;
         }
     }
 
@@ -304,15 +332,15 @@ impl Groups {
     pub(super) fn remove(&mut self, flow: FlowId, now: u64, flows: &mut Flows<QfqFlow>) {
         let QfqFlow { start, group: index, .. } = flows[flow];
         self.unlink(flow, u32::from(index), start, flows);
-        self.move_start(u32::from(index));
+        self.groups[usize::from(index) % 64].move_start(index.into());
         self.sort_out(now);
     }
 
     /// Puts each group into its set anew: one walk over the groups, for what happens seldom.
     #[cold]
     pub(super) fn sort_out(&mut self, now: u64) {
-        let mut here = self.ready | self.blocked | self.later | self.later_blocked;
-        (self.ready, self.blocked, self.later, self.later_blocked, self.far) = (0, 0, 0, 0, 0);
+        let mut here = self.eligible | self.later;
+        (self.eligible, self.later, self.blocked, self.far) = (0, 0, 0, 0);
         while here != 0 {
             let index = here.ilog2();
             here &= !(1 << index);

@@ -182,19 +182,14 @@ impl Watched {
         let is_in = |set: u64, index: usize| set >> index & 1 == 1;
         for index in 0..64 {
             let Some((start, finish)) = extents[index] else {
-                let sets = groups.ready | groups.blocked | groups.later | groups.later_blocked | groups.far;
+                let sets = groups.eligible | groups.later | groups.blocked | groups.far;
                 assert!(!is_in(sets, index));
                 continue;
             };
             let blocked = (index + 1..64).any(|above| eligible(above) && extents[above].unwrap().1 < finish);
-            let found = [groups.ready, groups.blocked, groups.later, groups.later_blocked]
-                .map(|set| is_in(set, index));
-            let wanted = [(true, false), (true, true), (false, false), (false, true)];
-            assert_eq!(
-                found,
-                wanted.map(|state| state == (eligible(index), blocked)),
-                "the sets of group {index}"
-            );
+            assert_eq!(is_in(groups.eligible, index), eligible(index), "group {index}");
+            assert_eq!(is_in(groups.later, index), !eligible(index), "group {index}");
+            assert_eq!(is_in(groups.blocked, index), blocked, "group {index}");
             assert_eq!(is_in(groups.far, index), start > width(index));
             for above in (index + 1..64).filter(|&above| eligible(above)) {
                 for &flow in lists[index].iter().flatten() {
@@ -206,7 +201,7 @@ impl Watched {
                 }
             }
         }
-        assert!(groups.ready != 0 || groups.is_idle(), "packets wait and none is eligible");
+        assert!(groups.ready() != 0 || groups.is_idle(), "packets wait and none is eligible");
         assert_eq!(qfq.sum, self.waiting.iter().map(|(flow, _)| u64::from(flows[*flow].weight)).sum::<u64>());
     }
 }
