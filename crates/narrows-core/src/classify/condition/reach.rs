@@ -18,11 +18,8 @@ const ADDRESSES: (u128, u128) = (0, u128::MAX);
 
 impl Condition {
     /// Whether every packet that fulfils `other` fulfils this one, so that after this one `other` gets nothing. Says yes
-    /// only when that is certain.
+    /// only when that is certain; of an `other` that is impossible it may say either.
     pub fn covers(&self, other: &Self) -> bool {
-        if other.is_impossible() {
-            return true;
-        }
         let (is_ip, is_ported) = (other.is_about_ip(), other.has_ports());
         let covers = |own: Option<Set>, others: Option<Set>, all: Option<(u128, u128)>| match (own, others) {
             (None, _) => true,
