@@ -71,11 +71,34 @@ struct Entry<F> {
 const NONE: u32 = u32::MAX;
 const PLACES: usize = 7;
 
+/// Seven packets. The eighth place has, for a packet, the number of the next chunk. A place is masked to be below eight,
+/// which it is anyway, so that no check of bounds is needed.
 #[derive(Debug)]
-#[repr(C, align(64))]
-struct Chunk {
-    packets: [Waits; PLACES],
-    next: u32,
+#[repr(align(64))]
+struct Chunk([Waits; PLACES + 1]);
+
+impl Chunk {
+    const BLANK: Self = Self([Waits { packet: PacketRef::from_number(NONE), length: 0 }; PLACES + 1]);
+
+    #[inline]
+    const fn place(&self, place: u8) -> Waits {
+        self.0[place as usize & PLACES]
+    }
+
+    #[inline]
+    const fn place_mut(&mut self, place: u8) -> &mut Waits {
+        &mut self.0[place as usize & PLACES]
+    }
+
+    #[inline]
+    const fn next(&self) -> u32 {
+        self.0[PLACES].packet.number()
+    }
+
+    #[inline]
+    const fn set_next(&mut self, next: u32) {
+        self.0[PLACES].packet = PacketRef::from_number(next);
+    }
 }
 
 impl<F> Default for Flows<F> {
@@ -128,14 +151,14 @@ impl<F> Flows<F> {
     #[inline]
     pub fn first(&self, flow: FlowId) -> Option<Waits> {
         let entry = &self.entries[flow.index()];
-        (entry.packets > 0).then(|| self.chunks[entry.head as usize].packets[usize::from(entry.first)])
+        (entry.packets > 0).then(|| self.chunks[entry.head as usize].place(entry.first))
     }
 
     /// The packet that has joined a flow last.
     #[inline]
     pub fn last(&self, flow: FlowId) -> Option<Waits> {
         let entry = &self.entries[flow.index()];
-        (entry.packets > 0).then(|| self.chunks[entry.tail as usize].packets[usize::from(entry.end) - 1])
+        (entry.packets > 0).then(|| self.chunks[entry.tail as usize].place(entry.end - 1))
     }
 
     /// What waits in all flows.
@@ -187,24 +210,23 @@ impl<F> Flows<F> {
         if entry.packets == 0 || usize::from(entry.end) == PLACES {
             let chunk = match self.free_chunk {
                 NONE => {
-                    let blank = Waits { packet: PacketRef::from_number(NONE), length: 0 };
                     grow(&mut self.chunks);
-                    self.chunks.push(Chunk { packets: [blank; PLACES], next: NONE });
+                    self.chunks.push(Chunk::BLANK);
                     self.chunks.len() as u32 - 1
                 }
                 free => {
-                    self.free_chunk = self.chunks[free as usize].next;
+                    self.free_chunk = self.chunks[free as usize].next();
                     free
                 }
             };
             if entry.packets == 0 {
                 (entry.head, entry.first) = (chunk, 0);
             } else {
-                self.chunks[entry.tail as usize].next = chunk;
+                self.chunks[entry.tail as usize].set_next(chunk);
             }
             (entry.tail, entry.end) = (chunk, 0);
         }
-        self.chunks[entry.tail as usize].packets[usize::from(entry.end)] = waits;
+        *self.chunks[entry.tail as usize].place_mut(entry.end) = waits;
         entry.end += 1;
         entry.packets += 1;
         entry.bytes += u64::from(waits.length);
@@ -238,14 +260,14 @@ impl<F> Flows<F> {
             return None;
         }
         let chunk = &mut self.chunks[entry.head as usize];
-        let waits = chunk.packets[usize::from(entry.first)];
+        let waits = chunk.place(entry.first);
         entry.first += 1;
         entry.packets -= 1;
         self.backlog.packets -= 1;
         if entry.packets == 0 || usize::from(entry.first) == PLACES {
             // Of the last chunk the next one means nothing; a packet that comes sets it.
-            let next = chunk.next;
-            chunk.next = self.free_chunk;
+            let next = chunk.next();
+            chunk.set_next(self.free_chunk);
             self.free_chunk = entry.head;
             (entry.head, entry.first) = (next, 0);
         }
