@@ -4,13 +4,16 @@ SHELL := /bin/bash
 NARROWS := target/release/narrows
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the program, in target/release/narrows
 	cargo build --release --locked -p narrows-cli
 
 demo: build ## the main job: a program behind a modelled network, live and in virtual time
 	@scripts/demo
+
+demo-schedulers: build ## a call beside downloads, live, under FIFO, QFQ and FQ-CoDel
+	@scripts/demo-schedulers
 
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
@@ -30,4 +33,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo test bench fmt doc install clean
+.PHONY: help build demo demo-schedulers test bench fmt doc install clean

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::sched::Weight;
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
-use narrows_scenario::{Delay, Direction, Link, Medium, Port, Scenario, Way};
+use narrows_scenario::{Delay, Direction, DirectionClass, Link, Medium, Port, Scenario, Way};
 
 use crate::class::ClassInfo;
 use crate::info::{DirectionInfo, Kind, RoundTrip, RunInfo};
@@ -25,9 +26,17 @@ impl RunInfo {
 
     /// The classes of schedulers are now those of the scenario as it stands, names and weights.
     pub fn update_classes(&mut self, scenario: &Scenario) {
-        for (link, way) in scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]) {
+        for (link, way) in scenario
+            .links
+            .iter()
+            .flat_map(|link| [(link, Way::Up), (link, Way::Down)])
+        {
             let (name, lane) = (link.core_name(way), lane(link, way));
-            if let Some(info) = self.directions.iter_mut().find(|d| d.link == name && d.lane == lane) {
+            if let Some(info) = self
+                .directions
+                .iter_mut()
+                .find(|d| d.link == name && d.lane == lane)
+            {
                 info.classes = classes(link.direction(way));
             }
         }
@@ -62,15 +71,58 @@ fn lane(link: &Link, way: Way) -> u8 {
 }
 
 /// The classes of its scheduler, if it has one that has classes.
-fn classes(_direction: &Direction) -> Vec<ClassInfo> {
-    Vec::new()
+fn classes(direction: &Direction) -> Vec<ClassInfo> {
+    let classes = direction.classes().into_iter();
+    classes
+        .map(
+            |DirectionClass {
+                 name,
+                 weight,
+                 matches,
+                 ..
+             }| ClassInfo {
+                name,
+                weight: weight.map(Weight::get),
+                matches,
+            },
+        )
+        .collect()
+}
+
+/// The scheduler, if there is one, and where packets wait.
+fn queue(direction: &Direction) -> Vec<String> {
+    let Some(scheduler) = &direction.scheduler else {
+        let managed = match direction.queue.policy.name() {
+            "fifo" => String::new(),
+            policy => format!(" ({policy})"),
+        };
+        return vec![format!("queue {}{managed}", direction.bound())];
+    };
+    let classes: Vec<_> = direction
+        .classes()
+        .into_iter()
+        .map(|class| class.name)
+        .collect();
+    let name = scheduler.kind.name();
+    let of = if classes.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", classes.join(", "))
+    };
+    let whole = direction
+        .whole_bound()
+        .map(|bound| format!("queue {bound} in all"));
+    [Some(format!("{name}{of}")), whole]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// In one line; what is not there is not mentioned.
 fn asked(direction: &Direction) -> String {
     let mut parts = match direction.effective_rate() {
         Rate::UNLIMITED => vec!["unlimited rate".to_owned()],
-        rate => vec![rate.to_string(), format!("queue {}", direction.bound())],
+        rate => [vec![rate.to_string()], queue(direction)].concat(),
     };
     match direction.effective_delay() {
         Delay::Constant(Duration::ZERO) => {}
@@ -120,7 +172,12 @@ fn overhead(overhead: Overhead) -> String {
     if let Some((_, name)) = named.into_iter().find(|(known, _)| *known == overhead) {
         return name.into();
     }
-    let mut text = if overhead.link_header { "frames" } else { "IP packets" }.to_owned();
+    let mut text = if overhead.link_header {
+        "frames"
+    } else {
+        "IP packets"
+    }
+    .to_owned();
     match overhead.extra {
         0 => {}
         extra @ 1.. => text += &format!(" + {extra} bytes"),
@@ -146,33 +203,56 @@ pub struct OneWay {
 
 /// The mean delays of all paths in each direction, as far as they are known, in the order of the scenario's ports.
 pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
-    let ways = scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
+    let ways = scenario
+        .links
+        .iter()
+        .flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
     let means: BTreeMap<_, _> = ways
         .map(|(link, way)| {
-            let target = Target::Link { name: link.core_name(way), lane: lane(link, way) };
-            (hop_key(&target), link.direction(way).effective_delay().mean())
+            let target = Target::Link {
+                name: link.core_name(way),
+                lane: lane(link, way),
+            };
+            (
+                hop_key(&target),
+                link.direction(way).effective_delay().mean(),
+            )
         })
         .collect();
     let one_way = |port: &Port| {
-        let mut delays = port.path.iter().map(|hop| means.get(&hop_key(hop)).copied().flatten());
+        let mut delays = port
+            .path
+            .iter()
+            .map(|hop| means.get(&hop_key(hop)).copied().flatten());
         let delay = delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))?;
-        Some(OneWay { from_port: port.name.clone(), delay })
+        Some(OneWay {
+            from_port: port.name.clone(),
+            delay,
+        })
     };
     scenario.ports().iter().filter_map(one_way).collect()
 }
 
 /// The mean delays of each path there and back, as far as they are known.
 fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
-    let delays: BTreeMap<_, _> =
-        one_ways(scenario).into_iter().map(|way| (way.from_port, way.delay)).collect();
+    let delays: BTreeMap<_, _> = one_ways(scenario)
+        .into_iter()
+        .map(|way| (way.from_port, way.delay))
+        .collect();
     // Each path once: when its second end comes.
     let mut ends = BTreeMap::new();
     let mut trips = Vec::new();
     for port in scenario.ports() {
         ends.insert(port.name.as_str(), port);
-        let Some(&first) = ends.get(port.peer.as_str()) else { continue };
+        let Some(&first) = ends.get(port.peer.as_str()) else {
+            continue;
+        };
         if let (Some(&there), Some(&back)) = (delays.get(&first.name), delays.get(&port.name)) {
-            trips.push(RoundTrip { from: first.host.clone(), to: port.host.clone(), span: there + back });
+            trips.push(RoundTrip {
+                from: first.host.clone(),
+                to: port.host.clone(),
+                span: there + back,
+            });
         }
     }
     trips
@@ -211,7 +291,12 @@ mod tests {
         let lines: Vec<_> = info
             .directions
             .iter()
-            .map(|d| format!("{}/{} {} to {}: {}; {}", d.link, d.lane, d.from, d.to, d.asked, d.overhead))
+            .map(|d| {
+                format!(
+                    "{}/{} {} to {}: {}; {}",
+                    d.link, d.lane, d.from, d.to, d.asked, d.overhead
+                )
+            })
             .collect();
         assert_eq!(
             lines,
@@ -224,7 +309,75 @@ mod tests {
         );
         assert_eq!(info.directions[1].rate_bps, Some(1_500_000));
         let trip = &info.round_trips[..];
-        assert_eq!((trip.len(), trip[0].from.as_str(), trip[0].to.as_str()), (1, "client", "server"));
+        assert_eq!(
+            (trip.len(), trip[0].from.as_str(), trip[0].to.as_str()),
+            (1, "client", "server")
+        );
         assert_eq!(trip[0].span, Duration::from_millis(22));
+    }
+
+    #[test]
+    fn schedulers_and_queue_management_in_the_words_of_a_report() {
+        let text = r#"
+            [hosts.client]
+            [hosts.server]
+            [links.access]
+            between = ["client", "server"]
+            rate = "10mbit"
+            queue = "50 packets"
+            [links.access.up]
+            queue = { type = "codel", bound = "200 packets" }
+            [links.access.down.scheduler]
+            type = "drr"
+            classes = [{ name = "voip", weight = 4, match = { dscp = "ef" } }, { name = "rest" }]
+        "#;
+        let mut scenario = Scenario::parse(text, "small.toml").expect("it is right");
+        let mut info = RunInfo::of(&scenario, Kind::Live);
+        assert_eq!(
+            info.directions[0].asked,
+            "10mbit, queue 200 packets (codel)"
+        );
+        assert_eq!(info.directions[0].classes, []);
+        assert_eq!(info.directions[1].asked, "10mbit, drr of voip, rest");
+        let classes = |info: &RunInfo| -> Vec<_> {
+            info.directions[1]
+                .classes
+                .iter()
+                .map(|class| (class.name.clone(), class.weight))
+                .collect()
+        };
+        assert_eq!(
+            classes(&info),
+            [("voip".into(), Some(4)), ("rest".into(), Some(1))]
+        );
+        assert!(
+            info.directions[1].classes[0].matches.contains("ef"),
+            "{:?}",
+            info.directions[1].classes
+        );
+        scenario
+            .assign("access.down.scheduler.rest.weight=7")
+            .expect("it is right");
+        scenario
+            .assign("access.up.queue=\"9 packets\"")
+            .expect("it is right");
+        info.update_classes(&scenario);
+        assert_eq!(
+            classes(&info),
+            [("voip".into(), Some(4)), ("rest".into(), Some(7))]
+        );
+        assert_eq!(
+            info.directions[0].asked, "10mbit, queue 200 packets (codel)",
+            "what was asked at the start"
+        );
+        scenario
+            .assign("access.down.scheduler=fq_codel")
+            .expect("it is right");
+        assert_eq!(
+            RunInfo::of(&scenario, Kind::Live).directions[1].asked,
+            "10mbit, fq_codel, queue 50 packets in all"
+        );
+        info.update_classes(&scenario);
+        assert_eq!(classes(&info), []);
     }
 }

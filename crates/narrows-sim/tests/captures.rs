@@ -9,8 +9,10 @@ mod common;
 use std::path::Path;
 
 use narrows_core::Duration;
-use narrows_frame::capture::CaptureReader;
+use narrows_frame::capture::{CaptureReader, CaptureWriter, Captured};
+use narrows_frame::craft::Udp;
 use narrows_frame::parse::parse_cut;
+use narrows_frame::{LinkLayer, WallTime};
 use narrows_scenario::Scenario;
 use narrows_sim::{Destination, SimError, SimOptions, simulate};
 
@@ -62,7 +64,7 @@ fn what_goes_out_comes_in_again() {
         );
     }
     for (at, interface, bytes, _) in all.iter().filter(|(.., comment)| comment.is_none()) {
-        let parsed = parse_cut(narrows_frame::LinkLayer::Ethernet, bytes, bytes.len() as u32);
+        let parsed = parse_cut(LinkLayer::Ethernet, bytes, bytes.len() as u32);
         assert_eq!((interface.as_str(), parsed.key.destination_port), ("server.access", 9));
         assert!([40, 1500].contains(&parsed.length));
         assert!(*at > 10_000_000);
@@ -111,14 +113,55 @@ fn simulate_clean(folder: &Path) -> Vec<Seen> {
     read(&out)
 }
 
+/// Marks are in the bytes of played packets, with a checksum that is right again, and in the report.
+#[test]
+fn marks_are_to_be_seen() {
+    let folder = common::folder("marks");
+    let (file, out) = (folder.join("capable.pcapng"), folder.join("out.pcapng"));
+    // EF with ECT(0), at twice the link's rate.
+    const CLASS: u8 = 46 << 2 | 2;
+    let udp = Udp::new("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap());
+    let frame =
+        Udp { traffic_class: CLASS, ..udp }.ethernet(Default::default(), Default::default(), &[7; 972]);
+    let mut writer = CaptureWriter::create(&file, "test").unwrap();
+    let interface = writer.interface("a", LinkLayer::Ethernet).unwrap();
+    for n in 0..1000 {
+        let instant = WallTime::from_nanos(n * 1_000_000);
+        let length = frame.len() as u32;
+        writer.write(&Captured { instant, interface, length, bytes: &frame, comment: None }).unwrap();
+    }
+    writer.finish().unwrap();
+    let link = "rate = \"4mbit\"\nqueue = { type = \"codel\", ecn = true, bound = \"2000 packets\" }";
+    let report =
+        simulate(&scenario(link, "capture = \"capable.pcapng\"", &folder), &capture_to(&out)).unwrap().report;
+    let up = &report.directions[0];
+    assert!(up.marked_packets > 10 && up.dropped_packets == 0, "{up:?}");
+    assert_eq!(report.conservation.violations, [""; 0]);
+    let mut marked = 0;
+    for (_, _, bytes, _) in read(&out) {
+        let sum: u32 =
+            bytes[14..34].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum is right");
+        let is_marked = bytes[15] == CLASS | 3;
+        assert!(is_marked || bytes == frame);
+        assert_eq!(
+            (&bytes[..15], &bytes[16..24], &bytes[26..]),
+            (&frame[..15], &frame[16..24], &frame[26..])
+        );
+        marked += u64::from(is_marked);
+    }
+    assert_eq!(marked, up.marked_packets);
+    let text = report.text().to_string();
+    assert!(text.contains(&format!("changed      marked {marked}\n")), "{text}");
+}
+
 /// A pcap of two UDP packets, 1.5 ms apart, in the older format: made by hand.
 fn pcap() -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         file.extend_from_slice(&word.to_le_bytes());
     }
-    let udp =
-        narrows_frame::craft::Udp::new("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap());
+    let udp = Udp::new("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:2000".parse().unwrap());
     for (micros, payload) in [(10, &b"one"[..]), (1_510, b"three")] {
         let packet = udp.packet(payload);
         for word in [1_700_000_000, micros, packet.len() as u32, packet.len() as u32] {

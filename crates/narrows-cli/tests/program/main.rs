@@ -13,6 +13,7 @@ mod ordinary_user;
 mod probes;
 mod record;
 mod roles;
+mod schedulers;
 mod simulation;
 mod together;
 mod traffic;

@@ -4,6 +4,9 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use narrows_io::namespace::Namespace;
+use narrows_io::udp::{Datagram, StampedUdp};
+
 use crate::common::quoted;
 
 const ROLE: &str = "NARROWS_TEST_ROLE";
@@ -38,6 +41,9 @@ fn play() {
         "tcp-client6" => tcp_client("NARROWS_SERVER6"),
         "udp-server" => udp_server(),
         "udp-burst" => udp_burst(number, number),
+        "ecn-server" => ecn_server(),
+        "ecn-client4" => ecn_client("NARROWS_SERVER", number),
+        "ecn-client6" => ecn_client("NARROWS_SERVER6", number),
         "udp-flood" => udp_burst(FLOOD, number),
         other => panic!("no such role: {other}"),
     }
@@ -97,4 +103,71 @@ fn udp_burst(count: u32, answers: u32) {
     for answered in 0..answers {
         assert_eq!(socket.recv(&mut [0; 8]).unwrap_or_else(|error| panic!("{answered} came: {error}")), 4);
     }
+}
+
+/// UDP payload, in one piece over either version.
+const ECN_PAYLOAD: usize = 1200;
+/// ECT(0), and the field of a packet that met congestion (RFC 3168).
+const CAPABLE: u8 = 2;
+const CONGESTION: u8 = 3;
+
+fn socket(address: IpAddr, port: u16) -> StampedUdp {
+    StampedUdp::bind(&Namespace::current().unwrap(), address, port).unwrap()
+}
+
+/// Answers each datagram of either version with the ECN field that it came with.
+fn ecn_server() {
+    let addresses = ["NARROWS_HOST_SERVER", "NARROWS_HOST_SERVER6"].map(|name| std::env::var(name).unwrap());
+    std::thread::scope(|scope| {
+        for address in addresses {
+            scope.spawn(move || {
+                let address: IpAddr = address.parse().unwrap();
+                let socket = socket(address, PORT);
+                let mut payload = [0; 2000];
+                let patience = Duration::from_secs(1);
+                loop {
+                    let Some(datagram) = socket.receive(&mut payload, patience).unwrap() else { continue };
+                    assert_eq!(datagram.length, ECN_PAYLOAD);
+                    let to = (address_of(&payload), u16::from_le_bytes([payload[16], payload[17]])).into();
+                    socket.send_to(&[datagram.traffic_class.unwrap() & 3], to).unwrap();
+                }
+            });
+        }
+    });
+}
+
+/// Sends `count` datagrams that can be marked, at once, with its own address in front, and says what came of them.
+fn ecn_client(server: &str, count: u32) {
+    let own = std::env::var(server.replace("SERVER", "CLIENT")).unwrap().parse().unwrap();
+    let socket = socket(own, 0);
+    socket.set_traffic_class(CAPABLE).unwrap();
+    let server: IpAddr = std::env::var(server).unwrap().parse().unwrap();
+    let mut payload = [0; ECN_PAYLOAD];
+    let wide = match own {
+        IpAddr::V4(four) => four.to_ipv6_mapped(),
+        IpAddr::V6(six) => six,
+    };
+    payload[..16].copy_from_slice(&wide.octets());
+    payload[16..18].copy_from_slice(&socket.address().unwrap().port().to_le_bytes());
+    // No less than the link takes, and no more than sockets hold.
+    for number in 0..count {
+        socket.send_to(&payload, (server, PORT).into()).unwrap();
+        if number % 10 == 9 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    let mut marked = 0;
+    for arrived in 0..count {
+        let mut field = [0];
+        let answer: Option<Datagram> = socket.receive(&mut field, PATIENCE).unwrap();
+        assert!(answer.is_some(), "{arrived} arrived");
+        assert!([CAPABLE, CONGESTION].contains(&field[0]), "{field:?}");
+        marked += u32::from(field[0] == CONGESTION);
+    }
+    eprintln!("{count} datagrams arrived, {marked} of them marked");
+}
+
+fn address_of(payload: &[u8]) -> IpAddr {
+    let octets: [u8; 16] = payload[..16].try_into().unwrap();
+    IpAddr::from(octets).to_canonical()
 }
