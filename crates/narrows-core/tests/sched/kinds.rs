@@ -1,0 +1,184 @@
+//! All schedulers, each in one line. A new one belongs here.
+
+use narrows_core::sched::{
+    Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows, Priority, Qfq, Refused, Scheduler, Selection,
+    Served, Server, Waits, Weight, Wf2q,
+};
+use narrows_core::{Bytes, PacketRef, Seed, Stream, Time};
+
+/// A scheduler as the tests see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) make: fn() -> Box<dyn Subject>,
+    /// Whether it may decline to send while packets wait.
+    pub(crate) declines: bool,
+    /// Whether weights can be changed.
+    pub(crate) weighted: bool,
+    /// For those that promise shares by weight: by how many bytes a flow may fall behind its share of what is served,
+    /// from any instant to any other between which all flows wait.
+    pub(crate) lag: Option<fn(&Case) -> f64>,
+}
+
+/// One flow among others that all wait.
+pub(crate) struct Case {
+    /// The flow's share: its weight, divided by the sum of all weights.
+    pub(crate) share: f64,
+    pub(crate) weight: f64,
+    /// How many flows there are.
+    pub(crate) flows: f64,
+}
+
+/// The longest packet in the tests, and the quantum of those that take turns.
+pub(crate) const LONGEST: u32 = 1500;
+const L: f64 = LONGEST as f64;
+const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
+
+pub(crate) const ALL: [Kind; 8] = [
+    Kind { declines: false, weighted: false, lag: None, name: "fifo", make: || subject(Fifo::default()) },
+    Kind { declines: false, weighted: false, lag: None, name: "prio", make: || subject(Priority::default()) },
+    Kind {
+        declines: false,
+        weighted: true,
+        lag: Some(turns),
+        name: "drr",
+        make: || subject(Drr::new(QUANTUM)),
+    },
+    // Up to the end of one of its packets one packet, up to any other instant one more.
+    Kind {
+        declines: false,
+        weighted: true,
+        lag: Some(|_| 2.0 * L),
+        name: "wf2q+",
+        make: || subject(Wf2q::default()),
+    },
+    // 3·φ·σ + 2·φ·L, where σ is below 2·longest / φ.
+    Kind { declines: false, weighted: true, lag: Some(qfq), name: "qfq", make: || subject(Qfq::default()) },
+    Kind {
+        declines: false,
+        weighted: true,
+        lag: Some(turns),
+        name: "fair",
+        make: || subject(Fair::new(QUANTUM)),
+    },
+    Kind {
+        declines: false,
+        weighted: true,
+        lag: Some(turns),
+        name: "sfq",
+        make: || subject(Fair::round_robin(QUANTUM)),
+    },
+    Kind { declines: true, weighted: false, lag: None, name: "dcf", make: || subject(dcf()) },
+];
+
+/// From `|s_i / w_i − s_j / w_j| ≤ base + L / w_i + L / w_j`, summed over all j by weight.
+fn turns(case: &Case) -> f64 {
+    case.weight * L + L + case.share * case.flows * L
+}
+
+fn qfq(case: &Case) -> f64 {
+    6.0 * L + 2.0 * case.share * L
+}
+
+fn dcf() -> Dcf {
+    Dcf::new(DcfConfig::default(), Stream::new(Seed(1), "test", "backoff"))
+}
+
+/// A server without its scheduler's type.
+pub(crate) trait Subject {
+    fn join(&mut self, flow: FlowConfig) -> Result<FlowId, Refused>;
+    fn leave(&mut self, flow: FlowId) -> bool;
+    fn set_weight(&mut self, now: Time, flow: FlowId, weight: Weight) -> Result<(), Refused>;
+    fn enqueue(&mut self, now: Time, flow: FlowId, packet: u32, length: u32);
+    fn dequeue(&mut self, now: Time) -> Served;
+    fn drop_first(&mut self, now: Time, flow: FlowId) -> Option<Waits>;
+    fn backlog(&self) -> (u64, u64);
+    fn waiting(&self, flow: FlowId) -> (u32, u64, Option<Waits>);
+}
+
+fn subject<S: Scheduler + 'static>(scheduler: S) -> Box<dyn Subject> {
+    Box::new(Server::new(Twice(scheduler)))
+}
+
+impl<S: Scheduler> Subject for Server<S> {
+    fn join(&mut self, flow: FlowConfig) -> Result<FlowId, Refused> {
+        Self::join(self, flow)
+    }
+
+    fn leave(&mut self, flow: FlowId) -> bool {
+        Self::leave(self, flow)
+    }
+
+    fn set_weight(&mut self, now: Time, flow: FlowId, weight: Weight) -> Result<(), Refused> {
+        Self::set_weight(self, now, flow, weight)
+    }
+
+    fn enqueue(&mut self, now: Time, flow: FlowId, packet: u32, length: u32) {
+        Self::enqueue(self, now, flow, PacketRef::from_number(packet), length);
+    }
+
+    fn dequeue(&mut self, now: Time) -> Served {
+        Self::dequeue(self, now)
+    }
+
+    fn drop_first(&mut self, now: Time, flow: FlowId) -> Option<Waits> {
+        Self::drop_first(self, now, flow)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        let backlog = self.flows().backlog();
+        (backlog.packets, backlog.bytes)
+    }
+
+    fn waiting(&self, flow: FlowId) -> (u32, u64, Option<Waits>) {
+        (self.flows().packets(flow), self.flows().bytes(flow), self.flows().first(flow))
+    }
+}
+
+/// Asks a scheduler each time twice: the answer must not depend on how often it is asked.
+#[derive(Debug)]
+struct Twice<S>(S);
+
+impl<S: Scheduler> Scheduler for Twice<S> {
+    type Flow = S::Flow;
+
+    fn join(&mut self, flow: FlowConfig) -> Result<S::Flow, Refused> {
+        self.0.join(flow)
+    }
+
+    fn leave(&mut self, flow: FlowId, flows: &mut Flows<S::Flow>) {
+        self.0.leave(flow, flows);
+    }
+
+    fn set_weight(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        weight: Weight,
+        flows: &mut Flows<S::Flow>,
+    ) -> Result<(), Refused> {
+        self.0.set_weight(now, flow, weight, flows)
+    }
+
+    fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<S::Flow>) {
+        self.0.enqueue(now, flow, flows);
+    }
+
+    fn select(&mut self, now: Time, flows: &mut Flows<S::Flow>) -> Selection {
+        let answer = self.0.select(now, flows);
+        assert_eq!(self.0.select(now, flows), answer);
+        answer
+    }
+
+    fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<S::Flow>) {
+        self.0.sent(now, flow, length, flows);
+    }
+
+    fn head_dropped(&mut self, now: Time, flow: FlowId, flows: &mut Flows<S::Flow>) {
+        self.0.head_dropped(now, flow, flows);
+    }
+
+    fn set_wire(&mut self, now: Time, wire: narrows_core::queue::Wire) {
+        self.0.set_wire(now, wire);
+    }
+}

@@ -1,0 +1,12 @@
+//! What must hold of every scheduler, of the flows that they share, and of the queue that is made of them; and that the
+//! document on writing one says what its example does.
+
+mod contract;
+mod drr;
+mod flows;
+mod kinds;
+mod memory;
+mod nested;
+mod orders;
+mod scheduled;
+mod shares;

@@ -1,0 +1,101 @@
+//! How much memory flows take beside their packets, as the allocator sees it.
+
+#![expect(unsafe_code, reason = "an allocator that counts is a GlobalAlloc, which is an unsafe trait")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use narrows_core::sched::{FlowConfig, FlowId, Flows, Served, Waits};
+use narrows_core::{Duration, PacketRef, Time};
+
+use crate::kinds::ALL;
+
+thread_local! {
+    /// Bytes that this thread has allocated, less those that it has freed.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator with the same arguments; counting touches a thread-local cell that
+// needs no allocation and no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.set(LIVE.get() + layout.size() as isize);
+        // SAFETY: as for the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - layout.size() as isize);
+        // SAFETY: as for the caller.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Live bytes after `work`, whose result is kept until they are counted.
+fn bytes<T>(work: impl FnOnce() -> T) -> f64 {
+    let before = LIVE.get();
+    let result = work();
+    let bytes = LIVE.get() - before;
+    drop(result);
+    bytes as f64
+}
+
+/// Every flow has had packets, in an order and of lengths that scatter them over the scheduler's structures.
+#[test]
+fn a_flow_takes_at_most_128_bytes_beside_its_packets() {
+    for flows in [1_000u32, 10_000, 70_000] {
+        let count = f64::from(flows);
+        // The packets take as much whatever the scheduler.
+        let empty = bytes(|| {
+            let mut plain = Flows::default();
+            (0..flows).for_each(|_| drop(plain.add(())));
+            plain
+        });
+        let full = bytes(|| {
+            let mut plain = Flows::default();
+            for flow in 0..flows {
+                let flow: FlowId = plain.add(());
+                (0..2)
+                    .for_each(|_| plain.push(flow, Waits { packet: PacketRef::from_number(0), length: 100 }));
+                assert_eq!(flow.number() + 1, plain.len() as u32);
+            }
+            plain
+        });
+        for kind in ALL {
+            let all = bytes(|| {
+                let mut subject = (kind.make)();
+                for band in 0..flows {
+                    subject.join(FlowConfig { band, ..FlowConfig::default() }).expect("in range");
+                }
+                for round in 0..2u32 {
+                    for flow in 0..flows {
+                        let length = (flow + round).wrapping_mul(2_654_435_761) % 1_400 + 100;
+                        subject.enqueue(Time::ZERO, FlowId::new(flow), 0, length);
+                    }
+                }
+                // Half of them.
+                let (mut now, mut served) = (Time::ZERO, 0);
+                while served < flows {
+                    match subject.dequeue(now) {
+                        Served::Packet(..) => {
+                            served += 1;
+                            now = now + Duration::from_micros(1);
+                        }
+                        Served::NotBefore(at) => now = at,
+                        Served::GivenUp(..) => served += 1,
+                        Served::Empty => break,
+                    }
+                }
+                subject
+            });
+            let each = (all - (full - empty)) / count;
+            println!("{flows:>6} flows, {:>6}: {each:.1} bytes each beside packets", kind.name);
+            assert!(each <= 128.0, "{}: {each}", kind.name);
+        }
+    }
+}
