@@ -26,17 +26,9 @@ impl RunInfo {
 
     /// The classes of schedulers are now those of the scenario as it stands, names and weights.
     pub fn update_classes(&mut self, scenario: &Scenario) {
-        for (link, way) in scenario
-            .links
-            .iter()
-            .flat_map(|link| [(link, Way::Up), (link, Way::Down)])
-        {
+        for (link, way) in scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]) {
             let (name, lane) = (link.core_name(way), lane(link, way));
-            if let Some(info) = self
-                .directions
-                .iter_mut()
-                .find(|d| d.link == name && d.lane == lane)
-            {
+            if let Some(info) = self.directions.iter_mut().find(|d| d.link == name && d.lane == lane) {
                 info.classes = classes(link.direction(way));
             }
         }
@@ -74,18 +66,11 @@ fn lane(link: &Link, way: Way) -> u8 {
 fn classes(direction: &Direction) -> Vec<ClassInfo> {
     let classes = direction.classes().into_iter();
     classes
-        .map(
-            |DirectionClass {
-                 name,
-                 weight,
-                 matches,
-                 ..
-             }| ClassInfo {
-                name,
-                weight: weight.map(Weight::get),
-                matches,
-            },
-        )
+        .map(|DirectionClass { name, weight, matches, .. }| ClassInfo {
+            name,
+            weight: weight.map(Weight::get),
+            matches,
+        })
         .collect()
 }
 
@@ -98,24 +83,11 @@ fn queue(direction: &Direction) -> Vec<String> {
         };
         return vec![format!("queue {}{managed}", direction.bound())];
     };
-    let classes: Vec<_> = direction
-        .classes()
-        .into_iter()
-        .map(|class| class.name)
-        .collect();
+    let classes: Vec<_> = direction.classes().into_iter().map(|class| class.name).collect();
     let name = scheduler.kind.name();
-    let of = if classes.is_empty() {
-        String::new()
-    } else {
-        format!(" of {}", classes.join(", "))
-    };
-    let whole = direction
-        .whole_bound()
-        .map(|bound| format!("queue {bound} in all"));
-    [Some(format!("{name}{of}")), whole]
-        .into_iter()
-        .flatten()
-        .collect()
+    let of = if classes.is_empty() { String::new() } else { format!(" of {}", classes.join(", ")) };
+    let whole = direction.whole_bound().map(|bound| format!("queue {bound} in all"));
+    [Some(format!("{name}{of}")), whole].into_iter().flatten().collect()
 }
 
 /// In one line; what is not there is not mentioned.
@@ -172,12 +144,7 @@ fn overhead(overhead: Overhead) -> String {
     if let Some((_, name)) = named.into_iter().find(|(known, _)| *known == overhead) {
         return name.into();
     }
-    let mut text = if overhead.link_header {
-        "frames"
-    } else {
-        "IP packets"
-    }
-    .to_owned();
+    let mut text = if overhead.link_header { "frames" } else { "IP packets" }.to_owned();
     match overhead.extra {
         0 => {}
         extra @ 1.. => text += &format!(" + {extra} bytes"),
@@ -203,42 +170,25 @@ pub struct OneWay {
 
 /// The mean delays of all paths in each direction, as far as they are known, in the order of the scenario's ports.
 pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
-    let ways = scenario
-        .links
-        .iter()
-        .flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
+    let ways = scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
     let means: BTreeMap<_, _> = ways
         .map(|(link, way)| {
-            let target = Target::Link {
-                name: link.core_name(way),
-                lane: lane(link, way),
-            };
-            (
-                hop_key(&target),
-                link.direction(way).effective_delay().mean(),
-            )
+            let target = Target::Link { name: link.core_name(way), lane: lane(link, way) };
+            (hop_key(&target), link.direction(way).effective_delay().mean())
         })
         .collect();
     let one_way = |port: &Port| {
-        let mut delays = port
-            .path
-            .iter()
-            .map(|hop| means.get(&hop_key(hop)).copied().flatten());
+        let mut delays = port.path.iter().map(|hop| means.get(&hop_key(hop)).copied().flatten());
         let delay = delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))?;
-        Some(OneWay {
-            from_port: port.name.clone(),
-            delay,
-        })
+        Some(OneWay { from_port: port.name.clone(), delay })
     };
     scenario.ports().iter().filter_map(one_way).collect()
 }
 
 /// The mean delays of each path there and back, as far as they are known.
 fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
-    let delays: BTreeMap<_, _> = one_ways(scenario)
-        .into_iter()
-        .map(|way| (way.from_port, way.delay))
-        .collect();
+    let delays: BTreeMap<_, _> =
+        one_ways(scenario).into_iter().map(|way| (way.from_port, way.delay)).collect();
     // Each path once: when its second end comes.
     let mut ends = BTreeMap::new();
     let mut trips = Vec::new();
@@ -248,11 +198,7 @@ fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
             continue;
         };
         if let (Some(&there), Some(&back)) = (delays.get(&first.name), delays.get(&port.name)) {
-            trips.push(RoundTrip {
-                from: first.host.clone(),
-                to: port.host.clone(),
-                span: there + back,
-            });
+            trips.push(RoundTrip { from: first.host.clone(), to: port.host.clone(), span: there + back });
         }
     }
     trips
@@ -291,12 +237,7 @@ mod tests {
         let lines: Vec<_> = info
             .directions
             .iter()
-            .map(|d| {
-                format!(
-                    "{}/{} {} to {}: {}; {}",
-                    d.link, d.lane, d.from, d.to, d.asked, d.overhead
-                )
-            })
+            .map(|d| format!("{}/{} {} to {}: {}; {}", d.link, d.lane, d.from, d.to, d.asked, d.overhead))
             .collect();
         assert_eq!(
             lines,
@@ -309,10 +250,7 @@ mod tests {
         );
         assert_eq!(info.directions[1].rate_bps, Some(1_500_000));
         let trip = &info.round_trips[..];
-        assert_eq!(
-            (trip.len(), trip[0].from.as_str(), trip[0].to.as_str()),
-            (1, "client", "server")
-        );
+        assert_eq!((trip.len(), trip[0].from.as_str(), trip[0].to.as_str()), (1, "client", "server"));
         assert_eq!(trip[0].span, Duration::from_millis(22));
     }
 
@@ -333,46 +271,23 @@ mod tests {
         "#;
         let mut scenario = Scenario::parse(text, "small.toml").expect("it is right");
         let mut info = RunInfo::of(&scenario, Kind::Live);
-        assert_eq!(
-            info.directions[0].asked,
-            "10mbit, queue 200 packets (codel)"
-        );
+        assert_eq!(info.directions[0].asked, "10mbit, queue 200 packets (codel)");
         assert_eq!(info.directions[0].classes, []);
         assert_eq!(info.directions[1].asked, "10mbit, drr of voip, rest");
         let classes = |info: &RunInfo| -> Vec<_> {
-            info.directions[1]
-                .classes
-                .iter()
-                .map(|class| (class.name.clone(), class.weight))
-                .collect()
+            info.directions[1].classes.iter().map(|class| (class.name.clone(), class.weight)).collect()
         };
-        assert_eq!(
-            classes(&info),
-            [("voip".into(), Some(4)), ("rest".into(), Some(1))]
-        );
-        assert!(
-            info.directions[1].classes[0].matches.contains("ef"),
-            "{:?}",
-            info.directions[1].classes
-        );
-        scenario
-            .assign("access.down.scheduler.rest.weight=7")
-            .expect("it is right");
-        scenario
-            .assign("access.up.queue=\"9 packets\"")
-            .expect("it is right");
+        assert_eq!(classes(&info), [("voip".into(), Some(4)), ("rest".into(), Some(1))]);
+        assert!(info.directions[1].classes[0].matches.contains("ef"), "{:?}", info.directions[1].classes);
+        scenario.assign("access.down.scheduler.rest.weight=7").expect("it is right");
+        scenario.assign("access.up.queue=\"9 packets\"").expect("it is right");
         info.update_classes(&scenario);
-        assert_eq!(
-            classes(&info),
-            [("voip".into(), Some(4)), ("rest".into(), Some(7))]
-        );
+        assert_eq!(classes(&info), [("voip".into(), Some(4)), ("rest".into(), Some(7))]);
         assert_eq!(
             info.directions[0].asked, "10mbit, queue 200 packets (codel)",
             "what was asked at the start"
         );
-        scenario
-            .assign("access.down.scheduler=fq_codel")
-            .expect("it is right");
+        scenario.assign("access.down.scheduler=fq_codel").expect("it is right");
         assert_eq!(
             RunInfo::of(&scenario, Kind::Live).directions[1].asked,
             "10mbit, fq_codel, queue 50 packets in all"
