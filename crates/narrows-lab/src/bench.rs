@@ -53,8 +53,8 @@ mod tests;
 
 pub use flowsets::{Column, Flowset, Quantity, WordError, columns, quantity};
 pub use load::{Record, Records};
-pub use plan::{BENCHED, BenchError, Figure, Plan};
-pub use subject::{Behind, Chain, Grouped, PerFlow, Subject, Unserved};
+pub use plan::{BENCHED, BenchError, Failed, Figure, Plan, run};
+pub use subject::{Behind, Chain, Grouped, NotTaken, PerFlow, Subject, Unserved};
 pub use table::{json, table};
 
 use narrows_core::sched::{FlowConfig, Weight};

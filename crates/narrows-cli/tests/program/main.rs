@@ -14,6 +14,7 @@ mod probes;
 mod record;
 mod roles;
 mod schedulers;
+mod sched_bench;
 mod simulation;
 mod together;
 mod traffic;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Overload, Priority, Scheduled, SfqConfig,
-    Store,
+    Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Overload, Priority, Qfq, Scheduled,
+    SfqConfig, Store, Wf2q,
 };
 use narrows_core::{Bytes, FlowKey, classify};
 
@@ -21,6 +21,8 @@ pub const BENCHED: &[Algorithm] = &[
     Algorithm::Prio,
     Algorithm::PfifoFast,
     Algorithm::Drr,
+    Algorithm::Wf2q,
+    Algorithm::Qfq,
     Algorithm::Sfq,
     Algorithm::FqCodel,
     Algorithm::FqPie,
@@ -139,7 +141,8 @@ impl Plan {
     }
 }
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+/// Why a run cannot be.
+pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// Nanoseconds a packet of one run.
 fn nanoseconds(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<f64, Failed> {
@@ -147,7 +150,11 @@ fn nanoseconds(algorithm: Algorithm, workload: &Workload, packets: u64) -> Resul
     Ok(timing.nanoseconds_per_packet())
 }
 
-pub(super) fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Timing, Failed> {
+/// One run of an algorithm under a load. It begins with nothing waiting.
+///
+/// # Errors
+/// When it does not take the flows of the load.
+pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Timing, Failed> {
     let timing = match algorithm {
         Algorithm::None => time(workload, packets, &mut Chain::default())?,
         // One queue, as the reference's, not one for each flow.
@@ -162,6 +169,8 @@ pub(super) fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Re
             let quantum = Bytes::new(workload.longest().max(QUANTUM).into());
             time(workload, packets, &mut PerFlow::join(Drr::new(quantum), workload)?)?
         }
+        Algorithm::Wf2q => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
+        Algorithm::Qfq => time(workload, packets, &mut PerFlow::join(Qfq::default(), workload)?)?,
         Algorithm::Sfq => {
             let scheduler = Fair::round_robin(SfqConfig::default().quantum);
             time(workload, packets, &mut PerFlow::join(scheduler, &workload.unweighted())?)?
