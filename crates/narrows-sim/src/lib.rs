@@ -5,6 +5,9 @@
 //!   ([`series`]), a capture ([`capture_out`]).
 //! - [`replay`] hands the inputs of a recorded run in once more, and compares every verdict.
 //!
+//! Traffic may respond: an additive-increase sender waits for acknowledgements that cross the network, so that each instant
+//! at which something happens is handled before anything later is handed in.
+//!
 //! Inputs are merged in the order of their instants. At one instant come changes, then packets of captures, then
 //! generated ones; within each kind in the order of names, and then in their own.
 
@@ -19,6 +22,7 @@ mod drive;
 mod error;
 mod input;
 mod names;
+mod observe;
 mod output;
 pub mod packets;
 mod replay;
@@ -27,6 +31,7 @@ mod simulate;
 mod watched;
 
 pub use error::SimError;
+pub use observe::{Observed, Observer};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay};
-pub use simulate::{SeriesOptions, SimOptions, SimResult, simulate};
+pub use simulate::{SeriesOptions, SimOptions, SimResult, observe, simulate};

@@ -13,6 +13,7 @@ use crate::changes::ScenarioChanges;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
 use crate::input::{Body, Feed, FeedKind, Inputs};
+use crate::observe::{Observer, Observing};
 use crate::output::{Destination, Output};
 use crate::packets::PacketRecords;
 use crate::series::Series;
@@ -84,6 +85,18 @@ pub struct SimResult {
 /// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
 /// output not be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
+    run(scenario, options, Observing::default())
+}
+
+/// The same, while somebody is told what becomes of each packet.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn observe(scenario: &Scenario, options: &SimOptions, observer: Observer) -> Result<SimResult, SimError> {
+    run(scenario, options, Observing(Some(observer)))
+}
+
+fn run(scenario: &Scenario, options: &SimOptions, observing: Observing) -> Result<SimResult, SimError> {
     let mut scenario = scenario.clone();
     if let Some(Seed(seed)) = options.seed {
         scenario.seed = seed;
@@ -94,7 +107,7 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
     let engine: Engine<Body> = Engine::new(scenario.network())?;
     let feeds = scenario.traffic.iter().map(|traffic| feed(traffic, &scenario, &engine, options));
     let mut inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
-    let watchers = watchers(options, &engine, &scenario.file, WallTime::default())?;
+    let watchers = Watchers { observing, ..watchers(options, &engine, &scenario.file, WallTime::default())? };
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
     let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
@@ -178,7 +191,7 @@ pub(crate) fn watchers(
         Some(SeriesOptions { to, interval }) => Some(Series::new(Output::open(to)?, *interval, engine)?),
         None => None,
     };
-    Ok(Watchers { packets, series, capture, comparison: None })
+    Ok(Watchers { packets, series, capture, ..Watchers::default() })
 }
 
 fn stuck(end: End, inside: u64) -> Option<String> {

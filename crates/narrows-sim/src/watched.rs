@@ -9,6 +9,7 @@ use crate::compare::Comparison;
 use crate::error::SimError;
 use crate::input::Body;
 use crate::names::Names;
+use crate::observe::Observing;
 use crate::packets::PacketRecords;
 use crate::series::Series;
 
@@ -29,6 +30,7 @@ pub(crate) struct Watchers {
     pub(crate) series: Option<Series>,
     pub(crate) capture: Option<CaptureOut>,
     pub(crate) comparison: Option<Comparison>,
+    pub(crate) observing: Observing,
 }
 
 impl Watched {
@@ -106,6 +108,7 @@ impl Watchers {
         if let Some(comparison) = &mut self.comparison {
             comparison.replayed(event);
         }
+        self.observing.event(names, event);
         Ok(())
     }
 }

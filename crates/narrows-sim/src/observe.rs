@@ -1,0 +1,107 @@
+//! Somebody is told what becomes of each packet, as it happens.
+
+use std::fmt;
+
+use narrows_core::{Duration, Event, Time, Verdict};
+
+use crate::input::Body;
+use crate::names::Names;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Observed<'a> {
+    /// The traffic source or capture that it came from.
+    pub feed: &'a str,
+    /// The port where it came in.
+    pub port: &'a str,
+    /// When it came in.
+    pub arrival: Time,
+    /// When it was delivered or dropped.
+    pub at: Time,
+    /// Its length then, from the network header on.
+    pub length: u32,
+    /// How long it waited in queues.
+    pub queued: Duration,
+    /// Whether it was delivered.
+    pub delivered: bool,
+}
+
+/// Is told of each packet, in the order of verdicts.
+pub type Observer = Box<dyn FnMut(&Observed<'_>)>;
+
+/// An observer, if there is one.
+#[derive(Default)]
+pub(crate) struct Observing(pub(crate) Option<Observer>);
+
+impl Observing {
+    pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) {
+        let Some(observer) = &mut self.0 else { return };
+        observer(&Observed {
+            feed: &names.feeds[event.body.get().feed as usize],
+            port: names.port(event.id.port()),
+            arrival: event.arrival,
+            at: event.at,
+            length: event.length,
+            queued: event.queued,
+            delivered: matches!(event.verdict, Verdict::Delivered(_)),
+        });
+    }
+}
+
+impl fmt::Debug for Observing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Observing({})", self.0.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use narrows_scenario::Scenario;
+
+    use super::*;
+    use crate::simulate::{SimOptions, observe, simulate};
+
+    #[test]
+    fn the_observer_is_told_of_every_packet_and_changes_nothing() {
+        let text = r#"
+            duration = "2s"
+            [hosts.client]
+            [hosts.server]
+            [links.access]
+            between = ["client", "server"]
+            rate = "1mbit"
+            delay = "3ms"
+            queue = "10 packets"
+            [[traffic]]
+            name = "flood"
+            from = "client"
+            to = "server"
+            constant = "2mbit"
+            length = "1250 bytes"
+        "#;
+        let scenario = Scenario::parse(text, "flood.toml").unwrap();
+        let seen: Rc<RefCell<Vec<(bool, u64, u64)>>> = Rc::default();
+        let theirs = Rc::clone(&seen);
+        let observer = move |packet: &Observed<'_>| {
+            assert_eq!((packet.feed, packet.length), ("flood", 1250));
+            let delay = packet.at.since(packet.arrival).nanos();
+            theirs.borrow_mut().push((packet.delivered, delay, packet.queued.nanos()));
+        };
+        let options = SimOptions::default();
+        let report = observe(&scenario, &options, Box::new(observer)).unwrap().report;
+        assert_eq!(report, simulate(&scenario, &options).unwrap().report);
+        let seen = seen.take();
+        // One packet every 10 ms leaves, from 10 ms on, and gets there 3 ms later: the last one of 2 s by 1.993 s.
+        assert_eq!(seen.iter().filter(|packet| packet.0).count(), 199);
+        // Of 400 packets, 5 ms apart, 11 are inside at 2 s: one behind the wire, one that just begins, and 9 in the queue,
+        // for the next one comes too late.
+        assert_eq!(seen.len(), 400 - 11);
+        let delivered = |&&(delivered, ..): &&(bool, u64, u64)| delivered;
+        // What is no waiting is 10 ms of transmission and 3 ms of delay.
+        assert!(seen.iter().filter(delivered).all(|&(_, delay, queued)| delay == queued + 13_000_000));
+    }
+}
