@@ -4,6 +4,7 @@
 
 mod algorithm;
 pub mod bench;
+pub mod compare;
 pub mod fairness;
 pub mod fluid;
 pub mod plot;

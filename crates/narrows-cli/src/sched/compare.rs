@@ -1,13 +1,96 @@
 //! `narrows sched compare`.
 
-use clap::Args;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::output::Failure;
+use clap::Args;
+use narrows_core::Seed;
+use narrows_core::sched::Weight;
+use narrows_lab::Algorithm;
+use narrows_lab::compare::{COMPARED, CompareError, CompareOptions, compare as run};
+use narrows_scenario::{LinkFlags, Scenario};
+
+use crate::output::{Failure, print, probe_writable, write_json};
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+Each algorithm takes the place of the link's scheduler, with its classes where it can serve
+classes; nothing else changes. Jain's index is taken of what each flow got over its part in a fair
+division of what all got: docs/scheduler-lab.md.
+
+Examples:
+  narrows sched compare --algorithms fifo,qfq,fq_codel --plot delays.svg
+  narrows sched compare scenarios/adsl.toml --link access.up --algorithms fifo,drr --duration 60s";
+
+/// What is run without a scenario.
+const VOIP_AND_BULK: &str = include_str!("../../../../scenarios/voip-and-bulk.toml");
 
 /// Its arguments.
 #[derive(Debug, Args)]
-pub(crate) struct Compare {}
+#[command(after_help = HELP)]
+pub(crate) struct Compare {
+    /// The scenario file, which describes the traffic, too [default: a call and downloads on 10 Mbit/s,
+    /// scenarios/voip-and-bulk.toml]
+    scenario: Option<PathBuf>,
+    /// The algorithms, separated by commas, or all
+    #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "fifo,drr,qfq,fq_codel")]
+    algorithms: String,
+    /// The link whose scheduler they are, as in access.down [default: the one that most of the traffic crosses]
+    #[arg(long)]
+    link: Option<String>,
+    /// When each run ends, in virtual time [default: the scenario's, or when the traffic ends]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<String>,
+    /// The seed of every random draw [default: the scenario's, or 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// By which weights a division is fair, for traffic that is named; 1 for all other
+    #[arg(long, value_name = "NAME=WEIGHT", value_delimiter = ',', value_parser = weight)]
+    weights: Vec<(String, Weight)>,
+    /// Print it for a program instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Draw the distribution of each flow's delays
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+}
 
-pub(crate) fn compare(_: &Compare) -> Result<u8, Failure> {
+pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
+    let algorithms = Algorithm::parse_list(&args.algorithms, COMPARED)
+        .map_err(|error| Failure::Other(format!("--algorithms: {error}")))?;
+    let scenario = match &args.scenario {
+        Some(file) => Scenario::load(file)?,
+        None => Scenario::parse(VOIP_AND_BULK, "scenarios/voip-and-bulk.toml")?,
+    };
+    // The scenario's parser reads the time, and says what is wrong with it.
+    let flags = LinkFlags { duration: args.duration.clone(), ..LinkFlags::default() };
+    let options = CompareOptions {
+        algorithms,
+        link: args.link.clone(),
+        duration: Scenario::from_flags(&flags)?.duration,
+        seed: args.seed.map(Seed),
+        weights: args.weights.clone(),
+    };
+    probe_writable(args.plot.as_deref())?;
+    let comparison = run(&scenario, &options).map_err(|error| match error {
+        CompareError::Run(error) => error.into(),
+        other => Failure::Other(other.to_string()),
+    })?;
+    if let Some(path) = &args.plot {
+        let figure = comparison.figure().svg();
+        fs::write(path, figure).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+    }
+    match args.json {
+        true => write_json(Path::new("-"), &comparison.json())?,
+        false => print(&comparison.text().to_string())?,
+    }
     Ok(0)
+}
+
+fn weight(text: &str) -> Result<(String, Weight), String> {
+    let parts = text.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.trim().parse().ok()?)));
+    match parts.and_then(|(name, weight)| Some((name.trim().to_owned(), Weight::new(weight)?))) {
+        Some(pair) => Ok(pair),
+        None => Err("a name and a whole number above zero, as in call=8".into()),
+    }
 }

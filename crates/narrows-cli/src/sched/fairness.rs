@@ -14,10 +14,10 @@ use crate::output::{Failure, print, probe_writable, write_json};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-B-WFI is how many bytes a flow was behind its share of what was sent, over the worst interval in which
-it was backlogged; T-WFI how much later a packet left than at the flow's share of the rate. Bounds are
-those that are proven of the algorithm; without one, it is only measured. What exactly is measured, and
-where the bounds come from: docs/scheduler-lab.md.
+B-WFI: how many bytes a flow was behind its share of what was sent, over the worst interval in
+which it was backlogged. T-WFI: how much later a packet left than at the flow's share of the rate.
+Bounds are those that are proven of the algorithm; without one, it is only measured. What exactly
+is measured, and where the bounds come from: docs/scheduler-lab.md.
 
 Examples:
   narrows sched fairness --algorithm qfq
@@ -40,7 +40,7 @@ pub(crate) struct Fairness {
     /// How many flows
     #[arg(long, default_value_t = FairnessOptions::default().flows)]
     flows: u32,
-    /// How many packets under each kind of traffic; k and m are 2^10 and 2^20
+    /// How many packets under each kind of traffic; k and m are 2^10 and 2^20, K and M 10^3 and 10^6
     #[arg(long, default_value = "200K", allow_hyphen_values = true)]
     packets: String,
     /// The longest packet, in bytes
@@ -70,15 +70,17 @@ struct Kind(Pattern);
 
 impl ValueEnum for Kind {
     fn value_variants<'a>() -> &'a [Self] {
-        const { &[
-            Self(Pattern::ALL[0]),
-            Self(Pattern::ALL[1]),
-            Self(Pattern::ALL[2]),
-            Self(Pattern::ALL[3]),
-            Self(Pattern::ALL[4]),
-            Self(Pattern::ALL[5]),
-            Self(Pattern::ALL[6]),
-        ] }
+        const {
+            &[
+                Self(Pattern::ALL[0]),
+                Self(Pattern::ALL[1]),
+                Self(Pattern::ALL[2]),
+                Self(Pattern::ALL[3]),
+                Self(Pattern::ALL[4]),
+                Self(Pattern::ALL[5]),
+                Self(Pattern::ALL[6]),
+            ]
+        }
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
