@@ -38,6 +38,13 @@ const PIECES: &[&str] = &[
     "order = \"keep\"",
     "queue = \"13 packets\"",
     "queue = { bound = \"1B\", drop = \"head\" }",
+    "queue = { type = \"red\", min = \"1 packet\", weight = 1 }",
+    "queue = \"dualpi2\"",
+    "scheduler = \"fq_codel\"",
+    "scheduler = { type = \"drr\", flows = 3, quantum = \"256B\" }",
+    "scheduler = { type = \"qfq\", classes = [{ name = \"a\", weight = 16777216, match = { source = \"client\" } }, { name = \"b\" }] }",
+    "down.scheduler = { type = \"prio\", default = \"drop\", classes = [{ name = \"a\", match = { port = 1 }, queue = \"pie\" }] }",
+    "scheduler = \"dcf\"",
     "overhead = { bytes = -65536, cells = { payload = 1, size = 65536 } }",
     "loss = 0.1",
     "loss = { ingress = \"100%\" }",
@@ -59,6 +66,7 @@ const PIECES: &[&str] = &[
     "times = 9223372036854775806",
     "set = { access.outage = true }",
     "set = { \"access.rate\" = \"1bit\", a = { up = { delay = \"1ms\" } } }",
+    "set = { \"access.scheduler.a.weight\" = 3, \"access.queue.target\" = \"3ms\" }",
     "set = {}",
     "= = =",
     "\u{0}",
@@ -72,7 +80,7 @@ fn pieces() -> impl Strategy<Value = String> {
 /// One of the example files, with a few bytes replaced, removed or doubled.
 fn mutated() -> impl Strategy<Value = String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let files = ["adsl", "chain", "half-duplex", "outage"].map(|name| {
+    let files = ["adsl", "chain", "half-duplex", "l4s", "outage", "voip-and-bulk", "wifi"].map(|name| {
         std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the example is there")
     });
     let edit = (any::<prop::sample::Index>(), 0usize..12, "[ -~é\n]{0,6}");
@@ -162,16 +170,18 @@ proptest! {
     #[test]
     fn no_flags_and_no_assignment_do(
         flags in proptest::array::uniform12(proptest::option::of("[0-9./%a-z{}\" -]{0,16}")),
+        scheduler in proptest::option::of("(none|drr|qfq|fq_codel|prio|dcf|[a-z{}/]{0,9})"),
         key in proptest::sample::select(vec![
             "rate", "delay", "jitter", "order", "queue", "overhead", "loss", "reorder", "mtu", "line-limit",
-            "outage", "queue.bound", "loss.wire", "zzz", "",
+            "outage", "queue.bound", "loss.wire", "zzz", "", "scheduler", "scheduler.a.weight", "scheduler.type",
+            "scheduler.flows", "scheduler.a.queue.bound", "queue.type", "queue.target",
         ]),
         way in proptest::sample::select(vec!["", ".up", ".down", ".across"]),
         value in "\\PC{0,24}",
     ) {
         let [rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit] = flags;
         let flags = LinkFlags {
-            rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit,
+            rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit, scheduler,
             ..LinkFlags::default()
         };
         if let Ok(scenario) = Scenario::from_flags(&flags) {

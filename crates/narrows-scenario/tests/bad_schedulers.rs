@@ -1,0 +1,540 @@
+//! What a person reads whose queues or schedulers are wrong: title, place, path of keys, and what is allowed.
+
+use narrows_scenario::{LinkFlags, Scenario};
+
+/// A scenario whose link has these lines, the first of which is line 6.
+fn with(lines: &str) -> String {
+    format!("[hosts.client]\n[hosts.server]\n\n[links.access]\nbetween = [\"client\", \"server\"]\n{lines}\n")
+}
+
+/// One problem with this title, at this line and column, in this key of the link, that says all of these things.
+#[track_caller]
+fn fails(lines: &str, title: &str, place: &str, key: &str, says: &[&str]) {
+    let error = Scenario::parse(&with(lines), "net.toml").expect_err("it is wrong");
+    let text = error.to_string();
+    assert_eq!(error.count(), 1, "{text}");
+    assert_eq!(text.lines().next(), Some(format!("error: {title}").as_str()), "{text}");
+    assert!(text.contains(&format!("--> net.toml:{place}\n")), "{text}");
+    assert!(text.contains(&format!("in `links.access{key}`")), "{text}");
+    for part in says {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+/// The same for a `drr` of these classes, which stand one to a line from line 7 on.
+#[track_caller]
+fn classes_fail(classes: &[&str], title: &str, place: &str, key: &str, says: &[&str]) {
+    let lines = format!("scheduler = {{ type = \"drr\", classes = [\n{},\n] }}", classes.join(",\n"));
+    fails(&lines, title, place, &format!(".scheduler.classes{key}"), says);
+}
+
+/// A first class with this condition.
+#[track_caller]
+fn match_fails(condition: &str, title: &str, column: usize, key: &str, says: &[&str]) {
+    let class = format!("{{ name = \"x\", match = {condition} }}");
+    let place = format!("7:{column}");
+    classes_fail(&[&class, "{ name = \"rest\" }"], title, &place, &format!(".match{key}"), says);
+}
+
+#[test]
+fn queues() {
+    let allowed = "allowed: `fifo`, `red`, `gred`, `codel`, `pie` or `dualpi2`";
+    fails(
+        "queue = \"codle\"",
+        "`codle` is no type of queue",
+        "6:9",
+        ".queue",
+        &["did you mean `codel`?", allowed, "or a bound, like \"13 packets\" or \"64kB\""],
+    );
+    fails("queue = { type = \"blue\" }", "`blue` is no type of queue", "6:18", ".queue.type", &[allowed]);
+    fails(
+        "queue = { target = \"5ms\" }",
+        "unknown key `target`",
+        "6:11",
+        ".queue",
+        &["allowed: `type`, `bound` or `drop`", "`target` goes with the type `codel`, `pie`, `dualpi2`"],
+    );
+    fails(
+        "queue = { type = \"red\", min = \"15 packets\", max = \"5 packets\" }",
+        "`min` is 15 packets, which is not below `max`, which is 5 packets",
+        "6:31",
+        ".queue",
+        &["usual is a `max` of three times `min`"],
+    );
+    fails(
+        "queue = { type = \"red\", min = \"5 packets\", max = \"5 packets\" }",
+        "`min` is 5 packets, which is not below `max`, which is 5 packets",
+        "6:31",
+        ".queue",
+        &[],
+    );
+    fails(
+        "queue = { type = \"gred\", min = \"5 packets\", max = \"9kB\" }",
+        "`min` is 5 packets and `max` is 9000 bytes: one counts packets, one bytes",
+        "6:51",
+        ".queue",
+        &["write both alike"],
+    );
+    fails(
+        "queue = { type = \"red\", probability = \"150%\" }",
+        "`150%` is more than 100%",
+        "6:39",
+        ".queue.probability",
+        &[],
+    );
+    fails(
+        "queue = { type = \"red\", probability = \"0%\" }",
+        "a probability of zero drops nothing between the thresholds",
+        "6:39",
+        ".queue",
+        &[],
+    );
+    fails(
+        "queue = { type = \"red\", weight = 0 }",
+        "found `0`, expected a number from 0.000000001 to 1",
+        "6:34",
+        ".queue.weight",
+        &[],
+    );
+    fails(
+        "queue = { type = \"codel\", interval = \"5ms\" }",
+        "the target of 5ms is not below the interval of 5ms",
+        "6:27",
+        ".queue",
+        &["the target 5 to 10 % of it"],
+    );
+    fails(
+        "queue = { type = \"codel\", target = 5 }",
+        "`5` has no unit",
+        "6:36",
+        ".queue.target",
+        &["write a time like \"10ms\""],
+    );
+    fails(
+        "queue = { type = \"pie\", alpha = 500 }",
+        "found `500`, expected a number from 0.001 to 100",
+        "6:33",
+        ".queue.alpha",
+        &[],
+    );
+    fails(
+        "queue = { type = \"pie\", update = \"1us\" }",
+        "found `1us`, expected a time from 1ms to 10s",
+        "6:34",
+        ".queue.update",
+        &[],
+    );
+    fails(
+        "queue = { type = \"dualpi2\", step = \"1ms\", ramp = { from = \"1ms\", to = \"2ms\" } }",
+        "both `step` and `ramp`",
+        "6:43",
+        ".queue",
+        &["keep one of the two"],
+    );
+    fails(
+        "queue = { type = \"dualpi2\", ramp = { from = \"3ms\", to = \"2ms\" } }",
+        "`from` is 3ms, above `to`, which is 2ms",
+        "6:36",
+        ".queue.ramp",
+        &[],
+    );
+    fails(
+        "queue = { type = \"gred\", gentle = false }",
+        "unknown key `gentle`",
+        "6:26",
+        ".queue",
+        &["`gentle` goes with the type `red`"],
+    );
+}
+
+#[test]
+fn schedulers() {
+    fails(
+        "scheduler = \"cbq\"",
+        "`cbq` is no scheduler",
+        "6:13",
+        ".scheduler",
+        &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `wf2q+`, `qfq`"],
+    );
+    fails(
+        "scheduler = { type = \"fq-codel\" }",
+        "`fq-codel` is no scheduler",
+        "6:22",
+        ".scheduler.type",
+        &["did you mean `fq_codel`?"],
+    );
+    fails(
+        "scheduler = {}",
+        "`type` is missing",
+        "6:13",
+        ".scheduler",
+        &["say which scheduler: `fifo`, `prio`"],
+    );
+    fails(
+        "scheduler = { type = \"sfq\", classes = [] }",
+        "unknown key `classes`",
+        "6:29",
+        ".scheduler",
+        &[
+            "allowed: `type`, `bound`, `flows`, `by` or `quantum`",
+            "`classes` goes with `fifo`, `prio`, `drr`",
+        ],
+    );
+    fails(
+        "scheduler = \"prio\"",
+        "`prio` has no classes",
+        "6:13",
+        ".scheduler",
+        &["the first of which goes first"],
+    );
+    fails(
+        "scheduler = { type = \"drr\", flows = 3, classes = [{ name = \"b\" }] }",
+        "both classes and flows",
+        "6:40",
+        ".scheduler",
+        &[],
+    );
+    fails(
+        "scheduler = { type = \"drr\", flows = 65537 }",
+        "found `65537`, expected a number of flows from 1 to 65536",
+        "6:37",
+        ".scheduler.flows",
+        &[],
+    );
+    fails(
+        "scheduler = { type = \"drr\", quantum = \"1 byte\" }",
+        "found `1 byte`, expected a quantum from 256 to 1048576 bytes",
+        "6:39",
+        ".scheduler.quantum",
+        &[],
+    );
+    fails(
+        "scheduler = { type = \"sfq\", by = \"port\" }",
+        "`port` is no way to tell flows apart",
+        "6:34",
+        ".scheduler.by",
+        &["allowed: `5-tuple`, `source`, `destination` or `addresses`"],
+    );
+    fails(
+        "rate = \"1mbit\"\nscheduler = \"fq_codel\"\nqueue = \"codel\"",
+        "`fq_codel` manages its queues itself, and the link's queue is `codel`",
+        "8:1",
+        ".queue",
+        &["leave out the type of the queue"],
+    );
+    fails(
+        "rate = \"10mbit\"\nup.scheduler = \"dcf\"",
+        "`dcf` on a link of 10mbit",
+        "7:4",
+        ".up.scheduler",
+        &["rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\""],
+    );
+    fails(
+        "rate = \"11mbit\"\nscheduler = { type = \"dcf\", window-min = 32 }",
+        "found `32`, expected one less than a power of two: 1, 3, 7, 15, 31, … 65535",
+        "7:42",
+        ".scheduler.window-min",
+        &[],
+    );
+    fails(
+        "rate = \"11mbit\"\nscheduler = { type = \"dcf\", window-max = 15 }",
+        "the least contention window, 31, is above the greatest, 15",
+        "7:29",
+        ".scheduler",
+        &[],
+    );
+}
+
+#[test]
+fn weights() {
+    classes_fail(
+        &["{ name = \"a\", weight = 0, match = { dscp = \"ef\" } }", "{ name = \"b\" }"],
+        "found `0`, expected a weight from 1 to 4294967295",
+        "7:24",
+        ".weight",
+        &[],
+    );
+    let qfq = |a: u64, b: u64| {
+        format!(
+            "scheduler = {{ type = \"qfq\", classes = [\n\
+             {{ name = \"a\", weight = {a}, match = {{ dscp = \"ef\" }} }},\n{{ name = \"b\", weight = {b} }},\n] }}"
+        )
+    };
+    // The words are the algorithm's own, the place is that of the weight.
+    let error =
+        Scenario::parse(&with(&qfq(4_294_967_295, 1)), "net.toml").expect_err("too great").to_string();
+    assert!(
+        error.starts_with("error: `qfq` does not take this: the weight is 4294967295, the greatest is "),
+        "{error}"
+    );
+    assert!(error.contains("net.toml:7:24\n") && error.contains("scheduler.classes.weight"), "{error}");
+    let most: u64 = error
+        .lines()
+        .next()
+        .and_then(|line| line.rsplit(' ').next())
+        .and_then(|n| n.parse().ok())
+        .expect("a number");
+    assert!(Scenario::parse(&with(&qfq(most, 1)), "net.toml").is_ok());
+    assert!(Scenario::parse(&with(&qfq(most + 1, 1)), "net.toml").is_err());
+    for (name, why) in [
+        ("prio", "its classes are bands in order"),
+        ("fifo", "it sends in the order of arrival"),
+        ("dcf", "its classes are stations"),
+    ] {
+        fails(
+            &format!(
+                "rate = \"1mbit\"\nscheduler = {{ type = \"{name}\", classes = [\n{{ name = \"a\", weight = 3 }}] }}"
+            ),
+            &format!("`{name}` has no use for `weight`"),
+            "8:15",
+            ".scheduler.classes",
+            &[why],
+        );
+    }
+    classes_fail(
+        &["{ name = \"a\", longest = \"300 bytes\" }"],
+        "`drr` has no use for `longest`",
+        "7:15",
+        "",
+        &["only `qfq` and `gfq` sort classes by their longest packets"],
+    );
+}
+
+#[test]
+fn classes_that_no_packet_gets_to() {
+    classes_fail(
+        &[
+            "{ name = \"a\", match = { dscp = \"ef\" } }",
+            "{ name = \"b\" }",
+            "{ name = \"c\", match = { port = 1 } }",
+        ],
+        "no packet gets to the class `c`: `b` takes every one",
+        "9:10",
+        "",
+        &["it has no `match`", "it stands last"],
+    );
+    classes_fail(
+        &["{ name = \"a\" }", "{ name = \"b\" }"],
+        "no packet gets to the class `b`: `a` takes every one",
+        "8:10",
+        "",
+        &[],
+    );
+    let rest = "{ name = \"rest\" }";
+    for (wide, narrow) in [
+        ("{ protocol = \"udp\" }", "{ protocol = \"udp\", destination-port = 5060 }"),
+        ("{ port = \"5000-6000\" }", "[{ source-port = 5060 }, { destination-port = [5061, 5062] }]"),
+        ("{ source = \"10.0.0.0/8\" }", "{ source = [\"10.1.0.0/16\", \"10.2.3.4\"] }"),
+        ("{ source = \"client\" }", "{ source = \"client\", length = \"..100 bytes\" }"),
+        ("[{ dscp = \"ef\" }, { dscp = \"va\" }]", "[{ dscp = 44 }, { dscp = 46 }]"),
+        ("{ length = \"..300 bytes\" }", "{ length = \"100..200 bytes\" }"),
+    ] {
+        classes_fail(
+            &[
+                &format!("{{ name = \"wide\", match = {wide} }}"),
+                &format!("{{ name = \"narrow\", match = {narrow} }}"),
+                rest,
+            ],
+            "no packet gets to the class `narrow`: `wide` takes them before",
+            "8:28",
+            "",
+            &["this holds for each of them", "let the narrower one come first"],
+        );
+    }
+    // Not the other way round, and hosts are not taken for each other or for networks.
+    for (first, second) in [
+        ("{ protocol = \"udp\", destination-port = 5060 }", "{ protocol = \"udp\" }"),
+        ("{ source = \"client\" }", "{ source = \"server\" }"),
+        ("{ source = \"10.213.0.0/16\" }", "{ source = \"client\" }"),
+        ("{ source = \"client\" }", "{ source = \"10.213.0.1\" }"),
+        ("{ dscp = [\"ef\", \"va\"] }", "{ dscp = [\"va\", \"be\"] }"),
+    ] {
+        let lines = format!(
+            "scheduler = {{ type = \"prio\", classes = [{{ name = \"a\", match = {first} }}, {{ name = \"b\", match = {second} }}, {rest}] }}"
+        );
+        Scenario::parse(&with(&lines), "net.toml").unwrap_or_else(|error| panic!("{error}"));
+    }
+    classes_fail(
+        &["{ name = \"x\", match = { protocol = \"icmp\", port = 80 } }", rest],
+        "no packet can be in the class `x`",
+        "7:23",
+        "",
+        &["the parts of its `match` contradict each other"],
+    );
+}
+
+#[test]
+fn classes() {
+    classes_fail(
+        &["{ name = \"a\", match = { dscp = \"ef\" } }"],
+        "packets that fulfil no `match` have no class",
+        "6:39",
+        "",
+        &["{ name = \"rest\" }", "default = \"drop\""],
+    );
+    fails(
+        "scheduler = { type = \"drr\", default = \"drop\", classes = [{ name = \"all\" }] }",
+        "no packet is left to drop: the class `all` takes every one",
+        "6:29",
+        ".scheduler.default",
+        &["it has no `match`"],
+    );
+    classes_fail(
+        &["{ name = \"b\", match = { dscp = 3 } }", "{ name = \"b\" }"],
+        "two classes are called `b`",
+        "8:10",
+        "",
+        &["the other"],
+    );
+    classes_fail(&["{ weight = 3 }"], "`name` is missing", "7:1", "", &[]);
+    classes_fail(
+        &["{ name = \"my class\" }"],
+        "`my class` cannot be the name of a class",
+        "7:10",
+        ".name",
+        &["a name has 1 to 64"],
+    );
+    classes_fail(
+        &["{ name = \"a\", queue = { type = \"red\", min = \"9 packets\", max = \"3 packets\" } }"],
+        "`min` is 9 packets, which is not below `max`, which is 3 packets",
+        "7:45",
+        ".queue",
+        &[],
+    );
+    fails(
+        "scheduler = { type = \"drr\", classes = [] }",
+        "no classes",
+        "6:39",
+        ".scheduler.classes",
+        &["write a list"],
+    );
+}
+
+#[test]
+fn conditions() {
+    match_fails("{}", "found a table, expected a condition", 23, "", &["it stands last"]);
+    match_fails("[]", "no packet can be in the class `x`", 23, "", &["this one is empty"]);
+    match_fails(
+        "{ port = [] }",
+        "a list of nothing, which no packet is in",
+        32,
+        ".port",
+        &["leave the key out"],
+    );
+    match_fails("{ prot = \"udp\" }", "unknown key `prot`", 25, "", &["did you mean `protocol`?"]);
+    match_fails(
+        "{ protocol = \"upd\" }",
+        "`upd` is no protocol",
+        36,
+        ".protocol",
+        &["allowed: `tcp`, `udp`", "or a number from 0 to 255"],
+    );
+    match_fails(
+        "{ protocol = 256 }",
+        "found `256`, expected a protocol from 0 to 255",
+        36,
+        ".protocol",
+        &["`tcp`"],
+    );
+    match_fails(
+        "{ dscp = \"af44\" }",
+        "`af44` is no code point",
+        32,
+        ".dscp",
+        &["did you mean `af4", "or a number from 0 to 63"],
+    );
+    match_fails("{ dscp = [1, 64] }", "found `64`, expected a code point from 0 to 63", 36, ".dscp", &[]);
+    match_fails("{ port = \"6100-6000\" }", "the range `6100-6000` ends before it begins", 32, ".port", &[]);
+    match_fails(
+        "{ source-port = 65536 }",
+        "found `65536`, expected a port from 0 to 65535, or a range such as \"6000-6100\"",
+        39,
+        ".source-port",
+        &[],
+    );
+    match_fails("{ length = \"..300\" }", "`300` has no unit", 34, ".length", &["\"100..200 bytes\""]);
+    match_fails(
+        "{ length = \"300..200 bytes\" }",
+        "the range `300..200 bytes` ends before it begins",
+        34,
+        ".length",
+        &[],
+    );
+    match_fails("{ length = \"..\" }", "found `..`, expected a range of lengths", 34, ".length", &[]);
+    match_fails(
+        "{ source = \"sevrer\" }",
+        "`sevrer` is no host, address or network",
+        34,
+        ".source",
+        &["did you mean `server`?"],
+    );
+    match_fails(
+        "{ destination = \"10.0.0.0/33\" }",
+        "`33` is no length of a prefix",
+        39,
+        ".destination",
+        &["0 to 32"],
+    );
+    match_fails(
+        "{ source = \"::/0\" }",
+        "`::/0` takes in the addresses of IPv4, too",
+        34,
+        ".source",
+        &["leave the key out"],
+    );
+    match_fails(
+        "{ from = \"up\" }",
+        "`from` tells the directions of a shared medium apart",
+        32,
+        ".from",
+        &["give `up` or `down` a scheduler of its own"],
+    );
+}
+
+#[test]
+fn flags_and_assignments() {
+    let flags = LinkFlags {
+        rate: Some("10mbit".into()),
+        scheduler: Some("fqcodel/sfq".into()),
+        ..LinkFlags::default()
+    };
+    let error = Scenario::from_flags(&flags).expect_err("it is wrong").to_string();
+    assert!(error.starts_with("error: `fqcodel` is no scheduler\n --> command line:1:27\n"), "{error}");
+    assert!(error.contains("in `--scheduler`") && error.contains("did you mean `fq_codel`?"), "{error}");
+
+    let two = "rate = \"1mbit\"\nscheduler = { type = \"drr\", classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }] }";
+    let mut scenario = Scenario::parse(&with(two), "net.toml").unwrap_or_else(|error| panic!("{error}"));
+    let before = scenario.clone();
+    for (text, title, says) in [
+        ("access.scheduler.vopi.weight=3", "no class is called `vopi`", "did you mean `voip`?"),
+        ("access.scheduler.voip.weight=0", "found `0`, expected a weight from 1 to 4294967295", "set:1:30"),
+        (
+            "access.scheduler.voip.wieght=1",
+            "unknown key `scheduler.voip.wieght`",
+            "did you mean `scheduler.voip.weight`?",
+        ),
+        (
+            "access.scheduler.quantm=1500B",
+            "unknown key `scheduler.quantm`",
+            "did you mean `scheduler.quantum`?",
+        ),
+        ("access.scheduler.target=5ms", "unknown key `target`", "`target` goes with `fq_codel` or `fq_pie`"),
+        ("access.scheduler.type=cbq", "`cbq` is no scheduler", "allowed: `fifo`"),
+        ("access.scheduler.voip.match={}", "found a table, expected a condition", "set:1:29"),
+        ("access.queue.tarket=5ms", "unknown key `queue.tarket`", "did you mean `queue.target`?"),
+        ("access.queue.type=codle", "`codle` is no type of queue", "did you mean `codel`?"),
+        ("access.queue.target=5ms", "unknown key `target`", "goes with the type `codel`"),
+        ("access.scheduler.voip.queue.bound=\"13\"", "`13` has no unit", "set:1:35"),
+    ] {
+        let error = scenario.assign(text).expect_err("it is wrong").to_string();
+        assert!(error.starts_with(&format!("error: {title}\n")), "{text}\n{error}");
+        assert!(error.contains(says), "{text}\n{error}");
+        assert!(scenario == before, "{text}: a change that is wrong changes nothing");
+    }
+    scenario.assign("access.scheduler=fq_pie").unwrap_or_else(|error| panic!("{error}"));
+    let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has flows").to_string();
+    assert!(error.starts_with("error: this `fq_pie` has no classes that are named"), "{error}");
+    scenario.assign("access.scheduler=none").unwrap_or_else(|error| panic!("{error}"));
+    let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has none").to_string();
+    assert!(error.starts_with("error: there is no scheduler of which to set a part"), "{error}");
+}

@@ -1,0 +1,388 @@
+//! Schedulers and queues that are right: what they become, what changes, what is kept.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use narrows_core::queue::Bound;
+use narrows_core::{Change, DropReason, Engine, FlowKey, Packet, Protocol, Time};
+use narrows_scenario::{Direction, Scenario, SchedulerKind, Way};
+use proptest::prelude::*;
+
+fn link(lines: &str) -> Scenario {
+    let text = format!(
+        "[hosts.client]\n[hosts.server]\n[links.access]\nbetween = [\"client\", \"server\"]\n{lines}\n"
+    );
+    Scenario::parse(&text, "net.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn down(scenario: &Scenario) -> &Direction {
+    scenario.links[0].direction(Way::Down)
+}
+
+const CLASSES: &str = r#"
+rate = "1mbit"
+queue = "20 packets"
+[links.access.down]
+scheduler = { type = "qfq", classes = [
+    { name = "voip", weight = 8, match = { protocol = "udp", dscp = "ef", length = "..300 bytes" }, queue = "codel" },
+    { name = "web", weight = 2, match = [{ port = [80, 443] }, { source = "10.9.0.0/16" }], queue = { type = "pie", bound = "7 packets" } },
+    { name = "rest" },
+] }
+"#;
+
+fn kinds(changes: &[(String, Change)]) -> Vec<String> {
+    let kind =
+        |change: &Change| format!("{change:?}").split(['(', ' ']).next().unwrap_or_default().to_string();
+    changes.iter().map(|(link, change)| format!("{link} {}", kind(change))).collect()
+}
+
+#[test]
+fn classes_for_reports() {
+    let scenario = link(CLASSES);
+    let classes = down(&scenario).classes();
+    let found: Vec<(&str, u32, Bound, &str)> = classes
+        .iter()
+        .map(|class| (class.name.as_str(), class.weight.unwrap().get(), class.bound, class.matches.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("voip", 8, Bound::Packets(20), "udp, dscp ef, up to 300 bytes"),
+            ("web", 2, Bound::Packets(7), "port 80 or 443; or from 10.9.0.0/16"),
+            ("rest", 1, Bound::Packets(20), "every other packet"),
+        ]
+    );
+    assert_eq!(down(&scenario).whole_bound(), None);
+    assert!(scenario.links[0].direction(Way::Up).classes().is_empty());
+}
+
+#[test]
+fn what_check_says() {
+    let text = link(CLASSES).explain().to_string();
+    for line in [
+        "  queue     20 packets (given; each class that says nothing else), drops at the tail\n",
+        "  scheduler qfq: quick fair queueing; no bound but those of the classes\n",
+        "    voip: udp, dscp ef, up to 300 bytes\n      weight 8 of 11: 72.7 %, 727kbit; packets up to 300 bytes; queue 20 packets, drops at the tail\n      CoDel, target 5ms, interval 100ms, ECN on\n",
+        "    web: port 80 or 443; or from 10.9.0.0/16\n      weight 2 of 11: 18.2 %, 182kbit; packets up to 1500 bytes; queue 7 packets, drops at the tail\n      PIE, target 15ms,",
+        "    rest: every other packet\n      weight 1 of 11: 9.1 %, 90.9kbit;",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let flows = link(
+        "rate = \"10mbit\"\ndelay = \"10ms\"\nup.scheduler = \"fq_codel\"\ndown.scheduler = { type = \"drr\", flows = 16, by = \"source\" }",
+    );
+    let text = flows.explain().to_string();
+    for line in [
+        "  queue     10240 packets (default of fq_codel; all flows together), the longest flow loses its first packets\n",
+        "  scheduler fq_codel: fair queueing with CoDel, quantum 1514 bytes; 1024 flows by 5-tuple\n            each flow: CoDel, target 5ms,",
+        "  queue     17 packets (default: one bandwidth-delay product, 10mbit × 20ms round trip, in packets of 1498 bytes; all flows together)",
+        "  scheduler drr: deficit round robin, quantum 1500 bytes; 16 flows by source\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(flows.explain().warnings.is_empty());
+}
+
+#[test]
+fn warnings() {
+    let warns = |lines: &str, expected: &[&str]| {
+        assert_eq!(link(lines).explain().warnings, expected, "{lines}");
+    };
+    warns(
+        "up.scheduler = \"sfq\"\ndown.queue = \"codel\"",
+        &[
+            "access.up: nothing ever waits on a link without a rate, so `sfq` has nothing to do",
+            "access.down: nothing ever waits on a link without a rate, so `codel` has nothing to do",
+        ],
+    );
+    let early = "the queue is full before its average gets there";
+    warns(
+        "rate = \"1mbit\"\ndown.queue = { type = \"red\", bound = \"15 packets\" }",
+        &[&format!(
+            "access.down: the bound, 15 packets, is no more than RED's upper threshold of 15 packets: {early}"
+        )],
+    );
+    warns("rate = \"1mbit\"\ndown.queue = { type = \"red\", bound = \"16 packets\" }", &[]);
+    warns(
+        "rate = \"1mbit\"\ndown.scheduler = { type = \"prio\", classes = [{ name = \"all\", queue = { type = \"red\", max = \"30kB\", bound = \"29kB\" } }] }",
+        &[&format!(
+            "access.down: the bound of `all`, 29000 bytes, is no more than RED's upper threshold of 30000 bytes: {early}"
+        )],
+    );
+    warns(
+        "rate = \"1mbit\"\ndown.scheduler = { type = \"prio\", classes = [{ name = \"all\", queue = \"1kB\" }] }",
+        &["access.down: the queue of `all`, 1000 bytes, has no room for a packet of 1500 bytes"],
+    );
+    warns(
+        "rate = \"11mbit\"\nscheduler = \"dcf\"",
+        &[
+            "access: the stations of each direction contend among themselves only; for one medium say `shared = true`",
+        ],
+    );
+    warns("rate = \"11mbit\"\nshared = true\nscheduler = \"dcf\"", &[]);
+}
+
+#[test]
+fn a_change_of_weight_or_bound_keeps_the_scheduler() {
+    for (text, expected) in [
+        ("access.down.scheduler.voip.weight=4", vec!["access.down Weight"]),
+        ("access.down.scheduler.rest.weight=1", vec![]), // as it was
+        ("access.down.scheduler.bound=50 packets", vec!["access.down QueueBound"]),
+        ("access.down.scheduler.rest.queue=codel", vec!["access.down Queue"]),
+        ("access.down.scheduler.web.queue.bound=9 packets", vec!["access.down Queue"]),
+        ("access.down.scheduler.voip.longest=200 bytes", vec!["access.down Queue"]),
+        ("access.down.scheduler.voip.match={ dscp = \"va\" }", vec!["access.down Queue"]),
+        ("access.down.scheduler.type=drr", vec!["access.down Queue"]),
+        ("access.down.scheduler=none", vec!["access.down Queue"]),
+        ("access.up.scheduler=fq_codel", vec!["access.up Queue"]),
+        ("access.queue=21 packets", vec!["access.up QueueBound", "access.down Queue"]),
+        ("access.up.queue.type=codel", vec!["access.up Queue"]),
+        ("access.down.overhead=ethernet", vec!["access.down Overhead"]),
+    ] {
+        let mut scenario = link(CLASSES);
+        let changes = scenario.assign(text).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), expected, "{text}");
+    }
+    let mut scenario = link(CLASSES);
+    let changes = scenario.assign("access.down.scheduler.web.weight=5").unwrap();
+    assert!(
+        matches!(&changes[..], [(_, Change::Weight { class: 1, weight })] if weight.get() == 5),
+        "{changes:?}"
+    );
+    let both = scenario
+        .assign_all(&["access.down.scheduler.web.weight=6", "access.down.scheduler.voip.weight=7"])
+        .unwrap();
+    assert_eq!(both.len(), 2);
+    // Nothing else of the class has changed.
+    assert_eq!(down(&scenario).classes()[1].matches, "port 80 or 443; or from 10.9.0.0/16");
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+
+    let mut flows = link("rate = \"10mbit\"\nscheduler = \"sfq\"");
+    assert_eq!(down(&flows).whole_bound(), Some(Bound::Packets(127)));
+    let changes = flows.assign("access.down.queue=50 packets").unwrap();
+    assert!(matches!(changes[..], [(_, Change::QueueBound(Bound::Packets(50)))]), "{changes:?}");
+}
+
+#[test]
+fn a_part_of_a_queue_keeps_the_others() {
+    let mut scenario =
+        link("rate = \"1mbit\"\nqueue = { type = \"codel\", bound = \"9 packets\", target = \"7ms\" }");
+    scenario.assign("access.down.queue.interval=200ms").unwrap();
+    let managed = |scenario: &Scenario| scenario.explain().links[1].management.clone().unwrap_or_default();
+    assert_eq!(managed(&scenario), "CoDel, target 7ms, interval 200ms, ECN on");
+    scenario.assign("access.down.queue.type=pie").unwrap();
+    assert!(managed(&scenario).starts_with("PIE, target 7ms, update every 15ms"), "what both know is kept");
+    assert_eq!(down(&scenario).bound(), Bound::Packets(9));
+    scenario.assign("access.down.queue.type=fifo").unwrap();
+    assert_eq!((managed(&scenario).as_str(), down(&scenario).bound()), ("", Bound::Packets(9)));
+}
+
+#[test]
+fn another_scheduler_with_the_same_classes() {
+    let scenario = link(CLASSES);
+    let direction = down(&scenario);
+    for kind in SchedulerKind::ALL {
+        let result = direction.with_scheduler(kind.name());
+        if kind == SchedulerKind::Dcf {
+            continue; // at 1 Mbit/s it is one of 802.11b's
+        }
+        let other = result.unwrap_or_else(|error| panic!("{error}"));
+        let names: Vec<String> = other.classes().into_iter().map(|class| class.name).collect();
+        let expected: &[&str] = match kind.name() {
+            "sfq" | "fq_codel" | "fq_pie" => &[],
+            "pfifo_fast" => &["band-0", "band-1", "band-2"],
+            _ => &["voip", "web", "rest"],
+        };
+        assert_eq!(names, expected, "{}", kind.name());
+        let weighted = matches!(kind.name(), "drr" | "wf2q+" | "qfq" | "gfq");
+        assert_eq!(
+            other.classes().first().is_some_and(|class| class.weight.is_some()),
+            weighted,
+            "{}",
+            kind.name()
+        );
+        // It is right as it stands in a file, too.
+        let mut copy = scenario.clone();
+        copy.assign(&format!("access.down.scheduler.type={}", kind.name())).unwrap();
+        assert_eq!(down(&copy), &other, "{}", kind.name());
+        let written = copy.to_toml();
+        assert!(Scenario::parse(&written, "net.toml").unwrap() == copy, "{written}");
+        Engine::<()>::new(copy.network()).unwrap();
+    }
+    assert_eq!(direction.with_scheduler("none").unwrap().scheduler, None);
+    let error = direction.with_scheduler("htb").unwrap_err().to_string();
+    assert!(error.starts_with("error: `htb` is no scheduler"), "{error}");
+    let plain = link("rate = \"10mbit\"");
+    assert!(down(&plain).with_scheduler("fq_codel").is_ok());
+    assert!(down(&plain).with_scheduler("prio").unwrap_err().to_string().contains("`prio` has no classes"));
+    assert!(
+        down(&plain).with_scheduler("dcf").unwrap_err().to_string().contains("`dcf` on a link of 10mbit")
+    );
+}
+
+/// What of these packets, sent at once from the server, each class got, and what became of those of no class.
+fn sorted(scenario: &Scenario, packets: &[(FlowKey, u32)]) -> (Vec<u64>, u64) {
+    let mut engine = Engine::<()>::new(scenario.network()).unwrap();
+    let from = &scenario.ports().iter().find(|port| port.host == "server").unwrap().name;
+    let port = engine.port(from).unwrap();
+    for (key, length) in packets {
+        let packet = Packet { length: *length, link_header: 14, network_header: 20, key: *key, body: () };
+        engine.hand_in(Time::ZERO, port, packet);
+    }
+    // Arrivals are handled when something is asked for.
+    while engine.poll(Time::ZERO).is_some() {}
+    let view = engine.view(engine.link(&scenario.links[0].core_name(Way::Down)).unwrap());
+    let arrived = view.classes().iter().map(|class| class.arrived.packets).collect();
+    (arrived, view.counters()[0].dropped(DropReason::NoClass).packets)
+}
+
+fn v4(a: u8, b: u8, c: u8, d: u8) -> [u8; 16] {
+    std::net::Ipv4Addr::new(a, b, c, d).to_ipv6_mapped().octets()
+}
+
+#[test]
+fn packets_get_to_their_classes() {
+    let key = |source, port, dscp: u8| FlowKey {
+        source,
+        destination: v4(10, 0, 0, 1),
+        source_port: 9999,
+        destination_port: port,
+        network: Protocol::Ipv4,
+        transport: 17,
+        traffic_class: dscp << 2,
+        ..FlowKey::default()
+    };
+    let (near, far) = (v4(192, 168, 0, 1), v4(10, 9, 8, 7));
+    let packets = [
+        (key(near, 7, 46), 300),
+        (key(near, 7, 46), 301), // too long for voip
+        (key(near, 443, 0), 1000),
+        (key(far, 7, 0), 1000),
+        (key(far, 7, 46), 100), // voip comes first
+    ];
+    assert_eq!(sorted(&link(CLASSES), &packets), (vec![2, 2, 1], 0));
+    let without = CLASSES
+        .replace("    { name = \"rest\" },\n", "")
+        .replace("type = \"qfq\"", "type = \"qfq\", default = \"drop\"");
+    assert_eq!(sorted(&link(&without), &packets), (vec![2, 2], 1));
+}
+
+#[test]
+fn a_host_stands_for_its_addresses_even_when_they_are_numbered_anew() {
+    let mut scenario = link(
+        "rate = \"1mbit\"\ndown.scheduler = { type = \"fifo\", classes = [{ name = \"own\", match = { source = \"server\" } }, { name = \"rest\" }] }",
+    );
+    let of_server = |scenario: &Scenario| {
+        let port = scenario.ports().iter().find(|port| port.host == "server").unwrap();
+        match port.addresses[0].ip {
+            std::net::IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+            std::net::IpAddr::V6(ip) => ip.octets(),
+        }
+    };
+    let packet = |source| (FlowKey { source, network: Protocol::Ipv4, ..FlowKey::default() }, 100);
+    let old = of_server(&scenario);
+    assert_eq!(sorted(&scenario, &[packet(old)]).0, [1, 0]);
+    scenario.renumber(|address| !address.to_string().starts_with("10.213.0."));
+    let new = of_server(&scenario);
+    assert_ne!(old, new);
+    assert_eq!(sorted(&scenario, &[packet(old), packet(new)]).0, [1, 1]);
+}
+
+fn queue() -> impl Strategy<Value = String> {
+    let bound = prop_oneof![
+        Just(String::new()),
+        (1u32..99).prop_map(|n| format!(", bound = \"{n} packets\"")),
+        Just(", bound = \"64kB\", drop = \"head\"".into())
+    ];
+    let policy = proptest::sample::select(vec![
+        "type = \"fifo\"",
+        "type = \"red\"",
+        "type = \"red\", min = \"3kB\", probability = 0.05, weight = 0.01, gentle = true, ecn = false",
+        "type = \"gred\", max = \"30 packets\"",
+        "type = \"codel\"",
+        "type = \"codel\", target = \"1.5ms\", interval = \"20ms\", ecn = false",
+        "type = \"pie\", alpha = 0.25, beta = 2, burst = \"0s\", mark-below = \"12.5%\"",
+    ]);
+    (policy, bound).prop_map(|(policy, bound)| format!("{{ {policy}{bound} }}"))
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    let parts = proptest::sample::subsequence(
+        vec![
+            "protocol = [\"udp\", \"tcp\", 99]",
+            "source = [\"client\", \"10.0.0.0/8\", \"fd00::/16\"]",
+            "destination = \"server\"",
+            "destination-port = [5060, \"6000-6100\"]",
+            "dscp = [\"ef\", \"cs3\", 7]",
+            "length = \"100..1000 bytes\"",
+        ],
+        1..5,
+    );
+    parts.prop_map(|parts| format!("{{ {} }}", parts.join(", ")))
+}
+
+fn scheduler() -> impl Strategy<Value = String> {
+    let flows = (
+        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "sfq", "fq_codel", "fq_pie"]),
+        proptest::option::of(1u32..2000),
+        proptest::option::of(proptest::sample::select(vec!["5-tuple", "source", "destination", "addresses"])),
+    )
+        .prop_map(|(kind, flows, by)| {
+            let flows = flows.map_or(String::new(), |flows| format!(", flows = {flows}"));
+            let by = by.map_or(String::new(), |by| format!(", by = \"{by}\""));
+            format!("{{ type = \"{kind}\"{flows}{by} }}")
+        });
+    let class = (condition(), proptest::option::of(1u32..1000), proptest::option::of(queue()));
+    let classes = (
+        proptest::sample::select(vec!["drr", "wf2q+", "qfq"]),
+        proptest::collection::vec(class, 1..4),
+        any::<bool>(),
+    )
+        .prop_map(|(kind, classes, drops)| {
+            let mut items: Vec<String> = classes
+                .into_iter()
+                .enumerate()
+                .map(|(n, (condition, weight, queue))| {
+                    let weight = weight.map_or(String::new(), |weight| format!(", weight = {weight}"));
+                    let queue = queue.map_or(String::new(), |queue| format!(", queue = {queue}"));
+                    format!("{{ name = \"c{n}\", match = {condition}{weight}{queue} }}")
+                })
+                .collect();
+            let default = if drops { ", default = \"drop\"" } else { "" };
+            if !drops {
+                items.push("{ name = \"rest\" }".into());
+            }
+            format!("{{ type = \"{kind}\"{default}, classes = [{}] }}", items.join(", "))
+        });
+    prop_oneof![flows, classes, Just("\"pfifo_fast\"".to_string()), Just("\"fifo\"".to_string())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What is read is written, and read again as the same; and what is built of it takes packets. Random classes may be
+    /// refused because one covers another: that is an error and no panic.
+    #[test]
+    fn what_is_read_is_written(queue in queue(), scheduler in scheduler()) {
+        let text = format!(
+            "[hosts.client]\n[hosts.server]\n[links.access]\nbetween = [\"client\", \"server\"]\nrate = \"10mbit\"\nqueue = {queue}\nscheduler = {scheduler}\n"
+        );
+        match Scenario::parse(&text, "net.toml") {
+            Ok(scenario) => {
+                let written = scenario.to_toml();
+                let again = Scenario::parse(&written, "net.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
+                prop_assert!(again == scenario, "{text}\n{written}");
+                prop_assert_eq!(again.to_toml(), written);
+                sorted(&scenario, &[(FlowKey::default(), 100)]);
+                scenario.explain().to_string();
+            }
+            Err(error) => {
+                let error = error.to_string();
+                prop_assert!(
+                    error.contains("no packet gets to the class") || error.contains("manages its queues itself"),
+                    "{text}\n{error}"
+                );
+            }
+        }
+    }
+}
