@@ -206,32 +206,40 @@ impl<F> Flows<F> {
     /// Appends a packet to a flow.
     #[inline]
     pub fn push(&mut self, flow: FlowId, waits: Waits) {
-        let entry = &mut self.entries[flow.index()];
+        let entry = &self.entries[flow.index()];
         if entry.packets == 0 || usize::from(entry.end) == PLACES {
-            let chunk = match self.free_chunk {
-                NONE => {
-                    grow(&mut self.chunks);
-                    self.chunks.push(Chunk::BLANK);
-                    self.chunks.len() as u32 - 1
-                }
-                free => {
-                    self.free_chunk = self.chunks[free as usize].next();
-                    free
-                }
-            };
-            if entry.packets == 0 {
-                (entry.head, entry.first) = (chunk, 0);
-            } else {
-                self.chunks[entry.tail as usize].set_next(chunk);
-            }
-            (entry.tail, entry.end) = (chunk, 0);
+            self.append_chunk(flow);
         }
+        let entry = &mut self.entries[flow.index()];
         *self.chunks[entry.tail as usize].place_mut(entry.end) = waits;
         entry.end += 1;
         entry.packets += 1;
         entry.bytes += u64::from(waits.length);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(waits.length);
+    }
+
+    /// A flow has no place for another packet: gives it a chunk. Not for every packet, so not where it is called.
+    #[inline(never)]
+    fn append_chunk(&mut self, flow: FlowId) {
+        let chunk = match self.free_chunk {
+            NONE => {
+                grow(&mut self.chunks);
+                self.chunks.push(Chunk::BLANK);
+                self.chunks.len() as u32 - 1
+            }
+            free => {
+                self.free_chunk = self.chunks[free as usize].next();
+                free
+            }
+        };
+        let entry = &mut self.entries[flow.index()];
+        if entry.packets == 0 {
+            (entry.head, entry.first) = (chunk, 0);
+        } else {
+            self.chunks[entry.tail as usize].set_next(chunk);
+        }
+        (entry.tail, entry.end) = (chunk, 0);
     }
 
     /// Takes the first packet out of a flow.
