@@ -105,7 +105,7 @@ impl Load {
     }
 
     /// The next packet, for a flow with the smallest backlog: of these the one whose backlog changed the longest ago.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make(&mut self) -> u32 {
         let anchor = self.flows + self.lowest;
         let flow = self.nodes[anchor as usize].next;
@@ -119,7 +119,7 @@ impl Load {
     }
 
     /// A packet is back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn give_back(&mut self, packet: u32) {
         let flow = self.records.give_back(packet);
         let level = self.nodes[flow as usize].level - 1;
