@@ -1,5 +1,9 @@
 //! Frames made from nothing: for probes, for virtual traffic that has to look like something, and for tests.
 
+mod other;
+
+pub use other::Other;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::MacAddress;

@@ -447,42 +447,11 @@ struct Traffic {
     /// The destination port; 9 if it is not given.
     destination_port: Option<u16>,
     /// The IP protocol; UDP if it is not given, and TCP with `aimd`.
-    protocol: Option<IpProtocol>,
-    /// The differentiated services code point.
-    #[schemars(range(min = 0, max = 63))]
-    dscp: Option<u8>,
+    protocol: Option<waiting::NameOrNumber>,
+    /// The differentiated services code point: a name such as `ef`, or a number.
+    dscp: Option<waiting::NameOrNumber>,
     /// The ECN field; not for `aimd`.
     ecn: Option<Ecn>,
-}
-
-/// A name, or the number of an IP protocol.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum IpProtocol {
-    /// One that has a name.
-    Name(IpProtocolName),
-    /// Any.
-    Number(u8),
-}
-
-/// The name of an IP protocol.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-enum IpProtocolName {
-    /// 17.
-    Udp,
-    /// 6.
-    Tcp,
-    /// 132.
-    Sctp,
-    /// 33.
-    Dccp,
-    /// 136.
-    Udplite,
-    /// 1.
-    Icmp,
-    /// 58.
-    Icmpv6,
 }
 
 /// The ECN field of a packet.

@@ -20,7 +20,7 @@ pub use reorder::Reorder;
 pub use scheduler::{Class, Dcf, Division, Scheduler, SchedulerKind};
 
 pub(crate) use assigned::{allowed as allowed_parts, is_part};
-pub(crate) use condition::Surroundings;
+pub(crate) use condition::{Surroundings, code_point, protocol, protocol_name};
 
 pub(crate) use delay::{ORDERS, read as read_delay};
 pub(crate) use mtu::{read as read_mtu, text as mtu_text};

@@ -153,7 +153,7 @@ fn write_key(file: &mut String, key: &FlowKey, protocol: u8) {
     line(file, "source", &format!("\"{}\"", address(key.source)));
     line(file, "destination", &format!("\"{}\"", address(key.destination)));
     if key.transport != protocol {
-        line(file, "protocol", &key::protocol_name(key.transport));
+        line(file, "protocol", &key::protocol_text(key.transport));
     }
     if key::has_ports(key.transport) {
         line(file, "source-port", &key.source_port.to_string());

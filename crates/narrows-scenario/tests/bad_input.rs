@@ -224,6 +224,45 @@ error: a jitter of 2ms on top of a delay that varies already (uniform from 1ms t
 }
 
 #[test]
+fn traffic_that_responds_or_has_a_protocol() {
+    let traffic = |lines: &str| with(&format!("[[traffic]]\nfrom = \"client\"\nto = \"server\"\n{lines}"));
+    fails(
+        &traffic("aimd = { ecn = false, scalable = true }"),
+        r#"
+error: a scalable sender responds to marks, so that its packets are ECN-capable
+ --> net.toml:9:10
+  |
+9 | aimd = { ecn = false, scalable = true }
+  |          ^^^ in `traffic.aimd`
+  |
+  = help: leave `ecn` out, or `scalable`
+"#,
+    );
+    fails(
+        &traffic("aimd = {}\npackets = 5"),
+        r#"
+error: `packets` does not go with `aimd`
+  --> net.toml:10:1
+   |
+10 | packets = 5
+   | ^^^^^^^ in `traffic`
+   |
+   = help: say how much in bytes: aimd = { size = "1000000 bytes" }
+"#,
+    );
+    fails(
+        &traffic("constant = \"1/s\"\nprotocol = \"icmp\"\nsource-port = 5"),
+        r#"
+error: packets of protocol icmp have no ports
+  --> net.toml:11:1
+   |
+11 | source-port = 5
+   | ^^^^^^^^^^^ in `traffic`
+"#,
+    );
+}
+
+#[test]
 fn traffic_to_nowhere_and_a_timeline_of_another_link() {
     fails(
         &with("[[traffic]]\nfrom = \"client\"\nto = \"sevrer\"\nconstant = \"1000/s\""),

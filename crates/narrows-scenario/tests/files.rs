@@ -125,6 +125,35 @@ to = "a.one"
 on-off = { pace = "1/20ms", on = { exponential = "1s" }, off = { pareto = { mean = "2s", shape = 1.5 } } }
 
 [[traffic]]
+from = "b"
+to = "a"
+poisson = "1/s"
+protocol = 89
+ecn = "ect1"
+dscp = "af41"
+
+[[traffic]]
+from = "b"
+to = "a"
+poisson = "1/s"
+protocol = "sctp"
+
+[[traffic]]
+from = "a"
+to = "b"
+aimd = { ecn = true, size = "1 MB", window = 4 }
+length = "1000 bytes"
+start = "1s"
+stop = "2s"
+dscp = "le"
+
+[[traffic]]
+from = "a"
+to = "b"
+aimd = { scalable = true }
+protocol = "udp"
+
+[[traffic]]
 name = "played"
 from = "a"
 to = "c"
@@ -249,6 +278,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("ReorderParts", link("reorder = { zzz = 1 }")),
         ("MtuParts", link("mtu = { zzz = 1 }")),
         ("Traffic", link("[[traffic]]\nzzz = 1")),
+        ("Aimd", link("[[traffic]]\nfrom = \"a\"\nto = \"b\"\naimd = { zzz = 1 }")),
         ("OnOff", link("[[traffic]]\nfrom = \"a\"\nto = \"b\"\non-off = { zzz = 1 }")),
         (
             "RandomPeriod",

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use narrows_core::queue::Bound;
-use narrows_core::{Duration, Engine, FlowKey, Packet, Target, Time, Verdict};
-use narrows_scenario::{Scenario, TrafficSource, Way};
+use narrows_core::{Bytes, Duration, Engine, FlowKey, Packet, Protocol, Target, Time, Verdict};
+use narrows_scenario::{AimdConfig, Marks, Scenario, TrafficSource, Way};
 
 fn parse(text: &str) -> Scenario {
     Scenario::parse(text, "net.toml").unwrap_or_else(|error| panic!("{error}"))
@@ -255,4 +255,63 @@ start = "2s"
         start: Time::ZERO + Duration::from_secs(2),
     };
     assert_eq!(scenario.traffic[2].source, played);
+}
+
+#[test]
+fn traffic_that_responds_is_tcp_that_may_be_marked_or_not() {
+    let text = r#"
+[hosts.a]
+[hosts.b]
+[links.l]
+between = ["a", "b"]
+[[traffic]]
+from = "a"
+to = "b"
+aimd = {}
+[[traffic]]
+from = "b"
+to = "a"
+aimd = { ecn = true, size = "3 kB", window = 2 }
+length = "1000 bytes"
+dscp = "ef"
+start = "1s"
+stop = "2s"
+[[traffic]]
+from = "a"
+to = "b"
+aimd = { scalable = true }
+protocol = "udp"
+source = "fd00::1"
+destination = "fd00::2"
+[[traffic]]
+from = "a"
+to = "b"
+constant = "1/s"
+protocol = "icmp"
+ecn = "ect0"
+"#;
+    let scenario = Scenario::parse(text, "net.toml").unwrap_or_else(|error| panic!("{error}"));
+    let sources: Vec<_> = scenario.traffic.iter().map(|traffic| &traffic.source).collect();
+    let [
+        TrafficSource::Aimd { config: one, key: tcp },
+        TrafficSource::Aimd { config: two, key: marked },
+        TrafficSource::Aimd { config: three, key: wide },
+        TrafficSource::Generated { key: icmp, .. },
+    ] = sources[..]
+    else {
+        panic!("{sources:?}")
+    };
+    let (start, stop) = (Time::ZERO, Time::NEVER);
+    assert_eq!(*one, AimdConfig { length: 1498, size: None, start, stop, window: 10, marks: Marks::None });
+    let second = Duration::from_secs(1);
+    let (start, stop) = (start + second, start + second + second);
+    let size = Some(Bytes::new(3000));
+    assert_eq!(*two, AimdConfig { length: 1000, size, start, stop, window: 2, marks: Marks::Classic });
+    assert_eq!(three.marks, Marks::Scalable);
+    // RFC 3168: ECT(0) is 2; RFC 9331: ECT(1) is 1.
+    assert_eq!((tcp.transport, tcp.traffic_class, tcp.network), (6, 0, Protocol::Ipv4DontFragment));
+    assert_eq!((tcp.source_port, tcp.destination_port), (49_152, 9));
+    assert_eq!((marked.transport, marked.traffic_class), (6, 46 << 2 | 2));
+    assert_eq!((wide.transport, wide.traffic_class, wide.network), (17, 1, Protocol::Ipv6));
+    assert_eq!((icmp.transport, icmp.traffic_class, icmp.source_port, icmp.destination_port), (1, 2, 0, 0));
 }

@@ -5,14 +5,15 @@
 //! in, at the instant of the drop, with a comment that says where and why: `dropped at access.down: queue full`. Instants
 //! count from the start of 1970 unless the run has a start on the wall clock.
 //!
-//! A packet from a capture has its bytes, as far as that kept them. One that was generated becomes a UDP datagram full
-//! of zeros with the addresses and ports of its flow; where its length leaves no room for the headers, they are cut off.
+//! A packet from a capture has its bytes, as far as that kept them. One that was generated becomes a packet of its protocol
+//! full of zeros, with the addresses and ports of its flow; where its length leaves no room for the headers, they are cut
+//! off.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use narrows_core::{Event, FlowKey, PortId, Protocol, Verdict};
 use narrows_frame::capture::{CaptureWriter, Captured, Interface};
-use narrows_frame::craft::Udp;
+use narrows_frame::craft::{Other, Udp};
 use narrows_frame::edit::Edits;
 use narrows_frame::{LinkLayer, MacAddress, WallTime};
 
@@ -85,8 +86,16 @@ impl CaptureOut {
 
     /// Makes an Ethernet frame whose IP packet has `length` bytes.
     fn craft(&mut self, event: &Event<'_, Body>, to: PortId, length: u32) {
-        let FlowKey { source, destination, source_port, destination_port, traffic_class, network, .. } =
-            event.key;
+        let FlowKey {
+            source,
+            destination,
+            source_port,
+            destination_port,
+            traffic_class,
+            network,
+            transport,
+            ..
+        } = event.key;
         let address = |bytes: [u8; 16]| -> IpAddr {
             let wide = Ipv6Addr::from(bytes);
             match network {
@@ -94,24 +103,35 @@ impl CaptureOut {
                 _ => wide.to_ipv4_mapped().map_or(IpAddr::from([0; 4]), IpAddr::from),
             }
         };
-        let mut udp =
-            Udp::new((address(source), source_port).into(), (address(destination), destination_port).into());
-        udp.traffic_class = traffic_class;
-        udp.dont_fragment = network == Protocol::Ipv4DontFragment;
-        udp.identification = event.id.number() as u16;
-        let headers = if network == Protocol::Ipv6 { 48 } else { 28 };
-        let payload = (length as usize).saturating_sub(headers).min(udp.most_payload());
+        let (source, destination): (SocketAddr, SocketAddr) =
+            ((address(source), source_port).into(), (address(destination), destination_port).into());
+        let dont_fragment = network == Protocol::Ipv4DontFragment;
+        let identification = event.id.number() as u16;
+        let udp = Udp { traffic_class, dont_fragment, identification, ..Udp::new(source, destination) };
+        let other = Other {
+            traffic_class,
+            dont_fragment,
+            identification,
+            ..Other::new(source, destination, transport)
+        };
+        let header = if transport == UDP { 8 } else { other.header() };
+        let headers = if network == Protocol::Ipv6 { 40 } else { 20 } + header;
+        let payload = (length as usize).saturating_sub(headers).min(udp.most_payload() + 8 - header);
         if self.zeros.len() < payload {
             self.zeros.resize(payload, 0);
         }
         self.crafted.clear();
         ethernet_header(to, event.id.port(), network, &mut self.crafted);
-        udp.append(&self.zeros[..payload], &mut self.crafted);
+        match transport {
+            UDP => udp.append(&self.zeros[..payload], &mut self.crafted),
+            _ => other.append(&self.zeros[..payload], &mut self.crafted),
+        }
         self.crafted.truncate(LINK_HEADER + length as usize);
     }
 }
 
 const LINK_HEADER: usize = 14;
+const UDP: u8 = 17;
 
 /// Locally administered addresses with the numbers of the ports.
 fn ethernet_header(to: PortId, from: PortId, network: Protocol, out: &mut Vec<u8>) {

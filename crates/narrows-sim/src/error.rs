@@ -37,7 +37,7 @@ pub enum SimError {
     Scenario(#[from] ScenarioError),
     /// Nothing would happen.
     #[error(
-        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off or capture"
+        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd or capture"
     )]
     NoTraffic(String),
     /// A time series needs an interval.

@@ -211,3 +211,29 @@ fn a_duration_ends_a_capture() {
     let report = simulate(&scenario("", "capture = \"old.pcap\"", &folder), &options).unwrap().report;
     assert_eq!((report.conservation.in_packets, report.end_ns), (1, 1_000_000));
 }
+
+/// A sender that responds, and what acknowledges it, are TCP segments with right checksums, whose marks are to be seen.
+#[test]
+fn generated_segments_are_tcp() {
+    let folder = common::folder("segments");
+    let out = folder.join("out.pcapng");
+    let link = "rate = \"10mbit\"\ndelay = \"10ms\"\nqueue = { type = \"codel\", bound = \"1000 packets\" }";
+    let traffic = "aimd = { ecn = true, size = \"2 MB\", window = 100 }\nlength = \"1500 bytes\"";
+    let report = simulate(&scenario(link, traffic, &folder), &capture_to(&out)).unwrap().report;
+    let all = read(&out);
+    let marked = report.directions[0].marked_packets;
+    let (mut data, mut acknowledgements, mut marks) = (0, 0, 0);
+    for (_, interface, bytes, _) in &all {
+        let parsed = parse_cut(LinkLayer::Ethernet, bytes, bytes.len() as u32);
+        assert_eq!((parsed.key.transport, parsed.key.tcp_flags), (6, 0x10));
+        match (interface.as_str(), parsed.length) {
+            ("server.access", 1500) => data += 1,
+            ("client.access", 40) => acknowledgements += 1,
+            other => panic!("{other:?}"),
+        }
+        marks += u64::from(parsed.key.ecn() == 3);
+    }
+    // 2 MB are 1333.3 packets; none is lost, as marks do instead.
+    assert_eq!((data, acknowledgements), (1334, 1334));
+    assert!(marks > 0 && marks == marked, "{marks} {marked:?}");
+}

@@ -590,7 +590,7 @@ struct Match {
 /// A name or a number.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
-enum NameOrNumber {
+pub(super) enum NameOrNumber {
     /// By number.
     Number(u8),
     /// By name.

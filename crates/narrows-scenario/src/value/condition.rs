@@ -2,6 +2,8 @@
 
 mod parts;
 
+pub(crate) use parts::{code_point, protocol, protocol_name};
+
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 

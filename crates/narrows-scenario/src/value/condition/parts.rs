@@ -94,15 +94,15 @@ fn name_of(names: &[(&'static str, u8)], number: u8) -> Option<&'static str> {
     names.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
 }
 
-pub(super) fn protocol(node: &Node) -> Result<u8, Problem> {
+pub(crate) fn protocol(node: &Node) -> Result<u8, Problem> {
     named(node, "protocol", PROTOCOLS, 255)
 }
 
-pub(super) fn protocol_name(number: u8) -> Option<&'static str> {
+pub(crate) fn protocol_name(number: u8) -> Option<&'static str> {
     name_of(PROTOCOLS, number)
 }
 
-pub(super) fn code_point(node: &Node) -> Result<u8, Problem> {
+pub(crate) fn code_point(node: &Node) -> Result<u8, Problem> {
     named(node, "code point", CODE_POINTS, 63)
 }
 
