@@ -72,38 +72,21 @@
 //! assert!((295..=305).contains(&served), "three quarters of 400, give or take the bound");
 //! ```
 
+pub(in crate::sched) mod clock;
 mod groups;
 
 use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
 use crate::time::Time;
 use crate::units::Bytes;
 
-use groups::{FIRST_SHIFT, Groups, NONE, is_after, shift};
-
-/// The greatest weight of a flow. Beyond, the rounding of 1/w would show: see the module's documentation.
-const MOST_WEIGHT: u32 = 1 << 24;
-/// The greatest sum of weights: 65,536 flows of the greatest weight.
-const MOST_SUM: u64 = 1 << 40;
-/// The longest packet, in bytes: σ is then at most 2⁶⁰ units. A longer one is served, and charged as one of this length.
-const MOST_LENGTH: u32 = 1 << 17;
-/// A byte per weight is 2 to this power.
-const UNIT_SHIFT: u32 = 43;
-/// The virtual clock has so many more bits behind the point.
-const CLOCK_SHIFT: u32 = 20;
+use clock::{Clock, MOST_LENGTH, MOST_SUM, MOST_WEIGHT, UNIT_SHIFT, is_after, pace, sigma};
+use groups::{FIRST_SHIFT, Groups, NONE, shift};
 
 /// Quick fair queueing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Qfq {
     groups: Groups,
-    /// Virtual time in multiples of 2⁻⁶³ bytes per weight. It begins after one wrap, so that starts before it are positive.
-    clock: u128,
-    /// `2⁶³ / sum`, rounded down: how far a byte moves the clock.
-    pace: u64,
-    /// So many bytes move it not at all.
-    held: u64,
-    sum: u64,
-    /// The longest packet of any flow so far.
-    longest: u32,
+    clock: Clock,
 }
 
 /// What [`Qfq`] keeps of a flow.
@@ -134,28 +117,13 @@ pub struct WorstCase {
     pub work: Bytes,
 }
 
-impl Default for Qfq {
-    fn default() -> Self {
-        Self {
-            groups: Groups::default(),
-            clock: 1 << (64 + CLOCK_SHIFT),
-            pace: 0,
-            held: 0,
-            sum: 0,
-            longest: 0,
-        }
-    }
-}
-
 impl QfqFlow {
     /// `weight` and `longest` are within their limits.
     fn configure(&mut self, weight: u32, longest: u32) {
         self.weight = weight;
         self.longest = longest.max(1);
-        self.pace = (1_u64 << UNIT_SHIFT).div_ceil(weight.into());
-        // longest ≤ 2^17, pace ≤ 2^43
-        let sigma = (u64::from(self.longest) * self.pace).next_power_of_two();
-        self.group = sigma.ilog2().saturating_sub(FIRST_SHIFT + 1) as u8;
+        self.pace = pace(weight);
+        self.group = (sigma(self.longest, self.pace) - 1 - FIRST_SHIFT) as u8;
     }
 }
 
@@ -172,53 +140,20 @@ impl Qfq {
     pub fn worst_case(&self, flow: &QfqFlow) -> WorstCase {
         let sigma = 2_u128 << shift(flow.group.into());
         let (weight, sum, longest) =
-            (u128::from(flow.weight), u128::from(self.sum), u128::from(self.longest));
+            (u128::from(flow.weight), u128::from(self.clock.sum()), u128::from(self.clock.longest()));
         // sigma ≤ 2^60, sum ≤ 2^40
         let work = (3 * sigma * sum).div_ceil(1 << UNIT_SHIFT) + 2 * longest;
         let bytes = (3 * sigma * weight).div_ceil(1 << UNIT_SHIFT) + (2 * longest * weight).div_ceil(sum);
         WorstCase { bytes: Bytes::new(bytes as u64), work: Bytes::new(work as u64) }
     }
 
-    /// Virtual time, modulo 2⁶⁴.
-    #[inline]
-    const fn now(&self) -> u64 {
-        (self.clock >> CLOCK_SHIFT) as u64
-    }
-
-    /// An instant close to the present, with how often the clock had wrapped.
-    #[inline]
-    const fn whole(&self, instant: u64) -> u128 {
-        let ahead = instant.wrapping_sub(self.now()) as i64;
-        (self.clock >> CLOCK_SHIFT).wrapping_add_signed(ahead as i128)
-    }
-
-    fn set_sum(&mut self, sum: u64) {
-        self.sum = sum;
-        // Nothing is sent while there is no flow.
-        self.pace = (1 << (UNIT_SHIFT + CLOCK_SHIFT)) / sum.max(1);
-    }
-
-    /// The clock goes on by so many bytes of service.
-    #[inline]
-    fn work(&mut self, length: u32) {
-        let mut bytes = u64::from(length);
-        if self.held > 0 {
-            let held = self.held.min(bytes);
-            self.held -= held;
-            bytes -= held;
-        }
-        // bytes ≤ 2^17, pace ≤ 2^63
-        self.clock += u128::from(bytes) * u128::from(self.pace);
-    }
-
     /// When packets wait but none has begun, virtual time jumps to the first that will.
     #[inline]
     fn catch_up(&mut self) {
         if self.groups.is_stuck() {
-            let (now, next) = (self.now(), self.groups.next_start());
-            self.clock = self.whole(next) << CLOCK_SHIFT;
+            let (now, next) = (self.clock.now(), self.groups.next_start());
+            self.clock.jump(next);
             self.groups.advance(now, next);
-            self.held = 0;
         }
     }
 
@@ -226,9 +161,9 @@ impl Qfq {
     #[inline]
     fn begin(&mut self, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         if self.groups.is_idle() {
-            self.held = 0;
+            self.clock.release();
         }
-        let present = self.clock >> CLOCK_SHIFT;
+        let present = self.clock.present();
         let limit = self.groups.limit(flows[flow].group.into());
         let state = &mut flows[flow];
         state.is_waiting = true;
@@ -248,11 +183,11 @@ impl Qfq {
     /// kept in bytes, as far as the sets allow.
     #[cold]
     fn resettle(&mut self, flow: FlowId, weight: u32, longest: u32, flows: &mut Flows<QfqFlow>) {
-        let now = self.now();
+        let now = self.clock.now();
         let was = flows[flow];
         if was.is_waiting {
             self.groups.remove(flow, now, flows);
-        } else if (u128::from(was.era) << 64 | u128::from(was.start)) < self.clock >> CLOCK_SHIFT {
+        } else if (u128::from(was.era) << 64 | u128::from(was.start)) < self.clock.present() {
             return flows[flow].configure(weight, longest);
         }
         flows[flow].configure(weight, longest);
@@ -270,7 +205,7 @@ impl Qfq {
         let QfqFlow { longest, weight, .. } = flows[flow];
         if longest < MOST_LENGTH {
             let longest = length.min(MOST_LENGTH);
-            self.longest = self.longest.max(longest);
+            self.clock.lengthen(longest);
             self.resettle(flow, weight, longest, flows);
         }
     }
@@ -278,7 +213,7 @@ impl Qfq {
     /// Lets a flow that is in no slot start so far ahead of virtual time, or behind, as far as the sets allow, and puts it
     /// into a slot if it waits. `served` is by how many units of service, in bytes, it was ahead.
     fn place(&mut self, flow: FlowId, ahead: i64, served: i128, flows: &mut Flows<QfqFlow>) {
-        let now = self.now();
+        let now = self.clock.now();
         let QfqFlow { group, weight, is_waiting, .. } = flows[flow];
         let slot = 1_i64 << shift(group.into());
         let passed = (now % slot as u64) as i64;
@@ -290,7 +225,7 @@ impl Qfq {
         }
         self.hold(served - i128::from(weight) * i128::from(ahead));
         let start = now.wrapping_add_signed(ahead);
-        let era = (self.whole(start) >> 64) as u32;
+        let era = self.clock.era(start);
         let state = &mut flows[flow];
         (state.start, state.era) = (start, era);
         if is_waiting {
@@ -305,11 +240,11 @@ impl Qfq {
     #[cold]
     fn sent_longer(&mut self, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
         let length = length.min(MOST_LENGTH);
-        self.groups.remove(flow, self.now(), flows);
-        self.work(length);
-        let now = self.now();
+        self.groups.remove(flow, self.clock.now(), flows);
+        self.clock.work(length);
+        let now = self.clock.now();
         self.groups.sort_out(now);
-        self.longest = self.longest.max(length);
+        self.clock.lengthen(length);
         let is_waiting = flows.packets(flow) > 0;
         let state = &mut flows[flow];
         state.is_waiting = is_waiting;
@@ -324,20 +259,9 @@ impl Qfq {
     /// A flow that was ahead is so many units of service, in bytes, less ahead from now on: virtual time waits until the
     /// others have made up for that.
     fn hold(&mut self, given: i128) {
-        if given > 0 && !self.groups.is_idle() {
-            self.held += (given as u128).div_ceil(1 << UNIT_SHIFT) as u64;
+        if !self.groups.is_idle() {
+            self.clock.hold(given);
         }
-    }
-
-    fn check_sum(&self, less: u32, more: Weight) -> Result<u64, Refused> {
-        let found = self.sum - u64::from(less) + u64::from(more.get());
-        if more.get() > MOST_WEIGHT {
-            return Err(Refused::Weight { found: more.get().into(), most: MOST_WEIGHT.into() });
-        }
-        if found > MOST_SUM {
-            return Err(Refused::Sum { found, most: MOST_SUM });
-        }
-        Ok(found)
     }
 }
 
@@ -345,13 +269,8 @@ impl Scheduler for Qfq {
     type Flow = QfqFlow;
 
     fn join(&mut self, flow: FlowConfig) -> Result<QfqFlow, Refused> {
-        let sum = self.check_sum(0, flow.weight)?;
-        if flow.longest > MOST_LENGTH {
-            return Err(Refused::Longest { found: flow.longest.into(), most: MOST_LENGTH.into() });
-        }
-        self.set_sum(sum);
-        self.longest = self.longest.max(flow.longest);
-        let present = self.clock >> CLOCK_SHIFT;
+        self.clock.join(&flow)?;
+        let present = self.clock.present();
         let mut state = QfqFlow {
             start: present as u64,
             pace: 0,
@@ -370,10 +289,10 @@ impl Scheduler for Qfq {
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         let state = flows[flow];
         let start = u128::from(state.era) << 64 | u128::from(state.start);
-        if let Some(ahead) = start.checked_sub(self.clock >> CLOCK_SHIFT) {
+        if let Some(ahead) = start.checked_sub(self.clock.present()) {
             self.hold((u128::from(state.weight) * ahead) as i128);
         }
-        self.set_sum(self.sum - u64::from(state.weight));
+        self.clock.set_sum(self.clock.sum() - u64::from(state.weight));
     }
 
     fn set_weight(
@@ -384,9 +303,9 @@ impl Scheduler for Qfq {
         flows: &mut Flows<QfqFlow>,
     ) -> Result<(), Refused> {
         let QfqFlow { weight: was, longest, .. } = flows[flow];
-        let sum = self.check_sum(was, weight)?;
+        let sum = self.clock.sum_with(was, weight)?;
         self.resettle(flow, weight.get(), longest, flows);
-        self.set_sum(sum);
+        self.clock.set_sum(sum);
         Ok(())
     }
 
@@ -418,14 +337,14 @@ impl Scheduler for Qfq {
         let to = from.wrapping_add(u64::from(length) * state.pace);
         let index = u32::from(state.group);
         state.start = to;
-        let earlier = self.now();
-        self.work(length);
+        let earlier = self.clock.now();
+        self.clock.work(length);
         if !waits {
             state.is_waiting = false;
-            state.era = (self.whole(to) >> 64) as u32;
+            state.era = self.clock.era(to);
         }
         let to = if waits { Some(to) } else { None };
-        if self.groups.serve(flow, index, (from, to), (earlier, self.now()), flows) {
+        if self.groups.serve(flow, index, (from, to), (earlier, self.clock.now()), flows) {
             self.catch_up();
         }
     }
@@ -433,11 +352,11 @@ impl Scheduler for Qfq {
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         // The start stands whatever the length of the next packet.
         if flows[flow].is_waiting && flows.packets(flow) == 0 {
-            let now = self.now();
+            let now = self.clock.now();
             self.groups.remove(flow, now, flows);
             let state = &mut flows[flow];
             state.is_waiting = false;
-            state.era = (self.whole(state.start) >> 64) as u32;
+            state.era = self.clock.era(state.start);
             self.catch_up();
         }
     }

@@ -1,7 +1,9 @@
 //! Fair schedulers against plain, slow models of their algorithms in exact arithmetic, and against their bounds.
 
+mod churn;
 mod compare;
 mod fraction;
+mod gfq;
 mod qfq;
 mod traffic;
 mod wfi;

@@ -2,7 +2,7 @@
 //! of its share of the bytes sent less its own; the T-WFI of a flow, the most by which a packet leaves later than a
 //! transmitter of its share would have sent it and all that its flow had before it.
 
-use narrows_core::sched::{FlowConfig, FlowId, Qfq, Scheduler, Server};
+use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Server, WorstCase};
 
 use crate::compare::{Model, Step, dequeue, enqueue, server};
 use crate::qfq::{Rounding, SlowQfq, flows};
@@ -119,12 +119,17 @@ fn measure_model(mut model: impl Model, configs: &[FlowConfig], steps: &[Step]) 
 }
 
 /// Each flow's measure over its bound.
-fn qfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
-    let mut server = server(Qfq::default(), configs);
+fn against_bound<S: Scheduler>(
+    scheduler: S,
+    bound: impl Fn(&S, &S::Flow) -> WorstCase,
+    configs: &[FlowConfig],
+    steps: &[Step],
+) -> f64 {
+    let mut server = server(scheduler, configs);
     let meter = measure(&mut server, configs, steps);
     let mut closest: f64 = 0.0;
     for flow in 0..configs.len() {
-        let bound = server.scheduler().worst_case(&server.flows()[FlowId::new(flow as u32)]);
+        let bound = bound(server.scheduler(), &server.flows()[FlowId::new(flow as u32)]);
         let (bytes, work) = (bound.bytes.get() as f64, bound.work.get() as f64);
         let (found_bytes, found_work) = (meter.bytes(flow), meter.work(flow));
         assert!(found_bytes <= bytes, "flow {flow}: B-WFI {found_bytes}, bound {bytes}");
@@ -132,6 +137,14 @@ fn qfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
         closest = closest.max(found_bytes / bytes);
     }
     closest
+}
+
+fn qfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
+    against_bound(Qfq::default(), Qfq::worst_case, configs, steps)
+}
+
+fn gfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
+    against_bound(Gfq::default(), Gfq::worst_case, configs, steps)
 }
 
 fn mixed() -> Vec<Vec<(u32, u32)>> {
@@ -144,29 +157,29 @@ fn mixed() -> Vec<Vec<(u32, u32)>> {
     ]
 }
 
-#[test]
-fn qfq_keeps_its_bounds_on_random_traffic() {
+/// Random traffic and waves for each of the mixtures; the closest that any flow comes to its bound.
+fn try_all(against_bound: fn(&[FlowConfig], &[Step]) -> f64) -> f64 {
     let mut closest: f64 = 0.0;
     for weights in mixed() {
         let configs = flows(&weights);
         let longest: Vec<u32> = weights.iter().map(|&(_, longest)| longest).collect();
         for seed in 0..12 {
-            closest = closest.max(qfq_against_bound(&configs, &traffic::random(&longest, seed, 6000)));
+            closest = closest.max(against_bound(&configs, &traffic::random(&longest, seed, 6000)));
+            closest = closest.max(against_bound(&configs, &traffic::waves(&longest, seed, 80)));
         }
     }
+    closest
+}
+
+#[test]
+fn qfq_keeps_its_bounds() {
+    let closest = try_all(qfq_against_bound);
     assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
 }
 
 #[test]
-fn qfq_keeps_its_bounds_when_waves_of_short_packets_meet_long_ones() {
-    let mut closest: f64 = 0.0;
-    for weights in mixed() {
-        let configs = flows(&weights);
-        let longest: Vec<u32> = weights.iter().map(|&(_, longest)| longest).collect();
-        for seed in 0..12 {
-            closest = closest.max(qfq_against_bound(&configs, &traffic::waves(&longest, seed, 80)));
-        }
-    }
+fn gfq_keeps_its_bounds() {
+    let closest = try_all(gfq_against_bound);
     assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
 }
 

@@ -9,9 +9,10 @@ mod tests;
 use crate::sched::{FlowId, Flows};
 
 use super::QfqFlow;
+use super::clock::{LEAST_SIGMA, is_after};
 
 /// The width of group 0's slots is 2 to this power.
-pub(super) const FIRST_SHIFT: u32 = 18;
+pub(super) const FIRST_SHIFT: u32 = LEAST_SIGMA - 1;
 
 /// No flow.
 pub(super) const NONE: u32 = u32::MAX;
@@ -64,12 +65,6 @@ impl Default for Groups {
         let group = Group { start: 0, slots: [NONE; SLOTS as usize], full: 0, front: 0 };
         Self { eligible: 0, later: 0, blocked: 0, far: 0, groups: [group; 64] }
     }
-}
-
-/// Whether `a` comes after `b`.
-#[inline]
-pub(super) const fn is_after(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) > 0
 }
 
 /// The width of a group's slots, as a power of two.
