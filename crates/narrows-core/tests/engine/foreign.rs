@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use narrows_core::model::{DelayModel, LossModel};
 use narrows_core::queue::{Backlog, Bound, Context, Dequeue, Queue};
+use narrows_core::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
 use narrows_core::service::{Finish, ServiceCurve, Work};
 use narrows_core::{Draw, DropReason, Duration, PacketList, PacketRef, PacketState, Pool, Rate, Time};
 
@@ -68,6 +69,59 @@ impl Queue for Gate {
     fn adopt(&mut self, _now: Time, packets: PacketList, _context: &mut Context<'_>) {
         self.packets = packets;
     }
+}
+
+/// A scheduler by time division: the instant says whose slot it is, and a packet goes only at the beginning of a slot of
+/// its flow.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    slot: Duration,
+    flows: u64,
+}
+
+impl Slots {
+    pub(crate) fn new(slot: Duration) -> Self {
+        Self { slot, flows: 0 }
+    }
+}
+
+impl Scheduler for Slots {
+    type Flow = ();
+
+    fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
+        self.flows += 1;
+        Ok(())
+    }
+
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {}
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<()>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    fn enqueue(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}
+
+    fn select(&mut self, now: Time, flows: &mut Flows<()>) -> Selection {
+        let first = now.nanos().div_ceil(self.slot.nanos());
+        for slot in first..first + self.flows {
+            let flow = FlowId::new((slot % self.flows) as u32);
+            let begins = Time::from_nanos(slot * self.slot.nanos());
+            if flows.packets(flow) > 0 {
+                return if begins == now { Selection::Flow(flow) } else { Selection::NotBefore(begins) };
+            }
+        }
+        Selection::Empty
+    }
+
+    fn sent(&mut self, _now: Time, _flow: FlowId, _length: u32, _flows: &mut Flows<()>) {}
+
+    fn head_dropped(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}
 }
 
 /// A rate that holds until an instant, then nothing until another, then a second rate for ever.

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use narrows_core::queue::{Bound, DropAt};
+use narrows_core::sched::Overload;
 use narrows_core::{Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Target, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,7 +12,8 @@ use proptest::sample::Index;
 
 use crate::drive::{END, Record, Run};
 use crate::foreign::{Drawn, Recorder};
-use crate::plan::{LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan};
+use crate::plan::{Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan};
+use crate::random::scheduler;
 
 /// A path through links, some of which it may visit twice, as a relay on a shared medium does.
 #[derive(Clone, Debug)]
@@ -89,15 +91,23 @@ fn includes(many: &Drawn, few: &Drawn) -> Result<(), TestCaseError> {
 }
 
 fn links() -> impl Strategy<Value = Vec<LinkPlan>> {
-    let queue = QueuePlan::Fifo(Bound::Packets(u64::MAX), DropAt::Tail);
-    let link = (1u64..40, 0u64..40, any::<bool>()).prop_map(move |(megabits, percent, keep)| LinkPlan {
-        queue,
-        service: ServicePlan::Rate(Rate::from_bits_per_second(megabits * 1_000_000)),
-        duplication: percentage(percent),
-        corruption: percentage(40 - percent),
-        order: if keep { Order::Keep } else { Order::Allow },
-        ..LinkPlan::new("")
-    });
+    let bound = Bound::Packets(u64::MAX);
+    let queue = prop_oneof![
+        Just(QueuePlan::Fifo(bound, DropAt::Tail)),
+        scheduler().prop_map(move |scheduler| {
+            let (overload, limits) = (Overload::Arriving, Limits::None);
+            QueuePlan::Classes { scheduler, bound, overload, limits }
+        }),
+    ];
+    let link =
+        (1u64..40, 0u64..40, any::<bool>(), queue).prop_map(|(megabits, percent, keep, queue)| LinkPlan {
+            queue,
+            service: ServicePlan::Rate(Rate::from_bits_per_second(megabits * 1_000_000)),
+            duplication: percentage(percent),
+            corruption: percentage(40 - percent),
+            order: if keep { Order::Keep } else { Order::Allow },
+            ..LinkPlan::new("")
+        });
     vec(link, 1..4).prop_map(|mut links| {
         links.iter_mut().zip(["m", "c", "x"]).for_each(|(link, name)| link.name = name.into());
         links

@@ -1,14 +1,16 @@
 //! Which comes first: packets in a delay line, events at one instant, inputs that come late.
 
 use narrows_core::queue::{Bound, DropAt};
+use narrows_core::sched::Overload;
 use narrows_core::{Duration, Order, Probability, Protocol, Rate, Target, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::drive::{END, Run, Step, run};
 use crate::plan::{
-    ChangePlan, DelayPlan, Input, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What,
+    ChangePlan, DelayPlan, Input, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What,
 };
+use crate::random::scheduler;
 
 fn packet(port: usize) -> PacketPlan {
     PacketPlan { port, length: 100, network: Protocol::Other }
@@ -101,6 +103,10 @@ fn kind() -> impl Strategy<Value = ChangePlan> {
     prop_oneof![
         Just(ChangePlan::Queue(QueuePlan::Fifo(bound, DropAt::Head))),
         Just(ChangePlan::Queue(QueuePlan::Gate { bound, period, patience: never })),
+        scheduler().prop_map(move |scheduler| {
+            let (overload, limits) = (Overload::Arriving, Limits::None);
+            ChangePlan::Queue(QueuePlan::Classes { scheduler, bound, overload, limits })
+        }),
         (0u64..3_000_000_000)
             .prop_map(|rate| ChangePlan::Service(ServicePlan::Rate(Rate::from_bits_per_second(rate)))),
         Just(ChangePlan::Service(ServicePlan::Rate(Rate::UNLIMITED))),

@@ -1,14 +1,18 @@
 //! Descriptions of networks and of what is handed in, from which the same run can be made again and again.
 
+use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::model::{Constant, DelayModel, Independent, LossModel, Normal, Uniform};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
+use narrows_core::sched::{
+    self, Class, Drr, Fair, FlowConfig, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight, Wf2q,
+};
 use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
 use narrows_core::{
     Bytes, Change, Duration, LinkConfig, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol, Rate,
     Reorder, Seed, Target, Time,
 };
 
-use crate::foreign::{EveryNth, Gate, InTurn, Outage};
+use crate::foreign::{EveryNth, Gate, InTurn, Outage, Slots};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -42,6 +46,28 @@ pub(crate) struct LinkPlan {
 pub(crate) enum QueuePlan {
     Fifo(Bound, DropAt),
     Gate { bound: Bound, period: Duration, patience: Duration },
+    Classes { scheduler: SchedulerPlan, bound: Bound, overload: Overload, limits: Limits },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SchedulerPlan {
+    Fifo,
+    Priority,
+    Drr,
+    Wf2q,
+    Qfq,
+    Fair,
+    /// Lets packets go in slots of so many nanoseconds only.
+    Slots(u64),
+}
+
+/// How much waits in the classes of a queue with classes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limits {
+    /// Everything that comes.
+    None,
+    /// A few packets or bytes; a queue inside a class drops what has waited too long; and some packets have no class.
+    Tight,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -173,9 +199,67 @@ impl QueuePlan {
         match self {
             Self::Fifo(bound, drop_at) => Box::new(Fifo::new(bound, drop_at)),
             Self::Gate { bound, period, patience } => Box::new(Gate::new(bound, period, patience)),
+            Self::Classes { scheduler, bound, overload, limits } => match scheduler {
+                SchedulerPlan::Fifo => classes(sched::Fifo::default(), bound, overload, limits),
+                SchedulerPlan::Priority => classes(Priority::default(), bound, overload, limits),
+                SchedulerPlan::Drr => classes(Drr::new(Bytes::new(700)), bound, overload, limits),
+                SchedulerPlan::Wf2q => classes(Wf2q::default(), bound, overload, limits),
+                SchedulerPlan::Qfq => classes(Qfq::default(), bound, overload, limits),
+                SchedulerPlan::Fair => classes(Fair::new(Bytes::new(700)), bound, overload, limits),
+                SchedulerPlan::Slots(nanos) => {
+                    classes(Slots::new(Duration::from_nanos(nanos)), bound, overload, limits)
+                }
+            },
         }
     }
 }
+
+/// Classes by length and lane: two plain ones, a gate, and a queue with classes of its own.
+fn classes<S: Scheduler + 'static>(
+    scheduler: S,
+    bound: Bound,
+    overload: Overload,
+    limits: Limits,
+) -> Box<dyn Queue> {
+    let lengths = |lengths| Condition { lengths: Some(lengths), ..Condition::default() };
+    let other_lane = Condition { lane: Some(1), ..Condition::default() };
+    let rules = vec![(lengths(0..=200), 0), (lengths(201..=800), 1), (other_lane, 2)];
+    let (few, bytes, patience, default) = match limits {
+        Limits::None => (ENOUGH, ENOUGH, Duration::MAX, Some(3)),
+        Limits::Tight => {
+            let patience = Duration::from_micros(800);
+            (Bound::Packets(5), Bound::Bytes(Bytes::new(3_000)), patience, None)
+        }
+    };
+    let mut queue = Scheduled::new(scheduler, Classifier::Rules { rules, default }, bound, overload);
+    let gate = Gate::new(few, GATE, patience);
+    let hash = FlowHash::new(Seed(1), "inside", 3, Identity::FiveTuple);
+    let mut inside = Scheduled::new(
+        Fair::new(Bytes::new(700)),
+        Classifier::Flows(hash),
+        few,
+        Overload::Longest { batch: 2 },
+    );
+    (0..3).for_each(|_| inside.add_flow(FlowConfig::default(), Store::Plain).expect("it takes any flow"));
+    let stores = [
+        (few, DropAt::Tail, Store::Plain),
+        (bytes, DropAt::Head, Store::Plain),
+        (few, DropAt::Tail, Store::Queue(Box::new(gate))),
+        (few, DropAt::Tail, Store::Queue(Box::new(inside))),
+    ];
+    for ((bound, drop_at, store), number) in stores.into_iter().zip(1..) {
+        let weight = Weight::new(number).expect("not 0");
+        let flow = FlowConfig { weight, band: 4 - number, ..FlowConfig::default() };
+        queue.add_class(Class { flow, bound, drop_at, store }).expect("it takes such flows");
+    }
+    Box::new(queue)
+}
+
+/// The period of the gate inside a class. Where the scheduler declines too, they must say yes at one instant sometime.
+pub(crate) const GATE: Duration = Duration::from_micros(20);
+
+/// As good as no bound.
+const ENOUGH: Bound = Bound::Packets(u64::MAX);
 
 impl ServicePlan {
     fn build(self) -> Box<dyn ServiceCurve> {

@@ -1,6 +1,7 @@
 //! Random networks, traffic, changes and polls.
 
 use narrows_core::queue::{Bound, DropAt};
+use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
 use narrows_core::{
     Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Target, Time,
@@ -12,7 +13,8 @@ use proptest::prelude::*;
 use crate::drive::{Step, flush};
 use crate::foreign::Outage;
 use crate::plan::{
-    ChangePlan, DelayPlan, Input, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What,
+    ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan,
+    SchedulerPlan, ServicePlan, What,
 };
 
 /// Names in no particular order, so that neither the plan's order nor the path's is that of the names.
@@ -166,7 +168,27 @@ fn queue() -> impl Strategy<Value = QueuePlan> {
         let (period, patience) = (Duration::from_nanos(period), Duration::from_nanos(patience));
         QueuePlan::Gate { bound, period, patience }
     });
-    prop_oneof![4 => (bound(), drop_at).prop_map(|(b, d)| QueuePlan::Fifo(b, d)), 1 => gate]
+    let fifo = (bound(), drop_at).prop_map(|(bound, drop_at)| QueuePlan::Fifo(bound, drop_at));
+    let overload =
+        prop_oneof![Just(Overload::Arriving), (1u32..4).prop_map(|batch| Overload::Longest { batch })];
+    let limits = prop_oneof![Just(Limits::None), Just(Limits::Tight)];
+    let classes =
+        (scheduler(), bound(), overload, limits).prop_map(|(scheduler, bound, overload, limits)| {
+            QueuePlan::Classes { scheduler, bound, overload, limits }
+        });
+    prop_oneof![4 => fifo, 1 => gate, 4 => classes]
+}
+
+pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
+    prop_oneof![
+        Just(SchedulerPlan::Fifo),
+        Just(SchedulerPlan::Priority),
+        Just(SchedulerPlan::Drr),
+        Just(SchedulerPlan::Wf2q),
+        Just(SchedulerPlan::Qfq),
+        Just(SchedulerPlan::Fair),
+        (1u64..15).prop_map(|periods| SchedulerPlan::Slots(periods * GATE.nanos())),
+    ]
 }
 
 fn bound() -> impl Strategy<Value = Bound> {

@@ -71,7 +71,9 @@ impl Run {
                 self.model.get_mut(&flow).expect("picked").push_back((self.packets, length));
                 self.packets += 1;
             }
-            Step::Dequeue => drop(self.dequeue()),
+            Step::Dequeue => {
+                self.dequeue();
+            }
             Step::DropFirst(index) => {
                 let Some(flow) = self.pick(index) else { return };
                 let dropped = self.subject.drop_first(self.now, flow);

@@ -63,7 +63,7 @@ proptest! {
         let mut server = Server::new(Drr::new(Bytes::new(quantum)));
         let mut paper = Paper::default();
         for &weight in &weights {
-            let config = FlowConfig { weight: Weight::new(weight).unwrap(), ..FlowConfig::default() };
+            let config = FlowConfig { weight: Weight::new(weight).expect("not 0"), ..FlowConfig::default() };
             server.join(config).expect("any weight will do");
             paper.flows.push((quantum * u64::from(weight), 0, VecDeque::new()));
         }
@@ -88,7 +88,7 @@ proptest! {
                     paper.remove_idle(flow);
                 }
                 _ => {
-                    server.set_weight(Time::ZERO, id, Weight::new(length).unwrap()).expect("any weight will do");
+                    server.set_weight(Time::ZERO, id, Weight::new(length).expect("not 0")).expect("any weight will do");
                     paper.flows[flow].0 = quantum * u64::from(length);
                 }
             }

@@ -51,21 +51,18 @@ fn a_flow_takes_at_most_128_bytes_beside_its_packets() {
     for flows in [1_000u32, 10_000, 70_000] {
         let count = f64::from(flows);
         // The packets take as much whatever the scheduler.
-        let empty = bytes(|| {
-            let mut plain = Flows::default();
-            (0..flows).for_each(|_| drop(plain.add(())));
-            plain
-        });
-        let full = bytes(|| {
-            let mut plain = Flows::default();
-            for flow in 0..flows {
-                let flow: FlowId = plain.add(());
-                (0..2)
-                    .for_each(|_| plain.push(flow, Waits { packet: PacketRef::from_number(0), length: 100 }));
-                assert_eq!(flow.number() + 1, plain.len() as u32);
-            }
-            plain
-        });
+        let plain = |packets: u32| {
+            bytes(|| {
+                let mut plain = Flows::default();
+                for _ in 0..flows {
+                    let flow = plain.add(());
+                    let waits = Waits { packet: PacketRef::from_number(0), length: 100 };
+                    (0..packets).for_each(|_| plain.push(flow, waits));
+                }
+                plain
+            })
+        };
+        let packets = plain(2) - plain(0);
         for kind in ALL {
             let all = bytes(|| {
                 let mut subject = (kind.make)();
@@ -93,7 +90,7 @@ fn a_flow_takes_at_most_128_bytes_beside_its_packets() {
                 }
                 subject
             });
-            let each = (all - (full - empty)) / count;
+            let each = (all - packets) / count;
             println!("{flows:>6} flows, {:>6}: {each:.1} bytes each beside packets", kind.name);
             assert!(each <= 128.0, "{}: {each}", kind.name);
         }

@@ -94,13 +94,13 @@ impl Run {
         }
     }
 
-    fn enqueue(&mut self, class: u32, length: u32, traffic_class: u8) -> u32 {
+    fn enqueue(&mut self, class: u32, length: u32, traffic_class: u8) -> PacketRef {
         let key = FlowKey { mark: class, traffic_class, ..FlowKey::default() };
         let packet = self.stand.insert(self.now, key, length);
         self.inside.insert(packet.number());
         self.queue.enqueue(self.now, packet, &mut self.stand.context());
         self.settle();
-        packet.number()
+        packet
     }
 
     fn dequeue(&mut self) -> Dequeue {
@@ -187,7 +187,7 @@ fn five<S: Scheduler + 'static>(scheduler: S, bound: Bound, overload: Overload) 
         class(Bound::Packets(0), DropAt::Tail, Store::Queue(Box::new(lanes(700)))),
     ];
     for (class, weight) in stores.into_iter().zip(1..) {
-        let flow = FlowConfig { weight: Weight::new(weight).unwrap(), band: weight, ..class.flow };
+        let flow = FlowConfig { weight: Weight::new(weight).expect("not 0"), band: weight, ..class.flow };
         queue.add_class(Class { flow, ..class }).expect("in range");
     }
     Box::new(queue)
@@ -230,10 +230,14 @@ proptest! {
             let mut run = Run::new(queue, 5);
             for &(what, class, number, traffic_class) in &steps {
                 match what {
-                    0..10 => drop(run.enqueue(class, number, traffic_class)),
-                    10..16 => drop(run.dequeue()),
+                    0..10 => {
+ run.enqueue(class, number, traffic_class);
+},
+                    10..16 => {
+ run.dequeue();
+}
                     16 => {
-                        let weight = Weight::new(number + 1).unwrap();
+                        let weight = Weight::new(number + 1).expect("not 0");
                         let _ = run.queue.set_weight(run.now, class as usize, weight);
                     }
                     17 => run.queue.set_bound(Bound::Packets(number.into())),
@@ -269,7 +273,9 @@ fn the_bound_of_a_class_drops_at_the_tail_or_at_the_head() {
             Scheduled::new(Drr::new(Bytes::new(1500)), Classifier::One, ENOUGH, Overload::Arriving);
         queue.add_class(class(Bound::Packets(2), drop_at, Store::Plain)).expect("any flow");
         let mut run = Run::new(Box::new(queue), 1);
-        (0..4).for_each(|_| drop(run.enqueue(0, 100, 0)));
+        (0..4).for_each(|_| {
+            run.enqueue(0, 100, 0);
+        });
         assert_eq!(run.dropped, dropped.map(|packet| (packet, DropReason::QueueFull)));
         assert_eq!([run.send(), run.send(), run.send()], [Some(sent[0]), Some(sent[1]), None]);
     }
@@ -284,10 +290,14 @@ fn a_class_that_drops_at_the_head_keeps_its_turn() {
         (0..5).for_each(|_| queue.add_class(plain(1_000)).expect("any flow"));
         queue.add_class(class(Bound::Packets(1), DropAt::Head, Store::Plain)).expect("any flow");
         let mut run = Run::new(Box::new(queue), 6);
-        (0..5).for_each(|class| (0..100).for_each(|_| drop(run.enqueue(class, 1000, 0))));
+        (0..5).for_each(|class| {
+            (0..100).for_each(|_| {
+                run.enqueue(class, 1000, 0);
+            })
+        });
         let mut served = 0;
         for _ in 0..60 {
-            let fresh = run.enqueue(5, 1000, 0);
+            let fresh = run.enqueue(5, 1000, 0).number();
             served += usize::from(run.send() == Some(fresh));
         }
         served
@@ -306,8 +316,12 @@ fn overload_takes_from_the_flow_with_the_most_bytes() {
         (0..3).for_each(|_| queue.add_flow(FlowConfig::default(), Store::Plain).expect("any flow"));
         let mut run = Run::new(Box::new(queue), 0);
         // Two long packets outweigh eight short ones; so do one and a half.
-        (0..8).for_each(|_| drop(run.enqueue(0, 100, 0)));
-        (0..2).for_each(|_| drop(run.enqueue(1, 1500, 0)));
+        (0..8).for_each(|_| {
+            run.enqueue(0, 100, 0);
+        });
+        (0..2).for_each(|_| {
+            run.enqueue(1, 1500, 0);
+        });
         run.enqueue(2, 50, 0);
         run.dropped.iter().map(|&(packet, _)| packet).collect::<Vec<_>>()
     };
@@ -318,7 +332,9 @@ fn overload_takes_from_the_flow_with_the_most_bytes() {
         Scheduled::new(Fifo::default(), by_mark(2), Bound::Packets(9), Overload::Longest { batch: 3 });
     (0..2).for_each(|_| queue.add_flow(FlowConfig::default(), Store::Plain).expect("any flow"));
     let mut run = Run::new(Box::new(queue), 0);
-    (0..10).for_each(|_| drop(run.enqueue(1, 100, 0)));
+    (0..10).for_each(|_| {
+        run.enqueue(1, 100, 0);
+    });
     let dropped: Vec<u32> = run.dropped.iter().map(|&(packet, _)| packet).collect();
     assert_eq!(dropped, [0, 1, 2], "half of ten, but no more than three, and the oldest ones");
 }
@@ -328,7 +344,9 @@ fn the_bound_of_the_whole_refuses_what_arrives() {
     let mut queue = Scheduled::new(Fifo::default(), by_mark(2), Bound::Packets(3), Overload::Arriving);
     (0..2).for_each(|_| queue.add_class(plain(100)).expect("any flow"));
     let mut run = Run::new(Box::new(queue), 2);
-    (0..5).for_each(|n| drop(run.enqueue(n % 2, 100, 0)));
+    (0..5).for_each(|n| {
+        run.enqueue(n % 2, 100, 0);
+    });
     assert_eq!(run.dropped, [(3, DropReason::QueueFull), (4, DropReason::QueueFull)]);
 }
 
@@ -339,7 +357,9 @@ fn a_packet_of_no_class_is_dropped_and_says_so() {
     let mut queue = Scheduled::new(Fifo::default(), rules, ENOUGH, Overload::Arriving);
     queue.add_class(plain(100)).expect("any flow");
     let mut run = Run::new(Box::new(queue), 1);
-    (99..103).for_each(|length| drop(run.enqueue(0, length, 0)));
+    (99..103).for_each(|length| {
+        run.enqueue(0, length, 0);
+    });
     assert_eq!(run.dropped, [(2, DropReason::NoClass), (3, DropReason::NoClass)]);
 }
 

@@ -24,8 +24,12 @@ fn check(kind: Kind, flows: &[(u32, u32)], past: &[Past], lag: fn(&Case) -> f64)
         let id = FlowId::new(flow as u32);
         match what {
             0..4 => subject.enqueue(Time::ZERO, id, 0, number % LONGEST + 1),
-            4..6 => drop(subject.dequeue(Time::ZERO)),
-            6 => drop(subject.drop_first(Time::ZERO, id)),
+            4..6 => {
+                subject.dequeue(Time::ZERO);
+            }
+            6 => {
+                subject.drop_first(Time::ZERO, id);
+            }
             _ => {
                 weights[flow] = number % 50 + 1;
                 let weight = Weight::new(weights[flow]).expect("not 0");

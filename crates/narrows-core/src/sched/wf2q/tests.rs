@@ -231,7 +231,9 @@ proptest! {
             for server in [&mut early, &mut late] {
                 match kind {
                     0..4 => enqueue(server, flow, length),
-                    7 => drop(server.drop_first(Time::ZERO, id)),
+                    7 => {
+ server.drop_first(Time::ZERO, id);
+}
                     8 => server.set_weight(Time::ZERO, id, Weight::new(weight).unwrap()).unwrap(),
                     _ => {}
                 }
