@@ -266,6 +266,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("DrrScheduler", link("scheduler = { type = \"drr\", zzz = 1 }")),
         ("WeightScheduler", link("scheduler = { type = \"qfq\", zzz = 1 }")),
         ("WeightScheduler", link("scheduler = { type = \"wf2q+\", zzz = 1 }")),
+        ("WeightScheduler", link("scheduler = { type = \"gfq\", zzz = 1 }")),
         ("SfqScheduler", link("scheduler = { type = \"sfq\", zzz = 1 }")),
         ("FqCodelScheduler", link("scheduler = { type = \"fq_codel\", zzz = 1 }")),
         ("FqPieScheduler", link("scheduler = { type = \"fq_pie\", zzz = 1 }")),

@@ -323,7 +323,7 @@ fn condition() -> impl Strategy<Value = String> {
 
 fn scheduler() -> impl Strategy<Value = String> {
     let flows = (
-        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "sfq", "fq_codel", "fq_pie"]),
+        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "gfq", "sfq", "fq_codel", "fq_pie"]),
         proptest::option::of(1u32..2000),
         proptest::option::of(proptest::sample::select(vec!["5-tuple", "source", "destination", "addresses"])),
     )

@@ -77,7 +77,7 @@ names! {
     /// Deficit round robin.
     DrrType { Drr }
     /// By weights.
-    WeightsType { #[schemars(rename = "wf2q+")] Wf2q, Qfq }
+    WeightsType { #[schemars(rename = "wf2q+")] Wf2q, Qfq, Gfq }
     /// Stochastic fairness queueing.
     SfqType { Sfq }
     /// FQ-CoDel.
@@ -309,6 +309,8 @@ pub(super) enum SchedulerName {
     Wf2q,
     /// Quick fair queueing, of flows.
     Qfq,
+    /// Grouped fair queueing, of flows.
+    Gfq,
     /// Stochastic fairness queueing.
     Sfq,
     /// FQ-CoDel.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound};
 use narrows_core::sched::{
-    self, Dcf, Drr, Fair, Fifo, FlowConfig, Overload, Priority, Qfq, Refused, Scheduled, Weight, Wf2q,
+    self, Dcf, Drr, Fair, Fifo, FlowConfig, Gfq, Overload, Priority, Qfq, Refused, Scheduled, Weight, Wf2q,
 };
 use narrows_core::{Seed, Stream};
 
@@ -46,6 +46,7 @@ impl Scheduler {
             Kind::Drr => self.assemble(Drr::new(quantum), plan),
             Kind::Wf2q => self.assemble(Wf2q::default(), plan),
             Kind::Qfq => self.assemble(Qfq::default(), plan),
+            Kind::Gfq => self.assemble(Gfq::default(), plan),
             Kind::Sfq => self.assemble(Fair::round_robin(quantum), plan),
             Kind::FqCodel | Kind::FqPie => self.assemble(Fair::new(quantum), plan),
             Kind::Dcf => {

@@ -24,6 +24,8 @@ pub enum Kind {
     Wf2q,
     /// Quick fair queueing.
     Qfq,
+    /// Grouped fair queueing.
+    Gfq,
     /// Stochastic fairness queueing.
     Sfq,
     /// FQ-CoDel.
@@ -66,13 +68,14 @@ pub(crate) struct About {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Fifo,
         Self::Prio,
         Self::PfifoFast,
         Self::Drr,
         Self::Wf2q,
         Self::Qfq,
+        Self::Gfq,
         Self::Sfq,
         Self::FqCodel,
         Self::FqPie,
@@ -104,6 +107,7 @@ impl Kind {
             Self::Drr => quantum(1500, weighted("drr", "deficit round robin")),
             Self::Wf2q => weighted("wf2q+", "worst-case fair weighted fair queueing"),
             Self::Qfq => About { longest: true, ..weighted("qfq", "quick fair queueing") },
+            Self::Gfq => About { longest: true, ..weighted("gfq", "grouped fair queueing") },
             Self::Sfq => quantum(1514, about("sfq", "stochastic fairness queueing", Flows)),
             // RFC 8290, 5.2.4: one full Ethernet frame.
             Self::FqCodel => quantum(
