@@ -2,8 +2,10 @@
 
 mod churn;
 mod compare;
+mod drr;
 mod fraction;
 mod gfq;
 mod qfq;
 mod traffic;
+mod wf2q;
 mod wfi;

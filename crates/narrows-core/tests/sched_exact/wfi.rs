@@ -2,7 +2,7 @@
 //! of its share of the bytes sent less its own; the T-WFI of a flow, the most by which a packet leaves later than a
 //! transmitter of its share would have sent it and all that its flow had before it.
 
-use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Server, WorstCase};
+use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Server, Wf2q, WorstCase};
 
 use crate::compare::{Model, Step, dequeue, enqueue, server};
 use crate::qfq::{Rounding, SlowQfq, flows};
@@ -19,6 +19,8 @@ struct Measured {
     /// For each packet that waits: the bytes sent by all when it came, and those then before it, its own included.
     packets: std::collections::VecDeque<(i128, i128)>,
     worst_bytes: i128,
+    /// The same over intervals that end with a packet of its own.
+    worst_served: i128,
     /// The most bytes sent by all between a packet's arrival and its end, times its weight, less its share.
     worst_work: i128,
 }
@@ -63,6 +65,7 @@ impl Meter {
                 let (came, before) = measured.packets.pop_front().expect("what is taken out was put in");
                 let late = self.weights[number] * (self.sent - came) - self.sum * before;
                 measured.worst_work = measured.worst_work.max(late);
+                measured.worst_served = measured.worst_served.max(measured.lag - measured.least);
             } else if !measured.packets.is_empty() {
                 measured.worst_bytes = measured.worst_bytes.max(measured.lag - measured.least);
             }
@@ -74,6 +77,11 @@ impl Meter {
     /// B-WFI in bytes.
     pub(crate) fn bytes(&self, flow: usize) -> f64 {
         self.flows[flow].worst_bytes as f64 / self.sum as f64
+    }
+
+    /// B-WFI in bytes, over intervals that end with a packet of the flow.
+    pub(crate) fn served(&self, flow: usize) -> f64 {
+        self.flows[flow].worst_served as f64 / self.sum as f64
     }
 
     /// T-WFI in bytes of all flows.
@@ -181,6 +189,34 @@ fn qfq_keeps_its_bounds() {
 fn gfq_keeps_its_bounds() {
     let closest = try_all(gfq_against_bound);
     assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
+}
+
+/// WF2Q+ lacks `L_k + (L − L_k)·φ_k` at most, one maximum packet, when a packet of the flow has been sent (Bennett and Zhang
+/// 1997, theorem 4). The meter allows for a packet on the wire when the flow begins to wait, φ_k·L more.
+#[test]
+fn wf2q_lacks_one_packet_at_most() {
+    let closest = try_all(|configs, steps| {
+        let mut server = server(Wf2q::default(), configs);
+        let meter = measure(&mut server, configs, steps);
+        let sum: f64 = configs.iter().map(|flow| f64::from(flow.weight.get())).sum();
+        let longest = configs.iter().map(|flow| f64::from(flow.longest)).fold(0.0, f64::max);
+        let mut closest: f64 = 0.0;
+        for (number, flow) in configs.iter().enumerate() {
+            let (own, share) = (f64::from(flow.longest), f64::from(flow.weight.get()) / sum);
+            let bound = own + (longest - own) * share;
+            assert!(bound <= longest);
+            // A byte for what rounding is worth at most.
+            let (bytes, work) = (meter.served(number), meter.work(number));
+            assert!(bytes <= bound + share * longest + 1.0, "flow {number}: B-WFI {bytes}, bound {bound}");
+            assert!(
+                work <= (bound + 1.0) / share + longest,
+                "flow {number}: T-WFI {work}, bound {bound} / {share}"
+            );
+            closest = closest.max(bytes / (bound + share * longest));
+        }
+        closest
+    });
+    assert!(closest > 0.6, "the traffic is no test: it comes to {closest} of the bound");
 }
 
 /// The published QFQ, slots of σ and a finish of S + 2σ, breaks its bound; with slots of σ/2 it holds.
