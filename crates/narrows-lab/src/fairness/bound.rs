@@ -53,9 +53,11 @@ pub(crate) fn wf2q(flows: &[FlowConfig]) -> Vec<Bound> {
     })
 }
 
-/// QFQ: `3·φ_k·σ + 2·φ_k·L`, over all intervals, and `(3·σ + 2·L)/R` for delay (Checconi, Rizzo and Valente 2013), with the σ
-/// that the scheduler uses for the flow, as it says itself; rounded up to whole bytes.
-pub(crate) fn qfq(flows: &[FlowConfig], number: u32, worst: WorstCase) -> Bound {
+/// What the scheduler says of a flow, with the σ that it uses, rounded up to whole bytes; over all intervals.
+///
+/// QFQ: `3·φ_k·σ + 2·φ_k·L`, and `(3·σ + 2·L)/R` for delay (Checconi, Rizzo and Valente 2013). GFQ:
+/// `2·L_k + 2·w_k·δ + 2·φ_k·L` with slots of δ, proven where it is written.
+pub(crate) fn stated(flows: &[FlowConfig], number: u32, worst: WorstCase) -> Bound {
     let sum: i128 = flows.iter().map(|flow| i128::from(flow.weight.get())).sum();
     let weight = i128::from(flows[number as usize].weight.get());
     let WorstCase { bytes, work } = worst;

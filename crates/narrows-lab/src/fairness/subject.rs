@@ -1,15 +1,24 @@
 //! The algorithms as they are judged: with which parameters, and under which bounds.
 
 use narrows_core::Bytes;
-use narrows_core::sched::{Drr, Fair, Fifo, FlowConfig, FlowId, Priority, Qfq, Refused, Server, Wf2q};
+use narrows_core::sched::{
+    Drr, Fair, Fifo, FlowConfig, FlowId, Gfq, Priority, Qfq, Refused, Scheduler, Server, Wf2q, WorstCase,
+};
 
 use super::bound::{self, Bound};
 use super::drive::{Subject, server};
 use crate::algorithm::Algorithm;
 
 /// Those that can be judged.
-pub(crate) const KNOWN: [Algorithm; 6] =
-    [Algorithm::Fifo, Algorithm::Prio, Algorithm::Drr, Algorithm::Wf2q, Algorithm::Qfq, Algorithm::Sfq];
+pub(crate) const KNOWN: [Algorithm; 7] = [
+    Algorithm::Fifo,
+    Algorithm::Prio,
+    Algorithm::Drr,
+    Algorithm::Wf2q,
+    Algorithm::Qfq,
+    Algorithm::Gfq,
+    Algorithm::Sfq,
+];
 
 /// A scheduler with its flows, and what is proven of each of them.
 #[derive(Debug)]
@@ -26,21 +35,23 @@ pub(crate) fn claim(algorithm: Algorithm, flows: &[FlowConfig]) -> Result<Claim,
         Algorithm::Prio => (Box::new(server(Priority::default(), &by_weight(flows))?), bound::none(flows)),
         Algorithm::Drr => (Box::new(server(Drr::new(bytes), flows)?), bound::drr(flows, quantum)),
         Algorithm::Wf2q => (Box::new(server(Wf2q::default(), flows)?), bound::wf2q(flows)),
-        Algorithm::Qfq => {
-            let server = server(Qfq::default(), flows)?;
-            let bounds = qfq_bounds(&server, flows);
-            (Box::new(server), bounds)
-        }
+        Algorithm::Qfq => with_stated(server(Qfq::default(), flows)?, flows, Qfq::worst_case),
+        Algorithm::Gfq => with_stated(server(Gfq::default(), flows)?, flows, Gfq::worst_case),
         Algorithm::Sfq => (Box::new(server(Fair::round_robin(bytes), flows)?), bound::none(flows)),
         _ => (Box::new(server(Fifo::default(), flows)?), bound::none(flows)),
     };
     Ok(Claim { subject, bounds })
 }
 
-/// QFQ says itself by which σ it keeps what it keeps.
-fn qfq_bounds(server: &Server<Qfq>, flows: &[FlowConfig]) -> Vec<Bound> {
-    let worst = |number| server.scheduler().worst_case(&server.flows()[FlowId::new(number)]);
-    (0..flows.len() as u32).map(|number| bound::qfq(flows, number, worst(number))).collect()
+/// A scheduler that says itself what it keeps, since that depends on how it rounds.
+fn with_stated<S: Scheduler + 'static>(
+    server: Server<S>,
+    flows: &[FlowConfig],
+    worst_case: impl Fn(&S, &S::Flow) -> WorstCase,
+) -> (Box<dyn Subject>, Vec<Bound>) {
+    let worst = |number| worst_case(server.scheduler(), &server.flows()[FlowId::new(number)]);
+    let bounds = (0..flows.len() as u32).map(|number| bound::stated(flows, number, worst(number))).collect();
+    (Box::new(server), bounds)
 }
 
 /// The least quantum of weight 1 by which each flow may send its longest packet at each of its turns, which is what makes
