@@ -10,6 +10,7 @@ use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::control;
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
+use narrows_scenario::code_point;
 
 use crate::args::{self, Live, Probes};
 use crate::check::scenario;
@@ -37,29 +38,9 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
 
 /// What probes look like.
 fn packet(probes: &Probes) -> Result<ProbePacket, Failure> {
-    let dscp = probes.probe_dscp.as_deref().map_or(Ok(0), dscp)?;
+    let dscp = probes.probe_dscp.as_deref().map_or(Ok(0), |text| code_point("probe-dscp", text))?;
     let ecn = if probes.probe_ecn { ECN_CAPABLE } else { FlowKey::NOT_ECN_CAPABLE };
     Ok(ProbePacket { port: probes.probe_port, traffic_class: dscp << 2 | ecn, length: probes.probe_length })
-}
-
-/// A code point by its name or number.
-fn dscp(text: &str) -> Result<u8, Failure> {
-    let number = |digits: &str, most: u8| digits.parse().ok().filter(|&number: &u8| number <= most);
-    let found = match text.to_ascii_lowercase().as_str() {
-        "ef" => Some(46),
-        "va" => Some(44),
-        "le" => Some(1),
-        name if name.starts_with("cs") => number(&name[2..], 7).map(|class| class << 3),
-        name if name.starts_with("af") => number(&name[2..], 43)
-            .filter(|af| (1..=4).contains(&(af / 10)) && (1..=3).contains(&(af % 10)))
-            .map(|af| (af / 10) << 3 | (af % 10) << 1),
-        digits => number(digits, 63),
-    };
-    found.ok_or_else(|| {
-        Failure::Other(format!(
-            "--probe-dscp: `{text}` is no code point: ef, va, le, cs0 to cs7, af11 to af43, or a number up to 63"
-        ))
-    })
 }
 
 pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {

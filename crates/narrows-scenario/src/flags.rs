@@ -8,7 +8,7 @@ use crate::link::{Link, Medium, Way};
 use crate::node::{Node, Value};
 use crate::problem::{Problem, Problems, ScenarioError};
 use crate::scenario::{self, Scenario};
-use crate::units;
+use crate::{units, value};
 
 /// What the user typed after each flag: one value for both directions, or `DOWN/UP`. Down is from the server to the
 /// client. Values are written as in a file, without quotes.
@@ -125,6 +125,18 @@ impl LinkFlags {
             ("line-limit", self.line_limit.as_deref()),
         ]
     }
+}
+
+/// A code point (DSCP) by its name or number, as the value of the flag `--FLAG`: what a file takes for `dscp`.
+///
+/// # Errors
+/// When there is no such code point: names the flag and what is allowed.
+pub fn code_point(flag: &str, text: &str) -> Result<u8, ScenarioError> {
+    let mut line = CommandLine::default();
+    let start = line.add(flag, text);
+    value::code_point(&Node::typed(text.trim(), start)).map_err(|problem| {
+        ScenarioError::new(COMMAND_LINE, &line.0, vec![problem.inside(&format!("--{flag}"))])
+    })
 }
 
 /// The flags in a row, for errors to point at.

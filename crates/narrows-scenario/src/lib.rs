@@ -29,7 +29,7 @@ pub use direction::{Direction, DirectionClass};
 pub use explain::{
     ClassExplanation, Expected, Explanation, LinkExplanation, PathExplanation, SchedulerExplanation,
 };
-pub use flags::LinkFlags;
+pub use flags::{LinkFlags, code_point};
 pub use host::{Address, Host, HostAddress, Place};
 pub use link::{Link, Medium, Way};
 pub use problem::ScenarioError;
