@@ -209,6 +209,12 @@ fn another_scheduler_with_the_same_classes() {
         assert!(Scenario::parse(&written, "net.toml").unwrap() == copy, "{written}");
         Engine::<()>::new(copy.network()).unwrap();
     }
+    let radio = link(
+        "rate = \"11mbit\"\nscheduler = { type = \"dcf\", preamble = \"short\", classes = [{ name = \"all\" }] }",
+    );
+    let mut wired = radio.clone();
+    wired.assign("access.scheduler.type=drr").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(down(&wired), &down(&radio).with_scheduler("drr").unwrap());
     assert_eq!(direction.with_scheduler("none").unwrap().scheduler, None);
     let error = direction.with_scheduler("htb").unwrap_err().to_string();
     assert!(error.starts_with("error: `htb` is no scheduler"), "{error}");

@@ -207,7 +207,7 @@ impl Scheduler {
             bound: self.bound,
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
-            dcf: self.dcf,
+            dcf: if kind == Kind::Dcf { self.dcf } else { Dcf::default() },
         }
     }
 
