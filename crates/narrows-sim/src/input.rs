@@ -113,9 +113,8 @@ impl Inputs {
         None
     }
 
-    /// Takes the next packet.
+    /// Takes the packet whose instant was peeked at.
     pub(crate) fn take(&mut self) -> Result<Option<(Time, PortId, Packet<Body>)>, SimError> {
-        self.peek(); // moves heads to where they are
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((at, number)) = *head;
         let feed = &mut self.feeds[number as usize];

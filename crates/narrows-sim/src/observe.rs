@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use narrows_core::{Duration, Event, Time, Verdict};
+use narrows_core::{Duration, Event, FlowKey, Time, Verdict};
 
 use crate::input::Body;
 use crate::names::Names;
@@ -25,6 +25,8 @@ pub struct Observed<'a> {
     pub queued: Duration,
     /// Whether it was delivered.
     pub delivered: bool,
+    /// Whether it is marked with "congestion experienced".
+    pub marked: bool,
 }
 
 /// Is told of each packet, in the order of verdicts.
@@ -45,6 +47,7 @@ impl Observing {
             length: event.length,
             queued: event.queued,
             delivered: matches!(event.verdict, Verdict::Delivered(_)),
+            marked: event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED,
         });
     }
 }

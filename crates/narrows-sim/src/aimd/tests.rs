@@ -1,7 +1,6 @@
 //! Against closed forms, on a network made by hand: a wire from `a` to `b` with a queue, and one back without.
 
 use std::cell::RefCell;
-use std::io::{self, Write};
 use std::rc::Rc;
 
 use narrows_core::model::{Constant, LossModel};
@@ -17,8 +16,7 @@ use crate::changes::Changes;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
 use crate::input::{Feed, FeedKind, Inputs};
-use crate::output::Output;
-use crate::packets::PacketRecords;
+use crate::observe::{Observed, Observing};
 use crate::watched::{Watched, Watchers};
 
 mod control;
@@ -94,19 +92,6 @@ struct Run {
     drive: Drive,
 }
 
-#[derive(Clone, Default)]
-struct Memory(Rc<RefCell<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 type Listed<I> = std::iter::Peekable<I>;
 
 struct Steps<I: Iterator>(Listed<I>);
@@ -149,30 +134,30 @@ fn run_with(
         feeds.push(Feed { name: format!("{number}"), port: port("a"), kind });
     }
     let inputs = Inputs::new(feeds);
-    let memory = Memory::default();
-    let packets = PacketRecords::new(Output::to(memory.clone())).expect("memory takes all");
-    let watchers = Watchers { packets: Some(packets), ..Watchers::default() };
+    let seen: Rc<RefCell<Vec<Seen>>> = Rc::default();
+    let theirs = Rc::clone(&seen);
+    let observer = move |packet: &Observed<'_>| theirs.borrow_mut().push(Seen::of(packet));
+    let watchers = Watchers { observing: Observing(Some(Box::new(observer))), ..Watchers::default() };
     let network = Watched::new(engine, inputs.names(), watchers);
     let rates = rates.into_iter();
     let changes = rates.map(move |(at, rate)| (at, there, Change::Service(Box::new(ConstantRate(rate)))));
     let mut drive = Drive::new(network, inputs, Box::new(Steps(changes.peekable())));
     let until = seconds.map(|seconds| Time::ZERO + Duration::from_secs(seconds));
-    let end = drive.run(until).expect("memory takes all");
-    let text = String::from_utf8(memory.0.take()).expect("outputs are text");
-    Run { seen: text.lines().skip(1).map(seen).collect(), end, drive }
+    let end = drive.run(until).expect("nothing is written");
+    Run { seen: seen.take(), end, drive }
 }
 
-fn seen(line: &str) -> Seen {
-    let columns: Vec<_> = line.split(',').collect();
-    let number = |at: usize| columns[at].parse().expect("a number");
-    Seen {
-        flow: columns[3].parse().unwrap_or(u32::MAX),
-        acknowledges: columns[0] == "b",
-        arrival: number(10),
-        queued: number(15),
-        at: number(16),
-        marked: number(9) & 3 == 3,
-        delivered: columns[12] == "delivered",
+impl Seen {
+    fn of(packet: &Observed<'_>) -> Self {
+        Self {
+            flow: packet.feed.parse().unwrap_or(u32::MAX),
+            acknowledges: packet.port == "b",
+            arrival: packet.arrival.nanos(),
+            queued: packet.queued.nanos(),
+            at: packet.at.nanos(),
+            marked: packet.marked,
+            delivered: packet.delivered,
+        }
     }
 }
 
