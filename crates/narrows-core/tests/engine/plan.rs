@@ -4,7 +4,8 @@ use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::model::{Constant, DelayModel, Independent, LossModel, Normal, Uniform};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    self, Class, Drr, Fair, FlowConfig, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight, Wf2q,
+    self, Class, Drr, Fair, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
+    Wf2q,
 };
 use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
 use narrows_core::{
@@ -56,6 +57,7 @@ pub(crate) enum SchedulerPlan {
     Drr,
     Wf2q,
     Qfq,
+    Gfq,
     Fair,
     /// Lets packets go in slots of so many nanoseconds only.
     Slots(u64),
@@ -204,6 +206,7 @@ impl QueuePlan {
                 SchedulerPlan::Priority => classes(Priority::default(), bound, overload, limits),
                 SchedulerPlan::Drr => classes(Drr::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Wf2q => classes(Wf2q::default(), bound, overload, limits),
+                SchedulerPlan::Gfq => classes(Gfq::default(), bound, overload, limits),
                 SchedulerPlan::Qfq => classes(Qfq::default(), bound, overload, limits),
                 SchedulerPlan::Fair => classes(Fair::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Slots(nanos) => {

@@ -186,6 +186,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Drr),
         Just(SchedulerPlan::Wf2q),
         Just(SchedulerPlan::Qfq),
+        Just(SchedulerPlan::Gfq),
         Just(SchedulerPlan::Fair),
         (1u64..15).prop_map(|periods| SchedulerPlan::Slots(periods * GATE.nanos())),
     ]

@@ -1,8 +1,8 @@
 //! All schedulers, each in one line. A new one belongs here.
 
 use narrows_core::sched::{
-    Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows, Priority, Qfq, Refused, Scheduler, Selection,
-    Served, Server, Waits, Weight, Wf2q,
+    Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Priority, Qfq, Refused, Scheduler,
+    Selection, Served, Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Seed, Stream, Time};
 
@@ -34,7 +34,7 @@ pub(crate) const LONGEST: u32 = 1500;
 const L: f64 = LONGEST as f64;
 const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 
-pub(crate) const ALL: [Kind; 8] = [
+pub(crate) const ALL: [Kind; 9] = [
     Kind { declines: false, weighted: false, lag: None, name: "fifo", make: || subject(Fifo::default()) },
     Kind { declines: false, weighted: false, lag: None, name: "prio", make: || subject(Priority::default()) },
     Kind {
@@ -51,6 +51,14 @@ pub(crate) const ALL: [Kind; 8] = [
         lag: Some(|_| 2.0 * L),
         name: "wf2q+",
         make: || subject(Wf2q::default()),
+    },
+    // 2·L_k + 2·w·δ + 2·φ·L, where w·δ is below L_k/8.
+    Kind {
+        declines: false,
+        weighted: true,
+        lag: Some(|case| (2.25 + 2.0 * case.share) * L),
+        name: "gfq",
+        make: || subject(Gfq::default()),
     },
     // 3·φ·σ + 2·φ·L, where σ is below 2·longest / φ.
     Kind { declines: false, weighted: true, lag: Some(qfq), name: "qfq", make: || subject(Qfq::default()) },

@@ -2,6 +2,7 @@
 //! document on writing one says what its example does.
 
 mod contract;
+mod document;
 mod drr;
 mod flows;
 mod kinds;

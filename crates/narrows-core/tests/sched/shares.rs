@@ -45,8 +45,9 @@ fn check(kind: Kind, flows: &[(u32, u32)], past: &[Past], lag: fn(&Case) -> f64)
     };
     (0..flows.len()).for_each(|flow| refill(&mut *subject, flow));
     let sum: f64 = weights.iter().copied().map(f64::from).sum();
-    // A turn that began under another weight goes on as it began: two rounds of turns before the count begins.
-    let warm_up = if past.is_empty() { 0.0 } else { 2.0 * sum * f64::from(LONGEST) };
+    // A flow may have begun a turn under a greater weight, up to 50, and goes on with it: first these, then two rounds.
+    let rounds = 50.0 * flows.len() as f64 + 2.0 * sum;
+    let warm_up = if past.is_empty() { 0.0 } else { rounds * f64::from(LONGEST) };
     let (mut warm, mut total, mut served) = (0.0, 0.0, vec![0.0; flows.len()]);
     loop {
         let Served::Packet(flow, waits) = subject.dequeue(Time::ZERO) else { panic!("packets wait") };
