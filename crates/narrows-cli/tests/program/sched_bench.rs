@@ -11,7 +11,7 @@ fn bench<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Finished {
 fn a_program_gets_a_list_with_a_figure_for_each_algorithm() {
     let list = bench([
         "--algorithms",
-        "none,fifo,prio,drr,qfq,wf2q+,fq_codel",
+        "none,fifo,prio,drr,qfq,wf2q+,kps,fq_codel",
         "--flows",
         "1::32k,2::4k,4::2k,8::1k,128::16,1k::1",
         "--qmin",
@@ -28,7 +28,7 @@ fn a_program_gets_a_list_with_a_figure_for_each_algorithm() {
     .json();
     let rows = list.as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
-    assert_eq!(names, ["none", "fifo", "prio", "drr", "qfq", "wf2q+", "fq_codel"]);
+    assert_eq!(names, ["none", "fifo", "prio", "drr", "qfq", "wf2q+", "gfq", "fq_codel"]);
     for row in rows {
         assert_eq!(row["flows"], 39_953);
         assert_eq!(row["qmin"], 39_953);
@@ -62,7 +62,9 @@ fn a_person_gets_a_table_with_what_is_left_when_the_harness_is_taken_away() {
 #[test]
 fn every_algorithm_that_can_be_timed_is_timed() {
     let all = bench(["--flows", "3", "--packets", "1k", "--runs", "1"]).expect(0).out;
-    for name in ["none", "fifo", "prio", "pfifo_fast", "drr", "wf2q+", "qfq", "sfq", "fq_codel", "fq_pie"] {
+    for name in
+        ["none", "fifo", "prio", "pfifo_fast", "drr", "wf2q+", "qfq", "gfq", "sfq", "fq_codel", "fq_pie"]
+    {
         assert!(all.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {all}");
     }
 }
@@ -73,7 +75,7 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
         (
             &["--algorithms", "none,sjf"][..],
             "--algorithms: `sjf` is no algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, \
-             sfq, fq_codel, fq_pie, all",
+             gfq (or kps), sfq, fq_codel, fq_pie, all",
         ),
         (&["--algorithms", "dcf"], "--algorithms: `dcf` is no algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Overload, Priority, Qfq, Scheduled,
+    Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gfq, Overload, Priority, Qfq, Scheduled,
     SfqConfig, Store, Wf2q,
 };
 use narrows_core::{Bytes, FlowKey, classify};
@@ -23,6 +23,7 @@ pub const BENCHED: &[Algorithm] = &[
     Algorithm::Drr,
     Algorithm::Wf2q,
     Algorithm::Qfq,
+    Algorithm::Gfq,
     Algorithm::Sfq,
     Algorithm::FqCodel,
     Algorithm::FqPie,
@@ -171,6 +172,7 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
         }
         Algorithm::Wf2q => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
         Algorithm::Qfq => time(workload, packets, &mut PerFlow::join(Qfq::default(), workload)?)?,
+        Algorithm::Gfq => time(workload, packets, &mut PerFlow::join(Gfq::default(), workload)?)?,
         Algorithm::Sfq => {
             let scheduler = Fair::round_robin(SfqConfig::default().quantum);
             time(workload, packets, &mut PerFlow::join(scheduler, &workload.unweighted())?)?
@@ -195,7 +197,7 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
                 &mut Behind::managed(Fair::new(quantum), &workload.unweighted(), policy)?,
             )?
         }
-        _ => return Err("cannot be timed".into()),
+        Algorithm::Dcf => return Err("cannot be timed: it lets the medium be idle while packets wait".into()),
     };
     Ok(timing)
 }
