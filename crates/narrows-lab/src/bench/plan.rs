@@ -29,9 +29,6 @@ pub const BENCHED: &[Algorithm] = &[
     Algorithm::FqPie,
 ];
 
-/// DRR's base: what a flow of weight 1 may send at its turn, in bytes.
-const QUANTUM: u32 = 1500;
-
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -166,8 +163,8 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
         }
         Algorithm::PfifoFast => time(workload, packets, &mut pfifo_fast()?)?,
         Algorithm::Drr => {
-            // With a quantum of at least a packet no turn is spent saving up.
-            let quantum = Bytes::new(workload.longest().max(QUANTUM).into());
+            // As in the reference a flow of weight 1 sends one packet at its turn, where all are of one length.
+            let quantum = Bytes::new(workload.longest().into());
             time(workload, packets, &mut PerFlow::join(Drr::new(quantum), workload)?)?
         }
         Algorithm::Wf2q => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
