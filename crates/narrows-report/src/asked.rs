@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::sched::Weight;
+use narrows_core::sched::{Dcf, Weight};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
 use narrows_scenario::{Delay, Direction, DirectionClass, Link, Medium, Port, Scenario, Way};
@@ -48,7 +48,7 @@ fn directions(link: &Link) -> [DirectionInfo; 2] {
             asked: asked(direction),
             rate_bps: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
             delay: direction.effective_delay().mean(),
-            overhead: overhead(direction.overhead),
+            overhead: overhead(direction.effective_overhead()),
             classes: classes(direction),
         }
     };
@@ -140,6 +140,7 @@ fn overhead(overhead: Overhead) -> String {
         (Overhead::FRAME, "frames without check sequence"),
         (Overhead::ETHERNET, "Ethernet with preamble and gap"),
         (Overhead::ATM, "ATM cells"),
+        (Dcf::OVERHEAD, "802.11 frames"),
     ];
     if let Some((_, name)) = named.into_iter().find(|(known, _)| *known == overhead) {
         return name.into();
