@@ -155,8 +155,9 @@ impl Scheduler for Drr {
 
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<DrrFlow>) {
-        if !flows[flow].active {
-            flows[flow].active = true;
+        let state = &mut flows[flow];
+        if !state.active {
+            state.active = true;
             self.active.push_back(flow, flows);
             self.count += 1;
         }
@@ -167,8 +168,8 @@ impl Scheduler for Drr {
         let mut turns = 0;
         loop {
             let Some(flow) = self.active.front() else { return Selection::Empty };
-            let first = flows.first(flow).map_or(0, |waits| i64::from(waits.length));
-            let state = &mut flows[flow];
+            let (state, first) = flows.state_and_first(flow);
+            let first = first.map_or(0, |waits| i64::from(waits.length));
             if !self.granted {
                 state.deficit += state.quantum;
                 self.granted = true;
@@ -176,7 +177,7 @@ impl Scheduler for Drr {
             if first <= state.deficit {
                 return Selection::Flow(flow);
             }
-            self.active.rotate(flows);
+            self.active.turn_to(state.links.next());
             self.granted = false;
             turns += 1;
             if turns == self.count {
@@ -187,8 +188,9 @@ impl Scheduler for Drr {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<DrrFlow>) {
-        flows[flow].deficit -= i64::from(length);
-        if flows.packets(flow) == 0 {
+        let (state, packets) = flows.state_and_packets(flow);
+        state.deficit -= i64::from(length);
+        if packets == 0 {
             self.deactivate(flow, flows);
         }
     }

@@ -126,9 +126,9 @@ impl Scheduler for Fifo {
     fn sent(&mut self, _now: Time, flow: FlowId, _length: u32, flows: &mut Flows<FifoFlow>) {
         // It was selected, so its first entry is the first of all, and not stale.
         self.arrivals.pop_front();
-        let state = &mut flows[flow];
+        let (state, packets) = flows.state_and_packets(flow);
         state.known -= 1;
-        if state.known != flows.packets(flow) {
+        if state.known != packets {
             // Queue management dropped others before it.
             self.note_gone(flow, flows);
         }

@@ -49,7 +49,7 @@ pub struct Flows<F> {
     free_entries: Vec<u32>,
     chunks: Vec<Chunk>,
     free_chunk: u32,
-    backlog: Backlog,
+    packets: u64,
 }
 
 /// A flow: 24 bytes of queue, then what the scheduler keeps.
@@ -108,7 +108,7 @@ impl<F> Default for Flows<F> {
             free_entries: Vec::new(),
             chunks: Vec::new(),
             free_chunk: NONE,
-            backlog: Backlog::default(),
+            packets: 0,
         }
     }
 }
@@ -161,9 +161,14 @@ impl<F> Flows<F> {
         (entry.packets > 0).then(|| self.chunks[entry.tail as usize].place(entry.end - 1))
     }
 
-    /// What waits in all flows.
-    pub const fn backlog(&self) -> Backlog {
-        self.backlog
+    /// How many packets wait in all flows.
+    pub const fn waiting(&self) -> u64 {
+        self.packets
+    }
+
+    /// What waits in all flows. Adds their bytes up, so this is not for every packet.
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets, bytes: self.entries.iter().map(|entry| entry.bytes).sum() }
     }
 
     /// What the scheduler keeps of each flow, in the order of their numbers, to change.
@@ -203,84 +208,106 @@ impl<F> Flows<F> {
         self.free_entries.push(flow.0);
     }
 
+    /// What the scheduler keeps of a flow, and how many packets wait there: one look where two would cost twice.
+    #[inline]
+    pub fn state_and_packets(&mut self, flow: FlowId) -> (&mut F, u32) {
+        let entry = &mut self.entries[flow.index()];
+        (&mut entry.state, entry.packets)
+    }
+
+    /// What the scheduler keeps of a flow, and the packet that has waited longest there.
+    #[inline]
+    pub fn state_and_first(&mut self, flow: FlowId) -> (&mut F, Option<Waits>) {
+        let entry = &mut self.entries[flow.index()];
+        let first = (entry.packets > 0).then(|| self.chunks[entry.head as usize].place(entry.first));
+        (&mut entry.state, first)
+    }
+
     /// Appends a packet to a flow.
     #[inline]
     pub fn push(&mut self, flow: FlowId, waits: Waits) {
-        let entry = &self.entries[flow.index()];
-        if entry.packets == 0 || usize::from(entry.end) == PLACES {
-            self.append_chunk(flow);
-        }
         let entry = &mut self.entries[flow.index()];
+        if entry.packets == 0 || usize::from(entry.end) == PLACES {
+            entry.append(take_chunk(&mut self.chunks, &mut self.free_chunk), &mut self.chunks);
+        }
         *self.chunks[entry.tail as usize].place_mut(entry.end) = waits;
         entry.end += 1;
         entry.packets += 1;
         entry.bytes += u64::from(waits.length);
-        self.backlog.packets += 1;
-        self.backlog.bytes += u64::from(waits.length);
-    }
-
-    /// A flow has no place for another packet: gives it a chunk. Not for every packet, so not where it is called.
-    #[inline(never)]
-    fn append_chunk(&mut self, flow: FlowId) {
-        let chunk = match self.free_chunk {
-            NONE => {
-                grow(&mut self.chunks);
-                self.chunks.push(Chunk::BLANK);
-                self.chunks.len() as u32 - 1
-            }
-            free => {
-                self.free_chunk = self.chunks[free as usize].next();
-                free
-            }
-        };
-        let entry = &mut self.entries[flow.index()];
-        if entry.packets == 0 {
-            (entry.head, entry.first) = (chunk, 0);
-        } else {
-            self.chunks[entry.tail as usize].set_next(chunk);
-        }
-        (entry.tail, entry.end) = (chunk, 0);
+        self.packets += 1;
     }
 
     /// Takes the first packet out of a flow.
     #[inline]
     pub fn pop(&mut self, flow: FlowId) -> Option<Waits> {
-        let waits = self.take_first(flow)?;
-        self.entries[flow.index()].bytes -= u64::from(waits.length);
-        self.backlog.bytes -= u64::from(waits.length);
+        let entry = &mut self.entries[flow.index()];
+        if entry.packets == 0 {
+            return None;
+        }
+        let waits = entry.take(&mut self.chunks, &mut self.free_chunk);
+        entry.bytes -= u64::from(waits.length);
+        self.packets -= 1;
         Some(waits)
     }
 
     /// Takes packets out of a flow that stands for a queue of its own, where `gone` has gone by that queue's own choice.
     pub(crate) fn discard(&mut self, flow: FlowId, gone: Backlog) {
+        let entry = &mut self.entries[flow.index()];
         for _ in 0..gone.packets {
-            self.take_first(flow);
+            entry.take(&mut self.chunks, &mut self.free_chunk);
         }
-        self.entries[flow.index()].bytes -= gone.bytes;
-        self.backlog.bytes -= gone.bytes;
+        entry.bytes -= gone.bytes;
+        self.packets -= gone.packets;
+    }
+}
+
+impl<F> Entry<F> {
+    /// Gives the flow a chunk for its next packets.
+    #[inline]
+    fn append(&mut self, chunk: u32, chunks: &mut [Chunk]) {
+        if self.packets == 0 {
+            (self.head, self.first) = (chunk, 0);
+        } else {
+            chunks[self.tail as usize].set_next(chunk);
+        }
+        (self.tail, self.end) = (chunk, 0);
     }
 
-    /// Leaves the bytes to the caller.
+    /// Takes out the first packet, which there is. Leaves the bytes to the caller.
     #[inline]
-    fn take_first(&mut self, flow: FlowId) -> Option<Waits> {
-        let entry = &mut self.entries[flow.index()];
-        if entry.packets == 0 {
-            return None;
-        }
-        let chunk = &mut self.chunks[entry.head as usize];
-        let waits = chunk.place(entry.first);
-        entry.first += 1;
-        entry.packets -= 1;
-        self.backlog.packets -= 1;
-        if entry.packets == 0 || usize::from(entry.first) == PLACES {
+    fn take(&mut self, chunks: &mut [Chunk], free: &mut u32) -> Waits {
+        let chunk = &mut chunks[self.head as usize];
+        let waits = chunk.place(self.first);
+        self.first += 1;
+        self.packets -= 1;
+        if self.packets == 0 || usize::from(self.first) == PLACES {
             // Of the last chunk the next one means nothing; a packet that comes sets it.
             let next = chunk.next();
-            chunk.set_next(self.free_chunk);
-            self.free_chunk = entry.head;
-            (entry.head, entry.first) = (next, 0);
+            chunk.set_next(*free);
+            *free = self.head;
+            (self.head, self.first) = (next, 0);
         }
-        Some(waits)
+        waits
     }
+}
+
+/// A chunk that is free, or a new one.
+#[inline]
+fn take_chunk(chunks: &mut Vec<Chunk>, free: &mut u32) -> u32 {
+    match *free {
+        NONE => new_chunk(chunks),
+        chunk => {
+            *free = chunks[chunk as usize].next();
+            chunk
+        }
+    }
+}
+
+#[cold]
+fn new_chunk(chunks: &mut Vec<Chunk>) -> u32 {
+    grow(chunks);
+    chunks.push(Chunk::BLANK);
+    chunks.len() as u32 - 1
 }
 
 /// Makes room for one more, by an eighth rather than by doubling, to keep to the memory that a flow may take.

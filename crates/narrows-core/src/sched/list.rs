@@ -54,6 +54,12 @@ impl List {
         self.front = self.front.map(|front| flows[front].links().next);
     }
 
+    /// It is the turn of `flow`, which is the one after the front.
+    #[inline]
+    pub(super) const fn turn_to(&mut self, flow: FlowId) {
+        self.front = Some(flow);
+    }
+
     /// Takes a flow out of this list, where it is.
     #[inline]
     pub(super) fn remove<F: Linked>(&mut self, flow: FlowId, flows: &mut Flows<F>) {

@@ -31,6 +31,8 @@ pub struct Priority {
     /// The flows of each band in which something waits, the next one first.
     bands: Vec<List>,
     in_use: BandSet,
+    /// The lowest of them.
+    lowest: Option<u32>,
 }
 
 /// What [`Priority`] keeps of a flow.
@@ -60,6 +62,7 @@ impl Priority {
         list.remove(flow, flows);
         if list.front().is_none() {
             self.in_use.remove(band);
+            self.lowest = self.in_use.first();
         }
     }
 }
@@ -100,6 +103,7 @@ impl Scheduler for Priority {
             let list = &mut self.bands[band as usize];
             if list.front().is_none() {
                 self.in_use.insert(band);
+                self.lowest = Some(self.lowest.map_or(band, |lowest| lowest.min(band)));
             }
             list.push_back(flow, flows);
         }
@@ -107,7 +111,7 @@ impl Scheduler for Priority {
 
     #[inline]
     fn select(&mut self, _now: Time, _flows: &mut Flows<PriorityFlow>) -> Selection {
-        match self.in_use.first().and_then(|band| self.bands[band as usize].front()) {
+        match self.lowest.and_then(|band| self.bands[band as usize].front()) {
             Some(flow) => Selection::Flow(flow),
             None => Selection::Empty,
         }
@@ -115,10 +119,11 @@ impl Scheduler for Priority {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, _length: u32, flows: &mut Flows<PriorityFlow>) {
-        if flows.packets(flow) == 0 {
+        let (state, packets) = flows.state_and_packets(flow);
+        if packets == 0 {
             self.deactivate(flow, flows);
         } else {
-            let band = flows[flow].band;
+            let band = state.band;
             self.bands[band as usize].rotate(flows);
         }
     }
