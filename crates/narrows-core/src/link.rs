@@ -100,7 +100,7 @@ impl Link {
             reorder: stream("reorder"),
         };
         // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
-        let draws = Draws { arrival: stream("queue arrival"), departure: stream("queue departure"), cyclic };
+        let draws = Draws { arrival: stream("queue arrival"), cyclic };
         let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,

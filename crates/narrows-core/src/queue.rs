@@ -40,7 +40,9 @@ pub trait Queue: fmt::Debug + Send {
     /// The bound in force.
     fn bound(&self) -> Bound;
 
-    /// Hands over everything that waits, in order of arrival, when the queue is replaced by one of another kind.
+    /// Hands over everything that waits, in order of arrival, when the queue is replaced by one of another kind. A queue of
+    /// several classes no longer knows which of two packets came first if they came at one instant to different classes;
+    /// these go by class.
     fn take_all(&mut self, pool: &mut Pool) -> PacketList;
 
     /// Takes over what waited in the queue that this one replaces; no bound applies. [`PacketState::entered`] has the
@@ -49,7 +51,8 @@ pub trait Queue: fmt::Debug + Send {
     /// [`PacketState::entered`]: crate::PacketState::entered
     fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>);
 
-    /// What the queue feeds is now this. Called before the first packet and at every change.
+    /// What the queue feeds is now this. Called before the first packet and whenever the service curve or the overhead is
+    /// changed; not when a curve varies by itself ([`ServiceCurve::rate`](crate::service::ServiceCurve::rate)).
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
     /// What each class has counted, where the queue has classes.
@@ -75,7 +78,8 @@ pub struct Wire {
     pub overhead: Overhead,
 }
 
-/// What one class of a queue has counted. `arrived = sent + dropped + waiting`.
+/// What one class of a queue has counted. `arrived = sent + dropped + waiting`. Another queue in its place begins anew,
+/// and what it takes over has arrived there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounters {
     /// Came to this class.

@@ -45,7 +45,8 @@ pub trait ServiceCurve: fmt::Debug + Send {
     /// What is done from `start` to `end`, C(end) − C(start).
     fn served(&self, start: Time, end: Time) -> Work;
 
-    /// The rate around `at`, for bounds, reports and estimates.
+    /// The rate around `at`, for bounds, reports and estimates. The queue is told it when the curve comes into force
+    /// ([`Queue::set_wire`](crate::queue::Queue::set_wire)), but not when it varies by itself.
     fn rate(&self, at: Time) -> Rate;
 }
 

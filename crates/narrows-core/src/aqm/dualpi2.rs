@@ -13,7 +13,8 @@
 //!
 //! The native probability of L rises with the sojourn of its packet, in a step or a ramp. Packets are dropped and marked
 //! on departure. When p_CL reaches 1, the load is beyond what marks can hold: then both queues lose packets with p_C,
-//! those of C that can be marked as well, and what L sends is all marked (appendix A.2).
+//! those of C that can be marked as well, and what L sends is all marked (appendix A.2). With k below 1 p_CL never gets
+//! there: then L is never overloaded, and C is when p_C reaches 1 (`p_Cmax = min(1/k², 1)`).
 //!
 //! This is the pseudocode of appendix A.2. There is no draw: as in the RFC's `recur`, each queue adds the probability to a
 //! sum, and acts whenever that exceeds 1. What it leaves open, or where this differs:
@@ -55,9 +56,11 @@ pub struct DualPi2Config {
     pub target: Duration,
     /// How often p′ moves. 1 ms (which less is taken to be) to 10 s. 16 ms.
     pub update: Duration,
-    /// The gain of the deviation from the target, α, in hertz, in [`DualPi2Config::ALPHA`]. 0.16.
+    /// The gain of the deviation from the target, α, in hertz, in [`DualPi2Config::ALPHA`]. 0.16, as in Linux. RFC 9332 (A.1)
+    /// has `0.1·update/RTT_max²`, which is 0.16 for 16 ms and 100 ms, and 0.15 for its own 15 ms.
     pub alpha: f64,
-    /// The gain of the change, β, in hertz, in [`DualPi2Config::BETA`]. 3.2.
+    /// The gain of the change, β, in hertz, in [`DualPi2Config::BETA`]. 3.2, as in Linux. RFC 9332 has `0.3/RTT_max`,
+    /// which is 3 for 100 ms.
     pub beta: f64,
     /// How much more often L's packets are marked than √p_C, k, in [`DualPi2Config::COUPLING`]. 2, which gives flows of
     /// equal round-trip times equal rates.
@@ -288,7 +291,7 @@ impl DualPi2 {
         if !self.classic.recurs(self.base * self.base) {
             return Fate::Goes;
         }
-        let overloaded = self.config.coupling * self.base >= 1.0;
+        let overloaded = self.config.coupling * self.base >= 1.0 || self.base >= 1.0;
         let capable = packet.key.ecn() != FlowKey::NOT_ECN_CAPABLE;
         if capable && !overloaded { Fate::Marked } else { Fate::Dropped }
     }

@@ -20,7 +20,6 @@ pub struct Context<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws {
     pub(crate) arrival: Stream,
-    pub(crate) departure: Stream,
     pub(crate) cyclic: Option<u32>,
 }
 
@@ -35,14 +34,16 @@ impl<'a> Context<'a> {
     }
 
     /// Marks a packet with "congestion experienced" (RFC 3168), if its transport can be told in that way, and says
-    /// whether it could.
+    /// whether it could. A packet that has the mark already is not counted again.
     pub fn mark(&mut self, packet: PacketRef) -> bool {
         let state = self.pool.get_mut(packet);
         if state.key.ecn() == FlowKey::NOT_ECN_CAPABLE {
             return false;
         }
-        state.key.traffic_class |= FlowKey::CONGESTION_EXPERIENCED;
-        self.drops.marked.push_back(state.lane);
+        if state.key.ecn() != FlowKey::CONGESTION_EXPERIENCED {
+            state.key.traffic_class |= FlowKey::CONGESTION_EXPERIENCED;
+            self.drops.marked.push_back(state.lane);
+        }
         true
     }
 
@@ -63,17 +64,8 @@ impl<'a> Context<'a> {
 
     /// The random draws for a packet on its arrival at the queue.
     pub fn draw_at_arrival(&self, packet: PacketRef) -> Draw {
-        self.draw(&self.draws.arrival, packet)
-    }
-
-    /// The random draws for a packet on its departure from the queue.
-    pub fn draw_at_departure(&self, packet: PacketRef) -> Draw {
-        self.draw(&self.draws.departure, packet)
-    }
-
-    fn draw(&self, stream: &Stream, packet: PacketRef) -> Draw {
         let visit = self.draws.cyclic.map_or(0, |link| self.pool.earlier_visits(packet, link));
-        self.pool.draw(stream, packet, visit)
+        self.pool.draw(&self.draws.arrival, packet, visit)
     }
 }
 

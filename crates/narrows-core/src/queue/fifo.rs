@@ -37,7 +37,8 @@ impl Fifo {
         Self { packets: PacketList::default(), bound, drop_at, policy: None }
     }
 
-    /// An empty queue that `policy` manages. It judges an arriving packet before the bound does.
+    /// An empty queue that `policy` manages. It judges an arriving packet before the bound does,
+    /// which may then refuse what it let in: RED has counted such a packet as let in, and PIE has spent its draw on it.
     pub fn managed(bound: Bound, drop_at: DropAt, policy: Box<dyn Aqm>) -> Self {
         Self { policy: Some(policy), ..Self::new(bound, drop_at) }
     }
@@ -135,8 +136,7 @@ mod tests {
         let mut pool = Pool::new(Bytes::new(1 << 20));
         let mut queue = Fifo::new(bound, drop_at);
         let mut drops = Drops::default();
-        let stream = Stream::new(Seed(1), "l", "queue");
-        let draws = Draws { arrival: stream, departure: stream, cyclic: None };
+        let draws = Draws { arrival: Stream::new(Seed(1), "l", "queue"), cyclic: None };
         for (number, &length) in lengths.iter().enumerate() {
             let id = PacketId::new(PortId::new(0), number as u64);
             let key = FlowKey::default();

@@ -38,11 +38,7 @@ impl Stand {
     pub fn new(seed: Seed) -> Self {
         let mut pool = Pool::new(Bytes::new(u64::MAX));
         pool.origins.push(0);
-        let draws = Draws {
-            arrival: Stream::new(seed, "stand", "queue arrival"),
-            departure: Stream::new(seed, "stand", "queue departure"),
-            cyclic: None,
-        };
+        let draws = Draws { arrival: Stream::new(seed, "stand", "queue arrival"), cyclic: None };
         Self { pool, drops: Drops::default(), draws, inserted: 0 }
     }
 

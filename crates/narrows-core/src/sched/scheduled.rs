@@ -45,7 +45,9 @@ pub enum Store {
 pub enum Overload {
     /// The packet that arrives is dropped.
     Arriving,
-    /// The flow with the most bytes loses its first packets: half of them, but no more than `batch`.
+    /// The flow with the most bytes loses its first packets: half of them, but no more than `batch`. Only a packet that
+    /// arrives brings this about: what is beyond a bound that was made smaller, or was taken over from another queue, goes
+    /// at the next arrival.
     Longest {
         /// At least 1. RFC 8290 has 64.
         batch: u32,
@@ -159,14 +161,15 @@ impl<S: Scheduler> Scheduled<S> {
         waits: Waits,
         context: &mut Context<'_>,
     ) -> bool {
+        let before = context.marks();
+        let goes_on = judgement.carry_out(waits.packet, context);
         if let Some(counters) = self.count(flow) {
-            match judgement {
-                Judgement::Pass => {}
-                Judgement::Mark => counters.marked += 1,
-                Judgement::Drop => counters.dropped.add(waits.length),
+            counters.marked += context.marks() - before;
+            if !goes_on {
+                counters.dropped.add(waits.length);
             }
         }
-        judgement.carry_out(waits.packet, context)
+        goes_on
     }
 
     /// Drops the first packet of a class. Says "not before" where a queue inside the class does, and then drops nothing.

@@ -365,6 +365,21 @@ fn a_packet_of_no_class_is_dropped_and_says_so() {
     assert_eq!(run.dropped, [(2, DropReason::NoClass), (3, DropReason::NoClass)]);
 }
 
+#[test]
+fn a_packet_that_has_the_mark_already_is_not_counted_as_marked() {
+    let mut queue = Scheduled::new(Fifo::default(), Classifier::One, ENOUGH, Overload::Arriving);
+    let marks_all = EveryNth { drops: u64::MAX, marks: 1, judged: 0 };
+    queue.add_class(class(ENOUGH, DropAt::Tail, Store::Managed(Box::new(marks_all)))).expect("any flow");
+    let mut run = Run::new(Box::new(queue), 1);
+    let ecn = [0, 1, 2, FlowKey::CONGESTION_EXPERIENCED];
+    let packets = ecn.map(|ecn| run.enqueue(0, 100, ecn));
+    run.drain();
+    // Each that can be is judged so twice, when it comes and when it goes.
+    assert_eq!((run.marked, run.queue.classes()[0].marked), (2, 2));
+    let left = packets.map(|packet| run.stand.pool().get(packet).key.ecn());
+    assert_eq!(left, [0, 3, 3, 3]);
+}
+
 /// What packets waited is counted per class, by scheduled instants.
 #[test]
 fn classes_count_how_long_packets_waited() {

@@ -194,6 +194,8 @@ impl Model {
                     marked = true;
                 }
             }
+            // A mark on what has one already changes nothing.
+            marked &= packet.ecn != FlowKey::CONGESTION_EXPERIENCED;
             seen.push(Seen::Sent(packet.number, marked));
             return seen;
         }
@@ -257,7 +259,6 @@ fn compare(steps: &[Step], config: DualPi2Config) -> (usize, usize, f64) {
             Step::Depart(gap) => {
                 now += gap * 1_000;
                 let seen = tested.dequeue(now);
-                // A mark on what has one already changes nothing.
                 assert_eq!(seen, model.dequeue(now), "at {now}");
                 dropped += seen.iter().filter(|seen| matches!(seen, Seen::Dropped(_))).count();
                 marked += seen.iter().filter(|seen| matches!(seen, Seen::Sent(_, true))).count();
@@ -290,12 +291,12 @@ proptest! {
         target in 1u64..30,
         sharing in sharing(),
         step in any::<bool>(),
-        coupling in 1u32..5,
+        coupling in prop_oneof![Just(0.5), (1u32..5).prop_map(f64::from)],
     ) {
         let mut config = DualPi2Config {
             update: Duration::from_millis(update),
             target: Duration::from_millis(target),
-            coupling: coupling.into(),
+            coupling,
             sharing,
             ..DualPi2Config::default()
         };
@@ -319,8 +320,26 @@ fn an_overload_goes_as_in_the_pseudocode() {
         .chain([Step::Silence(600_000_000)])
         .chain((0..2_000).map(busy))
         .collect();
-    let (dropped, marked, most) = compare(&steps, DualPi2Config::default());
-    assert!(dropped > 1_000 && marked > 1_000 && most == 1.0, "{dropped} {marked} {most}");
+    for coupling in [0.5, 1.0, 2.0] {
+        let config = DualPi2Config { coupling, ..DualPi2Config::default() };
+        let (dropped, marked, most) = compare(&steps, config);
+        assert!(dropped > 1_000 && marked > 1_000 && most == 1.0, "{dropped} {marked} {most}");
+    }
+}
+
+/// p_Cmax = min(1/k², 1): at p′ = 1 C drops what could be marked, even where k·p′ is only a half.
+#[test]
+fn with_a_weak_coupling_the_classic_queue_is_overloaded_when_its_own_probability_is_1() {
+    let config = DualPi2Config { coupling: 0.5, ..DualPi2Config::default() };
+    for (base, seen) in [(1.0, [1, 0]), (0.999, [0, 1])] {
+        let mut bench = Bench::new(config, Bound::Packets(10));
+        (bench.queue.base, bench.queue.classic.sum) = (base, 0.5);
+        bench.enqueue(0, 1000, CLASSIC);
+        let fates = bench.dequeue(0);
+        let dropped = fates.contains(&Seen::Dropped(0));
+        let marked = fates.contains(&Seen::Sent(0, true));
+        assert_eq!([dropped, marked].map(u8::from), seen, "{fates:?}");
+    }
 }
 
 /// With p′ held still: out of n packets L marks k·p′·n and C drops (or marks) p′²·n, to within one, as nothing is drawn.
