@@ -20,13 +20,16 @@
 //!
 //! Where it departs, or the standard leaves it open:
 //! - Carrier sense takes no time, and signals do not travel: stations collide only if they start at the same instant.
-//!   Propagation is the link's delay line's business, and does not count in the exchange.
+//!   Propagation is the link's delay line's business, and does not count in the exchange. What starts at the very instant at
+//!   which a packet comes cannot be heard yet: if that packet's station may send at once, it does, and they collide.
 //! - The ACK timeout ends with the others' EIFS, so that all stations share one grid of slots. The standard's is about
 //!   92 µs shorter with long preambles, and depends on the PHY.
 //! - A packet that comes while the medium is idle, but not yet for DIFS, waits for the end of DIFS without a backoff.
 //! - Retries are those of the packet: where queue management drops it, the next begins anew. Where that happens while the
 //!   preamble is on the air, the next one goes in its place, or else the medium is idle from the preamble's end on.
 //! - While the rate is zero the medium counts as busy.
+//! - One that takes over from another queue while the wire is busy counts the medium as idle until that transmission ends:
+//!   stations may begin their preambles, but no PSDU, meanwhile.
 //! - For the length of collided frames, an overhead that counts link headers takes those to be Ethernet's 14 bytes.
 //!
 //! It is a model with state: the n-th backoff that any station draws is the n-th draw of its stream. Work for a packet and
@@ -57,7 +60,7 @@ pub struct DcfConfig {
     pub sifs: Duration,
     /// How long the medium is idle before slots count: SIFS and two slots. 50 µs.
     pub difs: Duration,
-    /// PLCP preamble and header before each frame: 192 µs, or 96 µs for the short form.
+    /// PLCP preamble and header before each frame: 192 µs, or 96 µs for the short form. Not zero.
     pub preamble: Duration,
     /// The rate of ACK, RTS and CTS, but no more than that of the wire. 2 Mbit/s; not zero.
     pub basic_rate: Rate,
@@ -121,8 +124,10 @@ pub struct Dcf {
     passed: u64,
     /// How often the medium has become busy.
     busy_periods: u64,
-    /// The stations with packets that wait for the end of a backoff, by that end.
+    /// The stations with packets that wait for the end of a backoff, by that end, or that start now.
     contending: BTreeSet<(u64, FlowId)>,
+    /// When a packet came last that could be sent at once. Its backoff has ended, maybe long ago and amid a slot.
+    joined: Time,
     /// The stations whose first packet has reached the retry limit, and when they give it up.
     given_up: VecDeque<(Time, FlowId)>,
 }
@@ -168,6 +173,7 @@ impl Dcf {
             passed: 0,
             busy_periods: 0,
             contending: BTreeSet::new(),
+            joined: Time::ZERO,
             given_up: VecDeque::new(),
         }
     }
@@ -177,10 +183,11 @@ impl Dcf {
         self.counters
     }
 
-    /// Handles the starts of frames up to and including `now`.
+    /// Handles the starts of frames before `now`. Who starts at an instant is known only when it is over: packets may still
+    /// come.
     fn catch_up(&mut self, now: Time, flows: &mut Flows<Station>) {
         while let Some(at) = self.next_start()
-            && at <= now
+            && at < now
         {
             self.become_busy(at);
             let mut starting = Vec::new();
@@ -197,12 +204,12 @@ impl Dcf {
         }
     }
 
-    /// When the next backoffs end, if the medium stays idle until then.
+    /// When stations start next, if the medium stays idle until then.
     fn next_start(&self) -> Option<Time> {
         let Medium::Idle { slots_from, .. } = self.medium else { return None };
         let (expiry, _) = self.contending.first()?;
         let slots = expiry.saturating_sub(self.passed).saturating_mul(self.config.slot.nanos());
-        Some(slots_from + Duration::from_nanos(slots))
+        Some((slots_from + Duration::from_nanos(slots)).max(self.joined))
     }
 
     /// Slots that have passed.
@@ -309,11 +316,10 @@ impl Scheduler for Dcf {
             return;
         }
         match self.medium {
-            Medium::Idle { slots_from, .. } if slots_from <= now => {
-                self.become_busy(now);
-                self.announce(now, flow, flows);
+            Medium::Idle { busy_until, .. } if busy_until <= now => {
+                self.joined = now;
+                self.wait(flow, self.passed(now), flows);
             }
-            Medium::Idle { busy_until, .. } if busy_until <= now => self.wait(flow, self.passed, flows),
             _ => self.back_off(flow, flows),
         }
     }
@@ -330,7 +336,7 @@ impl Scheduler for Dcf {
             Medium::Announced { flow, psdu } if psdu <= now => return Selection::Flow(flow),
             Medium::Announced { psdu, .. } => psdu,
             _ if flows.backlog().packets == 0 => return Selection::Empty,
-            _ => self.next_start().unwrap_or(Time::NEVER),
+            _ => self.next_start().map_or(Time::NEVER, |at| at + Duration::from_nanos(1)),
         };
         Selection::NotBefore(self.given_up.front().map_or(next, |&(due, _)| next.min(due)))
     }

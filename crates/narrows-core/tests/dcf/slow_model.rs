@@ -61,21 +61,24 @@ impl SlowModel {
             let counting = self.stations.iter().any(|station| station.counter.is_some());
             let boundary = self.slots_from + slot * self.config.slot.nanos();
             let next = arrivals.peek().map(|arrival| arrival.at);
-            if counting && next.is_none_or(|at| boundary <= at) {
-                let sending = self.count_down(slot > 0);
+            let (now, mut sending) = if counting && next.is_none_or(|at| boundary <= at) {
                 slot += 1;
-                if !sending.is_empty() {
-                    self.send(boundary, &sending, &mut arrivals, refill);
-                    slot = 0;
-                }
+                (boundary, self.count_down(slot > 1))
             } else if let Some(arrival) = arrivals.next() {
-                if self.arrive(arrival) {
-                    self.send(arrival.at, &[arrival.station], &mut arrivals, refill);
-                    slot = 0;
-                }
+                (arrival.at, Vec::from_iter(self.arrive(arrival).then_some(arrival.station)))
             } else {
                 return;
+            };
+            if sending.is_empty() {
+                continue;
             }
+            while let Some(arrival) = arrivals.next_if(|arrival| arrival.at == now) {
+                // It cannot hear the others yet.
+                sending.extend(self.arrive(arrival).then_some(arrival.station));
+            }
+            sending.sort();
+            self.send(now, &sending, &mut arrivals, refill);
+            slot = 0;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Exact instants, worked by hand from the standard's timings.
 
 use narrows_core::sched::{Dcf, DcfConfig, FlowConfig, FlowId, Refused, Served, Server, Weight};
-use narrows_core::{PacketRef, Rate, Time};
+use narrows_core::{Duration, PacketRef, Rate, Time};
 
 use crate::air::{Air, ELEVEN, What, micros, stream};
 
@@ -104,6 +104,45 @@ fn a_busy_medium_makes_newcomers_back_off_and_freezes_them() {
     assert_eq!(instants, [192, first, second].map(micros));
 }
 
+/// Who starts at an instant is known when it is over.
+fn just_after(instant: u64) -> Time {
+    micros(instant) + Duration::from_nanos(1)
+}
+
+/// Frames that start at one instant collide, whether their packets have come then or waited for it.
+#[test]
+fn packets_that_come_at_one_instant_collide() {
+    let config = DcfConfig { window_min: 0, window_max: 0, retry_limit: 1, ..DcfConfig::default() };
+    // A collision of 192 + 1118, which is known after 314 more.
+    let given_up = |instant: u64| (micros(instant + 192 + 1118 + 314), What::GivesUp);
+    let done = |air: &mut Air| {
+        air.run_until(micros(50_000));
+        air.done.iter().map(|done| (done.at, done.what)).collect::<Vec<_>>()
+    };
+    // On an idle medium, also amid a slot.
+    for instant in [0, 1003] {
+        let mut air = Air::new(config, ELEVEN, 3, 1);
+        for (station, length) in [(0, 64), (2, 1500), (1, 500)] {
+            air.arrive(micros(instant), station, length);
+        }
+        assert_eq!(done(&mut air), [given_up(instant); 3]);
+        let counters = air.server.scheduler().counters();
+        assert_eq!((counters.exchanges, counters.collisions, counters.collided), (0, 1, 3));
+    }
+    // A nanosecond later the medium is busy: that one backs off.
+    let mut air = Air::new(config, ELEVEN, 2, 1);
+    air.arrive(Time::ZERO, 0, 1500);
+    air.arrive(Time::from_nanos(1), 1, 1500);
+    let slots_from = 192 + 1118 + 258 + 50;
+    let sent = |instant| (micros(instant), What::Sends(1500));
+    assert_eq!(done(&mut air), [sent(192), sent(slots_from + 192)]);
+    // At the end of DIFS, which is that of the other's backoff.
+    let mut air = Air::new(config, ELEVEN, 2, 1);
+    (0..2).for_each(|_| air.arrive(Time::ZERO, 0, 1500));
+    air.arrive(micros(slots_from), 1, 1500);
+    assert_eq!(done(&mut air), [sent(192), given_up(slots_from), given_up(slots_from)]);
+}
+
 /// Two stations whose window has one slot always collide: the retry limit, EIFS, and the longest frame, by hand.
 #[test]
 fn collisions_last_as_long_as_the_longest_frame_and_end_at_the_retry_limit() {
@@ -181,7 +220,8 @@ fn weights_are_unknown_and_stations_come_and_go() {
     assert_eq!(refused, Err(Refused::NoWeights));
     server.enqueue(Time::ZERO, station, PacketRef::from_number(1), 100);
     assert!(!server.leave(station), "something waits");
-    assert_eq!(server.dequeue(Time::ZERO), Served::NotBefore(micros(192)));
+    assert_eq!(server.dequeue(Time::ZERO), Served::NotBefore(just_after(0)));
+    assert_eq!(server.dequeue(just_after(0)), Served::NotBefore(micros(192)));
     assert!(matches!(server.dequeue(micros(192)), Served::Packet(..)));
     assert!(server.leave(station));
     // Another station takes the number; nothing of the backoff of the first is left.
@@ -189,7 +229,7 @@ fn weights_are_unknown_and_stations_come_and_go() {
     assert_eq!(other, station);
     assert_eq!(server.dequeue(micros(300)), Served::Empty);
     server.enqueue(micros(5_000), other, PacketRef::from_number(2), 100);
-    assert_eq!(server.dequeue(micros(5_000)), Served::NotBefore(micros(5_192)));
+    assert_eq!(server.dequeue(just_after(5_000)), Served::NotBefore(micros(5_192)));
 }
 
 #[test]
@@ -210,9 +250,10 @@ fn heads_that_are_dropped_take_their_station_out_of_the_contention() {
     assert_eq!(server.dequeue(micros(293)), Served::Empty);
     // While its preamble is on the air and nothing else waits: the medium is idle after that.
     server.enqueue(micros(10_000), stations[1], packet(4), 100);
+    assert_eq!(server.dequeue(just_after(10_000)), Served::NotBefore(micros(10_192)));
     server.drop_first(micros(10_010), stations[1]);
     assert_eq!(server.dequeue(micros(10_020)), Served::Empty);
     server.enqueue(micros(10_200), stations[0], packet(5), 100);
-    assert_eq!(server.dequeue(micros(10_200)), Served::NotBefore(micros(10_192 + 50)), "it came within DIFS");
-    assert_eq!(server.dequeue(micros(10_242)), Served::NotBefore(micros(10_242 + 192)));
+    assert_eq!(server.dequeue(micros(10_200)), Served::NotBefore(just_after(10_192 + 50)), "within DIFS");
+    assert_eq!(server.dequeue(just_after(10_242)), Served::NotBefore(micros(10_242 + 192)));
 }
