@@ -68,6 +68,19 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
 }
 
+/// As [`probe_writable`] for a figure, which is SVG and goes to a file.
+pub(crate) fn probe_plot(path: Option<&Path>) -> Result<(), Failure> {
+    let is_svg =
+        |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    match path {
+        Some(other) if !is_svg(other) => Err(Failure::Other(format!(
+            "--plot {}: plots are SVG, and are written to a file whose name ends in .svg",
+            other.display()
+        ))),
+        path => probe_writable(path),
+    }
+}
+
 /// Fails early when a file cannot be written, before a long run that would end in that. Leaves no file that was not
 /// there.
 pub(crate) fn probe_writable(path: Option<&Path>) -> Result<(), Failure> {

@@ -95,6 +95,8 @@ pub struct CompareOptions {
     /// By which weights a division is fair, for the sources of traffic that are named; 1 for all others. The schedulers are
     /// not told of them.
     pub weights: Vec<(String, Weight)>,
+    /// Whether algorithms that the link cannot have are left out, as for `all`. Else they are an error.
+    pub where_possible: bool,
 }
 
 /// What came of each algorithm.
@@ -109,6 +111,8 @@ pub struct Comparison {
     pub seed: u64,
     /// In the order asked for.
     pub runs: Vec<Run>,
+    /// The algorithms that were left out, and why the link cannot have them.
+    pub left_out: Vec<(Algorithm, String)>,
 }
 
 /// What came of one algorithm.
@@ -204,7 +208,7 @@ pub enum CompareError {
 /// Runs the scenario with each algorithm.
 ///
 /// # Errors
-/// When there is no traffic or no such link, or the link cannot have such a scheduler; and as
+/// When there is no traffic or no such link, or the link cannot have such a scheduler and `where_possible` is off; and as
 /// [`simulate`](narrows_sim::simulate).
 pub fn compare(scenario: &Scenario, options: &CompareOptions) -> Result<Comparison, CompareError> {
     let link = link(scenario, options.link.as_deref())?;
@@ -213,10 +217,23 @@ pub fn compare(scenario: &Scenario, options: &CompareOptions) -> Result<Comparis
     if let Some((found, _)) = options.weights.iter().find(|(name, _)| !names().any(|known| known == name)) {
         return Err(CompareError::NoFlow { found: found.clone(), link, flows: names().cloned().collect() });
     }
-    let run = |&algorithm: &Algorithm| run(scenario, &link, &crossing, algorithm, options);
-    let runs = options.algorithms.iter().map(run).collect::<Result<_, _>>()?;
+    let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+    for &algorithm in &options.algorithms {
+        match put(scenario, &link, algorithm) {
+            Ok(changed) => runs.push(run(&changed, &crossing, algorithm, options)?),
+            Err(cause) if options.where_possible => left_out.push((algorithm, first_line(&cause))),
+            Err(cause) => return Err(CompareError::Scheduler { algorithm, cause }),
+        }
+    }
     let seed = options.seed.map_or(scenario.seed, |seed| seed.0);
-    Ok(Comparison { scenario: scenario.file.clone(), link, seed, runs })
+    Ok(Comparison { scenario: scenario.file.clone(), link, seed, runs, left_out })
+}
+
+/// What is wrong, without the place and the help.
+fn first_line(error: &ScenarioError) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
 /// The engine's names of the links that a source's packets pass.
@@ -279,13 +296,10 @@ struct Seen {
 
 fn run(
     scenario: &Scenario,
-    link: &str,
     crossing: &[usize],
     algorithm: Algorithm,
     options: &CompareOptions,
 ) -> Result<Run, CompareError> {
-    let changed =
-        put(scenario, link, algorithm).map_err(|cause| CompareError::Scheduler { algorithm, cause })?;
     let names: Vec<(String, String)> = crossing
         .iter()
         .map(|&number| &scenario.traffic[number])
@@ -307,7 +321,7 @@ fn run(
         }
     };
     let sim = SimOptions { duration: options.duration, seed: options.seed, ..SimOptions::default() };
-    let report = observe(&changed, &sim, Box::new(observer))?.report;
+    let report = observe(scenario, &sim, Box::new(observer))?.report;
     let seen = seen.take();
     let greedy = |number: usize| matches!(scenario.traffic[number].source, TrafficSource::Aimd { .. });
     let weight =

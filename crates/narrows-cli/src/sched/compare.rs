@@ -10,7 +10,7 @@ use narrows_lab::Algorithm;
 use narrows_lab::compare::{COMPARED, CompareError, CompareOptions, compare as run};
 use narrows_scenario::{LinkFlags, Scenario};
 
-use crate::output::{Failure, print, probe_writable, write_json};
+use crate::output::{Failure, print, probe_plot, write_json};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -32,7 +32,7 @@ pub(crate) struct Compare {
     /// The scenario file, which describes the traffic, too [default: a call and downloads on 10 Mbit/s,
     /// scenarios/voip-and-bulk.toml]
     scenario: Option<PathBuf>,
-    /// The algorithms, separated by commas, or all
+    /// The algorithms, separated by commas, or all that the link can have
     #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "fifo,drr,qfq,fq_codel")]
     algorithms: String,
     /// The link whose scheduler they are, as in access.down [default: the one that most of the traffic crosses]
@@ -70,8 +70,9 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
         duration: Scenario::from_flags(&flags)?.duration,
         seed: args.seed.map(Seed),
         weights: args.weights.clone(),
+        where_possible: args.algorithms.split(',').any(|name| name.trim().eq_ignore_ascii_case("all")),
     };
-    probe_writable(args.plot.as_deref())?;
+    probe_plot(args.plot.as_deref())?;
     let comparison = run(&scenario, &options).map_err(|error| match error {
         CompareError::Run(error) => error.into(),
         other => Failure::Other(other.to_string()),
@@ -91,6 +92,6 @@ fn weight(text: &str) -> Result<(String, Weight), String> {
     let parts = text.rsplit_once('=').and_then(|(name, weight)| Some((name, weight.trim().parse().ok()?)));
     match parts.and_then(|(name, weight)| Some((name.trim().to_owned(), Weight::new(weight)?))) {
         Some(pair) => Ok(pair),
-        None => Err("a name and a whole number above zero, as in call=8".into()),
+        None => Err("a name and a whole number above zero, as in call-down=8".into()),
     }
 }

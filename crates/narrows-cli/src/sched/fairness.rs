@@ -10,7 +10,7 @@ use narrows_lab::bench::quantity;
 use narrows_lab::fairness::{FairnessOptions, JUDGED, Pattern, fairness as judge};
 use narrows_scenario::{LinkFlags, Medium, Scenario};
 
-use crate::output::{Failure, print, probe_writable, write_json};
+use crate::output::{Failure, print, probe_plot, write_json};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -34,7 +34,7 @@ pub(crate) struct Fairness {
     /// The algorithms, separated by commas, or all
     #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "all")]
     algorithms: String,
-    /// The kinds of traffic [default: all]
+    /// The kinds of traffic, separated by commas, or all [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     traffic: Vec<Kind>,
     /// How many flows
@@ -64,27 +64,30 @@ pub(crate) struct Fairness {
     plot: Option<PathBuf>,
 }
 
-/// A kind of traffic, by name.
+/// A kind of traffic, by name; nothing stands for all.
 #[derive(Clone, Copy, Debug)]
-struct Kind(Pattern);
+struct Kind(Option<Pattern>);
 
 impl ValueEnum for Kind {
     fn value_variants<'a>() -> &'a [Self] {
         const {
             &[
-                Self(Pattern::ALL[0]),
-                Self(Pattern::ALL[1]),
-                Self(Pattern::ALL[2]),
-                Self(Pattern::ALL[3]),
-                Self(Pattern::ALL[4]),
-                Self(Pattern::ALL[5]),
-                Self(Pattern::ALL[6]),
+                Self(Some(Pattern::ALL[0])),
+                Self(Some(Pattern::ALL[1])),
+                Self(Some(Pattern::ALL[2])),
+                Self(Some(Pattern::ALL[3])),
+                Self(Some(Pattern::ALL[4])),
+                Self(Some(Pattern::ALL[5])),
+                Self(Some(Pattern::ALL[6])),
+                Self(None),
             ]
         }
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.0.name()).help(self.0.about()))
+        let (name, about) =
+            self.0.map_or(("all", "all of them"), |pattern| (pattern.name(), pattern.about()));
+        Some(clap::builder::PossibleValue::new(name).help(about))
     }
 }
 
@@ -96,7 +99,9 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     let Some(packets) = packets.fixed() else {
         return Err(other(&"a number is needed, not one times the number of flows", "packets"));
     };
-    let kinds: Vec<Pattern> = args.traffic.iter().map(|kind| kind.0).collect();
+    // Without a name, or with `all` among them, it is all.
+    let named: Option<Vec<Pattern>> = args.traffic.iter().map(|kind| kind.0).collect();
+    let kinds = named.unwrap_or_default();
     let options = FairnessOptions {
         algorithms,
         patterns: if kinds.is_empty() { Pattern::ALL.to_vec() } else { kinds.clone() },
@@ -107,7 +112,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
         rate: rate(&args.rate)?,
         seed: Seed(args.seed),
     };
-    probe_writable(args.plot.as_deref())?;
+    probe_plot(args.plot.as_deref())?;
     let found = judge(&options).map_err(|error| Failure::Other(error.to_string()))?;
     if let Some(path) = &args.plot {
         let pattern = kinds.first().copied().unwrap_or(Pattern::Burst);

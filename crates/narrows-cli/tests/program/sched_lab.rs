@@ -84,6 +84,21 @@ fn compare_for_a_program_and_as_a_figure() {
 }
 
 #[test]
+fn all_are_those_that_the_link_can_have() {
+    let adsl = scenarios().join("adsl.toml");
+    let arguments = ["--algorithms", "all", "--duration", "1s", adsl.to_str().unwrap()];
+    let ended = sched("compare", arguments).expect(0);
+    assert!(ended.out.contains("\nprio is left out: `prio` has no classes\n"), "{ended}");
+    assert!(ended.out.contains("\ndcf is left out: `dcf` on a link of 1.5mbit\n"), "{ended}");
+    let all = sched("compare", arguments.into_iter().chain(["--json"])).expect(0).json();
+    assert_eq!(all["algorithms"].as_array().unwrap().len(), 9);
+    assert_eq!(all["left_out"][0]["algorithm"], "prio");
+    assert_eq!(all["left_out"][1]["why"], "`dcf` on a link of 1.5mbit");
+    let named = ["--traffic", "burst,all", "--packets", "1k", "--algorithm", "drr", "--json"];
+    assert_eq!(sched("fairness", named).expect(0).json().as_array().unwrap().len(), 7);
+}
+
+#[test]
 fn what_is_wrong_is_said_with_what_is_allowed() {
     let says = |what: &str, arguments: &[&str], text: &str| {
         let ended = sched(what, arguments.iter().copied()).expect(2);
@@ -98,6 +113,7 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
     says("fairness", &["--flows", "1"], "the number of flows is 1: give 2 to 1048576");
     says("fairness", &["--longest", "20"], "the longest packet is 20: give 28 to 65536 bytes");
     says("fairness", &["--packets", "4n"], "--packets: ");
+    says("fairness", &["--plot", "f.png"], "--plot f.png: plots are SVG");
     says("fairness", &["--traffic", "nice"], "possible values: random, greedy, burst");
     says("fairness", &["--plot", "/no/such/folder/f.svg"], "there is no folder /no/such/folder");
     says("compare", &["--algorithms", "fifo,sjf"], "`sjf` is no algorithm");

@@ -19,6 +19,11 @@ impl Comparison {
             link: &self.link,
             seed: self.seed,
             algorithms: self.runs.iter().map(Entry::new).collect(),
+            left_out: self
+                .left_out
+                .iter()
+                .map(|(algorithm, why)| LeftOut { algorithm: algorithm.name(), why })
+                .collect(),
         }
     }
 }
@@ -27,7 +32,7 @@ struct Text<'a>(&'a Comparison);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Comparison { scenario, link, seed, runs }) = self;
+        let Self(Comparison { scenario, link, seed, runs, left_out }) = self;
         writeln!(f, "Schedulers at {link} of {scenario}, seed {seed}: the same traffic through each")?;
         writeln!(
             f,
@@ -78,6 +83,12 @@ impl fmt::Display for Text<'_> {
                 }
             }
         }
+        if !left_out.is_empty() {
+            writeln!(f)?;
+        }
+        for (algorithm, why) in left_out {
+            writeln!(f, "{algorithm} is left out: {why}")?;
+        }
         Ok(())
     }
 }
@@ -92,6 +103,13 @@ struct Whole<'a> {
     link: &'a str,
     seed: u64,
     algorithms: Vec<Entry<'a>>,
+    left_out: Vec<LeftOut<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LeftOut<'a> {
+    algorithm: &'static str,
+    why: &'a str,
 }
 
 #[derive(Debug, Serialize)]
