@@ -186,15 +186,15 @@ impl Scenario {
                 .help(format!("write {name}.{key}, for both directions")));
             }
             let around = link.surroundings(&hosts);
+            let inside = |problem: Problem| match way {
+                Some(way) => problem.inside(way.name()).inside(name),
+                None => problem.inside(name),
+            };
             for direction in link.directions_mut(*way) {
-                let inside = |problem: Problem| match way {
-                    Some(way) => problem.inside(way.name()).inside(name),
-                    None => problem.inside(name),
-                };
                 direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
             }
             if let Some((_, _, problem)) = link.conflict() {
-                return Err(problem.inside(key).inside(name).at(&node.span));
+                return Err(inside(problem.inside(key)).at(&node.span));
             }
         }
         let mut changes = Vec::new();

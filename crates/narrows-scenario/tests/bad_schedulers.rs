@@ -460,6 +460,14 @@ fn conditions() {
         ".length",
         &[],
     );
+    match_fails(
+        "{ length = \"..19 bytes\" }",
+        "no IP packet has `..19 bytes`",
+        34,
+        ".length",
+        &["an IP packet has 20 to 65535 bytes"],
+    );
+    match_fails("{ length = \"65536 bytes..\" }", "no IP packet has `65536 bytes..`", 34, ".length", &[]);
     match_fails("{ length = \"..\" }", "found `..`, expected a range of lengths", 34, ".length", &[]);
     match_fails(
         "{ source = \"sevrer\" }",
@@ -531,6 +539,11 @@ fn flags_and_assignments() {
         assert!(error.contains(says), "{text}\n{error}");
         assert!(scenario == before, "{text}: a change that is wrong changes nothing");
     }
+    scenario.assign("access.down.rate=3mbit").unwrap_or_else(|error| panic!("{error}"));
+    let error =
+        scenario.assign("access.down.scheduler=dcf").expect_err("802.11b has no such rate").to_string();
+    assert!(error.starts_with("error: `dcf` on a link of 3mbit\n"), "{error}");
+    assert!(error.contains("in `access.down.scheduler`"), "{error}");
     scenario.assign("access.scheduler=fq_pie").unwrap_or_else(|error| panic!("{error}"));
     let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has flows").to_string();
     assert!(error.starts_with("error: this `fq_pie` has no classes that are named"), "{error}");

@@ -53,6 +53,15 @@ fn classes_for_reports() {
     );
     assert_eq!(down(&scenario).whole_bound(), None);
     assert!(scenario.links[0].direction(Way::Up).classes().is_empty());
+    let words = |classes: &str| -> Vec<String> {
+        let scenario = link(&format!("scheduler = {{ type = \"drr\", classes = [{classes}] }}"));
+        down(&scenario).classes().into_iter().map(|class| class.matches).collect()
+    };
+    assert_eq!(words(r#"{ name = "only" }"#), ["every packet"]);
+    assert_eq!(
+        words(r#"{ name = "voip", match = { dscp = "ef" } }, { name = "all" }"#),
+        ["dscp ef", "every other packet"]
+    );
 }
 
 #[test]

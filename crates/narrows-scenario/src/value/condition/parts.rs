@@ -221,6 +221,11 @@ pub(super) fn length(node: &Node) -> Result<RangeInclusive<u32>, Problem> {
     if range.start() > range.end() {
         return Err(Problem::new(format!("the range {} ends before it begins", node.found())).at(&node.span));
     }
+    if *range.end() < 20 || *range.start() > 65_535 {
+        return Err(Problem::new(format!("no IP packet has {}", node.found()))
+            .at(&node.span)
+            .help("an IP packet has 20 to 65535 bytes"));
+    }
     Ok(range)
 }
 

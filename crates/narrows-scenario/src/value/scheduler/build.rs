@@ -131,7 +131,10 @@ impl Scheduler {
                     ["asks for low delay", "asks for neither, or for both", "asks for high throughput"];
                 asks.map(|what| format!("{what} by its TOS bits")).into()
             }
-            _ => self.classes().iter().map(Class::describe).collect(),
+            _ => match &self.classes()[..] {
+                [only] if only.matches.is_empty() => vec!["every packet".into()],
+                classes => classes.iter().map(Class::describe).collect(),
+            },
         }
     }
 

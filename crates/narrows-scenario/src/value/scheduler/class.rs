@@ -112,10 +112,9 @@ impl Class {
         self.longest.unwrap_or(Bytes::new(matched.map_or(1500, u64::from)))
     }
 
-    /// What belongs to it, in one line, for people.
+    /// What belongs to it when there are others, in one line, for people.
     pub fn describe(&self) -> String {
         match &self.matches[..] {
-            [] if self.name == "all" => "every packet".into(),
             [] => "every other packet".into(),
             matches => matches.iter().map(Match::to_string).collect::<Vec<_>>().join("; or "),
         }
