@@ -74,6 +74,9 @@ fn classes(direction: &Direction) -> Vec<ClassInfo> {
         .collect()
 }
 
+/// How many classes are named in one line.
+const NAMED_CLASSES: usize = 8;
+
 /// The scheduler, if there is one, and where packets wait.
 fn queue(direction: &Direction) -> Vec<String> {
     let Some(scheduler) = &direction.scheduler else {
@@ -85,7 +88,11 @@ fn queue(direction: &Direction) -> Vec<String> {
     };
     let classes: Vec<_> = direction.classes().into_iter().map(|class| class.name).collect();
     let name = scheduler.kind.name();
-    let of = if classes.is_empty() { String::new() } else { format!(" of {}", classes.join(", ")) };
+    let of = match &classes[..] {
+        [] => String::new(),
+        few if few.len() <= NAMED_CLASSES => format!(" of {}", few.join(", ")),
+        many => format!(" of {} classes", many.len()),
+    };
     let whole = direction.whole_bound().map(|bound| format!("queue {bound} in all"));
     [Some(format!("{name}{of}")), whole].into_iter().flatten().collect()
 }
@@ -278,6 +285,12 @@ mod tests {
         let classes = |info: &RunInfo| -> Vec<_> {
             info.directions[1].classes.iter().map(|class| (class.name.clone(), class.weight)).collect()
         };
+        let ports = (1..=8).map(|port| format!("{{ name = \"c{port}\", match = {{ port = {port} }} }}, "));
+        let list = format!("[{}{{ name = \"rest\" }}]", ports.collect::<String>());
+        let start = text.find("classes = ").expect("it has classes");
+        let many = format!("{}classes = {list}", &text[..start]);
+        let many = Scenario::parse(&many, "many.toml").expect("it is right");
+        assert_eq!(RunInfo::of(&many, Kind::Live).directions[1].asked, "10mbit, drr of 9 classes");
         assert_eq!(classes(&info), [("voip".into(), Some(4)), ("rest".into(), Some(1))]);
         assert!(info.directions[1].classes[0].matches.contains("ef"), "{:?}", info.directions[1].classes);
         scenario.assign("access.down.scheduler.rest.weight=7").expect("it is right");

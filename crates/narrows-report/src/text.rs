@@ -287,8 +287,11 @@ fn stragglers(report: &Report) -> Option<String> {
         Some(late) => format!(": {} in the median, {} at most", span(late.p50_ns), span(late.max_ns)),
         None => String::new(),
     };
-    let inputs = if number == 1 { "1 input was" } else { &format!("{} inputs were", count(number)) };
-    (number > 0).then(|| format!("{inputs} taken later than they came{by}"))
+    let inputs = match number {
+        1 => "1 input was taken later than it came".to_owned(),
+        _ => format!("{} inputs were taken later than they came", count(number)),
+    };
+    (number > 0).then(|| format!("{inputs}{by}"))
 }
 
 /// What went wrong, and notes.
