@@ -78,7 +78,7 @@ pub(crate) struct LinkFlags {
     /// Packets that skip the delay
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) reorder: Option<String>,
-    /// What counts as a packet's bits: ip, frame, ethernet, atm [default: ip]
+    /// What counts as a packet's bits: ip, frame, ethernet, atm, wlan [default: ip, or wlan with dcf]
     #[arg(long, value_name = "OVERHEAD", allow_hyphen_values = true)]
     pub(crate) overhead: Option<String>,
     /// The longest packet, in bytes of IP
