@@ -15,6 +15,7 @@ mod flows;
 mod fq;
 mod gfq;
 mod list;
+mod longest;
 mod prio;
 mod qfq;
 mod scheduled;

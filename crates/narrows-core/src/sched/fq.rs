@@ -10,7 +10,9 @@
 //! flow; as in Linux turns are counted in bytes here, and it is the head that goes, which the sender learns of a queue
 //! earlier. FreeBSD's FQ-PIE drops from the longest flow, as here; Linux's the packet that arrives.
 //!
-//! A flow takes 64 bytes of the scheduler's and 24 for its policy, with 40 of CoDel or 40 of PIE behind that.
+//! A flow takes 64 bytes of the scheduler's and 24 for its policy, with 40 of CoDel or 40 of PIE behind that. From
+//! the first overload on there are also up to two notes of 16 bytes for each packet that waits, by which the longest flow is
+//! found however many flows there are.
 //!
 //! ```
 //! use narrows_core::classify::{FlowHash, Identity};

@@ -11,6 +11,7 @@ use crate::classify::Classifier;
 use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
+use crate::sched::longest::Longest;
 use crate::sched::{FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight};
 use crate::time::Time;
 
@@ -66,6 +67,8 @@ pub struct Scheduled<S: Scheduler> {
     backlog: Backlog,
     bound: Bound,
     overload: Overload,
+    /// From the first overload on, if it is the longest flow that pays for it.
+    longest: Option<Longest>,
 }
 
 impl<S: Scheduler> Scheduled<S> {
@@ -81,6 +84,7 @@ impl<S: Scheduler> Scheduled<S> {
             backlog: Backlog::default(),
             bound,
             overload,
+            longest: None,
         }
     }
 
@@ -194,11 +198,19 @@ impl<S: Scheduler> Scheduled<S> {
         None
     }
 
+    /// A packet joins a flow, and waits from now on.
+    fn join(&mut self, now: Time, flow: FlowId, joining: Waits) {
+        self.backlog.add(joining.length);
+        self.server.enqueue(now, flow, joining.packet, joining.length);
+        if let Some(longest) = &mut self.longest {
+            longest.grown(flow, self.server.flows());
+        }
+    }
+
     /// The bound of the whole is passed: makes room. Whether it could.
     fn relieve(&mut self, now: Time, batch: u32, context: &mut Context<'_>) -> bool {
-        // Linear in the number of flows, as in Linux, and paid for by dropping up to `batch` packets at once.
         let flows = self.server.flows();
-        let longest = flows.ids().max_by_key(|&flow| (flows.bytes(flow), flows.packets(flow)));
+        let longest = self.longest.get_or_insert_with(|| Longest::of(flows)).find(flows);
         let Some(longest) = longest else { return false };
         let half = self.server.flows().packets(longest).div_ceil(2);
         let first = self.drop_first(now, longest, DropReason::QueueFull, context);
@@ -317,8 +329,7 @@ impl<S: Scheduler> Scheduled<S> {
         if context.dropped_since(gone.from).any(|packet| packet == arriving.packet) {
             gone.dropped.remove(arriving.length);
         } else {
-            self.backlog.add(arriving.length);
-            self.server.enqueue(now, flow, arriving.packet, arriving.length);
+            self.join(now, flow, arriving);
         }
         self.discard_dropped(now, flow, gone.dropped);
     }
@@ -410,8 +421,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         if let Store::Queue(_) = self.stores[class as usize] {
             self.enqueue_nested(now, flow, arriving, context);
         } else if self.admit(now, flow, arriving, context) {
-            self.backlog.add(arriving.length);
-            self.server.enqueue(now, flow, packet, arriving.length);
+            self.join(now, flow, arriving);
             self.drop_before(now, flow, arriving, context);
         }
         if let Overload::Longest { batch } = self.overload {
@@ -496,8 +506,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
                     }
                 }
             }
-            self.backlog.add(waits.length);
-            self.server.enqueue(now, flow, packet, waits.length);
+            self.join(now, flow, waits);
         }
         for (flow, list) in nested {
             // No bound applies, but a packet may have no class inside.
