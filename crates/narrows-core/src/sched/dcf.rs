@@ -335,7 +335,7 @@ impl Scheduler for Dcf {
         let next = match self.medium {
             Medium::Announced { flow, psdu } if psdu <= now => return Selection::Flow(flow),
             Medium::Announced { psdu, .. } => psdu,
-            _ if flows.backlog().packets == 0 => return Selection::Empty,
+            _ if flows.waiting() == 0 => return Selection::Empty,
             _ => self.next_start().map_or(Time::NEVER, |at| at + Duration::from_nanos(1)),
         };
         Selection::NotBefore(self.given_up.front().map_or(next, |&(due, _)| next.min(due)))
