@@ -161,40 +161,27 @@ impl Scenario {
         })
     }
 
-    /// Applies assignments: all, or none where there is a problem.
+    /// Applies assignments: all, or none where there is a problem. They are of one instant, so what is right only after
+    /// another of them (a target beyond the old interval, a scheduler for the new rate) comes after it.
     pub(crate) fn apply(&mut self, assignments: &[Assignment]) -> Result<Vec<(String, Change)>, Problem> {
         let mut changed: BTreeMap<usize, Link> = BTreeMap::new();
-        let hosts = self.host_names();
-        for assignment in assignments {
-            let Assignment { link: name, way, key, place, node } = assignment;
-            let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
-                let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
-                let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
-                let problem = match nearest(name, names.iter().copied()) {
-                    Some(near) => problem.help(format!("did you mean `{near}`?")),
-                    None => problem,
-                };
-                problem.help(format!("links: {}", one_of(&names)))
-            })?;
-            let link = changed.entry(index).or_insert_with(|| self.links[index].clone());
-            if let (Some(way), crate::Medium::Shared(_)) = (way, &link.medium) {
-                return Err(Problem::new(format!(
-                    "the shared medium `{name}` has no `{}` of its own",
-                    way.name()
-                ))
-                .at(place)
-                .help(format!("write {name}.{key}, for both directions")));
+        let mut waiting: Vec<&Assignment> = assignments.iter().collect();
+        while !waiting.is_empty() {
+            let (mut put_off, mut wrong) = (Vec::new(), None);
+            for &assignment in &waiting {
+                match self.changed(assignment, &changed) {
+                    Ok((index, link)) => {
+                        changed.insert(index, link);
+                    }
+                    Err(problem) => {
+                        put_off.push(assignment);
+                        wrong.get_or_insert(problem);
+                    }
+                }
             }
-            let around = link.surroundings(&hosts);
-            let inside = |problem: Problem| match way {
-                Some(way) => problem.inside(way.name()).inside(name),
-                None => problem.inside(name),
-            };
-            for direction in link.directions_mut(*way) {
-                direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
-            }
-            if let Some((_, _, problem)) = link.conflict() {
-                return Err(inside(problem.inside(key)).at(&node.span));
+            match wrong {
+                Some(problem) if put_off.len() == waiting.len() => return Err(problem),
+                _ => waiting = put_off,
             }
         }
         let mut changes = Vec::new();
@@ -210,5 +197,45 @@ impl Scenario {
             }
         }
         Ok(changes)
+    }
+
+    /// The number of the link that an assignment is about, and what it makes of it, after what has been changed before.
+    fn changed(
+        &self,
+        assignment: &Assignment,
+        changed: &BTreeMap<usize, Link>,
+    ) -> Result<(usize, Link), Problem> {
+        let hosts = self.host_names();
+        let Assignment { link: name, way, key, place, node } = assignment;
+        let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
+            let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
+            let problem = match nearest(name, names.iter().copied()) {
+                Some(near) => problem.help(format!("did you mean `{near}`?")),
+                None => problem,
+            };
+            problem.help(format!("links: {}", one_of(&names)))
+        })?;
+        let mut link = changed.get(&index).unwrap_or(&self.links[index]).clone();
+        if let (Some(way), crate::Medium::Shared(_)) = (way, &link.medium) {
+            return Err(Problem::new(format!(
+                "the shared medium `{name}` has no `{}` of its own",
+                way.name()
+            ))
+            .at(place)
+            .help(format!("write {name}.{key}, for both directions")));
+        }
+        let around = link.surroundings(&hosts);
+        let inside = |problem: Problem| match way {
+            Some(way) => problem.inside(way.name()).inside(name),
+            None => problem.inside(name),
+        };
+        for direction in link.directions_mut(*way) {
+            direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
+        }
+        if let Some((_, _, problem)) = link.conflict() {
+            return Err(inside(problem.inside(key)).at(&node.span));
+        }
+        Ok((index, link))
     }
 }

@@ -202,3 +202,25 @@ fn what_the_timeline_says_can_be_assigned() {
     assert_eq!(scenario.links[0].direction(Way::Down).rate, Rate::from_bits_per_second(5_000_000));
     assert_eq!(scenario.duration, None::<Duration>);
 }
+
+#[test]
+fn of_one_instant_the_order_does_not_decide_what_is_right() {
+    let mut scenario = flags();
+    scenario.assign("link.queue=codel").unwrap();
+    for texts in [
+        ["link.queue.target=150ms", "link.queue.interval=1s"],
+        ["link.queue.interval=100ms", "link.queue.target=5ms"],
+    ] {
+        let changes = scenario.assign_all(&texts).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), ["link.up Queue", "link.down Queue"]);
+    }
+    scenario.assign_all(&["link.queue=9 packets", "link.scheduler=dcf", "link.rate=11mbit"]).unwrap();
+    scenario.assign_all(&["link.rate=10mbit", "link.scheduler=fq_codel"]).unwrap();
+    // Where it does not matter to what is right, the last one counts.
+    scenario.assign_all(&["link.rate=2mbit", "link.rate=1mbit"]).unwrap();
+    assert_eq!(scenario.links[0].direction(Way::Up).rate, Rate::from_bits_per_second(1_000_000));
+    let before = scenario.clone();
+    let error = scenario.assign_all(&["link.queue.target=1s", "link.rate=3mbit"]).unwrap_err().to_string();
+    assert!(error.contains("unknown key `target`") && error.contains("set:1:19"), "{error}");
+    assert_eq!(scenario, before, "all or none");
+}
