@@ -16,8 +16,8 @@
 //! beginning of a slot of the first, its flows move to the second. The group whose first slot of finishes ends
 //! first is served, on a tie the one with the lower σ; in the slot the flow that came last.
 //!
-//! A flow that has been idle starts at `max(F, V)`, F being its last finish; but no later than the first finish in its
-//! group, if V is beyond that. With this all flows of a group lie within 64 slots of each other, whatever the lengths:
+//! A flow that has been idle starts at `max(F, V)`, F being its last finish, or, if the first finish in its group is before
+//! V, at the later of F and that. With this all flows of a group lie within 64 slots of each other, whatever the lengths:
 //! starts are no more than σ + δ after the later of V and the group's first finish, finishes 2σ + 3δ.
 //!
 //! # Cost
@@ -34,7 +34,12 @@
 //! together get Σw times that of V. So it lacks at most `w·(2·L_k/w + 2δ + L/Σw)`, and the other φ·L is for instants at
 //! which a packet is on the wire.
 //!
-//! It holds while no flow changes its weight or `longest`, and no first packet is dropped: a shorter one behind it finishes
+//! Where flows come, go or change their weights, there is `φ·H` more, H being the bytes for which V halts. As with
+//! [`Qfq`](super::Qfq) these are what a flow that leaves, or takes a lower weight, was ahead by, and `w·(V − S)` of a flow that
+//! has joined, or taken a higher weight, at V but starts at S, at most σ + δ after the first finish in its group. That can
+//! be many bytes, once: up to `w·L/Σw` with the Σw of before.
+//!
+//! It holds while no flow changes its `longest`, and no first packet is dropped: a shorter one behind it finishes
 //! earlier, which costs the others up to the difference.
 //!
 //! # Arithmetic
@@ -168,17 +173,19 @@ impl Gfq {
     /// The greatest [`FlowConfig::longest`]. A longer packet is served too, but counts as one of this length.
     pub const MOST_LENGTH: Bytes = Bytes::new(MOST_LENGTH as u64);
 
-    /// What a flow may lack, with the slots that it has at present, the sum of weights as it is, and the longest packet of
-    /// any flow so far; see the module's documentation. It is rounded up to whole bytes.
+    /// What a flow may lack from now on, with the slots that it has at present, the sum of weights as it is, and the longest
+    /// packet of any flow so far: `2·L_k + 2·w·δ + 2·φ·L + φ·H`, and this by φ, with H the bytes for which virtual time halts
+    /// at present. H falls as they are sent, and rises as [`Qfq::worst_case`](super::Qfq::worst_case) says. It is rounded up
+    /// to whole bytes.
     pub fn worst_case(&self, flow: &GfqFlow) -> WorstCase {
         let slot = 1_u128 << shift(flow.group.into());
         let (weight, sum, longest) =
             (u128::from(flow.weight), u128::from(self.clock.sum()), u128::from(self.clock.longest()));
         let own = 2 * u128::from(flow.longest);
         // slot ≤ 2^56, sum ≤ 2^40
-        let work = (own * sum).div_ceil(weight) + (2 * slot * sum).div_ceil(1 << UNIT_SHIFT) + 2 * longest;
-        let bytes =
-            own + (2 * slot * weight).div_ceil(1 << UNIT_SHIFT) + (2 * longest * weight).div_ceil(sum);
+        let besides = 2 * longest + u128::from(self.clock.held());
+        let work = (own * sum).div_ceil(weight) + (2 * slot * sum).div_ceil(1 << UNIT_SHIFT) + besides;
+        let bytes = own + (2 * slot * weight).div_ceil(1 << UNIT_SHIFT) + (besides * weight).div_ceil(sum);
         WorstCase { bytes: Bytes::new(bytes as u64), work: Bytes::new(work as u64) }
     }
 
@@ -280,12 +287,18 @@ impl Gfq {
         }
         let present = self.clock.present();
         let state = &mut flows[flow];
-        if state.whole_start() <= present {
+        let own = state.whole_start();
+        if own <= present {
             state.start = present as u64;
             if let Some(limit) = self.limit(state.group)
                 && is_after(state.start, limit)
             {
-                state.start = limit;
+                let first = present - u128::from(state.start.wrapping_sub(limit));
+                // Service takes no start further than σ and a slot from the first finish; who joins may be far.
+                let start =
+                    own.clamp(first, first + ((1 + (1 << SLOTS_OF_SIGMA)) << shift(state.group.into())));
+                state.start = start as u64;
+                self.clock.hold((u128::from(state.weight) * own.saturating_sub(start)) as i128);
             }
         }
         self.insert(flow, flows);
@@ -302,6 +315,10 @@ impl Gfq {
         let state = &mut flows[flow];
         state.configure(weight, longest);
         if was.place == Place::Idle && was.whole_start() < self.clock.present() {
+            if weight > was.weight {
+                // The weight that is new has no claim to what has been before.
+                (state.start, state.era) = (now, self.clock.era(now));
+            }
             return;
         }
         let mut ahead = was.start.wrapping_sub(now) as i64;

@@ -34,6 +34,10 @@
 //!   regard to Σw, which may change at any time. The reference needs `Lmax/Lmin + 5` slots and has 32.
 //! - *A flow that leaves, or takes a lower weight, ahead of V* has had service that the others wait for. Σw shrinks at once,
 //!   but V halts until they have made up for these bytes; otherwise it would run away from them.
+//! - *A flow that has joined, or has taken a higher weight, and begins before the V of that time* because of the rule for
+//!   flows that begin anew, gets service that no share of that time stands for: V halts for these bytes too, `w·(V − S)`.
+//!   They can be many: V moves by L/Σw with a packet, by the Σw of that time, so that a heavy flow that joins a few light
+//!   ones just then may get `w·L/Σw` before the others go on. It is once only, and [`worst_case`](Qfq::worst_case) counts it.
 //! - *Σw is that of the flows that there are*; the reference fixes it at its maximum.
 //!
 //! # Why the bound holds
@@ -45,13 +49,19 @@
 //! w times the advance of S, and all together get at most Σw times the advance of V: it lacks at most
 //! `w·(3σ + L/Σw)`. The remaining φ·L of the published bound is for instants at which a packet is on the wire.
 //!
+//! Flows that come, go or change keep this sum as it is, except for the bytes for which V halts: what has not been sent of
+//! them by the beginning of an interval, and what is added within it, is sent besides, so that k lacks up to φ times that
+//! more.
+//!
 //! When the weight of a flow that waits changes, or a packet longer than `longest` comes, its start is kept within `V − σ/2`
 //! and what the sets need; its bound counts from then on.
 //!
 //! # Arithmetic
 //! Virtual time and starts are 64-bit multiples of 2⁻⁴³ bytes per weight, and wrap. The spread of all that are compared
 //! is below `2·5·σ/2 ≤ 5·2⁶⁰ < 2⁶³`, σ being at most `2¹⁷·2⁴³`. How often V has wrapped is noted when a flow becomes idle, so a
-//! start of long ago is never mistaken for a fresh one. `1/w` is rounded up to a multiple of 2⁻⁴³, and `1/Σw` down to one of
+//! start of long ago is never mistaken for a fresh one. That number has 32 bits: after `2⁵³·Σw` bytes since the first packet
+//! (or jumps that come to as much) each flow that has been idle begins at V, even if it is ahead of V by its last packet.
+//! `1/w` is rounded up to a multiple of 2⁻⁴³, and `1/Σw` down to one of
 //! 2⁻⁶³: a flow's weight is less than it should be by a part of `w/2⁴³ ≤ 2⁻¹⁹`, and Σw is more by `Σw/2⁶³ ≤ 2⁻²³`. Therefore the
 //! bound holds exactly as stated for shares that are that much smaller than w/Σw. Powers of two are exact.
 //!
@@ -107,13 +117,13 @@ pub struct QfqFlow {
     is_waiting: bool,
 }
 
-/// What a flow of [`Qfq`] may lack at worst, of what its share would have given it.
+/// What a flow of [`Qfq`] or [`Gfq`](super::Gfq) may lack at worst, of what its share would have given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCase {
     /// B-WFI: in any interval in which it waits, its share of all bytes sent less its own bytes is no more than this.
     pub bytes: Bytes,
     /// T-WFI times the rate: a packet that comes to q bytes in its flow, its own included, has been sent when the
-    /// transmitter has sent `q / share` and this. σ and L count bytes of all flows: `3σ + 2L`.
+    /// transmitter has sent `q / share` and this.
     pub work: Bytes,
 }
 
@@ -125,6 +135,12 @@ impl QfqFlow {
         self.pace = pace(weight);
         self.group = (sigma(self.longest, self.pace) - 1 - FIRST_SHIFT) as u8;
     }
+
+    /// Of a flow that is idle, with what it has wrapped.
+    #[inline]
+    const fn whole_start(&self) -> u128 {
+        (self.era as u128) << 64 | self.start as u128
+    }
 }
 
 impl Qfq {
@@ -135,15 +151,20 @@ impl Qfq {
     /// The greatest [`FlowConfig::longest`]. A longer packet is served too, but counts as one of this length.
     pub const MOST_LENGTH: Bytes = Bytes::new(MOST_LENGTH as u64);
 
-    /// What a flow may lack, with the σ that it has at present, the sum of weights as it is, and the longest packet of any
-    /// flow so far. It counts for intervals in which none of these changes, and is rounded up to whole bytes.
+    /// What a flow may lack from now on, with the σ that it has at present, the sum of weights as it is, and the longest
+    /// packet of any flow so far: `3·φ·σ + 2·φ·L + φ·H` and `3σ + 2L + H`, with H the bytes for which virtual time halts at
+    /// present, because flows have left, changed their weights or joined. It counts for intervals in which none of these
+    /// changes, save that H falls as they are sent; and that it rises when a flow that has joined, or changed its weight
+    /// while it was idle, begins behind virtual time: for an interval with such a beginning in it, what H rises by then comes
+    /// on top. It is rounded up to whole bytes.
     pub fn worst_case(&self, flow: &QfqFlow) -> WorstCase {
         let sigma = 2_u128 << shift(flow.group.into());
         let (weight, sum, longest) =
             (u128::from(flow.weight), u128::from(self.clock.sum()), u128::from(self.clock.longest()));
         // sigma ≤ 2^60, sum ≤ 2^40
-        let work = (3 * sigma * sum).div_ceil(1 << UNIT_SHIFT) + 2 * longest;
-        let bytes = (3 * sigma * weight).div_ceil(1 << UNIT_SHIFT) + (2 * longest * weight).div_ceil(sum);
+        let besides = 2 * longest + u128::from(self.clock.held());
+        let work = (3 * sigma * sum).div_ceil(1 << UNIT_SHIFT) + besides;
+        let bytes = (3 * sigma * weight).div_ceil(1 << UNIT_SHIFT) + (besides * weight).div_ceil(sum);
         WorstCase { bytes: Bytes::new(bytes as u64), work: Bytes::new(work as u64) }
     }
 
@@ -166,14 +187,20 @@ impl Qfq {
         let present = self.clock.present();
         let limit = self.groups.limit(flows[flow].group.into());
         let state = &mut flows[flow];
+        let own = state.whole_start();
         state.is_waiting = true;
-        if (u128::from(state.era) << 64 | u128::from(state.start)) < present {
+        if own < present {
             state.start = present as u64;
         }
         if let Some(limit) = limit
             && !is_after(limit, state.start)
         {
             state.start = limit.wrapping_sub(1);
+            let ahead = state.start.wrapping_sub(present as u64) as i64;
+            // Only after it has joined or changed: service moves no start that far.
+            if let Some(given) = own.checked_sub(present.wrapping_add_signed(ahead.into())) {
+                self.clock.hold((u128::from(state.weight) * given) as i128);
+            }
         }
         self.groups.insert(flow, present as u64, flows);
         self.catch_up();
@@ -187,8 +214,13 @@ impl Qfq {
         let was = flows[flow];
         if was.is_waiting {
             self.groups.remove(flow, now, flows);
-        } else if (u128::from(was.era) << 64 | u128::from(was.start)) < self.clock.present() {
-            return flows[flow].configure(weight, longest);
+        } else if was.whole_start() < self.clock.present() {
+            let state = &mut flows[flow];
+            if weight > was.weight {
+                // The weight that is new has no claim to what has been before.
+                (state.start, state.era) = (now, self.clock.era(now));
+            }
+            return state.configure(weight, longest);
         }
         flows[flow].configure(weight, longest);
         let mut ahead = was.start.wrapping_sub(now) as i64;
@@ -288,8 +320,7 @@ impl Scheduler for Qfq {
 
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<QfqFlow>) {
         let state = flows[flow];
-        let start = u128::from(state.era) << 64 | u128::from(state.start);
-        if let Some(ahead) = start.checked_sub(self.clock.present()) {
+        if let Some(ahead) = state.whole_start().checked_sub(self.clock.present()) {
             self.hold((u128::from(state.weight) * ahead) as i128);
         }
         self.clock.set_sum(self.clock.sum() - u64::from(state.weight));

@@ -97,7 +97,8 @@ impl Model for SlowGfq {
                 let mut group = self.waiting(true);
                 group.retain(|&flow| self.flows[flow].exponent == self.flows[number].exponent);
                 let limit = group.into_iter().map(|flow| self.finish(flow)).min();
-                self.flows[number].start = limit.map_or(now, |limit| limit.min(now));
+                let start = limit.map_or(now, |limit| limit.min(now));
+                self.flows[number].start = self.flows[number].start.max(start);
             }
         }
         self.flows[number].packets.push(length);

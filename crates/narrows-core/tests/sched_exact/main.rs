@@ -1,5 +1,6 @@
 //! Fair schedulers against plain, slow models of their algorithms in exact arithmetic, and against their bounds.
 
+mod changes;
 mod churn;
 mod compare;
 mod drr;

@@ -156,7 +156,7 @@ impl Clock {
         self.held = 0;
     }
 
-    #[cfg(test)]
+    /// How many bytes will not move it.
     pub(in crate::sched) const fn held(&self) -> u64 {
         self.held
     }
