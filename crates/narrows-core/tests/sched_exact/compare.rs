@@ -5,6 +5,9 @@ use narrows_core::{PacketRef, Time};
 
 /// A scheduler that serves flows by number and knows lengths only.
 pub(crate) trait Model: Clone {
+    /// Whether a flow's number matters, beside its weight and lengths.
+    const GOES_BY_NUMBER: bool = false;
+
     fn enqueue(&mut self, flow: usize, length: u32);
     fn dequeue(&mut self) -> Option<(usize, u32)>;
     fn drop_first(&mut self, flow: usize) -> Option<u32>;
@@ -41,7 +44,8 @@ fn drop_first<S: Scheduler>(server: &mut Server<S>, flow: usize) -> Option<u32> 
 }
 
 /// All sequences of up to `steps` steps, each a packet to one of the flows with one of the lengths, or a packet taken
-/// out. After each sequence everything is taken out: the model is asked for the whole order.
+/// out. After each sequence everything is taken out: the model is asked for the whole order. Of sequences that differ only
+/// in which of some flows that are alike is which, one is tried.
 pub(crate) fn exhaustive<S: Scheduler, M: Model>(
     scheduler: impl Fn() -> S + Copy,
     model: M,
@@ -73,7 +77,12 @@ fn extend<S: Scheduler, M: Model>(
         let mut model = model.clone();
         let served = match step {
             Step::Enqueue(flow, length) => {
-                if length > flows[flow].longest {
+                let is_new =
+                    |flow| !taken.iter().any(|(step, _)| matches!(step, Step::Enqueue(of, _) if *of == flow));
+                let has_new_twin = |flow: usize| {
+                    (0..flow).any(|other| flows[other] == flows[flow] && is_new(other)) && is_new(flow)
+                };
+                if length > flows[flow].longest || (!M::GOES_BY_NUMBER && has_new_twin(flow)) {
                     continue;
                 }
                 model.enqueue(flow, length);

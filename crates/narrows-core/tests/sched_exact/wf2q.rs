@@ -54,6 +54,8 @@ impl SlowWf2q {
 }
 
 impl Model for SlowWf2q {
+    const GOES_BY_NUMBER: bool = true;
+
     fn enqueue(&mut self, number: usize, length: u32) {
         let now = unit(self.now);
         let flow = &mut self.flows[number];
