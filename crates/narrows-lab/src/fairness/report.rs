@@ -29,32 +29,18 @@ impl fmt::Display for Text<'_> {
             "Worst-case fair indices on a link of {}: {} flows, {} packets of up to {} a run, seed {}",
             options.rate, options.flows, options.packets, options.longest, options.seed.0
         )?;
+        writeln!(f, "Of each index: the flow that comes nearest to its bound, or is worst without one.\n")?;
+        writeln!(f, "{:32}{:<35}T-WFI, us", "", "B-WFI, bytes")?;
+        let columns = format!("{:>5} {:>10} {:>10} {:>5}", "flow", "worst", "bound", "of it");
+        writeln!(f, "{:<10} {:<9}{columns}  {columns}  bounds", "algorithm", "traffic")?;
+        trials.iter().try_for_each(|trial| promises(f, trial, options.rate))?;
         writeln!(
             f,
-            "Of each index: the flow that comes nearest to its bound, or is worst without one. Shortfall: B-WFI over any interval.\n\
-             Lag and lead: the most of any flow, against the fluid system.\n"
+            "\nShortfall: B-WFI over any interval. Lag and lead: the most of any flow, against the fluid system.\n"
         )?;
-        writeln!(
-            f,
-            "{:<10} {:<9}{:>6} {:>10} {:>10} {:>6} {:>6} {:>10} {:>10} {:>6} {:>6} {:>10} {:>10} {:>6} {:>9} {:>9}  bounds",
-            "algorithm",
-            "traffic",
-            "flow",
-            "B-WFI/B",
-            "bound",
-            "share",
-            "flow",
-            "short/B",
-            "bound",
-            "share",
-            "flow",
-            "T-WFI/us",
-            "bound",
-            "share",
-            "lag/B",
-            "lead/B"
-        )?;
-        trials.iter().try_for_each(|trial| row(f, trial, options.rate))?;
+        writeln!(f, "{:32}shortfall, bytes", "")?;
+        writeln!(f, "{:<10} {:<9}{columns} {:>10} {:>10}", "algorithm", "traffic", "lag/B", "lead/B")?;
+        trials.iter().try_for_each(|trial| distances(f, trial))?;
         let broken = || {
             trials.iter().flat_map(|trial| {
                 trial.flows.iter().filter(|flow| flow.is_broken()).map(move |flow| (trial, flow))
@@ -77,30 +63,37 @@ impl fmt::Display for Text<'_> {
 /// The most flows with broken bounds that are told of one by one.
 const SHOWN: usize = 20;
 
-fn row(f: &mut fmt::Formatter<'_>, trial: &Trial, rate: Rate) -> fmt::Result {
+fn promises(f: &mut fmt::Formatter<'_>, trial: &Trial, rate: Rate) -> fmt::Result {
+    let service = trial.worst_service();
     write!(f, "{:<10} {:<9}", trial.algorithm, trial.pattern.name())?;
-    let (service, shortfall) = (trial.worst_service(), trial.worst_shortfall());
     index(f, Some((service, service.service)), 1.0)?;
-    index(f, Some((shortfall, shortfall.shortfall)), 1.0)?;
+    write!(f, "  ")?;
     index(f, trial.worst_delay(), micros(1.0, rate))?;
-    let most = |of: fn(&FlowResult) -> f64| trial.flows.iter().map(of).fold(0.0, f64::max);
     let verdict = match trial.holds() {
         None => "none",
         Some(true) => "hold",
         Some(false) => "BROKEN",
     };
-    writeln!(f, " {:>9.0} {:>9.0}  {verdict}", most(|flow| flow.lag), most(|flow| flow.lead))
+    writeln!(f, "  {verdict}")
+}
+
+fn distances(f: &mut fmt::Formatter<'_>, trial: &Trial) -> fmt::Result {
+    let shortfall = trial.worst_shortfall();
+    write!(f, "{:<10} {:<9}", trial.algorithm, trial.pattern.name())?;
+    index(f, Some((shortfall, shortfall.shortfall)), 1.0)?;
+    let most = |of: fn(&FlowResult) -> f64| trial.flows.iter().map(of).fold(0.0, f64::max);
+    writeln!(f, " {:>10.0} {:>10.0}", most(|flow| flow.lag), most(|flow| flow.lead))
 }
 
 fn index(f: &mut fmt::Formatter<'_>, worst: Option<(&FlowResult, Index)>, unit: f64) -> fmt::Result {
     let Some((flow, index)) = worst else {
-        return write!(f, "{:>6} {:>10} {:>10} {:>6} ", "-", "-", "-", "-");
+        return write!(f, "{:>5} {:>10} {:>10} {:>5}", "-", "-", "-", "-");
     };
     let number =
         |value: f64| if value.abs() < 1000.0 { format!("{value:.2}") } else { format!("{value:.0}") };
     let bound = index.bound.map_or("none".into(), |bound| number(bound * unit));
-    let share = index.share().map_or("-".into(), |share| format!("{:.1}%", share * 100.0));
-    write!(f, "{:>6} {:>10} {bound:>10} {share:>6} ", flow.flow, number(index.worst * unit))
+    let share = index.share().map_or("-".into(), |share| format!("{:.0}%", share * 100.0));
+    write!(f, "{:>5} {:>10} {bound:>10} {share:>5}", flow.flow, number(index.worst * unit))
 }
 
 /// A flow whose bounds are broken, with where and by how much.
