@@ -121,6 +121,18 @@ fn warnings() {
         "rate = \"1mbit\"\ndown.scheduler = { type = \"prio\", classes = [{ name = \"all\", queue = \"1kB\" }] }",
         &["access.down: the queue of `all`, 1000 bytes, has no room for a packet of 1500 bytes"],
     );
+    let shared = |bound: u32| {
+        format!(
+            "rate = \"1mbit\"\ndown.scheduler = {{ type = \"drr\", bound = \"{bound} packets\", classes = [{{ name = \"call\", queue = \"10 packets\", match = {{ dscp = \"ef\" }} }}, {{ name = \"rest\", queue = \"20 packets\" }}] }}"
+        )
+    };
+    warns(
+        &shared(20),
+        &[
+            "access.down: `rest` alone may fill the scheduler's bound of 20 packets; then packets of the other classes are dropped",
+        ],
+    );
+    warns(&shared(21), &[]);
     warns(
         "rate = \"11mbit\"\nscheduler = \"dcf\"",
         &[

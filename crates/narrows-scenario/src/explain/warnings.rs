@@ -134,7 +134,7 @@ fn queues(direction: &Direction) -> Vec<String> {
     if let (true, Some(whole)) = (scheduler.has_flows(), direction.whole_bound()) {
         return below_threshold(" of all flows together", direction.queue, whole).into_iter().collect();
     }
-    let mut all = Vec::new();
+    let mut all: Vec<String> = fills_the_whole(direction).into_iter().collect();
     for (class, asked) in direction.classes().iter().zip(scheduler.classes()) {
         let whose = format!(" of `{}`", class.name);
         let longest = asked.longest();
@@ -147,6 +147,21 @@ fn queues(direction: &Direction) -> Vec<String> {
         all.extend(below_threshold(&whose, asked.queue.unwrap_or(direction.queue), class.bound));
     }
     all
+}
+
+/// One class may take all the room that there is, and leave none to the others.
+fn fills_the_whole(direction: &Direction) -> Option<String> {
+    let (classes, whole) = (direction.classes(), direction.whole_bound()?);
+    let reaches = |bound: Bound| match (bound, whole) {
+        (Bound::Packets(bound), Bound::Packets(whole)) => bound >= whole,
+        (Bound::Bytes(bound), Bound::Bytes(whole)) => bound >= whole,
+        _ => false,
+    };
+    let one = classes.iter().find(|class| reaches(class.bound)).filter(|_| classes.len() > 1)?;
+    Some(format!(
+        "`{}` alone may fill the scheduler's bound of {whole}; then packets of the other classes are dropped",
+        one.name
+    ))
 }
 
 /// The average of RED cannot get to where it drops every packet.
