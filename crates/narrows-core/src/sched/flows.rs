@@ -223,6 +223,14 @@ impl<F> Flows<F> {
         (&mut entry.state, first)
     }
 
+    /// What the scheduler keeps of a flow, and the packet that has joined it last.
+    #[inline]
+    pub fn state_and_last(&mut self, flow: FlowId) -> (&mut F, Option<Waits>) {
+        let entry = &mut self.entries[flow.index()];
+        let last = (entry.packets > 0).then(|| self.chunks[entry.tail as usize].place(entry.end - 1));
+        (&mut entry.state, last)
+    }
+
     /// Appends a packet to a flow.
     #[inline]
     pub fn push(&mut self, flow: FlowId, waits: Waits) {

@@ -342,9 +342,9 @@ impl Scheduler for Qfq {
 
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {
-        let length = flows.last(flow).map_or(0, |waits| waits.length);
-        let QfqFlow { longest, is_waiting, .. } = flows[flow];
-        if length > longest {
+        let (state, last) = flows.state_and_last(flow);
+        let (is_waiting, length) = (state.is_waiting, last.map_or(0, |waits| waits.length));
+        if length > state.longest {
             self.lengthen(flow, length, flows);
         }
         if !is_waiting {
@@ -359,8 +359,8 @@ impl Scheduler for Qfq {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<QfqFlow>) {
-        let waits = flows.packets(flow) > 0;
-        let state = &mut flows[flow];
+        let (state, packets) = flows.state_and_packets(flow);
+        let waits = packets > 0;
         if length > state.longest {
             return self.sent_longer(flow, length, flows);
         }

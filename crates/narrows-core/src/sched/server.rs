@@ -59,14 +59,14 @@ impl<S: Scheduler> Server<S> {
     }
 
     /// A packet of `length` bytes joins a flow.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, flow: FlowId, packet: PacketRef, length: u32) {
         self.flows.push(flow, Waits { packet, length });
         self.scheduler.enqueue(now, flow, &mut self.flows);
     }
 
     /// The transmitter is free: what goes next.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue(&mut self, now: Time) -> Served {
         match self.scheduler.select(now, &mut self.flows) {
             Selection::Flow(flow) => {
