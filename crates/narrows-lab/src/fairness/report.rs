@@ -26,7 +26,7 @@ impl fmt::Display for Text<'_> {
         let Self(Fairness { options, trials }) = self;
         writeln!(
             f,
-            "Worst-case fair indices on a link of {}: {} flows, {} packets of up to {} a run, seed {}",
+            "Worst-case fair indices at {}: {} flows, {} packets of up to {} a run, seed {}",
             options.rate, options.flows, options.packets, options.longest, options.seed.0
         )?;
         writeln!(f, "Of each index: the flow that comes nearest to its bound, or is worst without one.\n")?;
