@@ -1,42 +1,14 @@
 //! How much memory packets in flight and idle links take, as the allocator sees it.
 
-#![expect(unsafe_code, reason = "an allocator that counts is a GlobalAlloc, which is an unsafe trait")]
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use counting::live;
 use narrows_core::model::{Constant, Normal};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
     Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PacketState, PortConfig, Rate, Seed,
     Target, Time,
 };
-
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed, which others may have allocated.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator with the same arguments; counting touches a thread-local cell that
-// needs no allocation and no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get() + layout.size() as isize);
-        // SAFETY: as for the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: as for the caller.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A network with so many links between `in` and `out`, of which the first is in use.
 fn config(links: usize, link: impl Fn(&mut LinkConfig)) -> NetworkConfig {
@@ -58,7 +30,7 @@ fn config(links: usize, link: impl Fn(&mut LinkConfig)) -> NetworkConfig {
 fn bytes_in_flight<B>(packets: u64, body: impl Fn() -> B, link: impl Fn(&mut LinkConfig)) -> f64 {
     let mut engine = Engine::new(config(1, link)).expect("names are unique and lead somewhere");
     let port = engine.port("in").expect("it was just configured");
-    let before = LIVE.get();
+    let before = live();
     for n in 0..packets {
         let at = Time::from_nanos(n * 1_000);
         assert!(engine.poll(at).is_none());
@@ -72,7 +44,7 @@ fn bytes_in_flight<B>(packets: u64, body: impl Fn() -> B, link: impl Fn(&mut Lin
         engine.hand_in(at, port, packet);
     }
     assert_eq!(engine.inside(), packets);
-    (LIVE.get() - before) as f64 / packets as f64 - size_of::<B>() as f64
+    (live() - before) as f64 / packets as f64 - size_of::<B>() as f64
 }
 
 #[test]
@@ -104,9 +76,9 @@ fn a_packet_in_flight_takes_at_most_128_bytes_beyond_its_body() {
 #[test]
 fn an_idle_link_takes_at_most_a_kibibyte() {
     let live = |links| {
-        let before = LIVE.get();
+        let before = live();
         let engine = Engine::<u32>::new(config(links, |_| {})).expect("names are unique and lead somewhere");
-        let bytes = LIVE.get() - before;
+        let bytes = live() - before;
         drop(engine);
         bytes
     };
@@ -129,8 +101,8 @@ fn memory_does_not_grow_with_packets_that_have_left() {
             Packet { length: 100, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
         engine.hand_in(at, port, packet);
         if n == 1_000 {
-            high = LIVE.get();
+            high = live();
         }
     }
-    assert_eq!(LIVE.get(), high);
+    assert_eq!(live(), high);
 }

@@ -150,25 +150,12 @@ impl<F> Flows<F> {
     /// The packet that has waited longest in a flow.
     #[inline]
     pub fn first(&self, flow: FlowId) -> Option<Waits> {
-        let entry = &self.entries[flow.index()];
-        (entry.packets > 0).then(|| self.chunks[entry.head as usize].place(entry.first))
-    }
-
-    /// The packet that has joined a flow last.
-    #[inline]
-    pub fn last(&self, flow: FlowId) -> Option<Waits> {
-        let entry = &self.entries[flow.index()];
-        (entry.packets > 0).then(|| self.chunks[entry.tail as usize].place(entry.end - 1))
+        self.entries[flow.index()].oldest(&self.chunks)
     }
 
     /// How many packets wait in all flows.
     pub const fn waiting(&self) -> u64 {
         self.packets
-    }
-
-    /// What waits in all flows. Adds their bytes up, so this is not for every packet.
-    pub fn backlog(&self) -> Backlog {
-        Backlog { packets: self.packets, bytes: self.entries.iter().map(|entry| entry.bytes).sum() }
     }
 
     /// What the scheduler keeps of each flow, in the order of their numbers, to change.
@@ -219,7 +206,7 @@ impl<F> Flows<F> {
     #[inline]
     pub fn state_and_first(&mut self, flow: FlowId) -> (&mut F, Option<Waits>) {
         let entry = &mut self.entries[flow.index()];
-        let first = (entry.packets > 0).then(|| self.chunks[entry.head as usize].place(entry.first));
+        let first = entry.oldest(&self.chunks);
         (&mut entry.state, first)
     }
 
@@ -270,6 +257,11 @@ impl<F> Flows<F> {
 }
 
 impl<F> Entry<F> {
+    #[inline]
+    fn oldest(&self, chunks: &[Chunk]) -> Option<Waits> {
+        (self.packets > 0).then(|| chunks[self.head as usize].place(self.first))
+    }
+
     /// Gives the flow a chunk for its next packets.
     #[inline]
     fn append(&mut self, chunk: u32, chunks: &mut [Chunk]) {

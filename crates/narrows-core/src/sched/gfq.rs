@@ -402,9 +402,9 @@ impl Scheduler for Gfq {
 
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<GfqFlow>) {
-        let length = flows.last(flow).map_or(0, |waits| waits.length);
-        let GfqFlow { longest, place, .. } = flows[flow];
-        if length > longest {
+        let (state, last) = flows.state_and_last(flow);
+        let (place, length) = (state.place, last.map_or(0, |waits| waits.length));
+        if length > state.longest {
             self.lengthen(flow, length, flows);
         }
         if place == Place::Idle {

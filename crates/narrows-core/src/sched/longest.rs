@@ -28,7 +28,7 @@ impl Longest {
 
     /// A flow has got a packet.
     pub(super) fn grown<F>(&mut self, flow: FlowId, flows: &Flows<F>) {
-        if self.notes.len() >= FEW + 2 * flows.backlog().packets as usize {
+        if self.notes.len() >= FEW + 2 * flows.waiting() as usize {
             let mut noted: Vec<FlowId> = self.notes.drain().map(|(_, Reverse(flow))| flow).collect();
             noted.sort_unstable();
             noted.dedup();

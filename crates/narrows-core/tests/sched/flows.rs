@@ -46,11 +46,11 @@ proptest! {
                 prop_assert_eq!(flows.packets(flow) as usize, queue.len());
                 prop_assert_eq!(flows.bytes(flow), bytes(queue));
                 prop_assert_eq!(flows.first(flow), queue.front().copied());
+                prop_assert_eq!(flows.state_and_last(flow), (&mut state.clone(), queue.back().copied()));
             }
             prop_assert_eq!(flows.ids().collect::<Vec<_>>(), model.keys().copied().collect::<Vec<_>>());
             prop_assert_eq!(flows.len(), model.len());
-            prop_assert_eq!(flows.backlog().packets as usize, model.values().map(|(_, q)| q.len()).sum::<usize>());
-            prop_assert_eq!(flows.backlog().bytes, model.values().map(|(_, q)| bytes(q)).sum::<u64>());
+            prop_assert_eq!(flows.waiting() as usize, model.values().map(|(_, q)| q.len()).sum::<usize>());
         }
         for (_, state) in flows.states_mut() {
             *state += 1;

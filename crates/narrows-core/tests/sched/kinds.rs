@@ -134,8 +134,8 @@ impl<S: Scheduler> Subject for Server<S> {
     }
 
     fn backlog(&self) -> (u64, u64) {
-        let backlog = self.flows().backlog();
-        (backlog.packets, backlog.bytes)
+        let flows = self.flows();
+        (flows.waiting(), flows.ids().map(|flow| flows.bytes(flow)).sum())
     }
 
     fn waiting(&self, flow: FlowId) -> (u32, u64, Option<Waits>) {

@@ -2,6 +2,8 @@
 //! document on writing one says what its example does.
 
 mod contract;
+#[path = "../counting/mod.rs"]
+mod counting;
 mod document;
 mod drr;
 mod flows;

@@ -1,46 +1,16 @@
 //! How much memory flows take beside their packets, as the allocator sees it.
 
-#![expect(unsafe_code, reason = "an allocator that counts is a GlobalAlloc, which is an unsafe trait")]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use narrows_core::sched::{FlowConfig, FlowId, Flows, Served, Waits};
 use narrows_core::{Duration, PacketRef, Time};
 
+use crate::counting::live;
 use crate::kinds::ALL;
-
-thread_local! {
-    /// Bytes that this thread has allocated, less those that it has freed.
-    static LIVE: Cell<isize> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator with the same arguments; counting touches a thread-local cell that
-// needs no allocation and no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.set(LIVE.get() + layout.size() as isize);
-        // SAFETY: as for the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: as for the caller.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Live bytes after `work`, whose result is kept until they are counted.
 fn bytes<T>(work: impl FnOnce() -> T) -> f64 {
-    let before = LIVE.get();
+    let before = live();
     let result = work();
-    let bytes = LIVE.get() - before;
+    let bytes = live() - before;
     drop(result);
     bytes as f64
 }
