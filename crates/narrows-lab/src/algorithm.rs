@@ -1,71 +1,39 @@
-//! The algorithms that the lab knows, by name.
+//! The algorithms that the lab knows: the schedulers of scenarios, and none at all.
 
 use std::fmt;
+
+use narrows_scenario::SchedulerKind;
 
 /// A scheduling algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// No scheduler at all: what generating the packets costs by itself.
     None,
-    /// In the order of arrival.
-    Fifo,
-    /// Strict priorities.
-    Prio,
-    /// Strict priorities of three bands, by the type of service.
-    PfifoFast,
-    /// Deficit round robin.
-    Drr,
-    /// Worst-case fair weighted fair queueing.
-    Wf2q,
-    /// Quick fair queueing.
-    Qfq,
-    /// Group fair queueing.
-    Gfq,
-    /// Stochastic fair queueing.
-    Sfq,
-    /// Fair queueing with CoDel.
-    FqCodel,
-    /// Fair queueing with PIE.
-    FqPie,
-    /// The contention of 802.11 stations.
-    Dcf,
+    /// A scheduler that scenarios can name.
+    Of(SchedulerKind),
 }
 
 /// Names that stand for an algorithm that the lab calls otherwise: KPS has no public source, and GFQ is in its place.
-const ALIASES: [(&str, Algorithm); 2] = [("kps", Algorithm::Gfq), ("wf2q", Algorithm::Wf2q)];
+const ALIASES: [(&str, Algorithm); 2] =
+    [("kps", Algorithm::Of(SchedulerKind::Gfq)), ("wf2q", Algorithm::Of(SchedulerKind::Wf2q))];
 
 impl Algorithm {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::None,
-        Self::Fifo,
-        Self::Prio,
-        Self::PfifoFast,
-        Self::Drr,
-        Self::Wf2q,
-        Self::Qfq,
-        Self::Gfq,
-        Self::Sfq,
-        Self::FqCodel,
-        Self::FqPie,
-        Self::Dcf,
-    ];
+    /// All schedulers that scenarios can name.
+    pub const SCHEDULERS: [Self; SchedulerKind::ALL.len()] = {
+        let mut all = [Self::None; SchedulerKind::ALL.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = Self::Of(SchedulerKind::ALL[at]);
+            at += 1;
+        }
+        all
+    };
 
     /// Its name, as scenarios have it.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
-            Self::Fifo => "fifo",
-            Self::Prio => "prio",
-            Self::PfifoFast => "pfifo_fast",
-            Self::Drr => "drr",
-            Self::Wf2q => "wf2q+",
-            Self::Qfq => "qfq",
-            Self::Gfq => "gfq",
-            Self::Sfq => "sfq",
-            Self::FqCodel => "fq_codel",
-            Self::FqPie => "fq_pie",
-            Self::Dcf => "dcf",
+            Self::Of(kind) => kind.name(),
         }
     }
 
@@ -77,8 +45,9 @@ impl Algorithm {
     ///
     /// ```
     /// # use narrows_lab::Algorithm;
-    /// let known = [Algorithm::Fifo, Algorithm::Qfq, Algorithm::Gfq];
-    /// assert_eq!(Algorithm::parse_list("kps,FIFO", &known).unwrap(), [Algorithm::Gfq, Algorithm::Fifo]);
+    /// use narrows_scenario::SchedulerKind::{Fifo, Gfq, Qfq};
+    /// let known = [Fifo, Qfq, Gfq].map(Algorithm::Of);
+    /// assert_eq!(Algorithm::parse_list("kps,FIFO", &known).unwrap(), [Gfq, Fifo].map(Algorithm::Of));
     /// let error = Algorithm::parse_list("qfq,sjf", &known).unwrap_err();
     /// assert_eq!(error.to_string(), "`sjf` is no algorithm that can be used here: fifo, qfq, gfq (or kps), all");
     /// ```
@@ -127,7 +96,7 @@ impl fmt::Display for UnknownAlgorithm {
         write!(f, "`{}` is no algorithm that can be used here: ", self.found)?;
         for algorithm in &self.known {
             write!(f, "{algorithm}")?;
-            if *algorithm == Algorithm::Gfq {
+            if *algorithm == Algorithm::Of(SchedulerKind::Gfq) {
                 write!(f, " (or kps)")?;
             }
             write!(f, ", ")?;

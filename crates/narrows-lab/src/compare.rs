@@ -6,6 +6,7 @@
 //!
 //! ```
 //! use narrows_lab::Algorithm;
+//! use narrows_scenario::SchedulerKind;
 //! use narrows_lab::compare::{CompareOptions, compare};
 //! # let text = r#"
 //! #     [hosts.client]
@@ -30,7 +31,7 @@
 //! #     stop = "5s"
 //! # "#;
 //! let scenario = narrows_scenario::Scenario::parse(text, "flood.toml")?;
-//! let algorithms = vec![Algorithm::Fifo, Algorithm::Drr];
+//! let algorithms = vec![Algorithm::Of(SchedulerKind::Fifo), Algorithm::Of(SchedulerKind::Drr)];
 //! let comparison = compare(&scenario, &CompareOptions { algorithms, ..CompareOptions::default() })?;
 //! let [fifo, drr] = [0, 1].map(|run| &comparison.runs[run]);
 //! assert!(fifo.jain < drr.jain);
@@ -67,19 +68,7 @@ use put::put;
 use share::{Demand, jain, max_min};
 
 /// The algorithms that [`compare`] can put into a link.
-pub const COMPARED: &[Algorithm] = &[
-    Algorithm::Fifo,
-    Algorithm::Prio,
-    Algorithm::PfifoFast,
-    Algorithm::Drr,
-    Algorithm::Wf2q,
-    Algorithm::Qfq,
-    Algorithm::Gfq,
-    Algorithm::Sfq,
-    Algorithm::FqCodel,
-    Algorithm::FqPie,
-    Algorithm::Dcf,
-];
+pub const COMPARED: &[Algorithm] = &Algorithm::SCHEDULERS;
 
 /// What is to be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -19,6 +19,7 @@ pub use traffic::Pattern;
 
 use narrows_core::sched::Refused;
 use narrows_core::{Bytes, Rate, Seed};
+use narrows_scenario::SchedulerKind;
 
 use crate::algorithm::Algorithm;
 use drive::drive;
@@ -51,7 +52,7 @@ pub struct FairnessOptions {
 impl Default for FairnessOptions {
     fn default() -> Self {
         Self {
-            algorithms: vec![Algorithm::Qfq],
+            algorithms: vec![Algorithm::Of(SchedulerKind::Qfq)],
             patterns: Pattern::ALL.to_vec(),
             flows: 64,
             packets: 200_000,
@@ -163,8 +164,10 @@ pub enum FairnessError {
 /// ```
 /// use narrows_lab::Algorithm;
 /// use narrows_lab::fairness::{FairnessOptions, fairness};
+/// use narrows_scenario::SchedulerKind;
 ///
-/// let options = FairnessOptions { algorithms: vec![Algorithm::Drr], packets: 2000, ..FairnessOptions::default() };
+/// let algorithms = vec![Algorithm::Of(SchedulerKind::Drr)];
+/// let options = FairnessOptions { algorithms, packets: 2000, ..FairnessOptions::default() };
 /// assert!(fairness(&options)?.holds());
 /// # Ok::<(), narrows_lab::fairness::FairnessError>(())
 /// ```

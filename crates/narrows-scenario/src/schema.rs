@@ -5,7 +5,20 @@
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
-mod waiting;
+/// Types with the names that `type` may have.
+macro_rules! names {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$of:meta])* $variant:ident),+ })+) => {
+        $(
+            $(#[$meta])*
+            #[derive(JsonSchema)]
+            #[schemars(rename_all = "lowercase")]
+            enum $name { $($(#[$of])* $variant),+ }
+        )+
+    };
+}
+
+mod queue;
+mod scheduler;
 
 use std::collections::BTreeMap;
 
@@ -13,7 +26,9 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
-use waiting::{Queue, Scheduler};
+
+use queue::Queue;
+use scheduler::{NameOrNumber, Scheduler};
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as text.
 pub fn schema() -> String {
@@ -447,9 +462,9 @@ struct Traffic {
     /// The destination port; 9 if it is not given.
     destination_port: Option<u16>,
     /// The IP protocol; UDP if it is not given, and TCP with `aimd`.
-    protocol: Option<waiting::NameOrNumber>,
+    protocol: Option<NameOrNumber>,
     /// The differentiated services code point: a name such as `ef`, or a number.
-    dscp: Option<waiting::NameOrNumber>,
+    dscp: Option<NameOrNumber>,
     /// The ECN field; not for `aimd`.
     ecn: Option<Ecn>,
 }

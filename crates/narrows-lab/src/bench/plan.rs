@@ -9,24 +9,25 @@ use narrows_core::sched::{
     SfqConfig, Store, Wf2q,
 };
 use narrows_core::{Bytes, FlowKey, classify};
+use narrows_scenario::SchedulerKind as Kind;
 
 use super::{Behind, Chain, Column, Grouped, PerFlow, Quantity, Timing, Workload, WorkloadError, time};
-use crate::Algorithm;
+use crate::Algorithm::{self, Of};
 
 /// The algorithms that can be timed. DCF is not among them: it lets the medium be idle while packets wait, so what a
 /// packet takes there is air time, not work.
 pub const BENCHED: &[Algorithm] = &[
     Algorithm::None,
-    Algorithm::Fifo,
-    Algorithm::Prio,
-    Algorithm::PfifoFast,
-    Algorithm::Drr,
-    Algorithm::Wf2q,
-    Algorithm::Qfq,
-    Algorithm::Gfq,
-    Algorithm::Sfq,
-    Algorithm::FqCodel,
-    Algorithm::FqPie,
+    Of(Kind::Fifo),
+    Of(Kind::Prio),
+    Of(Kind::PfifoFast),
+    Of(Kind::Drr),
+    Of(Kind::Wf2q),
+    Of(Kind::Qfq),
+    Of(Kind::Gfq),
+    Of(Kind::Sfq),
+    Of(Kind::FqCodel),
+    Of(Kind::FqPie),
 ];
 
 /// What is run.
@@ -156,25 +157,25 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
     let timing = match algorithm {
         Algorithm::None => time(workload, packets, &mut Chain::default())?,
         // One queue, as the reference's, not one for each flow.
-        Algorithm::Fifo => time(workload, packets, &mut Grouped::join(Fifo::default(), workload, |_| ())?)?,
+        Of(Kind::Fifo) => time(workload, packets, &mut Grouped::join(Fifo::default(), workload, |_| ())?)?,
         // One queue for each priority, as the reference's.
-        Algorithm::Prio => {
+        Of(Kind::Prio) => {
             time(workload, packets, &mut Grouped::join(Priority::default(), workload, |flow| flow.band)?)?
         }
-        Algorithm::PfifoFast => time(workload, packets, &mut pfifo_fast()?)?,
-        Algorithm::Drr => {
+        Of(Kind::PfifoFast) => time(workload, packets, &mut pfifo_fast()?)?,
+        Of(Kind::Drr) => {
             // As in the reference a flow of weight 1 sends one packet at its turn, where all are of one length.
             let quantum = Bytes::new(workload.longest().into());
             time(workload, packets, &mut PerFlow::join(Drr::new(quantum), workload)?)?
         }
-        Algorithm::Wf2q => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
-        Algorithm::Qfq => time(workload, packets, &mut PerFlow::join(Qfq::default(), workload)?)?,
-        Algorithm::Gfq => time(workload, packets, &mut PerFlow::join(Gfq::default(), workload)?)?,
-        Algorithm::Sfq => {
+        Of(Kind::Wf2q) => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
+        Of(Kind::Qfq) => time(workload, packets, &mut PerFlow::join(Qfq::default(), workload)?)?,
+        Of(Kind::Gfq) => time(workload, packets, &mut PerFlow::join(Gfq::default(), workload)?)?,
+        Of(Kind::Sfq) => {
             let scheduler = Fair::round_robin(SfqConfig::default().quantum);
             time(workload, packets, &mut PerFlow::join(scheduler, &workload.unweighted())?)?
         }
-        Algorithm::FqCodel => {
+        Of(Kind::FqCodel) => {
             let FqCodelConfig { quantum, codel, .. } = FqCodelConfig::default();
             let shared = Arc::new(codel);
             let policy = || Codel::new(Arc::clone(&shared));
@@ -184,7 +185,7 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
                 &mut Behind::managed(Fair::new(quantum), &workload.unweighted(), policy)?,
             )?
         }
-        Algorithm::FqPie => {
+        Of(Kind::FqPie) => {
             let FqPieConfig { quantum, pie, .. } = FqPieConfig::default();
             let shared = Arc::new(pie);
             let policy = || Pie::new(Arc::clone(&shared));
@@ -194,7 +195,7 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
                 &mut Behind::managed(Fair::new(quantum), &workload.unweighted(), policy)?,
             )?
         }
-        Algorithm::Dcf => return Err("cannot be timed: it lets the medium be idle while packets wait".into()),
+        Of(Kind::Dcf) => return Err("cannot be timed: it lets the medium be idle while packets wait".into()),
     };
     Ok(timing)
 }

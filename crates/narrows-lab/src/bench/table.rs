@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use narrows_scenario::SchedulerKind;
 use serde::Serialize;
 
 use super::{Figure, Plan};
@@ -79,7 +80,7 @@ const NET: Measure = |sheet, figure| {
     (figure.algorithm != Algorithm::None).then(|| format!("{:.1}", figure.median() - none.median()))
 };
 const TO_NONE: Measure = |sheet, figure| sheet.ratio(figure, Algorithm::None);
-const TO_FIFO: Measure = |sheet, figure| sheet.ratio(figure, Algorithm::Fifo);
+const TO_FIFO: Measure = |sheet, figure| sheet.ratio(figure, Algorithm::Of(SchedulerKind::Fifo));
 
 impl Sheet<'_> {
     fn figure(&self, algorithm: Algorithm, column: usize) -> Option<&Figure> {
@@ -184,7 +185,10 @@ mod tests {
 
     #[test]
     fn one_load_has_a_column_for_each_measure() {
-        let (plan, figures) = made_up("1::2,8::1", &[(Algorithm::Fifo, 5.0), (Algorithm::Qfq, 20.0)]);
+        let (plan, figures) = made_up(
+            "1::2,8::1",
+            &[(Algorithm::Of(SchedulerKind::Fifo), 5.0), (Algorithm::Of(SchedulerKind::Qfq), 20.0)],
+        );
         let expected = "\
 1::2,8::1: 3 flows; 12 to 90 packets wait
 1000 packets a run; the median of 3 runs, in each round one run of each algorithm
@@ -199,7 +203,7 @@ qfq          30.0   29.5         20.0     3.00     2.00
 
     #[test]
     fn several_loads_have_a_table_for_each_measure_that_there_is() {
-        let (plan, figures) = made_up("1,8", &[(Algorithm::Qfq, 20.0)]);
+        let (plan, figures) = made_up("1,8", &[(Algorithm::Of(SchedulerKind::Qfq), 20.0)]);
         let expected = "\
 1: 1 flow; 4 to 30 packets wait
 8: 8 flows; 32 to 240 packets wait
@@ -221,7 +225,7 @@ qfq      3.00  2.00
 
     #[test]
     fn a_program_gets_a_list_of_objects() {
-        let (plan, figures) = made_up("mix", &[(Algorithm::Wf2q, 800.0)]);
+        let (plan, figures) = made_up("mix", &[(Algorithm::Of(SchedulerKind::Wf2q), 800.0)]);
         let expected = r#"[
   {
     "algorithm": "none",

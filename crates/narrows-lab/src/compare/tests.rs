@@ -1,3 +1,5 @@
+use narrows_scenario::SchedulerKind;
+
 use super::*;
 
 /// A flood and a call on 1 Mbit/s; the other way something that must not count.
@@ -45,7 +47,11 @@ fn flow<'a>(run: &'a Run, name: &str) -> &'a FlowStats {
 
 #[test]
 fn a_call_beside_a_flood_gets_what_the_scheduler_lets_it() {
-    let comparison = compare(&scenario(FLOOD), &options(&[Algorithm::Fifo, Algorithm::Drr])).unwrap();
+    let comparison = compare(
+        &scenario(FLOOD),
+        &options(&[Algorithm::Of(SchedulerKind::Fifo), Algorithm::Of(SchedulerKind::Drr)]),
+    )
+    .unwrap();
     assert_eq!(comparison.link, "access.down");
     let [fifo, drr] = [0, 1].map(|run| &comparison.runs[run]);
     assert_eq!(fifo.flows.iter().map(|flow| flow.name.as_str()).collect::<Vec<_>>(), ["flood", "call"]);
@@ -76,7 +82,7 @@ fn a_call_beside_a_flood_gets_what_the_scheduler_lets_it() {
 
 #[test]
 fn the_same_comes_out_again_and_only_the_scheduler_differs() {
-    let options = options(&[Algorithm::Fifo, Algorithm::Fifo]);
+    let options = options(&[Algorithm::Of(SchedulerKind::Fifo), Algorithm::Of(SchedulerKind::Fifo)]);
     let comparison = compare(&scenario(FLOOD), &options).unwrap();
     assert_eq!(comparison.runs[0], comparison.runs[1]);
     assert_eq!(compare(&scenario(FLOOD), &options).unwrap(), comparison);
@@ -92,7 +98,12 @@ fn classes_stay_where_the_algorithm_has_classes() {
         ] }
         [[traffic]]"#;
     let text = FLOOD.replacen("[[traffic]]", classes, 1);
-    let all = [Algorithm::Fifo, Algorithm::Prio, Algorithm::Qfq, Algorithm::FqCodel];
+    let all = [
+        Algorithm::Of(SchedulerKind::Fifo),
+        Algorithm::Of(SchedulerKind::Prio),
+        Algorithm::Of(SchedulerKind::Qfq),
+        Algorithm::Of(SchedulerKind::FqCodel),
+    ];
     let comparison = compare(&scenario(&text), &options(&all)).unwrap();
     let worst = |run: &Run| flow(run, "call").delay(1.0).unwrap();
     let delays: Vec<u64> = comparison.runs.iter().map(worst).collect();
@@ -105,7 +116,8 @@ fn classes_stay_where_the_algorithm_has_classes() {
 #[test]
 fn errors_name_what_is_there() {
     let text = |result: Result<Comparison, CompareError>| result.unwrap_err().to_string();
-    let wrong = CompareOptions { link: Some("access".into()), ..options(&[Algorithm::Fifo]) };
+    let wrong =
+        CompareOptions { link: Some("access".into()), ..options(&[Algorithm::Of(SchedulerKind::Fifo)]) };
     let scenario = scenario(FLOOD);
     assert_eq!(
         text(compare(&scenario, &wrong)),
@@ -113,7 +125,10 @@ fn errors_name_what_is_there() {
     );
     let traffic = FLOOD.split("[[traffic]]").next().unwrap();
     let quiet = Scenario::parse(traffic, "quiet.toml").unwrap();
-    assert!(text(compare(&quiet, &options(&[Algorithm::Fifo]))).starts_with("quiet.toml brings no traffic"));
+    assert!(
+        text(compare(&quiet, &options(&[Algorithm::Of(SchedulerKind::Fifo)])))
+            .starts_with("quiet.toml brings no traffic")
+    );
     let down = Scenario::parse(
         &FLOOD
             .replace(r#"from = "client""#, r#"from = "server""#)
@@ -121,13 +136,14 @@ fn errors_name_what_is_there() {
         "down.toml",
     )
     .unwrap();
-    let up = CompareOptions { link: Some("access.up".into()), ..options(&[Algorithm::Fifo]) };
+    let up =
+        CompareOptions { link: Some("access.up".into()), ..options(&[Algorithm::Of(SchedulerKind::Fifo)]) };
     assert_eq!(
         text(compare(&down, &up)),
         "no traffic of down.toml crosses `access.up`: there is some on access.down"
     );
     let weights = vec![("back".to_owned(), Weight::ONE)];
-    let weighted = CompareOptions { weights, ..options(&[Algorithm::Fifo]) };
+    let weighted = CompareOptions { weights, ..options(&[Algorithm::Of(SchedulerKind::Fifo)]) };
     assert_eq!(
         text(compare(&scenario, &weighted)),
         "no traffic called `back` crosses access.down, that could have a weight: there is flood, call"
@@ -154,7 +170,11 @@ fn quantiles_are_the_least_that_so_many_packets_keep_to() {
 
 #[test]
 fn table_json_and_figure_have_every_flow_of_every_run() {
-    let comparison = compare(&scenario(FLOOD), &options(&[Algorithm::Fifo, Algorithm::FqCodel])).unwrap();
+    let comparison = compare(
+        &scenario(FLOOD),
+        &options(&[Algorithm::Of(SchedulerKind::Fifo), Algorithm::Of(SchedulerKind::FqCodel)]),
+    )
+    .unwrap();
     let text = comparison.text().to_string();
     assert_eq!(text.lines().filter(|line| line.contains(" call ")).count(), 2, "{text}");
     assert!(text.contains("\nfq_codel   flood"), "{text}");

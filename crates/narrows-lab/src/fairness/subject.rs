@@ -4,20 +4,21 @@ use narrows_core::Bytes;
 use narrows_core::sched::{
     Drr, Fair, Fifo, FlowConfig, FlowId, Gfq, Priority, Qfq, Refused, Scheduler, Server, Wf2q, WorstCase,
 };
+use narrows_scenario::SchedulerKind as Kind;
 
 use super::bound::{self, Bound};
 use super::drive::{Subject, server};
-use crate::algorithm::Algorithm;
+use crate::algorithm::Algorithm::{self, Of};
 
 /// Those that can be judged.
 pub(crate) const KNOWN: [Algorithm; 7] = [
-    Algorithm::Fifo,
-    Algorithm::Prio,
-    Algorithm::Drr,
-    Algorithm::Wf2q,
-    Algorithm::Qfq,
-    Algorithm::Gfq,
-    Algorithm::Sfq,
+    Of(Kind::Fifo),
+    Of(Kind::Prio),
+    Of(Kind::Drr),
+    Of(Kind::Wf2q),
+    Of(Kind::Qfq),
+    Of(Kind::Gfq),
+    Of(Kind::Sfq),
 ];
 
 /// A scheduler with its flows, and what is proven of each of them.
@@ -32,12 +33,12 @@ pub(crate) fn claim(algorithm: Algorithm, flows: &[FlowConfig]) -> Result<Claim,
     let quantum = quantum(flows);
     let bytes = Bytes::new(quantum);
     let (subject, bounds): (Box<dyn Subject>, _) = match algorithm {
-        Algorithm::Prio => (Box::new(server(Priority::default(), &by_weight(flows))?), bound::none(flows)),
-        Algorithm::Drr => (Box::new(server(Drr::new(bytes), flows)?), bound::drr(flows, quantum)),
-        Algorithm::Wf2q => (Box::new(server(Wf2q::default(), flows)?), bound::wf2q(flows)),
-        Algorithm::Qfq => with_stated(server(Qfq::default(), flows)?, flows, Qfq::worst_case),
-        Algorithm::Gfq => with_stated(server(Gfq::default(), flows)?, flows, Gfq::worst_case),
-        Algorithm::Sfq => (Box::new(server(Fair::round_robin(bytes), flows)?), bound::none(flows)),
+        Of(Kind::Prio) => (Box::new(server(Priority::default(), &by_weight(flows))?), bound::none(flows)),
+        Of(Kind::Drr) => (Box::new(server(Drr::new(bytes), flows)?), bound::drr(flows, quantum)),
+        Of(Kind::Wf2q) => (Box::new(server(Wf2q::default(), flows)?), bound::wf2q(flows)),
+        Of(Kind::Qfq) => with_stated(server(Qfq::default(), flows)?, flows, Qfq::worst_case),
+        Of(Kind::Gfq) => with_stated(server(Gfq::default(), flows)?, flows, Gfq::worst_case),
+        Of(Kind::Sfq) => (Box::new(server(Fair::round_robin(bytes), flows)?), bound::none(flows)),
         _ => (Box::new(server(Fifo::default(), flows)?), bound::none(flows)),
     };
     Ok(Claim { subject, bounds })

@@ -2,6 +2,7 @@ use narrows_core::sched::{
     Drr, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Served, Server, Weight,
 };
 use narrows_core::{PacketRef, Time};
+use narrows_scenario::SchedulerKind;
 
 use super::bound::{Bound, wf2q};
 use super::drive::server;
@@ -46,7 +47,7 @@ fn unfair_trial(pattern: Pattern, bounds: impl Fn(&[FlowConfig]) -> Vec<Bound>) 
     drive(&mut subject, &mut traffic, Rate::from_bits_per_second(8_000_000), &mut judge);
     let (packets, bytes, flows) = judge.conclude(&bounds(&configs));
     let weights = configs.iter().map(|flow| u64::from(flow.weight.get())).sum();
-    Trial { algorithm: Algorithm::Wf2q, pattern, packets, bytes, weights, flows }
+    Trial { algorithm: Algorithm::Of(SchedulerKind::Wf2q), pattern, packets, bytes, weights, flows }
 }
 
 #[test]
@@ -180,7 +181,8 @@ fn drr_can_reach_its_bound() {
 #[test]
 fn order_of_arrival_knows_no_share() {
     // In a burst 24 packets of the heavy flow and 22 of light ones go before the last light one, whose share is 1/46.
-    let options = FairnessOptions { patterns: vec![Pattern::Burst], ..options(&[Algorithm::Fifo]) };
+    let options =
+        FairnessOptions { patterns: vec![Pattern::Burst], ..options(&[Algorithm::Of(SchedulerKind::Fifo)]) };
     let fairness = fairness(&options).unwrap();
     let trial = &fairness.trials[0];
     assert_eq!(trial.holds(), None);
@@ -191,8 +193,17 @@ fn order_of_arrival_knows_no_share() {
 /// traffic.
 #[test]
 fn measured_indices_come_near_to_their_bounds() {
-    let fairness = fairness(&options(&[Algorithm::Wf2q, Algorithm::Qfq, Algorithm::Gfq])).unwrap();
-    for (algorithm, at_least) in [(Algorithm::Wf2q, 0.95), (Algorithm::Qfq, 0.5), (Algorithm::Gfq, 0.5)] {
+    let fairness = fairness(&options(&[
+        Algorithm::Of(SchedulerKind::Wf2q),
+        Algorithm::Of(SchedulerKind::Qfq),
+        Algorithm::Of(SchedulerKind::Gfq),
+    ]))
+    .unwrap();
+    for (algorithm, at_least) in [
+        (Algorithm::Of(SchedulerKind::Wf2q), 0.95),
+        (Algorithm::Of(SchedulerKind::Qfq), 0.5),
+        (Algorithm::Of(SchedulerKind::Gfq), 0.5),
+    ] {
         let trials = fairness.trials.iter().filter(|trial| trial.algorithm == algorithm);
         let share = trials.filter_map(|trial| trial.worst_shortfall().shortfall.share()).fold(0.0, f64::max);
         assert!(share > at_least && share <= 1.0, "{algorithm}: {share}");
@@ -209,7 +220,8 @@ fn options_out_of_range_are_refused() {
 
 #[test]
 fn a_figure_has_three_panels_for_each_algorithm() {
-    let fairness = fairness(&options(&[Algorithm::Drr, Algorithm::Fifo])).unwrap();
+    let fairness =
+        fairness(&options(&[Algorithm::Of(SchedulerKind::Drr), Algorithm::Of(SchedulerKind::Fifo)])).unwrap();
     let figure = fairness.figure(Pattern::Burst).unwrap();
     assert_eq!((figure.columns, figure.panels.len()), (2, 6));
     assert!(figure.panels.iter().all(|panel| panel.lines.iter().any(|line| line.points.len() > 20)));

@@ -10,7 +10,6 @@ use crate::value::queue::{CODEL_KEYS, PIE_KEYS};
 
 /// A scheduling algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Kind {
     /// In the order of arrival, with classes kept apart.
     Fifo,
