@@ -107,7 +107,7 @@ pub struct Counters {
     pub sent: Tally,
     /// With at least one bit flipped.
     pub corrupted: u64,
-    /// Marked with "congestion experienced" by the queue.
+    /// Marked with "congestion experienced", by the queue or instead of a loss.
     pub marked: u64,
     /// Sent past the delay, so that they may overtake others.
     pub reordered: u64,

@@ -8,15 +8,16 @@
 //! instant at which it finishes the last one. The delay line holds packets for their propagation delay.
 
 mod config;
+mod impairments;
 mod line;
 
-pub use config::{Change, LinkConfig, Mtu, MtuPolicy, Order, Reorder};
+pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
 
 use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::counters::{Counters, DropReason};
-use crate::model::{DelayModel, LossModel};
+use crate::model::{DelayModel, Propagation};
 use crate::packet::{Fragment, Protocol};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::context::Draws;
@@ -24,7 +25,8 @@ use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Queue
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
 use crate::time::{Duration, Time};
-use crate::units::{Probability, Rate};
+use crate::units::Rate;
+use impairments::Impairments;
 use line::DelayLine;
 
 /// The packet on the wire.
@@ -52,15 +54,12 @@ pub(crate) struct Link {
     draws: Draws,
     service: Box<dyn ServiceCurve>,
     overhead: Overhead,
-    ingress_loss: Option<Box<dyn LossModel>>,
-    wire_loss: Option<Box<dyn LossModel>>,
-    corruption: Probability,
-    duplication: Probability,
+    impairments: Option<Box<Impairments>>,
     delay: Box<dyn DelayModel>,
     order: Order,
-    reorder: Option<Reorder>,
     line_limit: Option<u64>,
     mtu: Option<Mtu>,
+    seed: Seed,
     streams: Streams,
 
     transmission: Option<Transmission>,
@@ -72,33 +71,18 @@ pub(crate) struct Link {
     /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
     /// before it.
     last_due: Time,
-    /// Packets since the last one that skipped the delay.
-    since_reordered: u32,
 }
 
 #[derive(Debug)]
 struct Streams {
-    ingress_loss: Stream,
-    wire_loss: Stream,
-    corruption: Stream,
-    duplication: Stream,
     fragments: Stream,
     delay: Stream,
-    reorder: Stream,
 }
 
 impl Link {
     pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>) -> Self {
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
-        let streams = Streams {
-            ingress_loss: stream("ingress loss"),
-            wire_loss: stream("wire loss"),
-            corruption: stream("corruption"),
-            duplication: stream("duplication"),
-            fragments: stream("fragments"),
-            delay: stream("delay"),
-            reorder: stream("reorder"),
-        };
+        let streams = Streams { fragments: stream("fragments"), delay: stream("delay") };
         // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
         let draws = Draws { arrival: stream("queue arrival"), cyclic };
         let mut link = Self {
@@ -108,25 +92,34 @@ impl Link {
             draws,
             service: config.service,
             overhead: config.overhead,
-            ingress_loss: config.ingress_loss,
-            wire_loss: config.wire_loss,
-            corruption: config.corruption,
-            duplication: config.duplication,
+            impairments: None,
             delay: config.delay,
             order: config.order,
-            reorder: config.reorder,
             line_limit: config.line_limit,
             mtu: config.mtu,
+            seed,
             streams,
             transmission: None,
             freed: (Time::ZERO, 0),
             not_before: Time::NEVER,
             line: DelayLine::default(),
             last_due: Time::ZERO,
-            since_reordered: 0,
         };
+        link.impair(config.ingress_loss, |link| &mut link.ingress_loss);
+        link.impair(config.wire_loss, |link| &mut link.wire_loss);
+        link.impair(config.corruption, |link| &mut link.corruption);
+        link.impair(config.duplication, |link| &mut link.duplication);
+        link.impair(config.reorder, |link| &mut link.reorder);
         link.queue.set_wire(Time::ZERO, link.wire(Time::ZERO));
         link
+    }
+
+    /// Sets one of the impairments.
+    fn impair<T>(&mut self, to: Option<T>, which: impl FnOnce(&mut Impairments) -> &mut Option<T>) {
+        if to.is_some() || self.impairments.is_some() {
+            let new = || Box::new(Impairments::new(self.seed, &self.name));
+            *which(self.impairments.get_or_insert_with(new)) = to;
+        }
     }
 
     fn wire(&self, now: Time) -> Wire {
@@ -156,10 +149,14 @@ impl Link {
         if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
-        if let Some(loss) = &mut self.ingress_loss {
-            let mut draw =
-                pool.draw(&self.streams.ingress_loss, packet, visit(self.draws.cyclic, pool, packet));
-            if loss.loses(now, pool.get(packet), &mut draw) {
+        if let Some(impairments) = &mut self.impairments
+            && let Some(loss) = &mut impairments.ingress_loss
+        {
+            let stream = &impairments.streams.ingress_loss;
+            let mut draw = pool.draw(stream, packet, visit(self.draws.cyclic, pool, packet));
+            if loss.selector.selects(now, pool.get(packet), &mut draw)
+                && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
+            {
                 return drops.push(packet, DropReason::IngressLoss);
             }
         }
@@ -271,26 +268,34 @@ impl Link {
         self.counters[lane].finish(began, now, bits);
         let visit = visit(self.draws.cyclic, pool, packet);
         self.counters[lane].sent.add(length);
-        if let Some(loss) = &mut self.wire_loss {
-            let mut draw = pool.draw(&self.streams.wire_loss, packet, visit);
-            if loss.loses(now, pool.get(packet), &mut draw) {
-                return drops.push(packet, DropReason::WireLoss);
+        let mut twin = None;
+        if let Some(impairments) = &mut self.impairments {
+            let streams = &impairments.streams;
+            if let Some(loss) = &mut impairments.wire_loss {
+                let mut draw = pool.draw(&streams.wire_loss, packet, visit);
+                if loss.selector.selects(now, pool.get(packet), &mut draw)
+                    && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
+                {
+                    return drops.push(packet, DropReason::WireLoss);
+                }
+            }
+            if let Some(corruption) = &mut impairments.corruption
+                && length > 0
+            {
+                let mut draw = pool.draw(&streams.corruption, packet, visit);
+                if corruption.selects(now, pool.get(packet), &mut draw) {
+                    let bit = draw.below(u64::from(length) * 8);
+                    pool.flip(packet, bit as u32);
+                    self.counters[lane].corrupted += 1;
+                }
+            }
+            if let Some(duplication) = &mut impairments.duplication {
+                let mut draw = pool.draw(&streams.duplication, packet, visit);
+                if duplication.selects(now, pool.get(packet), &mut draw) {
+                    twin = pool.duplicate(packet, &streams.duplication, visit, 0);
+                }
             }
         }
-        if !self.corruption.is_zero() && length > 0 {
-            let mut draw = pool.draw(&self.streams.corruption, packet, visit);
-            if draw.chance(self.corruption) {
-                let bit = draw.below(u64::from(length) * 8);
-                pool.flip(packet, bit as u32);
-                self.counters[lane].corrupted += 1;
-            }
-        }
-        let duplicated = !self.duplication.is_zero()
-            && pool.draw(&self.streams.duplication, packet, visit).chance(self.duplication);
-        let twin = match duplicated {
-            true => pool.duplicate(packet, &self.streams.duplication, visit, 0),
-            false => None,
-        };
         self.propagate(now, packet, visit, pool, drops);
         if let Some(twin) = twin {
             self.counters[lane].duplicated.add(length);
@@ -307,19 +312,16 @@ impl Link {
         if self.line_limit.is_some_and(|limit| self.line.len() >= limit) {
             return drops.push(packet, DropReason::LineFull);
         }
-        if let Some(reorder) = self.reorder {
-            self.since_reordered = self.since_reordered.saturating_add(1);
-            let skips = self.since_reordered >= reorder.gap
-                && pool.draw(&self.streams.reorder, packet, visit).chance(reorder.probability);
-            if skips {
-                self.since_reordered = 0;
-                self.counters[usize::from(pool.get(packet).lane)].reordered += 1;
-                return self.line.push(now, packet, pool);
-            }
+        if let Some(impairments) = &mut self.impairments
+            && impairments.skips(now, packet, visit, pool)
+        {
+            self.counters[usize::from(pool.get(packet).lane)].reordered += 1;
+            return self.line.push(now, packet, pool);
         }
         let mut draw = pool.draw(&self.streams.delay, packet, visit);
-        let Some(delay) = self.delay.delay(now, pool.get(packet), &mut draw) else {
-            return drops.push(packet, DropReason::DelayModel);
+        let delay = match self.delay.delay(now, pool.get(packet), &mut draw) {
+            Propagation::After(delay) => delay,
+            Propagation::Lost => return drops.push(packet, DropReason::DelayModel),
         };
         let mut due = now + delay;
         if self.order == Order::Keep && due < self.last_due {
@@ -434,13 +436,13 @@ impl Link {
                 self.overhead = overhead;
                 self.queue.set_wire(now, self.wire(now));
             }
-            Change::IngressLoss(loss) => self.ingress_loss = loss,
-            Change::WireLoss(loss) => self.wire_loss = loss,
-            Change::Corruption(probability) => self.corruption = probability,
-            Change::Duplication(probability) => self.duplication = probability,
+            Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
+            Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
+            Change::Corruption(selector) => self.impair(selector, |link| &mut link.corruption),
+            Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
             Change::Delay(delay) => self.delay = delay,
             Change::Order(order) => self.order = order,
-            Change::Reorder(reorder) => self.reorder = reorder,
+            Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
             Change::LineLimit(limit) => self.line_limit = limit,
             Change::Mtu(mtu) => self.mtu = mtu,
         }

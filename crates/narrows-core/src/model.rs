@@ -1,9 +1,9 @@
-//! What links do to packets by chance: how long they take, and which are lost. Both are open seams.
+//! What links do to packets by chance: how long they take, and which are hit by what. Both are open seams.
 
 mod delay;
-mod loss;
 mod normal;
+mod selector;
 
-pub use delay::{Constant, DelayModel, Normal, Uniform};
-pub use loss::{Independent, LossModel};
+pub use delay::{Constant, DelayModel, Normal, Propagation, Uniform};
 pub use normal::{cumulative, quantile};
+pub use selector::{Independent, Selector};

@@ -107,7 +107,7 @@ fn another_implementation_reassembles_what_two_links_cut() {
 #[test]
 fn a_corrupted_packet_differs_in_one_bit_of_its_ip_packet() {
     let mut noisy = link("noisy");
-    noisy.corruption = Probability::ONE;
+    noisy.corruption = Some(Box::new(model::Independent(Probability::ONE)));
     let mut engine = Engine::new(network(1, vec![noisy])).expect("it is a network");
     let a = engine.port("a").expect("it was configured");
     let mut sent = frame(1, b"hi");
@@ -164,7 +164,7 @@ fn marks_reach_the_frames_of_copies_and_pieces_one_by_one() {
     const CLASS: u8 = 46 << 2 | 2;
     let mut first = link("first");
     first.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
-    first.duplication = Probability::ONE;
+    first.duplication = Some(Box::new(model::Independent(Probability::ONE)));
     let mut second = link("second");
     second.queue = Box::new(queue::Fifo::managed(
         queue::Bound::Packets(1000),
@@ -228,10 +228,10 @@ fn rough() -> NetworkConfig {
     let mut rough = link("rough");
     rough.service = Box::new(service::ConstantRate(Rate::from_bits_per_second(2_000_000)));
     rough.queue = Box::new(queue::Fifo::new(queue::Bound::Packets(8), queue::DropAt::Tail));
-    rough.ingress_loss = Some(Box::new(model::Independent(percent(5))));
-    rough.wire_loss = Some(Box::new(model::Independent(percent(5))));
-    rough.duplication = percent(5);
-    rough.corruption = percent(5);
+    rough.ingress_loss = Some(narrows_core::Loss::of(model::Independent(percent(5))));
+    rough.wire_loss = Some(narrows_core::Loss::of(model::Independent(percent(5))));
+    rough.duplication = Some(Box::new(model::Independent(percent(5))));
+    rough.corruption = Some(Box::new(model::Independent(percent(5))));
     rough.order = Order::Allow;
     let (low, high) = (Duration::from_millis(1), Duration::from_millis(30));
     rough.delay = Box::new(model::Uniform::new(low, high).expect("low is below high"));

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use narrows_core::model::{Independent, Selector};
 use narrows_core::queue::{self, Bound};
 use narrows_core::sched::{self, Weight};
 use narrows_core::service::{ConstantRate, Overhead};
@@ -14,6 +15,11 @@ use crate::units::{self, Share};
 use crate::value::{
     self, Class, Delay, Loss, Plan, Policy, Queue, Reorder, Scheduler, SchedulerKind, Surroundings,
 };
+
+/// Packets that are selected independently, if any are.
+fn selector(share: Share) -> Option<Box<dyn Selector>> {
+    (!share.is_zero()).then(|| Box::new(Independent(share.probability())) as Box<dyn Selector>)
+}
 
 /// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,8 +310,8 @@ impl Direction {
             overhead: self.effective_overhead(),
             ingress_loss: Loss::build(self.loss.ingress),
             wire_loss: Loss::build(self.loss.wire),
-            corruption: self.corrupt.probability(),
-            duplication: self.duplicate.probability(),
+            corruption: selector(self.corrupt),
+            duplication: selector(self.duplicate),
             delay: self.effective_delay().build(),
             order: self.order,
             reorder: self.reorder.map(Reorder::build),
@@ -345,8 +351,8 @@ impl Direction {
             Change::IngressLoss(Loss::build(self.loss.ingress))
         });
         differs(self.loss.wire != before.loss.wire, &|| Change::WireLoss(Loss::build(self.loss.wire)));
-        differs(self.corrupt != before.corrupt, &|| Change::Corruption(self.corrupt.probability()));
-        differs(self.duplicate != before.duplicate, &|| Change::Duplication(self.duplicate.probability()));
+        differs(self.corrupt != before.corrupt, &|| Change::Corruption(selector(self.corrupt)));
+        differs(self.duplicate != before.duplicate, &|| Change::Duplication(selector(self.duplicate)));
         differs(self.effective_delay() != before.effective_delay(), &|| {
             Change::Delay(self.effective_delay().build())
         });

@@ -151,11 +151,15 @@ line-limit = "70 packets"
     ] {
         assert!(link.contains(part), "{part} is not in {link}");
     }
-    let share =
-        |part: &str| format!("{part}: {:?}", parse(text).links[0].direction(Way::Up).duplicate.probability());
-    assert!(link.contains(&share("duplication")), "{link}");
-    assert!(network.links[0].ingress_loss.as_ref().is_some_and(|loss| (loss.mean() - 0.01).abs() < 1e-15));
-    assert!(network.links[0].wire_loss.as_ref().is_some_and(|loss| (loss.mean() - 0.02).abs() < 1e-15));
+    let link = &network.links[0];
+    let shares = [
+        (link.ingress_loss.as_ref().map(|loss| loss.selector.mean()), 0.01),
+        (link.wire_loss.as_ref().map(|loss| loss.selector.mean()), 0.02),
+        (link.duplication.as_ref().map(|selector| selector.mean()), 0.03),
+    ];
+    for (is, should) in shares {
+        assert!(is.is_some_and(|is| (is - should).abs() < 1e-15), "{is:?}, not {should}");
+    }
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Wire {
                 link.delay = Box::new(Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) });
                 link.order = Order::Allow;
                 let percent = Probability::from_ratio(1, 100).expect("a percentage");
-                link.wire_loss = Some(Box::new(Independent(percent)));
+                link.wire_loss = Some(narrows_core::Loss::of(Independent(percent)));
             }
             config.links.push(link);
         }

@@ -5,13 +5,13 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::model::{Constant, DelayModel, LossModel};
+use crate::model::{Constant, DelayModel, Selector};
 use crate::network::Target;
 use crate::queue::{Bound, DropAt, Fifo, Queue};
 use crate::sched::Weight;
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
 use crate::time::Duration;
-use crate::units::{Probability, Rate};
+use crate::units::Rate;
 
 /// All parts of a link.
 #[derive(Debug)]
@@ -27,13 +27,13 @@ pub struct LinkConfig {
     /// How many bits a packet is.
     pub overhead: Overhead,
     /// Loss before the queue.
-    pub ingress_loss: Option<Box<dyn LossModel>>,
+    pub ingress_loss: Option<Loss>,
     /// Loss after the transmitter.
-    pub wire_loss: Option<Box<dyn LossModel>>,
-    /// The probability that one bit of a packet, at a uniformly random place, is flipped.
-    pub corruption: Probability,
-    /// The probability that a packet is duplicated on the wire. The twin has the same bits and draws its own delay.
-    pub duplication: Probability,
+    pub wire_loss: Option<Loss>,
+    /// Packets of which one bit, at a uniformly random place, is flipped.
+    pub corruption: Option<Box<dyn Selector>>,
+    /// Packets that are duplicated on the wire. The twin has the same bits and draws its own delay.
+    pub duplication: Option<Box<dyn Selector>>,
     /// The propagation delay.
     pub delay: Box<dyn DelayModel>,
     /// Whether packets may overtake one another in the delay line.
@@ -60,8 +60,8 @@ impl LinkConfig {
             overhead: Overhead::IP,
             ingress_loss: None,
             wire_loss: None,
-            corruption: Probability::ZERO,
-            duplication: Probability::ZERO,
+            corruption: None,
+            duplication: None,
             delay: Box::new(Constant(Duration::ZERO)),
             order: Order::Keep,
             reorder: None,
@@ -81,13 +81,29 @@ pub enum Order {
     Allow,
 }
 
-/// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does with
-/// the given probability until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
+/// What loses packets.
+#[derive(Debug)]
+pub struct Loss {
+    /// Those that are lost.
+    pub selector: Box<dyn Selector>,
+    /// Whether packets that can be marked with "congestion experienced" are marked instead.
+    pub mark: bool,
+}
+
+impl Loss {
+    /// Loses what is selected.
+    pub fn of(selector: impl Selector + 'static) -> Self {
+        Self { selector: Box::new(selector), mark: false }
+    }
+}
+
+/// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does if it
+/// is selected, until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
 /// packets that enter the delay line, so a loss before it shifts which are candidates, though not their draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Reorder {
-    /// The probability for a candidate.
-    pub probability: Probability,
+    /// Of the candidates, those that do.
+    pub selector: Box<dyn Selector>,
     /// At least 1.
     pub gap: u32,
 }
@@ -133,13 +149,13 @@ pub enum Change {
     /// Counts from the next transmission on.
     Overhead(Overhead),
     /// Loss before the queue.
-    IngressLoss(Option<Box<dyn LossModel>>),
+    IngressLoss(Option<Loss>),
     /// Loss on the wire.
-    WireLoss(Option<Box<dyn LossModel>>),
-    /// The probability of a flipped bit.
-    Corruption(Probability),
-    /// The probability of a duplicate.
-    Duplication(Probability),
+    WireLoss(Option<Loss>),
+    /// Packets of which a bit is flipped.
+    Corruption(Option<Box<dyn Selector>>),
+    /// Packets that are duplicated.
+    Duplication(Option<Box<dyn Selector>>),
     /// Packets in flight keep their instants.
     Delay(Box<dyn DelayModel>),
     /// Counts for packets that enter the delay line from now on.

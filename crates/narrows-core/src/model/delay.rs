@@ -9,12 +9,21 @@ use crate::time::{Duration, Time};
 
 /// How long a packet propagates. A model with state advances once for each packet that it sees.
 pub trait DelayModel: fmt::Debug + Send {
-    /// The delay of a packet that enters the delay line at `now`; nothing when the model says that it is lost.
-    /// `draw` has the random numbers of this packet at this link.
-    fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Option<Duration>;
+    /// What becomes of a packet that enters the delay line at `now`. `draw` has the random numbers of this packet at
+    /// this link.
+    fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Propagation;
 
     /// The mean, where it is known, for bounds and estimates.
     fn mean(&self) -> Option<Duration>;
+}
+
+/// What becomes of a packet in the delay line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// It arrives this much later.
+    After(Duration),
+    /// It is lost.
+    Lost,
 }
 
 /// Always the same.
@@ -22,8 +31,8 @@ pub trait DelayModel: fmt::Debug + Send {
 pub struct Constant(pub Duration);
 
 impl DelayModel for Constant {
-    fn delay(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> Option<Duration> {
-        Some(self.0)
+    fn delay(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> Propagation {
+        Propagation::After(self.0)
     }
 
     fn mean(&self) -> Option<Duration> {
@@ -46,9 +55,9 @@ impl Uniform {
 }
 
 impl DelayModel for Uniform {
-    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Option<Duration> {
+    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
         let width = (self.high - self.low).nanos().saturating_add(1);
-        Some(self.low + Duration::from_nanos(draw.below(width)))
+        Propagation::After(self.low + Duration::from_nanos(draw.below(width)))
     }
 
     fn mean(&self) -> Option<Duration> {
@@ -67,11 +76,11 @@ pub struct Normal {
 }
 
 impl DelayModel for Normal {
-    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Option<Duration> {
+    fn delay(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
         let z = normal::quantile(draw.uniform());
         let nanos = self.mean.nanos() as f64 + z * self.sd.nanos() as f64;
         // A cast from a float saturates: what is below zero becomes zero.
-        Some(Duration::from_nanos((nanos + 0.5) as u64))
+        Propagation::After(Duration::from_nanos((nanos + 0.5) as u64))
     }
 
     /// The mean before clamping, which for a mean of 3 standard deviations or more is within 0.04 % of a standard

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use narrows_core::model::{DelayModel, LossModel};
+use narrows_core::model::{DelayModel, Propagation, Selector};
 use narrows_core::queue::{Backlog, Bound, Context, Dequeue, Queue};
 use narrows_core::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
 use narrows_core::service::{Finish, ServiceCurve, Work};
@@ -182,9 +182,12 @@ pub(crate) struct InTurn {
 }
 
 impl DelayModel for InTurn {
-    fn delay(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> Option<Duration> {
+    fn delay(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> Propagation {
         self.seen += 1;
-        (!self.seen.is_multiple_of(7)).then_some(self.delays[(self.seen % 2) as usize])
+        match self.seen.is_multiple_of(7) {
+            true => Propagation::Lost,
+            false => Propagation::After(self.delays[(self.seen % 2) as usize]),
+        }
     }
 
     fn mean(&self) -> Option<Duration> {
@@ -199,8 +202,8 @@ pub(crate) struct EveryNth {
     pub(crate) seen: u64,
 }
 
-impl LossModel for EveryNth {
-    fn loses(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> bool {
+impl Selector for EveryNth {
+    fn selects(&mut self, _now: Time, _packet: &PacketState, _draw: &mut Draw) -> bool {
         self.seen += 1;
         self.seen.is_multiple_of(self.nth)
     }
@@ -229,8 +232,8 @@ impl Recorder {
     }
 }
 
-impl LossModel for Recorder {
-    fn loses(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> bool {
+impl Selector for Recorder {
+    fn selects(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> bool {
         self.record(packet, draw);
         false
     }
@@ -241,8 +244,8 @@ impl LossModel for Recorder {
 }
 
 impl DelayModel for Recorder {
-    fn delay(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> Option<Duration> {
-        Some(Duration::from_nanos(self.record(packet, draw) >> 44)) // up to a millisecond
+    fn delay(&mut self, _now: Time, packet: &PacketState, draw: &mut Draw) -> Propagation {
+        Propagation::After(Duration::from_nanos(self.record(packet, draw) >> 44)) // up to a millisecond
     }
 
     fn mean(&self) -> Option<Duration> {

@@ -5,12 +5,13 @@ use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::Overhead;
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, Source, SourceConfig};
 use narrows_core::{
-    Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Seed, Target, Time, Verdict,
+    Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Seed, Target, Time, Verdict,
 };
 
 use crate::drive::{END, Record, Run};
 use crate::plan::{
-    ChangePlan, DelayPlan, Input, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What,
+    ChangePlan, DelayPlan, Input, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan,
+    What,
 };
 
 const SECONDS: u64 = 20;
@@ -50,7 +51,7 @@ fn plan() -> Plan {
         overhead: Overhead::ATM,
         delay: DelayPlan::Normal(Duration::from_millis(3), Duration::from_millis(2)),
         order: Order::Allow,
-        reorder: Some(Reorder { probability: percent(10), gap: 5 }),
+        reorder: Some(ReorderPlan { probability: percent(10), gap: 5 }),
         ..LinkPlan::new("access.down")
     };
     let ports = vec![("client".into(), lane("air", 0)), ("server".into(), lane("access.down", 0))];

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
-use narrows_core::{Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Target, Time};
+use narrows_core::{Duration, Loss, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Target, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use crate::drive::{END, Record, Run};
 use crate::foreign::{Drawn, Recorder};
-use crate::plan::{Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ServicePlan};
+use crate::plan::{Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan};
 use crate::random::scheduler;
 
 /// A path through links, some of which it may visit twice, as a relay on a shared medium does.
@@ -55,9 +55,9 @@ impl Path {
                 |purpose| Recorder { place: format!("{} {purpose}", link.name), drawn: Arc::clone(&drawn) };
             link.delay = Box::new(recorder("delay"));
             if link.ingress_loss.is_none() {
-                link.ingress_loss = Some(Box::new(recorder("ingress")));
+                link.ingress_loss = Some(Loss::of(recorder("ingress")));
             }
-            link.wire_loss = Some(Box::new(recorder("wire")));
+            link.wire_loss = Some(Loss::of(recorder("wire")));
         }
         let mut run = Run::of(&plan, config);
         let mut now = Time::ZERO;
@@ -183,7 +183,7 @@ proptest! {
         match impairment {
             0 => link.duplication = before,
             1 => link.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment }),
-            2 => link.reorder = Some(Reorder { probability: percentage(30), gap: 2 }),
+            2 => link.reorder = Some(ReorderPlan { probability: percentage(30), gap: 2 }),
             3 => link.ingress_loss = Some(LossPlan::Independent(percentage(30))),
             _ => link.service = ServicePlan::Rate(Rate::from_bits_per_second(100_000)),
         }

@@ -1,7 +1,7 @@
 //! Descriptions of networks and of what is handed in, from which the same run can be made again and again.
 
 use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
-use narrows_core::model::{Constant, DelayModel, Independent, LossModel, Normal, Uniform};
+use narrows_core::model::{Constant, DelayModel, Independent, Normal, Selector, Uniform};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
     self, Class, Drr, Fair, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
@@ -9,8 +9,8 @@ use narrows_core::sched::{
 };
 use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
 use narrows_core::{
-    Bytes, Change, Duration, LinkConfig, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol, Rate,
-    Reorder, Seed, Target, Time,
+    Bytes, Change, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol,
+    Rate, Reorder, Seed, Target, Time,
 };
 
 use crate::foreign::{EveryNth, Gate, InTurn, Outage, Slots};
@@ -38,7 +38,7 @@ pub(crate) struct LinkPlan {
     pub(crate) duplication: Probability,
     pub(crate) delay: DelayPlan,
     pub(crate) order: Order,
-    pub(crate) reorder: Option<Reorder>,
+    pub(crate) reorder: Option<ReorderPlan>,
     pub(crate) line_limit: Option<u64>,
     pub(crate) mtu: Option<Mtu>,
 }
@@ -85,6 +85,12 @@ pub(crate) enum LossPlan {
 }
 
 #[derive(Clone, Copy, Debug)]
+pub(crate) struct ReorderPlan {
+    pub(crate) probability: Probability,
+    pub(crate) gap: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum DelayPlan {
     Constant(Duration),
     Uniform(Duration, Duration),
@@ -126,7 +132,7 @@ pub(crate) enum ChangePlan {
     Duplication(Probability),
     Delay(DelayPlan),
     Order(Order),
-    Reorder(Option<Reorder>),
+    Reorder(Option<ReorderPlan>),
     LineLimit(Option<u64>),
     Mtu(Option<Mtu>),
 }
@@ -182,13 +188,13 @@ impl LinkPlan {
             queue: self.queue.build(),
             service: self.service.build(),
             overhead: self.overhead,
-            ingress_loss: self.ingress_loss.map(LossPlan::build),
-            wire_loss: self.wire_loss.map(LossPlan::build),
-            corruption: self.corruption,
-            duplication: self.duplication,
+            ingress_loss: self.ingress_loss.map(LossPlan::loss),
+            wire_loss: self.wire_loss.map(LossPlan::loss),
+            corruption: selector(self.corruption),
+            duplication: selector(self.duplication),
             delay: self.delay.build(),
             order: self.order,
-            reorder: self.reorder,
+            reorder: self.reorder.map(ReorderPlan::build),
             line_limit: self.line_limit,
             mtu: self.mtu,
             ..LinkConfig::new(self.name.clone(), Target::Port(String::new()))
@@ -274,12 +280,22 @@ impl ServicePlan {
 }
 
 impl LossPlan {
-    fn build(self) -> Box<dyn LossModel> {
+    fn loss(self) -> Loss {
         match self {
-            Self::Independent(probability) => Box::new(Independent(probability)),
-            Self::EveryNth(nth) => Box::new(EveryNth { nth, seen: 0 }),
+            Self::Independent(probability) => Loss::of(Independent(probability)),
+            Self::EveryNth(nth) => Loss::of(EveryNth { nth, seen: 0 }),
         }
     }
+}
+
+impl ReorderPlan {
+    fn build(self) -> Reorder {
+        Reorder { selector: Box::new(Independent(self.probability)), gap: self.gap }
+    }
+}
+
+fn selector(probability: Probability) -> Option<Box<dyn Selector>> {
+    (!probability.is_zero()).then(|| Box::new(Independent(probability)) as Box<dyn Selector>)
 }
 
 impl DelayPlan {
@@ -300,13 +316,13 @@ impl ChangePlan {
             Self::Queue(queue) => Change::Queue(queue.build()),
             Self::QueueBound(bound) => Change::QueueBound(bound),
             Self::Overhead(overhead) => Change::Overhead(overhead),
-            Self::IngressLoss(loss) => Change::IngressLoss(loss.map(LossPlan::build)),
-            Self::WireLoss(loss) => Change::WireLoss(loss.map(LossPlan::build)),
-            Self::Corruption(probability) => Change::Corruption(probability),
-            Self::Duplication(probability) => Change::Duplication(probability),
+            Self::IngressLoss(loss) => Change::IngressLoss(loss.map(LossPlan::loss)),
+            Self::WireLoss(loss) => Change::WireLoss(loss.map(LossPlan::loss)),
+            Self::Corruption(probability) => Change::Corruption(selector(probability)),
+            Self::Duplication(probability) => Change::Duplication(selector(probability)),
             Self::Delay(delay) => Change::Delay(delay.build()),
             Self::Order(order) => Change::Order(order),
-            Self::Reorder(reorder) => Change::Reorder(reorder),
+            Self::Reorder(reorder) => Change::Reorder(reorder.map(ReorderPlan::build)),
             Self::LineLimit(limit) => Change::LineLimit(limit),
             Self::Mtu(mtu) => Change::Mtu(mtu),
         }

@@ -3,9 +3,7 @@
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
-use narrows_core::{
-    Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Reorder, Target, Time,
-};
+use narrows_core::{Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Target, Time};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -13,7 +11,7 @@ use proptest::prelude::*;
 use crate::drive::{Step, flush};
 use crate::foreign::Outage;
 use crate::plan::{
-    ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan,
+    ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan,
     SchedulerPlan, ServicePlan, What,
 };
 
@@ -248,8 +246,8 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::Keep), Just(Order::Allow)]
 }
 
-fn reorder() -> impl Strategy<Value = Reorder> {
-    (probability(), 1u32..5).prop_map(|(probability, gap)| Reorder { probability, gap })
+fn reorder() -> impl Strategy<Value = ReorderPlan> {
+    (probability(), 1u32..5).prop_map(|(probability, gap)| ReorderPlan { probability, gap })
 }
 
 fn mtu() -> impl Strategy<Value = Mtu> {

@@ -1,10 +1,10 @@
 //! Frequencies and distributions against what was configured. Seeds are fixed, so a test that passes always does.
 
 use narrows_core::model::cumulative;
-use narrows_core::{Duration, Order, Probability, Protocol, Reorder, Time};
+use narrows_core::{Duration, Order, Probability, Protocol, Time};
 
 use crate::drive::{Record, Run};
-use crate::plan::{DelayPlan, LinkPlan, LossPlan, PacketPlan, Plan};
+use crate::plan::{DelayPlan, LinkPlan, LossPlan, PacketPlan, Plan, ReorderPlan};
 
 const PACKETS: u64 = 100_000;
 const LENGTH: u32 = 1_000;
@@ -184,7 +184,7 @@ fn delays_of_neighbours_are_uncorrelated() {
 fn packets_skip_the_delay_as_often_as_gap_and_probability_say() {
     for (gap, p) in [(1, chance(1, 4)), (5, chance(1, 2)), (10, chance(1, 50)), (10, Probability::ONE)] {
         let delay = DelayPlan::Constant(Duration::from_millis(1));
-        let reorder = Some(Reorder { gap, probability: p });
+        let reorder = Some(ReorderPlan { gap, probability: p });
         let (records, counted) = send(20, vec![LinkPlan { delay, reorder, ..LinkPlan::new("l") }]);
         let mut skipped: Vec<u64> = records.iter().filter(|r| r.at == r.arrival).map(|r| r.body).collect();
         skipped.sort_unstable();

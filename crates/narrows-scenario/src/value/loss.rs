@@ -1,6 +1,7 @@
 //! Losses that do not come from a full queue: `"1%"` on the wire, or `{ ingress = "1%", wire = "0.5%" }`.
 
-use narrows_core::model::{Independent, LossModel};
+use narrows_core::Loss as Model;
+use narrows_core::model::Independent;
 
 use crate::node::{Node, Value};
 use crate::problem::Problem;
@@ -26,8 +27,8 @@ impl Loss {
     }
 
     /// The engine's model of a loss, if there is one.
-    pub(crate) fn build(share: Share) -> Option<Box<dyn LossModel>> {
-        (!share.is_zero()).then(|| Box::new(Independent(share.probability())) as Box<dyn LossModel>)
+    pub(crate) fn build(share: Share) -> Option<Model> {
+        (!share.is_zero()).then(|| Model::of(Independent(share.probability())))
     }
 
     pub(crate) fn text(self) -> String {

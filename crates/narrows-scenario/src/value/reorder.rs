@@ -1,5 +1,7 @@
 //! Packets that skip the delay: `"1%"`, `"25% gap 5"`, `{ probability = "25%", gap = 5 }`, or `"none"`.
 
+use narrows_core::model::Independent;
+
 use crate::node::{Node, Value};
 use crate::problem::Problem;
 use crate::units::Share;
@@ -40,7 +42,8 @@ impl Reorder {
     }
 
     pub(crate) fn build(self) -> narrows_core::Reorder {
-        narrows_core::Reorder { probability: self.probability.probability(), gap: self.gap }
+        let selector = Box::new(Independent(self.probability.probability()));
+        narrows_core::Reorder { selector, gap: self.gap }
     }
 
     pub(crate) fn text(self) -> String {

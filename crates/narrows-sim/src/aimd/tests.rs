@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use narrows_core::model::{Constant, LossModel};
+use narrows_core::model::Constant;
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
-    Change, Duration, Engine, LinkConfig, LinkId, NetworkConfig, PortConfig, Rate, Seed, Target,
+    Change, Duration, Engine, LinkConfig, LinkId, Loss, NetworkConfig, PortConfig, Rate, Seed, Target,
 };
 use narrows_scenario::Marks;
 
@@ -34,8 +34,8 @@ struct Setup {
     rate: Rate,
     round_trip: Duration,
     queue: Box<dyn Queue>,
-    loss: Option<Box<dyn LossModel>>,
-    loss_back: Option<Box<dyn LossModel>>,
+    loss: Option<Loss>,
+    loss_back: Option<Loss>,
 }
 
 impl Default for Setup {

@@ -1,6 +1,6 @@
 //! The sender alone: its window, its losses, its time-outs.
 
-use narrows_core::model::Independent;
+use narrows_core::model::{Independent, Selector};
 use narrows_core::{Bytes, Draw, PacketState, Probability};
 
 use super::*;
@@ -14,8 +14,8 @@ struct Every {
     seen: u64,
 }
 
-impl LossModel for Every {
-    fn loses(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> bool {
+impl Selector for Every {
+    fn selects(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> bool {
         self.seen += 1;
         self.seen.is_multiple_of(self.nth)
     }
@@ -46,7 +46,7 @@ fn slow_start_doubles_the_window() {
 #[test]
 fn the_window_is_a_saw() {
     for (nth, seconds, saw) in [(600, 150, 0.01), (2400, 200, 0.01)] {
-        let setup = Setup { loss: Some(Box::new(Every { nth, seen: 0 })), ..Setup::default() };
+        let setup = Setup { loss: Some(Loss::of(Every { nth, seen: 0 })), ..Setup::default() };
         let run = run(setup, &[flow()], Some(seconds));
         let found = pace(&run, 50, seconds) * 0.1;
         let n = nth as f64;
@@ -61,7 +61,7 @@ fn the_window_is_a_saw() {
 /// Three that were sent later have arrived: it is sent again one round trip after, and only once.
 #[test]
 fn one_lost_packet_is_sent_again_at_the_third_later_acknowledgement() {
-    let setup = Setup { loss: Some(Box::new(Every { nth: 1000, seen: 998 })), ..Setup::default() };
+    let setup = Setup { loss: Some(Loss::of(Every { nth: 1000, seen: 998 })), ..Setup::default() };
     // The second packet is lost; the first and the third to the tenth arrive at one instant.
     let config = AimdConfig { size: Some(Bytes::new(10 * u64::from(LENGTH))), ..flow() };
     let run = run(setup, &[config], None);
@@ -113,7 +113,7 @@ fn lost_acknowledgements_do_no_harm() {
     let half = Probability::from_ratio(1, 2).expect("a half is a probability");
     let rate = TEN_MEGABIT;
     let run = run(
-        Setup { rate, loss_back: Some(Box::new(Independent(half))), ..Setup::default() },
+        Setup { rate, loss_back: Some(Loss::of(Independent(half))), ..Setup::default() },
         &[config],
         None,
     );
@@ -128,7 +128,7 @@ fn all_of_a_size_gets_there() {
     let size = Some(Bytes::new(500 * u64::from(LENGTH) - 1));
     let tenth = Probability::from_ratio(1, 10).expect("a tenth is a probability");
     let run = || {
-        let loss = || -> Option<Box<dyn LossModel>> { Some(Box::new(Independent(tenth))) };
+        let loss = || Some(Loss::of(Independent(tenth)));
         let setup = Setup { rate: TEN_MEGABIT, loss: loss(), loss_back: loss(), ..Setup::default() };
         let start = Time::from_nanos(SECOND);
         run(
