@@ -13,7 +13,7 @@
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
-//! | [`wait`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
+//! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
 //!
 //! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
@@ -39,3 +39,4 @@ pub mod sysctl;
 pub mod udp;
 pub mod user_namespace;
 pub mod wait;
+pub mod waker;

@@ -31,6 +31,11 @@ impl<'fd> Waiting<'fd> {
         Self::new(descriptor.as_fd(), libc::POLLOUT)
     }
 
+    /// Waits until the other side is gone.
+    pub fn gone(descriptor: &'fd impl AsFd) -> Self {
+        Self::new(descriptor.as_fd(), 0)
+    }
+
     fn new(descriptor: BorrowedFd<'fd>, events: i16) -> Self {
         let entry = libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 };
         Self { entry, descriptor: PhantomData }

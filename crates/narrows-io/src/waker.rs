@@ -1,0 +1,72 @@
+//! Waking a thread that waits for descriptors, by an `eventfd`.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+/// Wakes whoever waits for it to be readable. It stays readable until [`Waker::clear`], so that a call that comes
+/// before the wait is not lost.
+#[derive(Debug)]
+pub struct Waker {
+    descriptor: EventFd,
+}
+
+impl Waker {
+    /// One that nobody has called yet.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        Ok(Self { descriptor: EventFd::from_value_and_flags(0, flags)? })
+    }
+
+    /// Wakes it. One system call, which never waits; any number of calls count as one.
+    pub fn wake(&self) {
+        // Refused only at 2⁶⁴ − 2 calls that nobody has cleared: then it is readable all the same.
+        let _ = self.descriptor.write(1);
+    }
+
+    /// Makes it unreadable again.
+    pub fn clear(&self) {
+        // Refused only when nobody has called.
+        let _ = self.descriptor.read();
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MonotonicTime;
+    use crate::wait::{Waiting, wait};
+
+    #[test]
+    fn a_call_before_the_wait_counts_until_it_is_cleared() {
+        let waker = Waker::new().unwrap();
+        let look = || wait(&mut [Waiting::readable(&waker)], Some(MonotonicTime::default())).unwrap();
+        assert_eq!(look(), 0);
+        waker.wake();
+        waker.wake();
+        assert_eq!((look(), look()), (1, 1));
+        waker.clear();
+        waker.clear();
+        assert_eq!(look(), 0);
+    }
+
+    #[test]
+    fn another_thread_is_woken() {
+        let waker = Waker::new().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| wait(&mut [Waiting::readable(&waker)], None).unwrap());
+            waker.wake();
+            assert_eq!(waiting.join().unwrap(), 1);
+        });
+    }
+}
