@@ -68,6 +68,18 @@ struct Port {
     ring_drops: u64,
 }
 
+/// How the loop waits for the next event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// A timer until shortly before it, then looking without pause. How shortly follows from how late timers were.
+    #[default]
+    Hybrid,
+    /// Looking without pause.
+    Spin,
+    /// A timer alone.
+    Timer,
+}
+
 /// What ends a run in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -110,6 +122,7 @@ pub struct PacketLoop {
     made: Vec<u8>,
     /// How long before an event to stop sleeping.
     wake_early: Duration,
+    wait: Wait,
     notes: Vec<String>,
     /// How many more notes there would be.
     unlisted: u64,
@@ -143,6 +156,7 @@ impl PacketLoop {
             received: Vec::new(),
             made: Vec::new(),
             wake_early: Duration::from_nanos(*WAKE_EARLY.start()),
+            wait: Wait::default(),
             notes: Vec::new(),
             unlisted: 0,
         }
@@ -156,6 +170,11 @@ impl PacketLoop {
         let started = self.clock.started();
         self.recorder = Some(Recorder::create(path, &self.scenario, &self.engine, started, whole)?);
         Ok(())
+    }
+
+    /// Waits in another way than [`Wait::Hybrid`].
+    pub fn wait_by(&mut self, wait: Wait) {
+        self.wait = wait;
     }
 
     /// Takes requests from a control socket; `info` is what reports begin with.
@@ -199,13 +218,18 @@ impl PacketLoop {
                 return Ok(End::Ready);
             }
             let next = self.next_event().min(end);
-            let sleeps = next > now + self.wake_early;
+            let early = match self.wait {
+                Wait::Hybrid => self.wake_early,
+                Wait::Spin => Duration::from_nanos(u64::MAX),
+                Wait::Timer => Duration::ZERO,
+            };
+            let sleeps = next.since(now) > early;
             unattended += 1;
             if !sleeps && unattended < TURNS_UNATTENDED {
                 continue;
             }
             unattended = 0;
-            let until = if sleeps { next.before(self.wake_early) } else { now };
+            let until = if sleeps { next.before(early) } else { now };
             if let Some(end) = self.attend(until, ready, signals)? {
                 return Ok(end);
             }
