@@ -17,6 +17,7 @@ mod node;
 mod problem;
 mod scenario;
 mod schema;
+pub mod tables;
 mod timeline;
 mod topology;
 mod traffic;

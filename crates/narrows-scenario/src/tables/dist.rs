@@ -1,0 +1,55 @@
+//! NetEm's distribution table: iproute2's `.dist` files, as `tc` reads them (`tc/q_netem.c`, `get_distribution`) and
+//! `maketable` writes them (`netem/maketable.c`).
+//!
+//! Whole numbers from −32768 to 32767 with white space between them; 8192 stands for one standard deviation. The kernel
+//! takes up to 16,384 of them and draws each with the same probability, so a table that is sorted is the inverse of a
+//! distribution function. `tc` drops the rest of a line from the first word that is no number; here that is an error.
+
+use super::error::TableError;
+use super::rows;
+
+/// The kernel takes no longer table (`sch_netem.c`, `NETEM_DIST_MAX`).
+pub const MOST_ENTRIES: usize = 16_384;
+
+/// How many numbers `maketable` prints on a line.
+const ON_A_LINE: usize = 8;
+
+/// Reads a `.dist` file. `file` is its name, for errors.
+///
+/// # Errors
+/// Where a word is no whole number of 16 bits, and where there is no number or more than [`MOST_ENTRIES`].
+pub fn read_dist(file: &str, bytes: &[u8]) -> Result<Vec<i16>, TableError> {
+    let mut table = Vec::new();
+    for (line, text) in rows::lines(rows::text(file, bytes)?) {
+        for word in text.split_whitespace() {
+            let entry = word.parse().map_err(|_| {
+                TableError::found(
+                    file,
+                    line,
+                    word,
+                    "a whole number from -32768 to 32767 (8192 is one standard deviation)",
+                )
+            })?;
+            if table.len() == MOST_ENTRIES {
+                let what = format!("this is number {}; a table may have {MOST_ENTRIES}", MOST_ENTRIES + 1);
+                return Err(TableError::line_of(file, line, what));
+            }
+            table.push(entry);
+        }
+    }
+    match table.is_empty() {
+        true => Err(TableError::whole(file, "there is no number in this table")),
+        false => Ok(table),
+    }
+}
+
+/// The file for a table, laid out as `maketable` does: a comment, then eight numbers a line.
+pub fn write_dist(comment: &str, table: &[i16]) -> String {
+    let mut text: String = comment.lines().map(|line| format!("# {line}\n")).collect();
+    for row in table.chunks(ON_A_LINE) {
+        let row: Vec<String> = row.iter().map(i16::to_string).collect();
+        text += &row.join(" ");
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,202 @@
+//! Measured values: a number a line, or a column of a file with columns.
+
+use narrows_core::Duration;
+
+use super::error::TableError;
+use super::quantity::{self, TimeUnit, is_name};
+use super::rows::{self, Separator};
+use crate::problem::{Found, nearest, one_of};
+
+/// No delay is longer than a day; a file that says so has another unit.
+pub(super) const LONGEST: f64 = 86_400e9;
+
+/// Which numbers of a file are meant, and in which unit they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SampleColumn {
+    /// The unit of numbers that stand without one. `None`: each number has its own, as in `1.5ms`.
+    pub unit: Option<TimeUnit>,
+    /// The name at the head of the column, or its number from 1. `None`: the only one.
+    pub name: Option<String>,
+    /// The numbers are no delays but bare ones of any sign and scale, of which the shape of their distribution is wanted.
+    pub plain: bool,
+}
+
+/// Values in the order of the file; at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// As in the file, or in nanoseconds where each had a unit of its own.
+    pub values: Vec<f64>,
+    /// The unit of `values`; none for plain numbers.
+    pub unit: Option<TimeUnit>,
+    /// The line on which each stands, from 1.
+    pub lines: Vec<usize>,
+}
+
+impl Samples {
+    /// In nanoseconds; plain numbers as they are.
+    pub fn nanoseconds(&self) -> Vec<f64> {
+        let scale = self.unit.map_or(1.0, TimeUnit::nanoseconds);
+        self.values.iter().map(|value| value * scale).collect()
+    }
+
+    /// Rounded to nanoseconds.
+    pub fn durations(&self) -> Vec<Duration> {
+        // Delays are checked to lie from 0 to a day; the cast keeps plain numbers in the range.
+        self.nanoseconds().into_iter().map(|value| Duration::from_nanos(value.round() as u64)).collect()
+    }
+}
+
+/// Reads a file of samples. `file` is its name, for errors.
+///
+/// Columns are separated by commas, semicolons, tabs or blanks. A first line of names is left out; a column is chosen by
+/// name or number, and has to be where there are several.
+///
+/// # Errors
+/// Where a line has no number there, or one that is not finite, below zero or longer than a day; where a number has no
+/// unit, or two; where lines have different numbers of columns; where there is no line.
+pub fn read_samples(file: &str, bytes: &[u8], column: &SampleColumn) -> Result<Samples, TableError> {
+    let mut reader = Reader { file, column, shape: None, own_units: None };
+    let mut samples = Samples { values: Vec::new(), unit: None, lines: Vec::new() };
+    for (line, text) in rows::lines(rows::text(file, bytes)?) {
+        if let Some(value) = reader.row(line, text)? {
+            samples.values.push(value);
+            samples.lines.push(line);
+        }
+    }
+    if samples.values.is_empty() {
+        return Err(TableError::whole(file, "there is no number in this file"));
+    }
+    samples.unit = match reader.own_units {
+        _ if column.plain => None,
+        Some((_, true)) => Some(TimeUnit::Nanoseconds),
+        _ => column.unit,
+    };
+    Ok(samples)
+}
+
+/// The layout of a file, which its first line settles.
+struct Shape {
+    separator: Separator,
+    fields: usize,
+    /// The one that is read.
+    chosen: usize,
+    line: usize,
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    column: &'a SampleColumn,
+    shape: Option<Shape>,
+    /// Whether numbers have units of their own, and the line that settled it.
+    own_units: Option<(usize, bool)>,
+}
+
+impl Reader<'_> {
+    /// The value of a line; none on a line of names.
+    fn row(&mut self, line: usize, text: &str) -> Result<Option<f64>, TableError> {
+        let shape = match &self.shape {
+            Some(shape) => shape,
+            None => {
+                let separator = Separator::of(text);
+                let fields = separator.fields(text);
+                let chosen = self.choose(line, &fields)?;
+                let shape = self.shape.insert(Shape { separator, fields: fields.len(), chosen, line });
+                if fields.iter().all(|field| is_name(field)) {
+                    return Ok(None);
+                }
+                shape
+            }
+        };
+        let fields = shape.separator.fields(text);
+        if fields.len() != shape.fields {
+            let what =
+                format!("{} here, {} on line {}", columns(fields.len()), columns(shape.fields), shape.line);
+            return Err(TableError::line_of(self.file, line, what));
+        }
+        let field = fields[shape.chosen];
+        self.value(line, field).map(Some)
+    }
+
+    fn choose(&self, line: usize, fields: &[&str]) -> Result<usize, TableError> {
+        let wrong = |what: String| Err(TableError::line_of(self.file, line, what));
+        let named = fields.iter().all(|field| is_name(field));
+        let known = || if named { format!(": {}", one_of(fields)) } else { String::new() };
+        let Some(name) = &self.column.name else {
+            return match fields.len() {
+                1 => Ok(0),
+                count => {
+                    wrong(format!("{}: say which one to read, by name or number{}", columns(count), known()))
+                }
+            };
+        };
+        if let Some(index) = fields.iter().position(|field| field == name).filter(|_| named) {
+            return Ok(index);
+        }
+        match name.parse::<usize>() {
+            Ok(number) if (1..=fields.len()).contains(&number) => Ok(number - 1),
+            Ok(number) => wrong(format!("there is no column {number}: {}", columns(fields.len()))),
+            Err(_) if !named => {
+                wrong(format!("this line has no names, so there is no column {}", Found(name)))
+            }
+            Err(_) => wrong(match nearest(name, fields.iter().copied()) {
+                Some(near) => format!("there is no column {}; did you mean `{near}`?", Found(name)),
+                None => format!("there is no column {}{}", Found(name), known()),
+            }),
+        }
+    }
+
+    fn value(&mut self, line: usize, field: &str) -> Result<f64, TableError> {
+        let wrong = |what: String| Err(TableError::line_of(self.file, line, what));
+        let Some((number, suffix)) = quantity::split(field) else {
+            let expected = if self.column.plain { "a number" } else { "a delay, such as 10.5 or 10.5ms" };
+            return Err(TableError::found(self.file, line, field, expected));
+        };
+        if self.column.plain {
+            return match suffix {
+                "" => Ok(number),
+                _ => Err(TableError::found(self.file, line, field, "a bare number")),
+            };
+        }
+        let own = !suffix.is_empty();
+        let unit = match (own, self.column.unit) {
+            (true, given) => {
+                let Some(unit) = TimeUnit::named(suffix) else {
+                    return wrong(format!("{} is no unit of {}: ns, us, ms, s", Found(suffix), Found(field)));
+                };
+                if given.is_some() {
+                    return wrong(format!(
+                        "{} has a unit of its own, and one is given for the file",
+                        Found(field)
+                    ));
+                }
+                unit
+            }
+            (false, Some(unit)) => unit,
+            (false, None) => match self.own_units {
+                Some((first, true)) => {
+                    return wrong(format!(
+                        "{} has no unit, but the number on line {first} has one",
+                        Found(field)
+                    ));
+                }
+                _ => {
+                    return wrong(format!("{} has no unit: give the file's (ns, us, ms or s)", Found(field)));
+                }
+            },
+        };
+        self.own_units.get_or_insert((line, own));
+        if number < 0.0 {
+            return wrong(format!("{} is below zero: no delay is", Found(field)));
+        }
+        let nanoseconds = number * unit.nanoseconds();
+        if nanoseconds > LONGEST {
+            let what = format!("{} {unit} is longer than a day: is the unit right?", Found(field));
+            return wrong(if own { what.replace(&format!(" {unit} is"), " is") } else { what });
+        }
+        Ok(if own { nanoseconds } else { number })
+    }
+}
+
+fn columns(count: usize) -> String {
+    if count == 1 { "1 column".into() } else { format!("{count} columns") }
+}
