@@ -8,5 +8,6 @@ pub mod compare;
 pub mod fairness;
 pub mod fluid;
 pub mod plot;
+pub mod statistics;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};

@@ -1,0 +1,303 @@
+//! The tests of Kolmogorov and Smirnov.
+//!
+//! The distance is the greatest difference between two distribution functions, `D = sup |F(x) − G(x)|`. Its p-value is the
+//! probability that n independent values of F are as far from it or farther. That is computed, following Simard and
+//! L'Ecuyer (2011, Computing the Two-Sided Kolmogorov-Smirnov Distribution, doi:10.18637/jss.v039.i11), by
+//!
+//! - twice Smirnov's one-sided probability where n·D² ≥ 4: there, the probability of both is 10⁻¹⁰ of it;
+//! - else up to n = 140, and up to 10⁵ where n·D^1.5 < 1.4, by the matrix of Marsaglia, Tsang and Wang (2003,
+//!   doi:10.18637/jss.v008.i18), exact to rounding;
+//! - else by Pelz and Good's four terms (1976, doi:10.1111/j.2517-6161.1976.tb01570.x), good to 10⁻⁵ from there on.
+//!
+//! Two samples of m and n values: where m·n ≤ 10⁷ the p-value is exact (the share of lattice paths that stay inside, after
+//! Hodges 1958, doi:10.1007/BF02589501), else that of one sample of `m·n/(m + n)` values.
+
+use std::f64::consts::PI;
+
+use super::Sample;
+use super::special::ln_gamma;
+
+/// What a test of Kolmogorov and Smirnov found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KolmogorovSmirnov {
+    /// The greatest difference between the two distribution functions, 0 to 1.
+    pub distance: f64,
+    /// How probable a difference of at least that is, where both are the same distribution and the values independent.
+    pub p_value: f64,
+}
+
+impl Sample {
+    /// Against a distribution function. Steps of it are respected for the distance; the p-value is then too large.
+    pub fn kolmogorov_smirnov(&self, cdf: impl Fn(f64) -> f64) -> KolmogorovSmirnov {
+        let (values, count) = (self.values(), self.len() as f64);
+        let mut distance = 0.0_f64;
+        let mut index = 0;
+        while index < values.len() {
+            let value = values[index];
+            let next = index + values[index..].partition_point(|other| *other <= value);
+            // Just below the value the sample's function has not stepped yet.
+            let below = cdf(value.next_down()) - index as f64 / count;
+            let at = next as f64 / count - cdf(value);
+            distance = distance.max(below.abs()).max(at.abs());
+            index = next;
+        }
+        KolmogorovSmirnov { distance, p_value: exceeded(self.len() as f64, distance) }
+    }
+
+    /// Against another sample.
+    pub fn kolmogorov_smirnov_to(&self, other: &Self) -> KolmogorovSmirnov {
+        let (m, n) = (self.len(), other.len());
+        // The difference of the two functions times m·n, exactly.
+        let mut furthest = 0_i128;
+        let (mut i, mut j) = (0, 0);
+        while i < m && j < n {
+            let value = self.values()[i].min(other.values()[j]);
+            i += self.values()[i..].iter().take_while(|at| **at <= value).count();
+            j += other.values()[j..].iter().take_while(|at| **at <= value).count();
+            furthest = furthest.max((i as i128 * n as i128 - j as i128 * m as i128).abs());
+        }
+        let product = m as f64 * n as f64;
+        let distance = furthest as f64 / product;
+        let p_value = match product <= MOST_PATHS {
+            true => paths_outside(m, n, furthest),
+            false => exceeded((product / (m + n) as f64).round(), distance),
+        };
+        KolmogorovSmirnov { distance, p_value }
+    }
+}
+
+/// Steps that the exact probability for two samples takes, at most.
+const MOST_PATHS: f64 = 1e7;
+/// Up to so many values the exact matrix is cheap.
+const MATRIX: f64 = 140.0;
+/// From this n·D² on, the probability that both sides exceed D is nothing beside that one does.
+const ONE_SIDED: f64 = 4.0;
+/// Below this n·D^1.5 the four terms are not good enough, and the matrix is small for many values, too.
+const SHORT: f64 = 1.4;
+/// Up to so many values the one-sided sum is taken term by term.
+const MOST_TERMS: f64 = 1e5;
+
+/// The probability that the distance of `n` values from their own distribution is `d` or more.
+fn exceeded(n: f64, d: f64) -> f64 {
+    let p = if d <= 0.5 / n {
+        1.0
+    } else if d >= 1.0 {
+        0.0
+    } else if n * d * d >= ONE_SIDED {
+        2.0 * one_sided(n, d)
+    } else if n <= MATRIX || (n <= MOST_TERMS && n * d * libm::sqrt(d) < SHORT) {
+        1.0 - matrix(n, d)
+    } else {
+        1.0 - pelz_good(n, d)
+    };
+    p.clamp(0.0, 1.0)
+}
+
+/// Smirnov's probability that the sample's function is above the other by `d` or more somewhere:
+/// `d·Σ C(n,j)·(d + j/n)^(j−1)·(1 − d − j/n)^(n−j)`, j from 0 to n·(1 − d). For many values Maag and Dicaire's
+/// `exp(−(6nd + 1)²/(18n))` (1971), of which what is left out is O(1/n).
+fn one_sided(n: f64, d: f64) -> f64 {
+    if n > MOST_TERMS {
+        let root = 6.0 * n * d + 1.0;
+        return libm::exp(-root * root / (18.0 * n));
+    }
+    let whole = ln_gamma(n + 1.0);
+    let term = |j: f64| {
+        let (up, down) = (d + j / n, 1.0 - d - j / n);
+        if down <= 0.0 {
+            return 0.0;
+        }
+        let choose = whole - ln_gamma(j + 1.0) - ln_gamma(n - j + 1.0);
+        libm::exp(choose + (j - 1.0) * libm::log(up) + (n - j) * libm::log(down))
+    };
+    let last = (n * (1.0 - d)).floor() as u64;
+    d * (0..=last).map(|j| term(j as f64)).sum::<f64>()
+}
+
+/// Marsaglia, Tsang and Wang: `P(D < d) = n!/nⁿ · (Hⁿ)[k,k]`, with a matrix H of 2k − 1 rows, k = ⌈n·d⌉.
+fn matrix(n: f64, d: f64) -> f64 {
+    let k = (n * d).floor() as usize + 1;
+    let size = 2 * k - 1;
+    let h = k as f64 - n * d;
+    let mut base: Vec<f64> = vec![0.0; size * size];
+    for row in 0..size {
+        for column in 0..size.min(row + 2) {
+            base[row * size + column] = 1.0;
+        }
+    }
+    for edge in 0..size {
+        base[edge * size] -= libm::pow(h, (edge + 1) as f64);
+        base[(size - 1) * size + edge] -= libm::pow(h, (size - edge) as f64);
+    }
+    if 2.0 * h > 1.0 {
+        base[(size - 1) * size] += libm::pow(2.0 * h - 1.0, size as f64);
+    }
+    for row in 0..size {
+        let mut factorial = 1.0;
+        // Entry (row, column) is divided by (row − column + 1)!.
+        for back in 1..=row + 1 {
+            factorial *= back as f64;
+            base[row * size + (row + 1 - back)] /= factorial;
+        }
+    }
+    // Entries shrink and grow by many orders: a power of two is kept beside each matrix.
+    let (mut power, mut scale) = (identity(size), 0_i32);
+    let (mut square, mut square_scale) = (base, 0_i32);
+    let mut left = n as u64;
+    while left > 0 {
+        if left & 1 == 1 {
+            power = product(&power, &square, size);
+            scale += square_scale + normalise(&mut power);
+        }
+        square = product(&square, &square, size);
+        square_scale = 2 * square_scale + normalise(&mut square);
+        left >>= 1;
+    }
+    let mut result = power[(k - 1) * size + k - 1];
+    for i in 1..=n as u64 {
+        result *= i as f64 / n;
+        // n!/nⁿ alone is 10⁻⁶⁰ for 140; halves are taken from the scale to keep the result in range.
+        if result < 1e-100 {
+            result = libm::scalbn(result, 300);
+            scale -= 300;
+        }
+    }
+    libm::scalbn(result, scale)
+}
+
+fn identity(size: usize) -> Vec<f64> {
+    (0..size * size).map(|at| if at.is_multiple_of(size + 1) { 1.0 } else { 0.0 }).collect()
+}
+
+fn product(a: &[f64], b: &[f64], size: usize) -> Vec<f64> {
+    let mut out = vec![0.0; size * size];
+    for (row, line) in out.chunks_mut(size).enumerate() {
+        for (inner, factor) in a[row * size..][..size].iter().enumerate() {
+            for (value, other) in line.iter_mut().zip(&b[inner * size..][..size]) {
+                *value += factor * other;
+            }
+        }
+    }
+    out
+}
+
+/// Brings the greatest entry near 1; gives the power of two that was taken out.
+fn normalise(matrix: &mut [f64]) -> i32 {
+    let greatest = matrix.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+    let exponent = libm::ilogb(greatest);
+    matrix.iter_mut().for_each(|value| *value = libm::scalbn(*value, -exponent));
+    exponent
+}
+
+/// Pelz and Good: `P(D < d) = K₀ + K₁/√n + K₂/n + K₃/n^1.5` at z = √n·d, as equations 10 to 13 of Simard and L'Ecuyer.
+fn pelz_good(n: f64, d: f64) -> f64 {
+    let root = libm::sqrt(n);
+    let z = root * d;
+    let (z2, p2) = (z * z, PI * PI);
+    let (z4, z6, z8) = (z2 * z2, z2 * z2 * z2, z2 * z2 * z2 * z2);
+    let (p4, p6) = (p2 * p2, p2 * p2 * p2);
+    // Each sum falls off as exp(−π²k²/(2z²)), and z is below 2.
+    let terms = 0..40;
+    let mut sums = [0.0; 4];
+    for k in terms.map(f64::from) {
+        let half = (k + 0.5) * (k + 0.5);
+        let fall = libm::exp(-p2 * half / (2.0 * z2));
+        // k and −1 − k give the same.
+        sums[0] += fall;
+        sums[1] += 2.0 * (p2 * half - z2) * fall;
+        sums[2] += 2.0
+            * (6.0 * z6 + 2.0 * z4 + p2 * (2.0 * z4 - 5.0 * z2) * half + p4 * (1.0 - 2.0 * z2) * half * half)
+            * fall;
+        sums[3] += 2.0
+            * (p6 * half * half * half * (5.0 - 30.0 * z2)
+                + p4 * half * half * (212.0 * z4 - 60.0 * z2)
+                + p2 * half * (135.0 * z4 - 96.0 * z6)
+                - (30.0 * z6 + 90.0 * z8))
+            * fall;
+    }
+    let (mut second, mut third) = (0.0, 0.0);
+    for k in (1..40).map(f64::from) {
+        let (k2, fall) = (k * k, libm::exp(-p2 * k * k / (2.0 * z2)));
+        second += 2.0 * p2 * k2 * fall;
+        third += 2.0 * (3.0 * p2 * k2 * z2 - p4 * k2 * k2) * fall;
+    }
+    let half_root = libm::sqrt(PI / 2.0);
+    let k0 = libm::sqrt(2.0 * PI) / z * sums[0];
+    let k1 = half_root / (6.0 * z4) * sums[1];
+    let k2 = half_root * (sums[2] / (72.0 * z6 * z) - second / (36.0 * z2 * z));
+    let k3 = half_root * (sums[3] / (6480.0 * z8 * z2) + third / (216.0 * z6));
+    k0 + k1 / root + k2 / n + k3 / (n * root)
+}
+
+/// The share of the lattice paths from (0, 0) to (m, n) that reach `|i·n − j·m| ≥ furthest` somewhere.
+fn paths_outside(m: usize, n: usize, furthest: i128) -> f64 {
+    if furthest == 0 {
+        return 1.0;
+    }
+    let inside = |i: usize, j: usize| (i as i128 * n as i128 - j as i128 * m as i128).abs() < furthest;
+    // Row by row: the probability that a path's first i + j steps, drawn without replacement, came to (i, j) inside.
+    let mut row: Vec<f64> = vec![0.0; n + 1];
+    for i in 0..=m {
+        for j in 0..=n {
+            let steps = (i + j) as f64;
+            row[j] = match (i, j) {
+                _ if !inside(i, j) => 0.0,
+                (0, 0) => 1.0,
+                // Walked backwards: the last of i + j steps was one to the right with probability i/(i + j).
+                (0, _) => row[j - 1],
+                (_, 0) => row[0],
+                _ => row[j] * i as f64 / steps + row[j - 1] * j as f64 / steps,
+            };
+        }
+    }
+    (1.0 - row[n]).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy 1.17.1, `scipy.stats.kstwo.sf(d, n)`.
+    const EXCEEDED: [(f64, f64, f64); 18] = [
+        (1000.0, 0.011, 9.996452227122e-01),
+        (50_000.0, 0.0009, 9.999999999991e-01),
+        (5.0, 0.3, 6.640000000000e-01),
+        (20.0, 0.1, 9.762550945922e-01),
+        (20.0, 0.25, 1.376256983672e-01),
+        (100.0, 0.05, 9.532159710636e-01),
+        (100.0, 0.15, 1.983924212564e-02),
+        (140.0, 0.05, 8.576480297656e-01),
+        (141.0, 0.05, 8.548456930097e-01),
+        (141.0, 0.1, 1.112844551647e-01),
+        (1000.0, 0.02, 8.108971656896e-01),
+        (1000.0, 0.04, 7.933956059000e-02),
+        (1000.0, 0.07, 1.049420628596e-04),
+        (100_000.0, 0.003, 3.284563327727e-01),
+        (100_000.0, 0.008, 5.491331159979e-06),
+        (1_000_000.0, 0.001, 2.698210744259e-01),
+        (1_000_000.0, 0.0008, 5.438713666611e-01),
+        (1_000_000.0, 0.003, 3.039812751939e-08),
+    ];
+
+    #[test]
+    fn the_distance_exceeds_a_value_as_often_as_scipy_says() {
+        for (n, d, expected) in EXCEEDED {
+            let found = exceeded(n, d);
+            assert!(
+                (found - expected).abs() < 2e-7 * expected + 1e-12,
+                "{n} {d}: {found:e}, not {expected:e}"
+            );
+        }
+        assert_eq!((exceeded(10.0, 0.04), exceeded(10.0, 1.0)), (1.0, 0.0));
+    }
+
+    /// At n = 140 the exact matrix ends and the four terms begin: both say the same there.
+    #[test]
+    fn the_ways_to_compute_it_meet() {
+        for z in [0.6, 0.8, 1.2, 1.6, 1.9] {
+            let d = z / libm::sqrt(140.0);
+            let (exact, terms) = (matrix(140.0, d), pelz_good(140.0, d));
+            assert!((exact - terms).abs() < 5e-6, "{z}: {exact} {terms}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Values in rising order.
+
+/// Values in rising order, finite, at least one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    values: Vec<f64>,
+}
+
+impl Sample {
+    /// Sorts the values. `None` where there is none, or one that is not finite.
+    pub fn new(mut values: Vec<f64>) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        Some(Self { values })
+    }
+
+    /// The values, in rising order.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "none is empty")]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The least.
+    pub fn least(&self) -> f64 {
+        self.values[0]
+    }
+
+    /// The greatest.
+    pub fn greatest(&self) -> f64 {
+        self.values[self.values.len() - 1]
+    }
+
+    /// The arithmetic mean.
+    pub fn mean(&self) -> f64 {
+        let origin = self.values[self.values.len() / 2];
+        // From the median on, so that little is lost where the values lie far from zero and close together.
+        origin + self.values.iter().map(|value| value - origin).sum::<f64>() / self.values.len() as f64
+    }
+
+    /// The standard deviation of the population that the values are a sample of (divided by n − 1); 0 for one value.
+    pub fn sd(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        libm::sqrt(squares / (self.values.len() - 1).max(1) as f64)
+    }
+
+    /// The value below which a share `p` of the sample lies, with a straight line between two values: Hyndman and Fan's
+    /// type 7 (1996, Sample Quantiles in Statistical Packages), which numpy and R take, too. `p` is cut to 0…1.
+    pub fn quantile(&self, p: f64) -> f64 {
+        let last = self.values.len() - 1;
+        let place = p.clamp(0.0, 1.0) * last as f64;
+        let below = place.floor();
+        let index = below as usize;
+        let value = self.values[index];
+        match self.values.get(index + 1) {
+            Some(next) => value + (place - below) * (next - value),
+            None => value,
+        }
+    }
+
+    /// The quantiles of 1/4, 1/2 and 3/4.
+    pub fn quartiles(&self) -> [f64; 3] {
+        [0.25, 0.5, 0.75].map(|p| self.quantile(p))
+    }
+
+    /// The median.
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// Which share of the values is at most `x`.
+    pub fn cdf(&self, x: f64) -> f64 {
+        self.values.partition_point(|value| *value <= x) as f64 / self.values.len() as f64
+    }
+}
