@@ -107,6 +107,8 @@ pub struct Counters {
     pub sent: Tally,
     /// With at least one bit flipped.
     pub corrupted: u64,
+    /// Bits flipped.
+    pub flipped: u64,
     /// Marked with "congestion experienced", by the queue or instead of a loss.
     pub marked: u64,
     /// Sent past the delay, so that they may overtake others.

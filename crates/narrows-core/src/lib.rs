@@ -30,7 +30,7 @@ pub mod source;
 
 pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
-pub use link::{Change, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Reorder};
+pub use link::{BitErrors, Change, Corruption, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Reorder};
 pub use network::{BuildError, LinkId, NetworkConfig, PortConfig, PortCounters, PortId, Target, Verdict};
 pub use packet::{FlowKey, Fragment, Packet, PacketId, Protocol};
 pub use pool::{PacketList, PacketRef, PacketState, Pool};

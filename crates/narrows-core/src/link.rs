@@ -8,10 +8,12 @@
 //! instant at which it finishes the last one. The delay line holds packets for their propagation delay.
 
 mod config;
+mod corruption;
 mod impairments;
 mod line;
 
 pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
+pub use corruption::{BitErrors, Corruption};
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -279,15 +281,13 @@ impl Link {
                     return drops.push(packet, DropReason::WireLoss);
                 }
             }
-            if let Some(corruption) = &mut impairments.corruption
-                && length > 0
-            {
+            if let Some(corruption) = &mut impairments.corruption {
                 let mut draw = pool.draw(&streams.corruption, packet, visit);
-                if corruption.selects(now, pool.get(packet), &mut draw) {
-                    let bit = draw.below(u64::from(length) * 8);
-                    pool.flip(packet, bit as u32);
-                    self.counters[lane].corrupted += 1;
-                }
+                let flips = &mut impairments.flips;
+                corruption.corrupt(now, pool.get(packet), &mut draw, |bit| flips.push(bit));
+                self.counters[lane].corrupted += u64::from(!flips.is_empty());
+                self.counters[lane].flipped += flips.len() as u64;
+                flips.drain(..).for_each(|bit| pool.flip(packet, bit));
             }
             if let Some(duplication) = &mut impairments.duplication {
                 let mut draw = pool.draw(&streams.duplication, packet, visit);
@@ -438,7 +438,7 @@ impl Link {
             }
             Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
             Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
-            Change::Corruption(selector) => self.impair(selector, |link| &mut link.corruption),
+            Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
             Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
             Change::Delay(delay) => self.delay = delay,
             Change::Order(order) => self.order = order,

@@ -2,7 +2,7 @@
 
 mod delay;
 mod normal;
-mod selector;
+pub mod selector;
 
 pub use delay::{Constant, DelayModel, Normal, Propagation, Uniform};
 pub use normal::{cumulative, quantile};

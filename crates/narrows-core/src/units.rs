@@ -93,6 +93,23 @@ impl Probability {
         Some(Self((scaled / denominator as u128) as u64))
     }
 
+    /// The probability nearest to `p`; 0 for what is less or no number, 1 for what is more. For what is worked out:
+    /// what people give is exact as a ratio.
+    pub fn nearest(p: f64) -> Self {
+        // A cast from a float saturates, and takes no number for 0.
+        Self(((p * Self::ONE_RAW as f64) as u64).min(Self::ONE_RAW))
+    }
+
+    /// That one of two events that exclude each other happens; nothing when the sum is above 1 by more than their
+    /// rounding.
+    pub const fn plus(self, other: Self) -> Option<Self> {
+        match self.0 + other.0 {
+            sum if sum <= Self::ONE_RAW => Some(Self(sum)),
+            sum if sum == Self::ONE_RAW + 1 => Some(Self::ONE),
+            _ => None,
+        }
+    }
+
     /// True for the share `self` of all 2⁶⁴ values of `bits`.
     pub const fn decides(self, bits: u64) -> bool {
         bits >> 1 < self.0
@@ -135,6 +152,12 @@ mod tests {
         assert_eq!(Probability::from_ratio(0, 0), None);
         assert!(Probability::ONE.decides(u64::MAX));
         assert!(!Probability::ZERO.decides(0));
+        let thirds = |n| Probability::from_ratio(n, 3).unwrap();
+        assert_eq!(thirds(1).plus(thirds(2)), Some(Probability::ONE));
+        assert_eq!(thirds(2).plus(thirds(2)), None);
+        assert_eq!(Probability::nearest(0.25), Probability::from_ratio(1, 4).unwrap());
+        assert_eq!(Probability::nearest(7.0), Probability::ONE);
+        assert_eq!(Probability::nearest(f64::NAN), Probability::ZERO);
         for (n, d, text) in [(1, 100, "1%"), (1, 10_000, "0.01%"), (1, 1, "100%"), (125, 1000, "12.5%")] {
             assert_eq!(Probability::from_ratio(n, d).unwrap().to_string(), text);
         }

@@ -6,7 +6,7 @@ use etherparse::defrag::IpDefragPool;
 use narrows_core::aqm::{Aqm, Judgement, Waiting};
 use narrows_core::queue::Context;
 use narrows_core::{
-    Change, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PacketRef,
+    Change, Corruption, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PacketRef,
     PortConfig, Probability, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
 use narrows_frame::craft::Udp;
@@ -107,7 +107,7 @@ fn another_implementation_reassembles_what_two_links_cut() {
 #[test]
 fn a_corrupted_packet_differs_in_one_bit_of_its_ip_packet() {
     let mut noisy = link("noisy");
-    noisy.corruption = Some(Box::new(model::Independent(Probability::ONE)));
+    noisy.corruption = Some(Corruption::of(model::Independent(Probability::ONE)));
     let mut engine = Engine::new(network(1, vec![noisy])).expect("it is a network");
     let a = engine.port("a").expect("it was configured");
     let mut sent = frame(1, b"hi");
@@ -231,7 +231,7 @@ fn rough() -> NetworkConfig {
     rough.ingress_loss = Some(narrows_core::Loss::of(model::Independent(percent(5))));
     rough.wire_loss = Some(narrows_core::Loss::of(model::Independent(percent(5))));
     rough.duplication = Some(Box::new(model::Independent(percent(5))));
-    rough.corruption = Some(Box::new(model::Independent(percent(5))));
+    rough.corruption = Some(Corruption::of(model::Independent(percent(5))));
     rough.order = Order::Allow;
     let (low, high) = (Duration::from_millis(1), Duration::from_millis(30));
     rough.delay = Box::new(model::Uniform::new(low, high).expect("low is below high"));

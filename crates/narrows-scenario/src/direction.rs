@@ -6,7 +6,7 @@ use narrows_core::model::{Independent, Selector};
 use narrows_core::queue::{self, Bound};
 use narrows_core::sched::{self, Weight};
 use narrows_core::service::{ConstantRate, Overhead};
-use narrows_core::{Change, Duration, LinkConfig, Mtu, Order, Rate, Seed, Target};
+use narrows_core::{Change, Corruption, Duration, LinkConfig, Mtu, Order, Rate, Seed, Target};
 
 use crate::bound::DefaultBound;
 use crate::node::{Node, Value};
@@ -310,7 +310,7 @@ impl Direction {
             overhead: self.effective_overhead(),
             ingress_loss: Loss::build(self.loss.ingress),
             wire_loss: Loss::build(self.loss.wire),
-            corruption: selector(self.corrupt),
+            corruption: selector(self.corrupt).map(Corruption::Packets),
             duplication: selector(self.duplicate),
             delay: self.effective_delay().build(),
             order: self.order,
@@ -351,7 +351,9 @@ impl Direction {
             Change::IngressLoss(Loss::build(self.loss.ingress))
         });
         differs(self.loss.wire != before.loss.wire, &|| Change::WireLoss(Loss::build(self.loss.wire)));
-        differs(self.corrupt != before.corrupt, &|| Change::Corruption(selector(self.corrupt)));
+        differs(self.corrupt != before.corrupt, &|| {
+            Change::Corruption(selector(self.corrupt).map(Corruption::Packets))
+        });
         differs(self.duplicate != before.duplicate, &|| Change::Duplication(selector(self.duplicate)));
         differs(self.effective_delay() != before.effective_delay(), &|| {
             Change::Delay(self.effective_delay().build())

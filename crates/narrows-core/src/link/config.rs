@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::corruption::Corruption;
 use crate::model::{Constant, DelayModel, Selector};
 use crate::network::Target;
 use crate::queue::{Bound, DropAt, Fifo, Queue};
@@ -30,8 +31,8 @@ pub struct LinkConfig {
     pub ingress_loss: Option<Loss>,
     /// Loss after the transmitter.
     pub wire_loss: Option<Loss>,
-    /// Packets of which one bit, at a uniformly random place, is flipped.
-    pub corruption: Option<Box<dyn Selector>>,
+    /// What flips bits on the wire.
+    pub corruption: Option<Corruption>,
     /// Packets that are duplicated on the wire. The twin has the same bits and draws its own delay.
     pub duplication: Option<Box<dyn Selector>>,
     /// The propagation delay.
@@ -152,8 +153,8 @@ pub enum Change {
     IngressLoss(Option<Loss>),
     /// Loss on the wire.
     WireLoss(Option<Loss>),
-    /// Packets of which a bit is flipped.
-    Corruption(Option<Box<dyn Selector>>),
+    /// What flips bits on the wire.
+    Corruption(Option<Corruption>),
     /// Packets that are duplicated.
     Duplication(Option<Box<dyn Selector>>),
     /// Packets in flight keep their instants.

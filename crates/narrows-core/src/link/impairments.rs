@@ -2,8 +2,9 @@
 //! a large network have any, so they stand apart from the link.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::{Loss, Reorder};
+use super::{Corruption, Loss, Reorder};
 use crate::model::Selector;
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};
@@ -13,10 +14,12 @@ use crate::time::Time;
 pub(super) struct Impairments {
     pub(super) ingress_loss: Option<Loss>,
     pub(super) wire_loss: Option<Loss>,
-    pub(super) corruption: Option<Box<dyn Selector>>,
+    pub(super) corruption: Option<Corruption>,
     pub(super) duplication: Option<Box<dyn Selector>>,
     pub(super) reorder: Option<Reorder>,
     pub(super) streams: Streams,
+    /// The bits of one packet that are being flipped; empty in between.
+    pub(super) flips: Vec<u32>,
     /// Packets since the last one that skipped the delay.
     since_reordered: u32,
 }
@@ -46,6 +49,7 @@ impl Impairments {
                 duplication: stream("duplication"),
                 reorder: stream("reorder"),
             },
+            flips: Vec::new(),
             since_reordered: 0,
         }
     }

@@ -9,7 +9,7 @@ use narrows_core::sched::{
 };
 use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
 use narrows_core::{
-    Bytes, Change, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol,
+    Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol,
     Rate, Reorder, Seed, Target, Time,
 };
 
@@ -190,7 +190,7 @@ impl LinkPlan {
             overhead: self.overhead,
             ingress_loss: self.ingress_loss.map(LossPlan::loss),
             wire_loss: self.wire_loss.map(LossPlan::loss),
-            corruption: selector(self.corruption),
+            corruption: selector(self.corruption).map(Corruption::Packets),
             duplication: selector(self.duplication),
             delay: self.delay.build(),
             order: self.order,
@@ -318,7 +318,9 @@ impl ChangePlan {
             Self::Overhead(overhead) => Change::Overhead(overhead),
             Self::IngressLoss(loss) => Change::IngressLoss(loss.map(LossPlan::loss)),
             Self::WireLoss(loss) => Change::WireLoss(loss.map(LossPlan::loss)),
-            Self::Corruption(probability) => Change::Corruption(selector(probability)),
+            Self::Corruption(probability) => {
+                Change::Corruption(selector(probability).map(Corruption::Packets))
+            }
             Self::Duplication(probability) => Change::Duplication(selector(probability)),
             Self::Delay(delay) => Change::Delay(delay.build()),
             Self::Order(order) => Change::Order(order),

@@ -1,0 +1,102 @@
+//! Losses that come in bursts: the channel of Gilbert (1960) and Elliott (1963).
+//!
+//! Two states, good and bad. A packet is lost with the probability that its state has, then the state changes: from good
+//! to bad with probability p, back with r. Elliott writes k and h for the probabilities that a packet survives in the good
+//! and the bad state; NetEm's `loss gemodel p r 1-h 1-k` is this, Gilbert's channel has k = 1, and with h = 0, too, it is
+//! the "simple Gilbert" one.
+//!
+//! With g = 1 − k and b = 1 − h the probabilities of loss in the two states, and the stationary shares π_G = r/(p + r) and
+//! π_B = p/(p + r) of packets that find them:
+//! - the share lost is `m = π_G·g + π_B·b`,
+//! - two in a row are lost with probability `m₂ = π_G·g·((1 − p)·g + p·b) + π_B·b·(r·g + (1 − r)·b)`,
+//! - a run of losses has `m/(m − m₂)` packets on average, one of packets that get through `(1 − m)/(m − m₂)`.
+//!
+//! With g = 0 and b = 1 these are p/(p + r), 1/r and 1/p, and both kinds of run are geometric.
+//!
+//! The first packet finds either state with its stationary share; one that is never left (p or r zero) is found from the
+//! good state on, as NetEm starts.
+//!
+//! ```
+//! use narrows_core::Probability;
+//! use narrows_core::model::selector::{GilbertElliott, Selector};
+//!
+//! let percent = |n| Probability::from_ratio(n, 100).unwrap();
+//! let loss = GilbertElliott::new(percent(1), percent(25), percent(100), percent(0));
+//! assert!((loss.mean() - 1.0 / 26.0).abs() < 1e-15);
+//! assert_eq!(loss.mean_burst(), Some(4.0));
+//! ```
+
+use super::Selector;
+use crate::pool::PacketState;
+use crate::random::Draw;
+use crate::time::Time;
+use crate::units::Probability;
+
+/// Gilbert and Elliott's two states.
+#[derive(Clone, Debug)]
+pub struct GilbertElliott {
+    /// The probability of leaving the good state (p) and the bad one (r).
+    leaves: [Probability; 2],
+    /// The probability of loss in the good state (1 − k) and the bad one (1 − h).
+    loses: [Probability; 2],
+    bad: bool,
+    /// The share that finds the bad state, until a packet has.
+    start: Option<Probability>,
+}
+
+impl GilbertElliott {
+    /// From good to bad with probability `p`, back with `r`; lost with probability `loss_in_bad` (1 − h) and
+    /// `loss_in_good` (1 − k).
+    pub fn new(p: Probability, r: Probability, loss_in_bad: Probability, loss_in_good: Probability) -> Self {
+        let mut this = Self { leaves: [p, r], loses: [loss_in_good, loss_in_bad], bad: false, start: None };
+        if !p.is_zero() && !r.is_zero() {
+            this.start = Some(Probability::nearest(this.share_bad()));
+        }
+        this
+    }
+
+    /// π_B.
+    fn share_bad(&self) -> f64 {
+        let [p, r] = self.leaves.map(Probability::as_f64);
+        if p == 0.0 { 0.0 } else { p / (p + r) }
+    }
+
+    /// m and m₂.
+    fn lost(&self) -> (f64, f64) {
+        let [p, r] = self.leaves.map(Probability::as_f64);
+        let [good, bad] = self.loses.map(Probability::as_f64);
+        let share_bad = self.share_bad();
+        let (from_good, from_bad) = ((1.0 - share_bad) * good, share_bad * bad);
+        let twice = from_good * ((1.0 - p) * good + p * bad) + from_bad * (r * good + (1.0 - r) * bad);
+        (from_good + from_bad, twice)
+    }
+
+    /// How many packets get through in a row on average: of the runs of at least one. Nothing where none is lost, or none
+    /// gets through.
+    pub fn mean_gap(&self) -> Option<f64> {
+        let (once, twice) = self.lost();
+        (once > twice).then(|| (1.0 - once) / (once - twice))
+    }
+}
+
+impl Selector for GilbertElliott {
+    #[inline]
+    fn selects(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> bool {
+        let (lost, left) = (draw.bits(), draw.bits());
+        if let Some(start) = self.start.take() {
+            self.bad = start.decides(draw.bits());
+        }
+        let state = usize::from(self.bad);
+        self.bad ^= self.leaves[state].decides(left);
+        self.loses[state].decides(lost)
+    }
+
+    fn mean(&self) -> f64 {
+        self.lost().0
+    }
+
+    fn mean_burst(&self) -> Option<f64> {
+        let (once, twice) = self.lost();
+        (once > twice).then(|| once / (once - twice))
+    }
+}
