@@ -108,6 +108,14 @@ impl Problem {
         self
     }
 
+    /// The same where the text that it is about begins so many bytes into a larger one.
+    pub(crate) fn moved(mut self, by: usize) -> Self {
+        let moved = |span: Range<usize>| span.start + by..span.end + by;
+        self.span = self.span.map(moved);
+        self.also = self.also.into_iter().map(|(span, label)| (moved(span), label)).collect();
+        self
+    }
+
     /// Another place that has to do with it.
     pub(crate) fn also(mut self, span: &Range<usize>, label: impl Into<String>) -> Self {
         self.also.push((span.clone(), label.into()));

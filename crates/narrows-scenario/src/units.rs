@@ -3,7 +3,7 @@
 //! No float is involved: `1.1ms` is 1,100,000 ns and `0.01` is exactly one hundredth. What is not a whole number of the
 //! smallest unit (a nanosecond, a bit a second, a byte) is an error and not rounded.
 
-mod decimal;
+pub(crate) mod decimal;
 
 use std::ops::RangeInclusive;
 
@@ -227,6 +227,11 @@ impl Share {
     /// Whether it is exactly zero.
     pub const fn is_zero(self) -> bool {
         self.parts == 0
+    }
+
+    /// How much is left of one.
+    pub(crate) const fn complement(self) -> Self {
+        Self { parts: Self::ONE - self.parts }
     }
 
     /// For the engine.

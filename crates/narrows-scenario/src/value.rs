@@ -4,7 +4,7 @@
 mod assigned;
 mod condition;
 mod delay;
-mod inline;
+pub(crate) mod inline;
 mod loss;
 mod mtu;
 mod overhead;

@@ -2,7 +2,7 @@
 
 /// `digits · 10^−scale`, perhaps negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     negative: bool,
     digits: u128,
     scale: i32,
@@ -10,7 +10,7 @@ pub(super) struct Decimal {
 
 /// Why a number does not become a whole number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Misfit {
+pub(crate) enum Misfit {
     Negative,
     NotWhole,
     TooLarge,
@@ -18,7 +18,7 @@ pub(super) enum Misfit {
 
 impl Decimal {
     /// Splits a text into the number that it begins with, if it does, and the unit after it.
-    pub(super) fn split(text: &str) -> (Option<Self>, &str) {
+    pub(crate) fn split(text: &str) -> (Option<Self>, &str) {
         let text = text.trim();
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -60,12 +60,12 @@ impl Decimal {
         }
     }
 
-    pub(super) fn is_one(self) -> bool {
+    pub(crate) fn is_one(self) -> bool {
         self.times(1) == Ok(1)
     }
 
     /// The number times `factor`, if that is whole.
-    pub(super) fn times(self, factor: u128) -> Result<u128, Misfit> {
+    pub(crate) fn times(self, factor: u128) -> Result<u128, Misfit> {
         if self.digits == 0 {
             return Ok(0);
         }
@@ -92,6 +92,20 @@ impl Decimal {
             Some(product) if product.is_multiple_of(power) => Ok(product / power),
             Some(_) => Err(Misfit::NotWhole),
             None => Err(Misfit::TooLarge),
+        }
+    }
+
+    /// The number times `factor`, without what is left of a whole one.
+    pub(crate) fn times_rounded_down(self, factor: u128) -> Result<u128, Misfit> {
+        match self.times(factor) {
+            Err(Misfit::NotWhole) => {
+                // What is beyond the 38 digits that 128 bits hold is less than one of anything.
+                let power = 10u128.checked_pow(self.scale.unsigned_abs());
+                power.map_or(Ok(0), |power| {
+                    self.digits.checked_mul(factor).map(|product| product / power).ok_or(Misfit::TooLarge)
+                })
+            }
+            other => other,
         }
     }
 }
