@@ -20,6 +20,7 @@ mod schema;
 pub mod tables;
 mod timeline;
 mod topology;
+pub mod trace;
 mod traffic;
 mod units;
 mod value;

@@ -51,6 +51,12 @@ impl PartialEq for Key {
     }
 }
 
+impl FromIterator<(Key, Node)> for Table {
+    fn from_iter<T: IntoIterator<Item = (Key, Node)>>(entries: T) -> Self {
+        Self(entries.into_iter().collect())
+    }
+}
+
 impl Node {
     /// Reads a whole document.
     pub(crate) fn document(text: &str) -> Result<Table, Problem> {

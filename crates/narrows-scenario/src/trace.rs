@@ -1,0 +1,290 @@
+//! Traces: what a link does over time, as it was measured or made up.
+//!
+//! A [`Trace`] has columns (rate, delay, loss, duplicates, queue bound), each a list of instants and values: a value
+//! holds from its instant to the next one of its column. Or it has opportunities in place of a rate: the instants at
+//! which a mahimahi trace lets 1504 bytes go. Instants count from the trace's own beginning, in nanoseconds; each column
+//! has a value there. The length says when the trace is over, and [`Then`] what comes after that.
+//!
+//! Formats: see [`Format`] and `docs/traces.md`. What a file says that a trace cannot is told by [`Trace::remarks`].
+//!
+//! ```
+//! use narrows_scenario::trace::Trace;
+//!
+//! let trace = Trace::read("cell.csv", b"time_s,rate_mbit,delay_ms\n0,10,20\n0.5,2.5,80\n2,,\n", None)?;
+//! assert_eq!(trace.length().seconds(), 2.0);
+//! assert_eq!(trace.rate().map(|column| column[1].1.to_string()), Some("2.5mbit".into()));
+//! # Ok::<(), narrows_scenario::ScenarioError>(())
+//! ```
+
+mod csv;
+mod info;
+mod json;
+mod mahimahi;
+mod netem_trace;
+mod number;
+mod resample;
+mod source;
+mod theaterq;
+mod write;
+
+use std::fmt;
+use std::str::FromStr;
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Probability, Rate, Time};
+
+pub use info::{ColumnInfo, Outage, TraceInfo};
+pub use write::{CannotWrite, Written};
+
+use crate::problem::{Problem, ScenarioError, nearest, one_of};
+use source::Source;
+
+/// Points that a trace may have, over all columns: beyond that it is a mistake.
+pub const MOST_POINTS: usize = 20_000_000;
+
+/// Bytes of one opportunity of a mahimahi trace.
+pub const OPPORTUNITY: u64 = 1504;
+
+/// The instants at which a value begins to hold, and the values. Instants go up; the first one is zero.
+pub type Column<T> = Vec<(Time, T)>;
+
+/// What a link does over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    format: Format,
+    length: Duration,
+    then: Then,
+    rate: Option<Column<Rate>>,
+    opportunities: Option<Vec<Time>>,
+    delay: Option<Column<Duration>>,
+    loss: Option<Column<Probability>>,
+    duplicate: Option<Column<Probability>>,
+    bound: Option<Column<Bound>>,
+    remarks: Vec<String>,
+}
+
+/// How a trace is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A header that names columns and units, then rows.
+    Csv,
+    /// One opportunity a line, in whole milliseconds.
+    Mahimahi,
+    /// JSON or TOML with a tag for each model, as the netem-trace crate and rattan read and write it.
+    NetemTrace,
+    /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
+    TheaterQ,
+}
+
+/// What comes after the end of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Then {
+    /// The trace from its beginning, again and again.
+    Loop,
+    /// The last values stay.
+    #[default]
+    Hold,
+    /// What held without the trace.
+    End,
+}
+
+impl Trace {
+    /// Reads a trace. `name` is the file's, for errors and for guessing the format where none is given.
+    ///
+    /// # Errors
+    /// What is wrong with the file: the line, what was found there and what is allowed.
+    pub fn read(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Self, ScenarioError> {
+        let text = String::from_utf8_lossy(bytes);
+        let fail = |problem| ScenarioError::new(name, &text, vec![problem]);
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let at = error.valid_up_to();
+            let problem = Problem::new(format!("found the byte 0x{:02x}: this is not UTF-8 text", bytes[at]))
+                .at(&(at..at + 1))
+                .help("a trace is a text file");
+            return Err(fail(problem));
+        }
+        let source = Source::new(&text);
+        let format = match format {
+            Some(format) => format,
+            None => Format::guess(name, &source).map_err(fail)?,
+        };
+        let read = match format {
+            Format::Csv => csv::read(&source),
+            Format::Mahimahi => mahimahi::read(&source),
+            Format::NetemTrace => netem_trace::read(name, &source),
+            Format::TheaterQ => theaterq::read(&source),
+        };
+        read.map_err(fail)
+    }
+
+    /// An empty trace, to put columns into.
+    fn new(format: Format, length: Duration) -> Self {
+        Self {
+            format,
+            length,
+            then: Then::default(),
+            rate: None,
+            opportunities: None,
+            delay: None,
+            loss: None,
+            duplicate: None,
+            bound: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// A trace of measurements: a delay and a probability of loss in each interval, the first of them at the beginning.
+    /// Nothing where there is no interval or the length is zero.
+    pub fn measured(
+        delay: Column<Duration>,
+        loss: Column<Probability>,
+        length: Duration,
+        remark: impl Into<String>,
+    ) -> Option<Self> {
+        let starts = |at: Option<Time>| at == Some(Time::ZERO);
+        let whole = starts(delay.first().map(|point| point.0)) && starts(loss.first().map(|point| point.0));
+        let mut trace = Self::new(Format::Csv, length);
+        trace.delay = Some(delay);
+        trace.loss = Some(loss);
+        trace.remarks.push(remark.into());
+        (whole && length > Duration::ZERO).then_some(trace)
+    }
+
+    /// The format that it was read from.
+    pub const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// When it is over, or one period where it repeats. Above zero.
+    pub const fn length(&self) -> Duration {
+        self.length
+    }
+
+    /// What comes after its end unless a scenario says otherwise: mahimahi traces and endless patterns repeat, all others
+    /// hold their last values.
+    pub const fn then(&self) -> Then {
+        self.then
+    }
+
+    /// Bits a second.
+    pub fn rate(&self) -> Option<&Column<Rate>> {
+        self.rate.as_ref()
+    }
+
+    /// When [`OPPORTUNITY`] bytes may go, in place of a rate. What is not used is lost. Several may be at one instant;
+    /// the last is at [`Trace::length`].
+    pub fn opportunities(&self) -> Option<&[Time]> {
+        self.opportunities.as_deref()
+    }
+
+    /// One-way propagation delay.
+    pub fn delay(&self) -> Option<&Column<Duration>> {
+        self.delay.as_ref()
+    }
+
+    /// The share of packets that is lost on the wire.
+    pub fn loss(&self) -> Option<&Column<Probability>> {
+        self.loss.as_ref()
+    }
+
+    /// The share of packets that arrive twice.
+    pub fn duplicate(&self) -> Option<&Column<Probability>> {
+        self.duplicate.as_ref()
+    }
+
+    /// How much may wait for the wire.
+    pub fn bound(&self) -> Option<&Column<Bound>> {
+        self.bound.as_ref()
+    }
+
+    /// What the file says that this trace cannot, and what was taken for granted.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Csv, Self::Mahimahi, Self::NetemTrace, Self::TheaterQ];
+
+    /// As it is named on the command line and in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Mahimahi => "mahimahi",
+            Self::NetemTrace => "netem-trace",
+            Self::TheaterQ => "theaterq",
+        }
+    }
+
+    /// By the extension where that decides, else by the first line that says something.
+    fn guess(name: &str, source: &Source<'_>) -> Result<Self, Problem> {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+        if matches!(extension.as_deref(), Some("json" | "toml")) {
+            return Ok(Self::NetemTrace);
+        }
+        let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
+        let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
+        let first = line.trim_start().chars().next().unwrap_or_default();
+        let cells = line.split(',').count();
+        match first {
+            '{' | '[' => Ok(Self::NetemTrace),
+            '0'..='9' if cells > 1 => Ok(Self::TheaterQ),
+            '0'..='9' => Ok(Self::Mahimahi),
+            _ if line.trim().to_ascii_lowercase().starts_with("keep") => Ok(Self::TheaterQ),
+            _ if line.contains("Config") => Ok(Self::NetemTrace),
+            first if first.is_alphabetic() => Ok(Self::Csv),
+            _ => Err(Problem::new("this is none of the formats that are known")
+                .at(&source.span(line))
+                .help(format!("name it: {}", one_of(&Self::ALL.map(Self::name))))),
+        }
+    }
+
+    /// The format that a file of this name is written in.
+    pub fn of_file(name: &str) -> Option<Self> {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase())?;
+        match extension.as_str() {
+            "csv" => Some(Self::Csv),
+            "json" => Some(Self::NetemTrace),
+            "mahi" | "mahimahi" | "up" | "down" | "pps" => Some(Self::Mahimahi),
+            "theaterq" | "raw" => Some(Self::TheaterQ),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name);
+        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| {
+            let hint =
+                nearest(text, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
+            format!("a format is {}{hint}", one_of(&names))
+        })
+    }
+}
+
+impl Then {
+    /// As it is named in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loop => "loop",
+            Self::Hold => "hold",
+            Self::End => "end",
+        }
+    }
+}
+
+impl fmt::Display for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

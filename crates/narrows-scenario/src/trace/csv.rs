@@ -1,0 +1,305 @@
+//! Plain CSV: a header that names columns and their units, then a row for each instant at which something changes.
+//!
+//! ```text
+//! # comments and empty lines anywhere
+//! time_s,rate_mbit,delay_ms,loss_percent,queue_packets
+//! 0,10,20,0,100
+//! 0.5,2.5,80,,
+//! 2
+//! ```
+//! An empty cell leaves the value as it was. Times count from the first row's, so that instants of a clock do, too. The
+//! last row holds for as long as the one before it, or for a second if it is the only one, unless it has a time and
+//! nothing else: then it says where the trace ends, and the values before it hold until then.
+//!
+//! Numbers are rounded to nanoseconds, bits a second, packets or bytes, and 10⁻¹⁹ of a share.
+
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration, Probability, Rate, Time};
+
+use crate::problem::{Found, Problem, nearest};
+use crate::trace::source::Source;
+use crate::trace::{Column, Format, MOST_POINTS, Trace};
+use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
+
+/// What a column has, and by which power of ten its numbers become whole units of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Time(i32),
+    Rate(i32),
+    Delay(i32),
+    Loss(i32),
+    Duplicate(i32),
+    Packets,
+    Bytes,
+}
+
+/// The columns that there are. In rates, `bps` are bits a second, as the rest of the world has them; tc's are bytes.
+const COLUMNS: &[(&str, Kind)] = &[
+    ("time_s", Kind::Time(9)),
+    ("time_ms", Kind::Time(6)),
+    ("time_us", Kind::Time(3)),
+    ("time_ns", Kind::Time(0)),
+    ("rate_bit", Kind::Rate(0)),
+    ("rate_kbit", Kind::Rate(3)),
+    ("rate_mbit", Kind::Rate(6)),
+    ("rate_gbit", Kind::Rate(9)),
+    ("rate_bps", Kind::Rate(0)),
+    ("rate_kbps", Kind::Rate(3)),
+    ("rate_mbps", Kind::Rate(6)),
+    ("rate_gbps", Kind::Rate(9)),
+    ("delay_s", Kind::Delay(9)),
+    ("delay_ms", Kind::Delay(6)),
+    ("delay_us", Kind::Delay(3)),
+    ("delay_ns", Kind::Delay(0)),
+    ("loss", Kind::Loss(SHARE)),
+    ("loss_percent", Kind::Loss(SHARE - 2)),
+    ("duplicate", Kind::Duplicate(SHARE)),
+    ("duplicate_percent", Kind::Duplicate(SHARE - 2)),
+    ("queue_packets", Kind::Packets),
+    ("queue_bytes", Kind::Bytes),
+];
+
+const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `loss`, `loss_percent`, `duplicate`, \
+    `duplicate_percent`, `queue_packets`, `queue_bytes`; times and delays in _s, _ms, _us or _ns, rates in _bit, _kbit, \
+    _mbit or _gbit a second";
+
+/// Shares are read in 10⁻¹⁹: each of the engine's probabilities, multiples of 2⁻⁶³, is the nearest to one of these.
+const SHARE: i32 = 19;
+pub(super) const SHARE_ONE: u64 = 10_000_000_000_000_000_000;
+/// What a single row holds for.
+const LONE: Duration = Duration::from_secs(1);
+
+/// Reads it.
+pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    let mut lines = source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let head = lines.next().ok_or_else(|| source.empty())?;
+    let kinds = header(source, head)?;
+    let mut rows = Rows::default();
+    let mut ended = None;
+    for line in lines {
+        if let Some(end) = ended {
+            // The row before had a time only and was not the last.
+            rows.times.push(end);
+            ended = None;
+        }
+        let (time, empty) = row(source, line, &kinds, &mut rows)?;
+        match empty {
+            true => ended = Some(time),
+            false => rows.times.push(time),
+        }
+    }
+    if rows.times.is_empty() {
+        let problem = Problem::new("there is no row with values").at(&source.span(head));
+        return Err(problem.help("a row has a time and a value for each column, such as `0,10,20`"));
+    }
+    Ok(rows.into_trace(ended))
+}
+
+/// What each cell of a row is.
+fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for cell in head.split(',') {
+        let cell = cell.trim();
+        let name = cell.to_ascii_lowercase();
+        let Some((_, kind)) = COLUMNS.iter().find(|(known, _)| *known == name) else {
+            let problem =
+                Problem::new(format!("{} is no column of a trace", Found(cell))).at(&source.span(cell));
+            let known = COLUMNS.iter().map(|(known, _)| *known);
+            let problem = match nearest(&name.replace('_', "-"), known.clone()) {
+                Some(name) => problem.help(format!("did you mean `{name}`?")),
+                None => problem,
+            };
+            return Err(problem.help(ALLOWED));
+        };
+        if kinds.iter().any(|other| other.same(*kind)) {
+            let problem = Problem::new(format!("{} says again what another column says", Found(cell)));
+            return Err(problem.at(&source.span(cell)).help("keep one of the two"));
+        }
+        kinds.push(*kind);
+    }
+    if !kinds.iter().any(|kind| matches!(kind, Kind::Time(_))) {
+        let problem = Problem::new("no column is the time").at(&source.span(head));
+        return Err(problem.help("one is `time_s`, `time_ms`, `time_us` or `time_ns`"));
+    }
+    if kinds.len() == 1 {
+        return Err(Problem::new("there is no column beside the time").at(&source.span(head)).help(ALLOWED));
+    }
+    Ok(kinds)
+}
+
+impl Kind {
+    /// Whether two columns are about the same thing.
+    fn same(self, other: Self) -> bool {
+        let class = |kind| match kind {
+            Self::Time(_) => 0,
+            Self::Rate(_) => 1,
+            Self::Delay(_) => 2,
+            Self::Loss(_) => 3,
+            Self::Duplicate(_) => 4,
+            Self::Packets | Self::Bytes => 5,
+        };
+        class(self) == class(other)
+    }
+}
+
+/// What is read so far.
+#[derive(Default)]
+struct Rows {
+    /// When the first row was, by the file's clock.
+    origin: Option<u64>,
+    times: Vec<Time>,
+    /// Rows at the instant of the row before.
+    together: usize,
+    points: usize,
+    rate: Column<Rate>,
+    delay: Column<Duration>,
+    loss: Column<Probability>,
+    duplicate: Column<Probability>,
+    bound: Column<Bound>,
+}
+
+/// Reads a row: its instant, and whether it has no value.
+fn row(source: &Source<'_>, line: &str, kinds: &[Kind], rows: &mut Rows) -> Result<(Time, bool), Problem> {
+    let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+    // What ends the trace may be a time alone.
+    let alone = cells.len() == 1 && matches!(kinds.first(), Some(Kind::Time(_)));
+    if cells.len() != kinds.len() && !alone {
+        let problem = Problem::new(format!("found {} cells, expected {}", cells.len(), kinds.len()));
+        return Err(problem
+            .at(&source.span(line))
+            .help("as many as the header has; empty ones leave a value as it was"));
+    }
+    let at = kinds.iter().position(|kind| matches!(kind, Kind::Time(_))).expect("the header has a time");
+    let time = rows.time(source, cells[at], kinds[at])?;
+    let mut empty = true;
+    for (index, kind) in kinds.iter().enumerate() {
+        let cell = cells.get(index).copied().unwrap_or_default();
+        match (cell.is_empty(), kind) {
+            (_, Kind::Time(_)) => {}
+            (true, _) if rows.times.is_empty() => {
+                let problem = Problem::new("the first row lacks a value").at(&source.span(line));
+                return Err(
+                    problem.help("an empty cell leaves a value as it was, and here there is none yet")
+                );
+            }
+            (true, _) => {}
+            (false, kind) => {
+                empty = false;
+                rows.points += 1;
+                if rows.points > MOST_POINTS {
+                    return Err(
+                        Problem::new(format!("more than {MOST_POINTS} points")).at(&source.span(cell))
+                    );
+                }
+                rows.put(source, cell, *kind, time)?;
+            }
+        }
+    }
+    Ok((time, empty))
+}
+
+impl Rows {
+    /// When a row is, from the first one on.
+    fn time(&mut self, source: &Source<'_>, cell: &str, kind: Kind) -> Result<Time, Problem> {
+        let Kind::Time(power) = kind else { unreachable!("it is the time's column") };
+        let nanos = source.number(cell, power, LONGEST_NANOS, "a time")?;
+        let origin = *self.origin.get_or_insert(nanos);
+        let last = self.times.last().copied().unwrap_or_default();
+        let time = nanos.checked_sub(origin).map(Time::from_nanos).filter(|time| *time >= last);
+        let time = time.ok_or_else(|| {
+            let before = last + Duration::from_nanos(origin);
+            let problem =
+                Problem::new(format!("the time {} goes back: the row before it is at {before}", Found(cell)));
+            problem.at(&source.span(cell)).help("the rows of a trace are in the order of time")
+        })?;
+        self.together += usize::from(!self.times.is_empty() && time == last);
+        Ok(time)
+    }
+
+    /// Keeps a value.
+    fn put(&mut self, source: &Source<'_>, cell: &str, kind: Kind, time: Time) -> Result<(), Problem> {
+        match kind {
+            Kind::Time(_) => {}
+            Kind::Rate(power) => put(&mut self.rate, time, rate(source, cell, power)?),
+            Kind::Delay(power) => {
+                let nanos = source.number(cell, power, LONGEST_NANOS, "a delay")?;
+                put(&mut self.delay, time, Duration::from_nanos(nanos));
+            }
+            Kind::Loss(power) => put(&mut self.loss, time, share(source, cell, power)?),
+            Kind::Duplicate(power) => put(&mut self.duplicate, time, share(source, cell, power)?),
+            Kind::Packets => match source.number(cell, 0, MOST_PACKETS, "a number of packets")? {
+                0 => return Err(source.expected(cell, "one packet or more")),
+                packets => put(&mut self.bound, time, Bound::Packets(packets)),
+            },
+            Kind::Bytes => match source.number(cell, 0, LONGEST_NANOS, "a number of bytes")? {
+                0 => return Err(source.expected(cell, "one byte or more")),
+                bytes => put(&mut self.bound, time, Bound::Bytes(Bytes::new(bytes))),
+            },
+        }
+        Ok(())
+    }
+
+    /// `ended` is the instant of a last row without values.
+    fn into_trace(self, ended: Option<Time>) -> Trace {
+        let last = self.times.last().copied().unwrap_or_default();
+        let before = self.times.iter().rev().copied().find(|time| *time < last);
+        let length = match (ended, before) {
+            (Some(end), _) if end > last => end.since(Time::ZERO),
+            (_, Some(before)) => last.since(Time::ZERO) + last.since(before),
+            (_, None) => last.since(Time::ZERO) + LONE,
+        };
+        let mut trace = Trace::new(Format::Csv, length);
+        trace.rate = filled(self.rate);
+        trace.delay = filled(self.delay);
+        trace.loss = filled(self.loss);
+        trace.duplicate = filled(self.duplicate);
+        trace.bound = filled(self.bound);
+        if let Some(origin) = self.origin.filter(|origin| *origin > 0) {
+            let origin = Duration::from_nanos(origin);
+            trace.remarks.push(format!("the first row is at {origin}; the trace begins there"));
+        }
+        if self.together > 0 {
+            trace.remarks.push(format!(
+                "{} rows are at the instant of the row before them; the later one counts",
+                self.together
+            ));
+        }
+        trace
+    }
+}
+
+/// A later value of the same instant takes the place of the earlier one.
+pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
+    match column.last_mut() {
+        Some(last) if last.0 == time => last.1 = value,
+        _ => column.push((time, value)),
+    }
+}
+
+/// A column, if it has anything.
+pub(super) fn filled<T>(column: Column<T>) -> Option<Column<T>> {
+    (!column.is_empty()).then_some(column)
+}
+
+fn rate(source: &Source<'_>, cell: &str, power: i32) -> Result<Rate, Problem> {
+    match cell.to_ascii_lowercase().as_str() {
+        "unlimited" => Ok(Rate::UNLIMITED),
+        "down" => Ok(Rate::DOWN),
+        _ => {
+            let bits = source.number(cell, power, MOST_BITS, "a rate")?;
+            Ok(Rate::from_bits_per_second(bits))
+        }
+    }
+}
+
+fn share(source: &Source<'_>, cell: &str, power: i32) -> Result<Probability, Problem> {
+    let parts = source.number(cell, power, SHARE_ONE, "a share of packets").map_err(|problem| {
+        let all = if power == SHARE {
+            "from 0 to 1; for percent, name the column with `_percent`"
+        } else {
+            "from 0 to 100"
+        };
+        problem.help(format!("a share is {all}"))
+    })?;
+    Ok(Probability::from_ratio(parts, SHARE_ONE).expect("it is at most one"))
+}

@@ -1,0 +1,265 @@
+//! What a trace comes to, in numbers.
+
+use std::fmt;
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Rate, Time};
+use serde::Serialize;
+
+use crate::trace::{Column, OPPORTUNITY, Then, Trace};
+
+/// What a trace comes to. Means are over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceInfo {
+    /// The format of the file.
+    pub format: &'static str,
+    /// Seconds.
+    pub length_seconds: f64,
+    /// Values in all columns, opportunities included.
+    pub points: usize,
+    /// What comes after its end: `loop` or `hold`, unless a scenario says otherwise.
+    pub then: &'static str,
+    /// Each column that it has.
+    pub columns: Vec<ColumnInfo>,
+    /// When the link sends nothing: its rate is zero, or all is lost. Of opportunities, gaps of a second or more.
+    pub outages: Vec<Outage>,
+    /// What the file says that the trace cannot, and what was taken for granted.
+    pub remarks: Vec<String>,
+}
+
+/// What a column comes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColumnInfo {
+    /// `rate`, `delay`, `loss`, `duplicate`, `queue`, or `opportunities`.
+    pub name: &'static str,
+    /// What the numbers count: bits a second, seconds, packets, bytes, or nothing for a share.
+    pub unit: &'static str,
+    /// Its points.
+    pub points: usize,
+    /// Over the trace's time; without the time in which there is no limit.
+    pub mean: Option<f64>,
+    /// Nothing where there is never a limit.
+    pub minimum: Option<f64>,
+    /// Nothing where there is never a limit.
+    pub maximum: Option<f64>,
+    /// The share of time without a limit.
+    pub unlimited: f64,
+}
+
+/// A time in which nothing gets through.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Outage {
+    /// When it begins, from the beginning of the trace.
+    pub start_seconds: f64,
+    /// How long it lasts.
+    pub length_seconds: f64,
+}
+
+/// A gap between opportunities that counts as an outage.
+const GAP: Duration = Duration::from_secs(1);
+/// Outages that are printed.
+const MOST_SHOWN: usize = 10;
+
+impl Trace {
+    /// What it comes to.
+    pub fn info(&self) -> TraceInfo {
+        let mut columns = Vec::new();
+        let mut outages = Vec::new();
+        if let Some(rates) = &self.rate {
+            let limit = |rate: Rate| (rate != Rate::UNLIMITED).then_some(rate.bits_per_second() as f64);
+            columns.push(self.column("rate", "bit/s", rates, limit));
+            self.spells(rates, |rate| rate == Rate::DOWN, &mut outages);
+        }
+        if let Some(opportunities) = &self.opportunities {
+            columns.push(self.rate_of(opportunities));
+            let starts = [Time::ZERO].into_iter().chain(opportunities.iter().copied());
+            let gaps = starts.zip(opportunities).map(|(start, end)| (start, end.since(start)));
+            outages.extend(gaps.filter(|(_, gap)| *gap >= GAP).map(|(start, gap)| outage(start, gap)));
+        }
+        if let Some(delays) = &self.delay {
+            columns.push(self.column("delay", "s", delays, |delay| Some(delay.seconds())));
+        }
+        if let Some(losses) = &self.loss {
+            columns.push(self.column("loss", "", losses, |loss| Some(loss.as_f64())));
+            self.spells(losses, |loss| loss.as_f64() >= 1.0, &mut outages);
+        }
+        if let Some(shares) = &self.duplicate {
+            columns.push(self.column("duplicate", "", shares, |share| Some(share.as_f64())));
+        }
+        if let Some(bounds) = &self.bound {
+            let bytes = matches!(bounds[0].1, Bound::Bytes(_));
+            let limit = |bound: Bound| match bound {
+                Bound::Packets(packets) => Some(packets as f64),
+                Bound::Bytes(bytes) => Some(bytes.get() as f64),
+            };
+            columns.push(self.column("queue", if bytes { "bytes" } else { "packets" }, bounds, limit));
+        }
+        outages.sort_by(|a: &Outage, b| a.start_seconds.total_cmp(&b.start_seconds));
+        TraceInfo {
+            format: self.format.name(),
+            length_seconds: self.length.seconds(),
+            points: columns.iter().map(|column| column.points).sum(),
+            then: self.then.name(),
+            columns,
+            outages,
+            remarks: self.remarks.clone(),
+        }
+    }
+
+    /// A column's points with how long each holds.
+    fn spans<'a, T: Copy>(
+        &self,
+        column: &'a Column<T>,
+    ) -> impl Iterator<Item = (Time, Duration, T)> + use<'a, T> {
+        let ends = column.iter().skip(1).map(|point| point.0).chain([Time::ZERO + self.length]);
+        column.iter().zip(ends).map(|(point, end)| (point.0, end.since(point.0), point.1))
+    }
+
+    fn column<T: Copy>(
+        &self,
+        name: &'static str,
+        unit: &'static str,
+        column: &Column<T>,
+        value: impl Fn(T) -> Option<f64>,
+    ) -> ColumnInfo {
+        let (mut sum, mut time, mut unlimited) = (0.0, 0.0, 0.0);
+        let (mut minimum, mut maximum) = (f64::INFINITY, f64::NEG_INFINITY);
+        for (_, lasts, point) in self.spans(column) {
+            let Some(value) = value(point) else {
+                unlimited += lasts.seconds();
+                continue;
+            };
+            sum += value * lasts.seconds();
+            time += lasts.seconds();
+            (minimum, maximum) = (minimum.min(value), maximum.max(value));
+        }
+        let some = minimum.is_finite();
+        ColumnInfo {
+            name,
+            unit,
+            points: column.len(),
+            mean: (time > 0.0).then(|| sum / time),
+            minimum: some.then_some(minimum),
+            maximum: some.then_some(maximum),
+            unlimited: unlimited / self.length.seconds(),
+        }
+    }
+
+    /// The rate that opportunities come to, and of the least and most in a second of the trace.
+    fn rate_of(&self, opportunities: &[Time]) -> ColumnInfo {
+        let bits = |count: usize| count as f64 * OPPORTUNITY as f64 * 8.0;
+        let seconds = self.resample(Duration::from_secs(1)).and_then(|trace| trace.rate).unwrap_or_default();
+        // A last second that is not whole says little.
+        let whole = (self.length.nanos() / 1_000_000_000) as usize;
+        let rates = || seconds.iter().take(whole).map(|point| point.1.bits_per_second() as f64);
+        let mean = bits(opportunities.len()) / self.length.seconds();
+        ColumnInfo {
+            name: "opportunities",
+            unit: "bit/s",
+            points: opportunities.len(),
+            mean: Some(mean),
+            minimum: Some(rates().fold(mean, f64::min)),
+            maximum: Some(rates().fold(mean, f64::max)),
+            unlimited: 0.0,
+        }
+    }
+
+    /// Adds the times in which a column's value is one of these; neighbours become one.
+    fn spells<T: Copy>(&self, column: &Column<T>, is_one: impl Fn(T) -> bool, outages: &mut Vec<Outage>) {
+        let mut open: Option<(Time, Duration)> = None;
+        for (at, lasts, value) in self.spans(column) {
+            if is_one(value) {
+                let (start, length) = open.unwrap_or((at, Duration::ZERO));
+                open = Some((start, length + lasts));
+            } else if let Some((start, length)) = open.take() {
+                outages.push(outage(start, length));
+            }
+        }
+        outages.extend(open.map(|(start, length)| outage(start, length)));
+    }
+}
+
+fn outage(start: Time, length: Duration) -> Outage {
+    Outage { start_seconds: start.seconds(), length_seconds: length.seconds() }
+}
+
+impl fmt::Display for TraceInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = match self.then {
+            then if then == Then::Loop.name() => "begins again",
+            _ => "holds its last values",
+        };
+        let length = Number(Some(self.length_seconds), "s");
+        writeln!(f, "{} trace of {length}, {} points; at its end it {after}", self.format, self.points)?;
+        writeln!(f, "\n  {:<14} {:>8} {:>13} {:>13} {:>13}", "", "points", "minimum", "mean", "maximum")?;
+        for column in &self.columns {
+            let show = |value| Number(value, column.unit).to_string();
+            let (low, mean, high) = (show(column.minimum), show(column.mean), show(column.maximum));
+            write!(f, "  {:<14} {:>8} {low:>13} {mean:>13} {high:>13}", column.name, column.points)?;
+            if column.unlimited > 0.0 {
+                write!(f, "  unlimited for {}", Number(Some(column.unlimited), ""))?;
+            }
+            writeln!(f)?;
+        }
+        if self.columns.iter().any(|column| column.name == "opportunities") {
+            writeln!(f, "  (of opportunities: the mean, and the least and most in a second)")?;
+        }
+        writeln!(f)?;
+        match self.outages.len() {
+            0 => writeln!(f, "no outage")?,
+            count => {
+                let total: f64 = self.outages.iter().map(|outage| outage.length_seconds).sum();
+                let longest = self.outages.iter().map(|outage| outage.length_seconds).fold(0.0, f64::max);
+                let (total, longest) = (Number(Some(total), "s"), Number(Some(longest), "s"));
+                let plural = if count == 1 { "" } else { "s" };
+                writeln!(f, "{count} outage{plural}, {total} in all, the longest {longest}:")?;
+                for outage in self.outages.iter().take(MOST_SHOWN) {
+                    let (start, length) =
+                        (Number(Some(outage.start_seconds), "s"), Number(Some(outage.length_seconds), "s"));
+                    writeln!(f, "  {length} from {start} on")?;
+                }
+                if count > MOST_SHOWN {
+                    writeln!(f, "  and {} more", count - MOST_SHOWN)?;
+                }
+            }
+        }
+        for remark in &self.remarks {
+            writeln!(f, "note: {remark}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number for people: three or four digits, with a prefix where the unit has one; shares in percent.
+struct Number(Option<f64>, &'static str);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(value) = self.0 else { return write!(f, "–") };
+        let (value, unit) = match self.1 {
+            "" => (value * 100.0, "%"),
+            "bit/s" => match value {
+                value if value >= 1e9 => (value / 1e9, " Gbit/s"),
+                value if value >= 1e6 => (value / 1e6, " Mbit/s"),
+                value if value >= 1e3 => (value / 1e3, " kbit/s"),
+                value => (value, " bit/s"),
+            },
+            "s" => match value {
+                value if value >= 1.0 || value == 0.0 => (value, " s"),
+                value if value >= 1e-3 => (value * 1e3, " ms"),
+                value => (value * 1e6, " µs"),
+            },
+            "bytes" => (value, " bytes"),
+            _ => (value, " packets"),
+        };
+        let places = match value {
+            value if value >= 1000.0 => 0,
+            value if value >= 100.0 => 1,
+            value if value >= 10.0 => 2,
+            _ => 3,
+        };
+        let text = format!("{value:.places$}");
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        write!(f, "{text}{unit}")
+    }
+}

@@ -1,0 +1,137 @@
+//! JSON with the place of everything in it, as the tree that TOML files are read into.
+
+use serde::de::IgnoredAny;
+
+use crate::node::{Key, Node, Table, Value};
+use crate::problem::{Found, Problem};
+
+/// Reads a document.
+pub(super) fn document(text: &str) -> Result<Node, Problem> {
+    // What is not JSON, or nested beyond all measure, ends here; below, all is as it should be.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+        let start: usize =
+            text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        let at = (start + error.column().saturating_sub(1)).min(text.len());
+        let said = error.to_string();
+        let said = said.split(" at line ").next().unwrap_or_default();
+        Problem::new(format!("this is not JSON: {said}")).at(&(at..at + 1))
+    })?;
+    Reader { text, at: 0 }.value()
+}
+
+/// Goes through a text that is known to be JSON.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// The next character that is no white space, which stays.
+    fn peek(&mut self) -> u8 {
+        let bytes = self.text.as_bytes();
+        while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+            self.at += 1;
+        }
+        bytes.get(self.at).copied().unwrap_or_default()
+    }
+
+    /// Goes over the next character if it is this one.
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == byte;
+        self.at += usize::from(found);
+        found
+    }
+
+    fn value(&mut self) -> Result<Node, Problem> {
+        let first = self.peek();
+        let start = self.at;
+        let value = match first {
+            b'{' => Value::Table(self.table()?),
+            b'[' => {
+                self.at += 1;
+                let mut items = Vec::new();
+                while !self.take(b']') {
+                    items.push(self.value()?);
+                    self.take(b',');
+                }
+                Value::Array(items)
+            }
+            b'"' => Value::String(self.string()),
+            _ => self.word(),
+        };
+        Ok(Node { span: start..self.at, value })
+    }
+
+    fn table(&mut self) -> Result<Table, Problem> {
+        self.at += 1;
+        let mut entries: Vec<(Key, Node)> = Vec::new();
+        while !self.take(b'}') {
+            self.peek();
+            let start = self.at;
+            let key = Key { name: self.string(), span: start..self.at };
+            if entries.iter().any(|(other, _)| other.name == key.name) {
+                let problem =
+                    Problem::new(format!("{} is here a second time", Found(&key.name))).at(&key.span);
+                return Err(problem.help("keep one of the two"));
+            }
+            self.take(b':');
+            entries.push((key, self.value()?));
+            self.take(b',');
+        }
+        Ok(entries.into_iter().collect())
+    }
+
+    fn string(&mut self) -> String {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        self.at += 1;
+        while bytes.get(self.at).is_some_and(|byte| *byte != b'"') {
+            self.at += if bytes[self.at] == b'\\' { 2 } else { 1 };
+        }
+        self.at = (self.at + 1).min(bytes.len());
+        self.text.get(start..self.at).and_then(|token| serde_json::from_str(token).ok()).unwrap_or_default()
+    }
+
+    /// A number, `true`, `false` or `null`.
+    fn word(&mut self) -> Value {
+        let start = self.at;
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}');
+        let length = self.text.as_bytes()[start..].iter().take_while(|byte| !ends(byte)).count();
+        self.at += length;
+        match &self.text[start..self.at] {
+            "true" => Value::Boolean(true),
+            "false" => Value::Boolean(false),
+            // There is no such word in TOML: it is nothing that a key of ours takes.
+            "null" => Value::Datetime("null".into()),
+            number if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-') => {
+                Value::Integer(number.into())
+            }
+            number => Value::Float(number.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_reads_what_toml_reads_and_knows_where() {
+        let text = r#" {"a" : [1, -2.5e3, "x\"\u00e9,"], "b":{"c": true} } "#;
+        let toml = "a = [1, -2.5e3, \"x\\\"é,\"]\nb = { c = true }\n";
+        let node = document(text).unwrap();
+        assert_eq!(node.value, Value::Table(Node::document(toml).unwrap()));
+        let Value::Table(table) = &node.value else { panic!("a table") };
+        let span = table.get("b").unwrap().span.clone();
+        assert_eq!(&text[span], r#"{"c": true}"#);
+    }
+
+    #[test]
+    fn what_is_no_json_has_a_place() {
+        for (text, part) in [("{\n\"a\": 1,\n}", "}"), ("[1, nan]", "n"), ("{\"a\":1,\"a\":2}", "\"a\"")] {
+            let problem = document(text).unwrap_err();
+            let error = crate::ScenarioError::new("x.json", text, vec![problem]);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The traces of the netem-trace crate, which rattan reads and writes: JSON or TOML with a tag for each model.
+//!
+//! ```json
+//! {"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"12Mbps","duration":"1s"}}],"count":0}}
+//! ```
+//! | model | what it does |
+//! |---|---|
+//! | `StaticBwConfig` {bw, duration} | one rate |
+//! | `NormalizedBwConfig` {mean, std_dev, lower_bound, upper_bound, duration, step, seed} | a normal draw for each step |
+//! | `SawtoothBwConfig` {bottom, top, interval, duty_ratio, duration, step, std_dev, …_noise_bound, seed} | up and down |
+//! | `TraceBwConfig` {pattern: [[duration, [bw, …]], …]} | each rate of a list for a duration |
+//! | `RepeatedBwPatternConfig` {pattern, count} | models one after the other; count 0 is for ever |
+//! | `StaticDelayConfig`, `StaticLossConfig`, `StaticDuplicateConfig`, `Repeated…PatternConfig` | the same for others |
+//!
+//! A key that is left out has the crate's default. Values have units ("12Mbps", "1s 500ms") or are the tables that the
+//! crate writes without its `human` feature ({gbps, bps}, {secs, nanos}). A file is about one of rate, delay, loss and
+//! duplicates.
+//!
+//! Where we depart from it, each with a remark: random values are drawn anew, as the crate's generator is promised to be
+//! the same from one release to the next by nobody; and a loss pattern (element i is the probability after i losses in a
+//! row) becomes its share in the long run: with q_k = p_0 ⋯ p_{k−1} and q_0 = 1, Σ_{k≥1} q_k ⁄ Σ_{k≥0} q_k.
+
+mod models;
+mod values;
+
+use narrows_core::{Duration, Probability, Rate, Time};
+
+use crate::node::{Node, Value};
+use crate::problem::{Found, Problem, nearest, one_of};
+use crate::trace::csv::{filled, put};
+use crate::trace::source::Source;
+use crate::trace::{Column, Format, MOST_POINTS, Then, Trace, json};
+use crate::units::LONGEST_NANOS;
+
+/// Reads it.
+pub(super) fn read(name: &str, source: &Source<'_>) -> Result<Trace, Problem> {
+    let text = source.text;
+    if text.trim().is_empty() {
+        return Err(source.empty());
+    }
+    let is_toml = match text.trim_start().chars().next() {
+        Some('{') => false,
+        // A table's header, or a list.
+        Some('[') => name.to_ascii_lowercase().ends_with(".toml"),
+        _ => true,
+    };
+    let root = match is_toml {
+        true => Node { span: 0..text.len(), value: Value::Table(Node::document(text)?) },
+        false => json::document(text)?,
+    };
+    let mut steps = Steps::default();
+    match &root.value {
+        // The pattern of a TraceBw by itself.
+        Value::Array(_) => models::trace_rates(&root, &mut steps)?,
+        _ => models::model(&root, &mut steps, 0)?,
+    }
+    steps.into_trace(&root)
+}
+
+/// What the values are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Rate,
+    Delay,
+    Loss,
+    Duplicate,
+}
+
+/// The values so far.
+#[derive(Default)]
+struct Steps {
+    now: Time,
+    count: usize,
+    quantity: Option<Quantity>,
+    rate: Column<Rate>,
+    delay: Column<Duration>,
+    /// Of losses or of duplicates.
+    share: Column<Probability>,
+    /// Whether an endless pattern is the whole of it.
+    endless: bool,
+    drawn: bool,
+    patterns: bool,
+}
+
+/// A value of a trace.
+#[derive(Clone, Copy)]
+enum Step {
+    Rate(Rate),
+    Delay(Duration),
+    Share(Probability),
+}
+
+impl Steps {
+    /// That the file is about this, too; `tag` is what says so.
+    fn about(&mut self, quantity: Quantity, tag: &Node) -> Result<(), Problem> {
+        match self.quantity.replace(quantity) {
+            Some(other) if other != quantity => {
+                let problem = Problem::new("models of different kinds in one trace").at(&tag.span);
+                Err(problem.help("a netem-trace file is about one of rate, delay, loss and duplicates"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The next value, for so long; none where that is no time.
+    fn push(&mut self, step: Step, lasts: Duration, place: &Node) -> Result<(), Problem> {
+        if lasts == Duration::ZERO {
+            return Ok(());
+        }
+        let end = self.now + lasts;
+        self.count += 1;
+        if end.nanos() > LONGEST_NANOS || self.count > MOST_POINTS {
+            let problem = Problem::new("the trace is too long").at(&place.span);
+            return Err(problem.help(format!("it lasts for 876000h and has {MOST_POINTS} points at most")));
+        }
+        match step {
+            Step::Rate(rate) => put(&mut self.rate, self.now, rate),
+            Step::Delay(delay) => put(&mut self.delay, self.now, delay),
+            Step::Share(share) => put(&mut self.share, self.now, share),
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn into_trace(self, root: &Node) -> Result<Trace, Problem> {
+        if self.now == Time::ZERO {
+            let problem = Problem::new("this trace lasts no time").at(&root.span);
+            return Err(problem.help("a model has a `duration` above zero, a pattern at least one model"));
+        }
+        let mut trace = Trace::new(Format::NetemTrace, self.now.since(Time::ZERO));
+        trace.rate = filled(self.rate);
+        trace.delay = filled(self.delay);
+        match self.quantity {
+            Some(Quantity::Duplicate) => trace.duplicate = filled(self.share),
+            _ => trace.loss = filled(self.share),
+        }
+        if self.endless {
+            trace.then = Then::Loop;
+        }
+        if self.drawn {
+            trace.remarks.push(
+                "random values are drawn by narrows: of the same distribution, but not those that the crate draws".into(),
+            );
+        }
+        if self.patterns {
+            let text = "a pattern that depends on the packets before is taken as its share in the long run: what comes in \
+                        a row by it comes independently here";
+            trace.remarks.push(text.into());
+        }
+        Ok(trace)
+    }
+}
+
+/// The one key of a table that says which model it is, and what is in it.
+fn tagged(node: &Node) -> Result<(&str, Node, &Node), Problem> {
+    const ALLOWED: &str = "a table with one key that names a model, such as `StaticBwConfig`";
+    let table = node.table(ALLOWED)?;
+    let mut entries = table.iter();
+    match (entries.next(), entries.next()) {
+        (Some((key, inner)), None) => {
+            let tag = Node { span: key.span.clone(), value: Value::String(key.name.clone()) };
+            Ok((&key.name, tag, inner))
+        }
+        (None, _) => Err(node.expected(ALLOWED)),
+        (Some(_), Some((key, _))) => Err(Problem::new(format!("a second key, {}", Found(&key.name)))
+            .at(&key.span)
+            .help(format!("expected {ALLOWED}"))),
+    }
+}
+
+/// That no model is called so.
+fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
+    if name.contains("PerPacket") {
+        return Problem::new(format!("{} is a delay for each packet, not over time", Found(name)))
+            .at(&tag.span)
+            .help("a scenario says this by `delay = { normal = … }` and the like, or by a pattern: `narrows pattern`");
+    }
+    if name.contains("Rwnd") {
+        return Problem::new(format!(
+            "{} is about a host's receive window, which is nothing of a link",
+            Found(name)
+        ))
+        .at(&tag.span)
+        .help(format!("models: {}", one_of(known)));
+    }
+    let problem = Problem::new(format!("unknown model {}", Found(name))).at(&tag.span);
+    let problem = match nearest(name, known.iter().copied()) {
+        Some(name) => problem.help(format!("did you mean `{name}`?")),
+        None => problem,
+    };
+    problem.help(format!("models: {}", one_of(known)))
+}

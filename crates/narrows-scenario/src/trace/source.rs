@@ -1,0 +1,83 @@
+//! The text of a trace, with the places of its parts.
+
+use std::ops::Range;
+
+use crate::problem::{Found, Problem};
+use crate::trace::number::{Fault, scaled};
+
+/// The text that is read.
+pub(super) struct Source<'a> {
+    pub(super) text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// A byte order mark is no part of the text.
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { text }
+    }
+
+    /// The lines, without what ends them and without a byte order mark.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.text.strip_prefix('\u{feff}').unwrap_or(self.text).lines()
+    }
+
+    /// Where a part of the text stands.
+    pub(super) fn span(&self, part: &str) -> Range<usize> {
+        let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        start..start + part.len()
+    }
+
+    /// That nothing is there.
+    pub(super) fn empty(&self) -> Problem {
+        let problem = Problem::new("there is nothing in this file");
+        problem.at(&(0..self.text.len())).help("a trace has at least one point")
+    }
+
+    /// A problem with a part of the text. `allowed` begins a sentence after "expected".
+    pub(super) fn expected(&self, part: &str, allowed: &str) -> Problem {
+        Problem::new(format!("found {}, expected {allowed}", Found(part))).at(&self.span(part))
+    }
+
+    /// A number times 10 to the `power`, rounded to the nearest whole; at most `most`. `what` is a noun with its article.
+    pub(super) fn number(&self, part: &str, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
+        let found = || Found(part).to_string();
+        let too_large = || {
+            let problem = Problem::new(format!("{} is too large for {what}", found())).at(&self.span(part));
+            problem.help(format!("at most {}", Scaled { value: most, power }))
+        };
+        match scaled(part, power) {
+            Ok(value) => u64::try_from(value).ok().filter(|value| *value <= most).ok_or_else(too_large),
+            Err(Fault::TooLarge) => Err(too_large()),
+            Err(Fault::Negative) => {
+                Err(Problem::new(format!("{} is below zero", found())).at(&self.span(part)))
+            }
+            Err(Fault::NoNumber) => Err(self.expected(part, what)),
+        }
+    }
+
+    /// A whole number, in digits only; at most `most`. `what` is a noun with its article.
+    pub(super) fn whole(&self, part: &str, most: u64, what: &str) -> Result<u64, Problem> {
+        if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(self.expected(part, what));
+        }
+        self.number(part, 0, most, what)
+    }
+}
+
+/// `value · 10^−power`, for people.
+struct Scaled {
+    value: u64,
+    power: i32,
+}
+
+impl std::fmt::Display for Scaled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Powers are within ±20: units of time, rates and shares.
+        let factor = 10u128.pow(self.power.unsigned_abs());
+        if self.power >= 0 {
+            write!(f, "{}", u128::from(self.value) / factor)
+        } else {
+            write!(f, "{}", u128::from(self.value) * factor)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! TheaterQ's trace files (`cs7org/TheaterQ`, `sch_theaterq.c`).
+//!
+//! ```text
+//! KEEP,LATENCY,RATE,LOSS,LIMIT
+//! KEEP,LATENCY,JITTER,RATE,LOSS,LIMIT,DUP_PROB,DUP_DELAY,ROUTE_ID,QUEUE_ID
+//! ```
+//! Whole numbers: µs, ns, ns, bits a second, 2⁻³² or so of a share (4294967295 is always), packets. A row holds for KEEP.
+//! RATE is −1 for a link without a limit, and 0 for one that sends nothing until the next row. LIMIT 0 is no limit. Lines
+//! that do not begin with a digit are skipped. Which of the two kinds of row it is TheaterQ is told beside the file; here
+//! the number of cells says it. Extended rows of 8 and 9 cells, which older versions had, lack the last columns.
+//!
+//! What a trace does not have is told in a remark where it is not zero: jitter, the delay of duplicates, routes, queues.
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Probability, Rate, Time};
+
+use crate::problem::Problem;
+use crate::trace::csv::{filled, put};
+use crate::trace::source::Source;
+use crate::trace::{Column, Format, MOST_POINTS, Trace};
+use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
+
+/// The whole of a share.
+pub(super) const ALWAYS: u64 = u32::MAX as u64;
+/// Nanoseconds in the unit of KEEP.
+pub(super) const MICROSECOND: u64 = 1_000;
+
+/// Reads it.
+pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    let mut rows = Rows::default();
+    for line in source.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
+        rows.row(source, line)?;
+    }
+    if rows.rate.is_empty() {
+        return Err(source
+            .empty()
+            .help("a row is `KEEP,LATENCY,RATE,LOSS,LIMIT`, such as `1000000,20000000,10000000,0,100`"));
+    }
+    Ok(rows.into_trace())
+}
+
+#[derive(Default)]
+struct Rows {
+    now: Time,
+    cells: usize,
+    rate: Column<Rate>,
+    delay: Column<Duration>,
+    loss: Column<Probability>,
+    duplicate: Column<Probability>,
+    bound: Column<Bound>,
+    jitter: usize,
+    late_copies: usize,
+    routes: usize,
+    queues: usize,
+}
+
+impl Rows {
+    fn row(&mut self, source: &Source<'_>, line: &str) -> Result<(), Problem> {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let count = cells.len();
+        let known = count == 5 || (8..=10).contains(&count);
+        if !known || (self.cells != 0 && self.cells != count) {
+            let expected = match self.cells {
+                0 => "5 (simple) or 8 to 10 (extended)".into(),
+                cells => format!("{cells} as in the rows before"),
+            };
+            return Err(
+                Problem::new(format!("found {count} cells, expected {expected}")).at(&source.span(line))
+            );
+        }
+        self.cells = count;
+        if self.rate.len() >= MOST_POINTS / 5 {
+            return Err(Problem::new(format!("more than {} rows", MOST_POINTS / 5)).at(&source.span(line)));
+        }
+        // The position in a row of ten of what stands in one of five.
+        let place = |long: usize, short: usize| cells[if count == 5 { short } else { long }];
+        let keep = source.whole(cells[0], LONGEST_NANOS / MICROSECOND, "microseconds")? * MICROSECOND;
+        if keep == 0 {
+            let problem = source.expected(cells[0], "a time above zero");
+            return Err(problem.help("the first cell says for how many microseconds the row holds"));
+        }
+        let delay = source.whole(cells[1], LONGEST_NANOS, "a delay in whole nanoseconds")?;
+        let rate = match place(3, 2) {
+            "-1" => Rate::UNLIMITED,
+            cell => {
+                let rate = source.whole(cell, MOST_BITS, "bits a second, or -1 for no limit")?;
+                Rate::from_bits_per_second(rate)
+            }
+        };
+        let bound = match source.whole(place(5, 4), u64::from(u32::MAX), "a number of packets")? {
+            0 => MOST_PACKETS,
+            packets => packets.min(MOST_PACKETS),
+        };
+        put(&mut self.delay, self.now, Duration::from_nanos(delay));
+        put(&mut self.rate, self.now, rate);
+        put(&mut self.loss, self.now, share(source, place(4, 3))?);
+        put(&mut self.bound, self.now, Bound::Packets(bound));
+        if count > 5 {
+            self.rest(source, &cells)?;
+        }
+        let now = self.now + Duration::from_nanos(keep);
+        if now.nanos() > LONGEST_NANOS {
+            let problem = Problem::new("the rows up to here hold for too long").at(&source.span(line));
+            return Err(problem.help("a trace lasts for 876000h at most"));
+        }
+        self.now = now;
+        Ok(())
+    }
+
+    /// What only extended rows have.
+    fn rest(&mut self, source: &Source<'_>, cells: &[&str]) -> Result<(), Problem> {
+        let some = |cell: &str, what| source.whole(cell, LONGEST_NANOS, what).map(|value| value > 0);
+        put(&mut self.duplicate, self.now, share(source, cells[6])?);
+        self.jitter += usize::from(some(cells[2], "a jitter in whole nanoseconds")?);
+        self.late_copies += usize::from(some(cells[7], "a delay in whole nanoseconds")?);
+        if let Some(cell) = cells.get(8) {
+            self.routes += usize::from(some(cell, "the number of a route")?);
+        }
+        if let Some(cell) = cells.get(9) {
+            self.queues += usize::from(some(cell, "the number of a queue")?);
+        }
+        Ok(())
+    }
+
+    fn into_trace(self) -> Trace {
+        let mut trace = Trace::new(Format::TheaterQ, self.now.since(Time::ZERO));
+        for (rows, what) in [
+            (self.jitter, "have jitter, which a trace does not: the delay alone is taken"),
+            (self.late_copies, "delay duplicates more than originals: here both take the link's delay"),
+            (
+                self.routes,
+                "name a route, within which packets keep their order: the link's `order` says that here",
+            ),
+            (self.queues, "name a queue of their own: here all wait in one"),
+        ] {
+            if rows > 0 {
+                trace.remarks.push(format!("{rows} of {} rows {what}", self.rate.len()));
+            }
+        }
+        trace.rate = filled(self.rate);
+        trace.delay = filled(self.delay);
+        trace.loss = filled(self.loss);
+        // Duplicates that never are need no column.
+        let some = self.duplicate.iter().any(|(_, share)| !share.is_zero());
+        trace.duplicate = filled(self.duplicate).filter(|_| some);
+        trace.bound = filled(self.bound);
+        trace
+    }
+}
+
+fn share(source: &Source<'_>, cell: &str) -> Result<Probability, Problem> {
+    let parts = source.whole(cell, ALWAYS, "a share of packets, from 0 to 4294967295")?;
+    Ok(Probability::from_ratio(parts, ALWAYS).expect("it is at most the whole"))
+}
