@@ -15,7 +15,12 @@ use crate::problem::{Found, Problem, nearest};
 use decimal::{Decimal, Misfit};
 
 /// A hundred years: sums of several stay within the 584 years that 64 bits of nanoseconds last.
-const LONGEST: u128 = 100 * 365 * 24 * 3600 * 1_000_000_000;
+const LONGEST: u128 = LONGEST_NANOS as u128;
+/// The same, for those who count in 64 bits.
+pub(crate) const LONGEST_NANOS: u64 = 100 * 365 * 24 * 3600 * 1_000_000_000;
+
+/// The highest rate, in bits a second.
+pub(crate) const MOST_BITS: u64 = 1_000_000_000_000_000;
 
 /// More packets than fit in any memory.
 pub(crate) const MOST_PACKETS: u64 = 1_000_000_000;
@@ -53,7 +58,7 @@ const RATE: Kind = Kind {
     shown: "bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second",
     example: "\"10mbit\", \"unlimited\" or \"down\"",
     counts: "bits a second",
-    most: 1_000_000_000_000_000,
+    most: MOST_BITS as u128,
     most_text: "1000tbit",
     ignore_case: true,
     refuse: |unit| {
