@@ -13,6 +13,7 @@ mod explain;
 mod flags;
 mod host;
 mod link;
+pub mod netem;
 mod node;
 mod problem;
 mod scenario;

@@ -1,0 +1,230 @@
+//! NetEm's language, as tc has it: `delay 100ms 20ms 25% loss 1% rate 1mbit limit 50`.
+//!
+//! A text is read ([`parse`]) into a [`Qdisc`], which becomes the keys of a link's direction
+//! ([`Qdisc::assignments`]) and is explained ([`Qdisc::explain`]) or written ([`Qdisc::text`]) again. The keys mean a
+//! **double queue** (Moe, "Implementing rate control in NetEm: untying the NetEm/tc tangle", 2013): `limit` bounds what
+//! waits for the `rate`, and not what is in flight behind it. What is the same and what is not: `docs/netem.md`.
+//!
+//! ```
+//! let qdisc = narrows_scenario::netem::parse("delay 100ms loss 1% rate 1mbit limit 50")?;
+//! let keys: Vec<String> =
+//!     qdisc.assignments()?.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+//! assert_eq!(
+//!     keys,
+//!     [
+//!         r#"rate = "1mbit""#,
+//!         r#"overhead = "frame""#,
+//!         r#"queue = "50 packets""#,
+//!         r#"delay = "100ms""#,
+//!         r#"loss = { ingress = "1%" }"#,
+//!     ]
+//! );
+//! # Ok::<(), narrows_scenario::ScenarioError>(())
+//! ```
+
+mod clause;
+mod explain;
+mod grammar;
+mod options;
+mod text;
+mod translation;
+mod units;
+mod words;
+
+pub use explain::{ExplainedOption, Explanation};
+pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
+pub use translation::Assignment;
+
+use crate::node::Node;
+use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
+use clause::Clause;
+use words::{Word, Words};
+
+/// What stands at the root of a device: a queueing discipline that this program understands.
+#[derive(Clone, Debug)]
+pub struct Qdisc {
+    /// What it is.
+    pub kind: Kind,
+    /// The options as they were written.
+    clauses: Vec<Clause>,
+}
+
+/// Qdiscs are equal that mean the same.
+impl PartialEq for Qdisc {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+/// The kinds of queueing disciplines.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// `netem`
+    Netem(Box<Netem>),
+    /// `delay`: the emulator of delays that another program hands in (`sch_delay`).
+    Delay(FedDelay),
+}
+
+/// The options of `delay [limit N] [reorder true|false]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FedDelay {
+    /// The most packets that are held.
+    pub limit: u64,
+    /// Whether packets leave by their due times, and not in the order in which they came.
+    pub reorder: bool,
+}
+
+/// Names of texts in errors.
+const NAME: &str = "netem";
+
+/// Reads options, with or without `root` and `netem` before them.
+///
+/// # Errors
+/// Point at the word, and say what is allowed there.
+pub fn parse(text: &str) -> Result<Qdisc, ScenarioError> {
+    read_text(text).map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
+}
+
+/// Reads the options that a value of a scenario says.
+pub(crate) fn read(node: &Node) -> Result<Qdisc, Problem> {
+    let text = node.text("the options of netem, such as \"delay 100ms 10ms loss 1%\"")?;
+    // Quotes stand around it, but for a text from a flag or an assignment. A text with escapes is pointed at roughly.
+    let quote = node.span.len().saturating_sub(text.len()) / 2;
+    read_text(text).map_err(|problem| problem.moved(node.span.start + quote))
+}
+
+/// The same for exact NetEm, which has no other kinds.
+pub(crate) fn read_exact(node: &Node) -> Result<Netem, Problem> {
+    match read(node)?.kind {
+        Kind::Netem(netem) => Ok(*netem),
+        Kind::Delay(_) => Err(Problem::new("`delay` is a queueing discipline of its own, not NetEm's")
+            .at(&node.span)
+            .help("write it as `netem = \"root delay limit 1000\"`, or leave out `root` for NetEm's option")),
+    }
+}
+
+fn read_text(text: &str) -> Result<Qdisc, Problem> {
+    let mut words = Words::new(text);
+    if words.take_if("root") {
+        return kind(&mut words);
+    }
+    words.take_if(NAME);
+    netem(&mut words)
+}
+
+fn netem(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
+    let (netem, clauses) = grammar::options(words)?;
+    Ok(Qdisc { kind: Kind::Netem(Box::new(netem)), clauses })
+}
+
+/// Reads the name of a queueing discipline and its options.
+fn kind(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
+    let Some(word) = words.take() else {
+        return Err(Problem::new("the queueing discipline is missing")
+            .help("after `root` write `netem` and its options"));
+    };
+    match word.text {
+        NAME => netem(words),
+        "delay" => fed_delay(words),
+        _ => Err(other_kind(word)),
+    }
+}
+
+/// A discipline that is not among these, with what stands for it.
+fn other_kind(word: Word<'_>) -> Problem {
+    const INSTEAD: &[(&str, &str)] = &[
+        ("tbf", "netem's `rate`, or the keys `rate` and `queue` of a link"),
+        ("fq_codel", "the key `scheduler = \"fq_codel\"` of a link"),
+        ("fq_pie", "the key `scheduler = \"fq_pie\"` of a link"),
+        ("sfq", "the key `scheduler = \"sfq\"` of a link"),
+        ("drr", "the key `scheduler` of a link, of type `drr`"),
+        ("qfq", "the key `scheduler` of a link, of type `qfq`"),
+        ("prio", "the key `scheduler` of a link, of type `prio`"),
+        ("pfifo_fast", "the key `scheduler = \"pfifo_fast\"` of a link"),
+        ("codel", "the key `queue = \"codel\"` of a link"),
+        ("pie", "the key `queue = \"pie\"` of a link"),
+        ("red", "the key `queue`, of type `red`"),
+        ("pfifo", "the key `queue = \"100 packets\"` of a link"),
+        ("bfifo", "the key `queue = \"64kB\"` of a link"),
+        ("htb", "the keys of a link: classes with rates of their own are not there yet"),
+        ("cake", "the keys `scheduler = \"fq_codel\"` and `rate` of a link"),
+    ];
+    let problem = word.problem(format!("{} is not understood as a queueing discipline", Found(word.text)));
+    let known = ["netem", "delay"];
+    match INSTEAD.iter().find(|(name, _)| *name == word.text) {
+        Some((_, instead)) => problem.help(format!("use {instead}")),
+        None => match nearest(word.text, known) {
+            Some(near) => problem.help(format!("did you mean `{near}`?")),
+            None => problem,
+        },
+    }
+    .help(format!("understood: {}", one_of(&known)))
+}
+
+/// `[limit N] [reorder true|false]`, as the tc of reference "sch_delay" reads it: no beginnings of words, and without
+/// `reorder` packets keep their order.
+fn fed_delay(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
+    let mut delay = FedDelay { limit: DEFAULT_LIMIT, reorder: false };
+    let mut clauses = Vec::new();
+    let known = ["limit", "reorder"];
+    while let Some(word) = words.take() {
+        let position = words.position() - 1;
+        let mut bare = Vec::new();
+        let topic = match word.text {
+            "limit" => {
+                let number = words.expect(word, "a number of packets")?;
+                let read = units::size(number, "a number of packets", "packets")?;
+                if read.value == 0 {
+                    return Err(number.problem("a limit of 0 packets lets nothing through"));
+                }
+                delay.limit = read.value.into();
+                bare.extend(read.taken_as.map(|taken| (number.text.to_owned(), taken)));
+                clause::Topic::Limit
+            }
+            "reorder" => {
+                let value = words.expect(word, "`true` or `false`")?;
+                delay.reorder = match value.text {
+                    "true" | "1" => true,
+                    "false" | "0" => false,
+                    other => {
+                        return Err(
+                            value.problem(format!("found {}, expected `true` or `false`", Found(other)))
+                        );
+                    }
+                };
+                clause::Topic::Reorder
+            }
+            other => {
+                let problem = word.problem(format!("{} is no option of delay", Found(other)));
+                let problem = match nearest(other, known) {
+                    Some(near) => problem.help(format!("did you mean `{near}`?")),
+                    None => problem,
+                };
+                return Err(problem.help(format!("allowed: {}", one_of(&known))));
+            }
+        };
+        clauses.push(Clause { topic, text: words.since(position), bare });
+    }
+    Ok(Qdisc { kind: Kind::Delay(delay), clauses })
+}
+
+impl Qdisc {
+    /// The keys of a direction that say the same, and their values as they stand in a file. A key that is not among
+    /// them is as in a plain link.
+    ///
+    /// # Errors
+    /// When a scenario cannot say it.
+    pub fn assignments(&self) -> Result<Vec<Assignment>, ScenarioError> {
+        self.keys().map_err(|problem| ScenarioError::new(NAME, &self.text(), vec![problem]))
+    }
+
+    pub(crate) fn keys(&self) -> Result<Vec<Assignment>, Problem> {
+        match &self.kind {
+            Kind::Netem(netem) => netem.assignments(),
+            Kind::Delay(delay) => Ok(delay.assignments()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
