@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::link::{Change, LinkView};
+use crate::link::{Change, LinkView, Question};
 use crate::network::{BuildError, LinkId, Network, NetworkConfig, PortCounters, PortId, Verdict};
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::pool::Pool;
@@ -133,6 +133,27 @@ impl<B> Engine<B> {
     pub fn change(&mut self, at: Time, link: LinkId, change: Change) {
         self.catch_up(at);
         self.network.change(link, change);
+    }
+
+    /// Hands values to a feed of a link at the instant `at`: those that are used up to then are the earlier ones. Returns
+    /// how many of them were taken, from the first on; the others did not fit ([`FeedView::room`](crate::FeedView::room)),
+    /// or there is no such feed. May move [`Engine::next_event`] either way.
+    pub fn feed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) -> usize {
+        self.catch_up(at);
+        self.network.feed(link, feed, values)
+    }
+
+    /// How many values a feed takes at present; nothing when the link has no such feed. As far as the engine has come: what
+    /// is used by an instant can be seen after a poll at that.
+    pub fn feed_room(&self, link: LinkId, feed: &str) -> Option<usize> {
+        let feeds = self.network.link(link).feeds();
+        feeds.iter().find(|view| view.config.name == feed).map(|view| view.room as usize)
+    }
+
+    /// Hands out the questions that packets have asked since this was called last, those of each feed in their order.
+    /// Whether and when they are taken changes no event.
+    pub fn take_questions(&mut self, to: &mut Vec<Question>) {
+        self.network.take_questions(to);
     }
 
     /// When there will be something to poll for, at the earliest: some internal step or event is due then. Nothing when

@@ -27,10 +27,14 @@ pub mod queue;
 pub mod sched;
 pub mod service;
 pub mod source;
+pub mod steps;
 
 pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
-pub use link::{BitErrors, Change, Corruption, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Reorder};
+pub use link::{
+    BitErrors, Change, Corruption, FeedView, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Question,
+    Reorder,
+};
 pub use network::{BuildError, LinkId, NetworkConfig, PortConfig, PortCounters, PortId, Target, Verdict};
 pub use packet::{FlowKey, Fragment, Packet, PacketId, Protocol};
 pub use pool::{PacketList, PacketRef, PacketState, Pool};

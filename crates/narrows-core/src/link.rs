@@ -7,16 +7,21 @@
 //! The queue sees only packets that wait for the transmitter. The transmitter takes the next packet at the exact
 //! instant at which it finishes the last one. The delay line holds packets for their propagation delay.
 
+mod asked;
 mod config;
 mod corruption;
+mod feeds;
 mod impairments;
 mod line;
 
+pub use asked::Question;
 pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
 pub use corruption::{BitErrors, Corruption};
+pub use feeds::FeedView;
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::counters::{Counters, DropReason};
 use crate::model::{DelayModel, Propagation};
@@ -26,8 +31,10 @@ use crate::queue::context::Draws;
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Queue, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
+use crate::steps::{Segment, Steps};
 use crate::time::{Duration, Time};
 use crate::units::Rate;
+use asked::Asked;
 use impairments::Impairments;
 use line::DelayLine;
 
@@ -61,6 +68,7 @@ pub(crate) struct Link {
     order: Order,
     line_limit: Option<u64>,
     mtu: Option<Mtu>,
+    bounds: Option<Box<BoundSteps>>,
     seed: Seed,
     streams: Streams,
 
@@ -69,10 +77,22 @@ pub(crate) struct Link {
     freed: (Time, u64),
     /// When the queue will let a packet go that it held back while the wire is free.
     not_before: Time,
+    /// From when on the rate is another, or the bound of the queue is.
+    varies: Time,
     line: DelayLine,
     /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
     /// before it.
     last_due: Time,
+    /// Packets on their way whose delay is asked for, and when the patience for the next one runs out.
+    asked: Option<Box<Asked>>,
+    deadline: Time,
+}
+
+/// A bound of the queue that follows a trace, and the one in force.
+#[derive(Debug)]
+struct BoundSteps {
+    steps: Steps<Bound>,
+    segment: Segment,
 }
 
 #[derive(Debug)]
@@ -99,20 +119,26 @@ impl Link {
             order: config.order,
             line_limit: config.line_limit,
             mtu: config.mtu,
+            bounds: None,
             seed,
             streams,
             transmission: None,
             freed: (Time::ZERO, 0),
             not_before: Time::NEVER,
+            varies: Time::ZERO,
             line: DelayLine::default(),
             last_due: Time::ZERO,
+            asked: None,
+            deadline: Time::NEVER,
         };
         link.impair(config.ingress_loss, |link| &mut link.ingress_loss);
         link.impair(config.wire_loss, |link| &mut link.wire_loss);
         link.impair(config.corruption, |link| &mut link.corruption);
         link.impair(config.duplication, |link| &mut link.duplication);
         link.impair(config.reorder, |link| &mut link.reorder);
-        link.queue.set_wire(Time::ZERO, link.wire(Time::ZERO));
+        link.meet_feeds(&[]);
+        link.change_bounds(Time::ZERO, config.bound_steps);
+        link.vary(Time::ZERO);
         link
     }
 
@@ -128,11 +154,29 @@ impl Link {
         Wire { rate: self.service.rate(now), overhead: self.overhead }
     }
 
+    /// Tells the queue what the wire is like at `now`, and until when that holds. Where the rate varies by itself, this is
+    /// called when the queue is needed next: what it was in between, nobody saw.
+    #[cold]
+    fn vary(&mut self, now: Time) {
+        self.queue.set_wire(now, self.wire(now));
+        self.varies = self.service.next_change(now);
+        if let Some(BoundSteps { steps, segment }) = self.bounds.as_deref_mut() {
+            steps.seek(segment, now);
+            self.queue.set_bound(*steps.value(segment));
+            self.varies = self.varies.min(segment.until);
+        }
+    }
+
+    fn change_bounds(&mut self, now: Time, steps: Option<Steps<Bound>>) {
+        self.bounds = steps.map(|steps| Box::new(BoundSteps { steps, segment: Segment::NOWHERE }));
+        self.varies = now;
+    }
+
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
     #[inline]
     pub(crate) fn next_event(&self) -> Time {
         let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
-        wire.min(self.line.next_due())
+        wire.min(self.line.next_due()).min(self.deadline)
     }
 
     /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
@@ -184,8 +228,8 @@ impl Link {
     }
 
     /// Handles one event that is due at `now`, which is what [`Link::next_event`] said. Packets that leave at one
-    /// instant do so in the order in which they entered the delay line, before the transmitter moves on. Returns the
-    /// packet that left, if one did, and its lane.
+    /// instant do so in the order in which they entered the delay line, before those whose patience runs out, and these
+    /// before the transmitter moves on. Returns the packet that left, if one did, and its lane.
     #[inline]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
@@ -193,6 +237,10 @@ impl Link {
             let state = pool.get(packet);
             self.counters[usize::from(state.lane)].depart(now, state.length);
             return Some((packet, state.lane));
+        }
+        if self.deadline == now {
+            self.expire(now, pool, drops);
+            return None;
         }
         self.serve(now, pool, drops);
         None
@@ -212,15 +260,22 @@ impl Link {
                 self.sent(now, packet, began, bits, pool, drops);
             }
             self.not_before = Time::NEVER;
-            match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
-                Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
-                Dequeue::NotBefore(at) => {
-                    // A queue that says "not before now" would be asked for ever.
-                    self.not_before = at.max(now + Duration::from_nanos(1));
-                    return;
-                }
-                Dequeue::Empty => return,
+            if self.varies <= now {
+                self.vary(now);
             }
+            match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
+                Dequeue::Packet(packet) => {
+                    self.transmission = Some(self.transmit(now, packet, pool));
+                    continue;
+                }
+                // A queue that says "not before now" would be asked for ever.
+                Dequeue::NotBefore(at) => self.not_before = at.max(now + Duration::from_nanos(1)),
+                Dequeue::Empty => {}
+            }
+            if self.freed.1 > 0 && !self.service.keeps_surplus() {
+                self.freed.1 = 0;
+            }
+            return;
         }
     }
 
@@ -239,7 +294,11 @@ impl Link {
             left_over = u128::from(carried).saturating_sub(work.0) as u64; // no more than `carried`
             work = Work(work.0.saturating_sub(carried.into()));
         }
-        let (end, surplus) = self.predict(now, work, left_over);
+        let (end, surplus) = match work.0 {
+            // Done by what the one before it left over, whatever the curve does from now on.
+            0 if bits > 0 => (now, left_over),
+            _ => self.predict(now, work, left_over),
+        };
         Transmission { packet, since: now, work, began: now, bits, end, surplus }
     }
 
@@ -309,7 +368,7 @@ impl Link {
     /// Puts a packet into the delay line.
     #[inline]
     fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
-        if self.line_limit.is_some_and(|limit| self.line.len() >= limit) {
+        if self.line_limit.is_some_and(|limit| self.in_flight() >= limit) {
             return drops.push(packet, DropReason::LineFull);
         }
         if let Some(impairments) = &mut self.impairments
@@ -322,9 +381,20 @@ impl Link {
         let delay = match self.delay.delay(now, pool.get(packet), &mut draw) {
             Propagation::After(delay) => delay,
             Propagation::Lost => return drops.push(packet, DropReason::DelayModel),
+            Propagation::Asked(feed) => return self.ask(now, packet, feed, pool),
         };
-        let mut due = now + delay;
-        if self.order == Order::Keep && due < self.last_due {
+        let keeps = self.order == Order::Keep;
+        if keeps && let Some(asked) = self.asked.as_mut().filter(|asked| !asked.is_empty()) {
+            pool.get_mut(packet).entered = now + delay;
+            return asked.wait_behind(packet);
+        }
+        self.put_in_line(now + delay, packet, keeps, pool);
+    }
+
+    /// Puts a packet into the delay line that is due then, or, if order is kept, when those before it are.
+    #[inline]
+    fn put_in_line(&mut self, mut due: Time, packet: PacketRef, keeps: bool, pool: &mut Pool) {
+        if keeps && due < self.last_due {
             due = self.last_due;
             self.counters[usize::from(pool.get(packet).lane)].held_back += 1;
         }
@@ -333,8 +403,16 @@ impl Link {
         self.line.push(due, packet, pool);
     }
 
+    /// Packets in the delay line, those among them that wait for an answer.
+    fn in_flight(&self) -> u64 {
+        self.line.len() + self.asked.as_ref().map_or(0, |asked| asked.len())
+    }
+
     #[inline]
     fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
+        if self.varies <= now {
+            self.vary(now);
+        }
         self.queue.enqueue(now, packet, &mut Context::new(pool, drops, &self.draws));
         self.serve(now, pool, drops);
     }
@@ -419,15 +497,17 @@ impl Link {
         match change {
             Change::Service(service) => {
                 self.change_service(now, service);
-                self.queue.set_wire(now, self.wire(now));
+                self.vary(now);
             }
             Change::Queue(mut queue) => {
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
                 self.queue = queue;
+                self.varies = now;
             }
             Change::QueueBound(bound) => self.queue.set_bound(bound),
+            Change::BoundSteps(steps) => self.change_bounds(now, steps),
             Change::Weight { class, weight } => {
                 let changed = self.queue.set_weight(now, class, weight);
                 debug_assert!(changed.is_ok(), "whoever asks for a weight knows the scheduler: {changed:?}");
@@ -440,7 +520,7 @@ impl Link {
             Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
             Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
             Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
-            Change::Delay(delay) => self.delay = delay,
+            Change::Delay(delay) => self.change_delay(now, delay, pool, drops),
             Change::Order(order) => self.order = order,
             Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
             Change::LineLimit(limit) => self.line_limit = limit,
@@ -451,6 +531,7 @@ impl Link {
 
     fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
         let before = core::mem::replace(&mut self.service, service);
+        self.freed.1 = 0;
         let Some(mut transmission) = self.transmission.take() else { return };
         let done = before.served(transmission.since, now);
         transmission.work = Work(transmission.work.0.saturating_sub(done.0));
@@ -502,9 +583,14 @@ impl<'a> LinkView<'a> {
         self.link.queue.bound()
     }
 
-    /// Packets in the delay line.
+    /// Packets in the delay line, those included that wait for an answer of a feed.
     pub fn in_flight(&self) -> u64 {
-        self.link.line.len()
+        self.link.in_flight()
+    }
+
+    /// The feeds that the delays come from.
+    pub fn feeds(&self) -> Vec<FeedView<'a>> {
+        self.link.view_feeds()
     }
 
     /// The longest packet that it takes.

@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::agenda::Agenda;
 use crate::counters::{DropReason, Tally};
-use crate::link::{Change, Link, LinkConfig, LinkView};
+use crate::link::{Change, Link, LinkConfig, LinkView, Question};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
@@ -178,6 +178,8 @@ pub(crate) struct Network {
     pub(crate) pool: Pool,
     links: Vec<Link>,
     exits: Vec<Vec<Hop>>,
+    /// Those where packets may wait for answers, in order.
+    asking: Vec<u32>,
     ports: Vec<Port>,
     agenda: Agenda,
     decided: VecDeque<Decided>,
@@ -213,8 +215,10 @@ impl Network {
             .zip(0..)
             .map(|((link, cyclic), number)| Link::new(link, seed, cyclic.then_some(number)))
             .collect();
+        let asking = (0..).zip(&links).filter(|(_, link)| link.asks()).map(|(number, _)| number).collect();
         Ok(Self {
             pool,
+            asking,
             agenda: Agenda::new(links.len()),
             links,
             exits,
@@ -295,7 +299,25 @@ impl Network {
 
     pub(crate) fn change(&mut self, link: LinkId, change: Change) {
         self.links[link.0 as usize].change(self.now, change, &mut self.pool, &mut self.drops);
+        if self.links[link.0 as usize].asks()
+            && let Err(place) = self.asking.binary_search(&link.0)
+        {
+            self.asking.insert(place, link.0);
+        }
         self.settle(link.0);
+    }
+
+    pub(crate) fn feed(&mut self, link: LinkId, feed: &str, values: &[i64]) -> usize {
+        let element = &mut self.links[link.0 as usize];
+        let taken = element.feed(self.now, feed, values, &mut self.pool, &mut self.drops);
+        self.settle(link.0);
+        taken
+    }
+
+    pub(crate) fn take_questions(&mut self, to: &mut Vec<Question>) {
+        for &link in &self.asking {
+            self.links[link as usize].take_questions(LinkId(link), to);
+        }
     }
 
     /// Brings a packet to where it goes next.

@@ -51,8 +51,9 @@ pub trait Queue: fmt::Debug + Send {
     /// [`PacketState::entered`]: crate::PacketState::entered
     fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>);
 
-    /// What the queue feeds is now this. Called before the first packet and whenever the service curve or the overhead is
-    /// changed; not when a curve varies by itself ([`ServiceCurve::rate`](crate::service::ServiceCurve::rate)).
+    /// What the queue feeds is now this. Called before the first packet, whenever the service curve or the overhead is
+    /// changed, and, where a curve varies by itself, before the first call for which its rate is another
+    /// ([`ServiceCurve::next_change`](crate::service::ServiceCurve::next_change)).
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
     /// What each class has counted, where the queue has classes.

@@ -4,6 +4,12 @@
 //! whole nanosecond. What the rounding gives away is carried to the next transmission if that starts at once, so a
 //! backlogged wire sends at exactly its rate, without gaps; an idle wire saves up nothing.
 
+mod opportunities;
+mod steps;
+
+pub use opportunities::Opportunities;
+pub use steps::RateSteps;
+
 use core::fmt;
 
 use crate::time::{Duration, Time};
@@ -36,7 +42,8 @@ pub struct Finish {
     pub surplus: Work,
 }
 
-/// A wire's service over time. An open seam: a rate that follows a trace is another implementation.
+/// A wire's service over time. An open seam: a constant rate, one that follows a trace ([`RateSteps`]), instants at which
+/// something may go ([`Opportunities`]).
 pub trait ServiceCurve: fmt::Debug + Send {
     /// When `work` that starts at `start` is done; nothing when it never is, because the wire is down from some
     /// instant on.
@@ -45,9 +52,21 @@ pub trait ServiceCurve: fmt::Debug + Send {
     /// What is done from `start` to `end`, C(end) − C(start).
     fn served(&self, start: Time, end: Time) -> Work;
 
-    /// The rate around `at`, for bounds, reports and estimates. The queue is told it when the curve comes into force
-    /// ([`Queue::set_wire`](crate::queue::Queue::set_wire)), but not when it varies by itself.
+    /// The rate around `at`, for bounds, reports and estimates. The queue is told it
+    /// ([`Queue::set_wire`](crate::queue::Queue::set_wire)) when the curve comes into force and when the rate has changed.
     fn rate(&self, at: Time) -> Rate;
+
+    /// After `at`, the first instant from which on [`ServiceCurve::rate`] says something else, or an earlier one.
+    fn next_change(&self, _at: Time) -> Time {
+        Time::NEVER
+    }
+
+    /// Whether what one transmission leaves over ([`Finish::surplus`]) also serves a packet that comes at that very
+    /// instant when none waits. A rate's surplus is what it does in the rest of a nanosecond, and does; an opportunity that
+    /// nobody waited for is lost.
+    fn keeps_surplus(&self) -> bool {
+        true
+    }
 }
 
 /// The same rate for ever; zero is a wire that is down.

@@ -11,6 +11,7 @@ use crate::network::Target;
 use crate::queue::{Bound, DropAt, Fifo, Queue};
 use crate::sched::Weight;
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
+use crate::steps::Steps;
 use crate::time::Duration;
 use crate::units::Rate;
 
@@ -23,6 +24,8 @@ pub struct LinkConfig {
     pub lanes: Vec<Target>,
     /// Where packets wait.
     pub queue: Box<dyn Queue>,
+    /// The bound of the queue over time, in place of its own. The one that holds when a packet arrives counts.
+    pub bound_steps: Option<Steps<Bound>>,
     /// How fast the wire takes bits.
     pub service: Box<dyn ServiceCurve>,
     /// How many bits a packet is.
@@ -57,6 +60,7 @@ impl LinkConfig {
             name: name.into(),
             lanes: vec![to],
             queue: Box::new(Fifo::new(Self::DEFAULT_BOUND, DropAt::Tail)),
+            bound_steps: None,
             service: Box::new(ConstantRate(Rate::UNLIMITED)),
             overhead: Overhead::IP,
             ingress_loss: None,
@@ -139,6 +143,8 @@ pub enum Change {
     Queue(Box<dyn Queue>),
     /// Another bound of the same queue; a smaller one drops nothing that waits.
     QueueBound(Bound),
+    /// The bound of the queue over time from now on; nothing leaves it as it is.
+    BoundSteps(Option<Steps<Bound>>),
     /// Another weight for one class of a scheduler, by its number. Whoever asks knows the scheduler: one without that
     /// class, or that does not take the weight, goes on as it was.
     Weight {
@@ -157,7 +163,8 @@ pub enum Change {
     Corruption(Option<Corruption>),
     /// Packets that are duplicated.
     Duplication(Option<Box<dyn Selector>>),
-    /// Packets in flight keep their instants.
+    /// Packets in flight keep their instants. Feeds of the same name keep their values and their questions; questions to a
+    /// feed that is gone are decided as if it were empty.
     Delay(Box<dyn DelayModel>),
     /// Counts for packets that enter the delay line from now on.
     Order(Order),

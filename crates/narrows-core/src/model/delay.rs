@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::feed::Feed;
 use super::normal;
 use crate::pool::PacketState;
 use crate::random::Draw;
@@ -10,11 +11,19 @@ use crate::time::{Duration, Time};
 /// How long a packet propagates. A model with state advances once for each packet that it sees.
 pub trait DelayModel: fmt::Debug + Send {
     /// What becomes of a packet that enters the delay line at `now`. `draw` has the random numbers of this packet at
-    /// this link.
+    /// this link. A model that answered [`Propagation::Asked`] is called again for the same packet, with the same instant
+    /// and the same draws, when the answer is there or is waited for no longer; a model around another one has that pass,
+    /// and must not have advanced.
     fn delay(&mut self, now: Time, packet: &PacketState, draw: &mut Draw) -> Propagation;
 
     /// The mean, where it is known, for bounds and estimates.
     fn mean(&self) -> Option<Duration>;
+
+    /// Visits the feeds that the delays come from, always in the same order. A model around others visits theirs.
+    fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
+
+    /// The same to look at.
+    fn view_feeds<'a>(&'a self, _visit: &mut dyn FnMut(&'a Feed)) {}
 }
 
 /// What becomes of a packet in the delay line.
@@ -24,6 +33,8 @@ pub enum Propagation {
     After(Duration),
     /// It is lost.
     Lost,
+    /// It waits for an answer from the feed of this number in the link.
+    Asked(u32),
 }
 
 /// Always the same.

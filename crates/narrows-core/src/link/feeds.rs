@@ -1,0 +1,243 @@
+//! A link whose delays come from outside: values in, questions out, and what becomes of a packet that waits for an answer.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::asked::{Asked, Question};
+use super::{Link, Order, visit};
+use crate::counters::DropReason;
+use crate::model::{Answer, DelayModel, Feed, FeedConfig, FeedCounters, Propagation};
+use crate::network::LinkId;
+use crate::pool::{PacketRef, Pool};
+use crate::queue::Drops;
+use crate::time::Time;
+
+/// A feed of a link, to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedView<'a> {
+    /// What it is.
+    pub config: &'a FeedConfig,
+    /// What it has counted.
+    pub counters: FeedCounters,
+    /// Values that wait for packets.
+    pub waiting: u64,
+    /// Packets that wait for answers.
+    pub open: u64,
+    /// How many more values it takes now: what is left of its lead, or, in the two-way form, the answers that are to come.
+    pub room: u64,
+}
+
+impl Link {
+    /// Numbers the feeds of the delay model, and makes room for packets that wait for their answers. `new` has the new
+    /// number of each feed that was there before and goes on being asked.
+    pub(super) fn meet_feeds(&mut self, new: &[Option<u32>]) {
+        let mut feeds = Vec::new();
+        self.delay.each_feed(&mut |feed| {
+            feed.number = feeds.len() as u32;
+            feeds.push((feed.config().ask, feed.lead()));
+        });
+        if self.asked.is_some() || feeds.iter().any(|(patience, _)| patience.is_some()) {
+            self.asked.get_or_insert_default().meet(feeds, new);
+            self.wait_for_answers();
+        }
+    }
+
+    /// A packet enters the delay line at `now` and is to wait for an answer.
+    pub(super) fn ask(&mut self, now: Time, packet: PacketRef, number: u32, pool: &mut Pool) {
+        let keeps = self.order == Order::Keep;
+        let state = pool.get_mut(packet);
+        state.entered = now;
+        let asked = self.asked.as_mut().expect("a model that asks has a feed that does");
+        with_feed(&mut *self.delay, number, |feed| asked.ask(now, packet, state, feed, keeps));
+        self.wait_for_answers();
+    }
+
+    /// Values are handed in at `now`. Returns how many were taken.
+    pub(crate) fn feed(
+        &mut self,
+        now: Time,
+        name: &str,
+        values: &[i64],
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) -> usize {
+        let (mut asks, mut taken) = (None, 0);
+        let mut found = false;
+        self.delay.each_feed(&mut |feed| {
+            if found || feed.config().name != name {
+                return;
+            }
+            found = true;
+            match feed.config().ask {
+                None => taken = feed.fill(values),
+                Some(_) => asks = Some(feed.number),
+            }
+        });
+        if let Some(number) = asks {
+            taken = values.iter().take_while(|&&value| self.answer(now, number, value, pool, drops)).count();
+            let refused = (values.len() - taken) as u64;
+            with_feed(&mut *self.delay, number, |feed| feed.counters.refused += refused);
+            self.wait_for_answers();
+        }
+        taken
+    }
+
+    /// An answer to the oldest question that has none. Whether there was one.
+    fn answer(&mut self, now: Time, number: u32, value: i64, pool: &mut Pool, drops: &mut Drops) -> bool {
+        let Some(asked) = &mut self.asked else { return false };
+        if asked.is_late(number) {
+            with_feed(&mut *self.delay, number, |feed| {
+                feed.take(value);
+                feed.counters.late += 1;
+            });
+            return true;
+        }
+        let Some((entry, packet)) = asked.close(number) else { return false };
+        with_feed(&mut *self.delay, number, |feed| {
+            let value = feed.take(value);
+            feed.decide(Answer::Value(value));
+        });
+        self.decide(now, number, entry, packet, pool, drops);
+        true
+    }
+
+    /// Patience runs out at `now` for one packet.
+    pub(super) fn expire(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        let Some(asked) = &mut self.asked else { return };
+        let (_, number) = asked.deadline();
+        self.give_up(now, number, pool, drops);
+        self.wait_for_answers();
+    }
+
+    /// Decides over the oldest open question of a feed without an answer. Whether there was one.
+    fn give_up(&mut self, now: Time, number: u32, pool: &mut Pool, drops: &mut Drops) -> bool {
+        let Some(asked) = &mut self.asked else { return false };
+        let Some((entry, packet)) = asked.close(number) else { return false };
+        asked.owe(number);
+        with_feed(&mut *self.delay, number, |feed| feed.decide(Answer::TooLate));
+        self.decide(now, number, entry, packet, pool, drops);
+        true
+    }
+
+    /// The feed knows what becomes of a packet: asks the model again, and lets go all that need not wait any longer.
+    fn decide(
+        &mut self,
+        now: Time,
+        number: u32,
+        entry: u64,
+        packet: PacketRef,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) {
+        let entered = pool.get(packet).entered;
+        let visit = visit(self.draws.cyclic, pool, packet);
+        let mut draw = pool.draw(&self.streams.delay, packet, visit);
+        let propagation = self.delay.delay(entered, pool.get(packet), &mut draw);
+        with_feed(&mut *self.delay, number, Feed::forget_answer);
+        let Some(asked) = &mut self.asked else { return };
+        let delay = match propagation {
+            Propagation::After(delay) => Some(delay),
+            Propagation::Lost => None,
+            // Only a model that sends the packet to another feed than before, which it must not, comes here.
+            Propagation::Asked(_) => Some(crate::Duration::ZERO),
+        };
+        match delay {
+            Some(delay) => {
+                asked.settle(entry);
+                pool.get_mut(packet).entered = (entered + delay).max(now);
+            }
+            None => {
+                asked.lose(entry);
+                drops.push(packet, DropReason::DelayModel);
+            }
+        }
+        while let Some((packet, keeps)) = self.asked.as_mut().and_then(|asked| asked.release(entry)) {
+            // What has waited for one that is lost was due before `now`, it may be.
+            let due = pool.get(packet).entered.max(now);
+            self.put_in_line(due, packet, keeps, pool);
+        }
+    }
+
+    /// Another delay model from `now` on. Feeds of the same name keep their values and their questions; questions to others
+    /// are decided, since nobody will answer them.
+    pub(super) fn change_delay(
+        &mut self,
+        now: Time,
+        mut delay: alloc::boxed::Box<dyn DelayModel>,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) {
+        let mut asking = Vec::new();
+        let mut number = 0u32;
+        delay.each_feed(&mut |feed| {
+            if feed.config().ask.is_some() {
+                asking.push((feed.config().name.clone(), number));
+            }
+            number += 1;
+        });
+        let mut new = vec![];
+        self.delay.view_feeds(&mut |before| {
+            let same = asking.iter().find(|(name, _)| *name == before.config().name);
+            new.push(same.filter(|_| before.config().ask.is_some()).map(|same| same.1));
+        });
+        for (number, _) in (0..).zip(&new).filter(|(_, new)| new.is_none()) {
+            while self.give_up(now, number, pool, drops) {}
+        }
+        delay.each_feed(&mut |feed| {
+            let mut adopted = false;
+            self.delay.each_feed(&mut |before| {
+                if !adopted && before.config().name == feed.config().name {
+                    feed.adopt(before);
+                    adopted = true;
+                }
+            });
+        });
+        self.delay = delay;
+        self.meet_feeds(&new);
+    }
+
+    fn wait_for_answers(&mut self) {
+        self.deadline = self.asked.as_ref().map_or(Time::NEVER, |asked| asked.deadline().0);
+    }
+
+    /// Whether packets here may wait for answers.
+    pub(crate) const fn asks(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Hands out the questions that nobody has taken.
+    pub(crate) fn take_questions(&mut self, link: LinkId, to: &mut Vec<Question>) {
+        if let Some(asked) = &mut self.asked {
+            asked.take(link, to);
+        }
+    }
+
+    /// Its feeds.
+    pub(super) fn view_feeds(&self) -> Vec<FeedView<'_>> {
+        let mut views = Vec::new();
+        let asked = self.asked.as_deref();
+        self.delay.view_feeds(&mut |feed| {
+            let of = |what: fn(&Asked, u32) -> u64| asked.map_or(0, |asked| what(asked, feed.number));
+            views.push(FeedView {
+                config: feed.config(),
+                counters: feed.counters(),
+                waiting: feed.waiting() as u64,
+                open: of(Asked::open),
+                room: if feed.config().ask.is_some() { of(Asked::room) } else { feed.room() as u64 },
+            });
+        });
+        views
+    }
+}
+
+/// Does something with the feed of that number.
+fn with_feed(model: &mut dyn DelayModel, number: u32, act: impl FnOnce(&mut Feed)) {
+    let mut act = Some(act);
+    model.each_feed(&mut |feed| {
+        if feed.number == number
+            && let Some(act) = act.take()
+        {
+            act(feed);
+        }
+    });
+}
