@@ -1,14 +1,20 @@
 //! What links do to packets by chance: how long they take, and which are hit by what. Both are open seams.
 
 mod delay;
+mod distribution;
+mod delay_pattern;
 mod feed;
 mod normal;
 pub mod selector;
 mod steps;
 
-pub use delay::{Constant, DelayModel, Normal, Propagation, Uniform};
+pub use delay::{
+    ByClass, Constant, Correlated, DelayModel, LostWithDelay, Normal, PerByte, Propagation, Sampled, Uniform,
+};
+pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};
+pub use delay_pattern::DelayPattern;
 pub(crate) use feed::Answer;
 pub use feed::{Fed, Feed, FeedConfig, FeedCounters, OnEmpty};
-pub use normal::{cumulative, quantile};
+pub use normal::{cumulative, density, quantile};
 pub use selector::{Independent, Selector};
 pub use steps::{DelaySteps, LossSteps};

@@ -110,6 +110,16 @@ impl Probability {
         }
     }
 
+    /// `part / whole` of the way from here to `other`, rounded down: `other` where `part` is `whole` or more.
+    pub(crate) const fn towards(self, other: Self, part: u64, whole: u64) -> Self {
+        if part >= whole {
+            return other;
+        }
+        // Both are at most 2^63 and the parts below 2^64: a product stays below 2^127, and so does their sum.
+        let sum = self.0 as u128 * (whole - part) as u128 + other.0 as u128 * part as u128;
+        Self((sum / whole as u128) as u64)
+    }
+
     /// True for the share `self` of all 2⁶⁴ values of `bits`.
     pub const fn decides(self, bits: u64) -> bool {
         bits >> 1 < self.0

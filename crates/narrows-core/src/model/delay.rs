@@ -1,5 +1,15 @@
 //! Propagation delays.
 
+mod composed;
+mod correlated;
+mod lost_with_delay;
+mod sampled;
+
+pub use composed::{ByClass, PerByte};
+pub use correlated::Correlated;
+pub use lost_with_delay::LostWithDelay;
+pub use sampled::Sampled;
+
 use core::fmt;
 
 use super::feed::Feed;

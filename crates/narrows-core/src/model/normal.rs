@@ -22,6 +22,12 @@ pub fn cumulative(z: f64) -> f64 {
     0.5 * libm::erfc(-z * core::f64::consts::FRAC_1_SQRT_2)
 }
 
+/// φ(z) = Φ′(z).
+pub fn density(z: f64) -> f64 {
+    const ROOT_OF_TAU: f64 = 2.506_628_274_631_000_5;
+    libm::exp(-0.5 * z * z) / ROOT_OF_TAU
+}
+
 /// Numerator and denominator coefficients, lowest power first.
 type Rational = ([f64; 8], [f64; 8]);
 

@@ -1,0 +1,76 @@
+//! Several distributions, of which one is chosen for each draw.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::level::Level;
+use super::moments::Moments;
+use super::root::root;
+use super::shape::Shape;
+
+/// Shapes with their shares, which are above zero and add up to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mixture {
+    parts: Arc<[(f64, Shape)]>,
+}
+
+impl Mixture {
+    /// From at least one shape with a weight; weights are above zero.
+    pub(crate) fn new(mut parts: Vec<(f64, Shape)>) -> Self {
+        let sum: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        parts.iter_mut().for_each(|(weight, _)| *weight /= sum);
+        Self { parts: parts.into() }
+    }
+
+    pub(crate) fn parts(&self) -> &[(f64, Shape)] {
+        &self.parts
+    }
+
+    /// Its level at a place, from those of its parts there.
+    pub(crate) fn level(&self, of: impl Fn(&Shape) -> Level) -> Level {
+        let (mut below, mut above) = (0.0, 0.0);
+        for (share, shape) in self.parts.iter() {
+            let level = of(shape);
+            below += share * level.below;
+            above += share * level.above;
+        }
+        Level { below, above }
+    }
+
+    /// Lies between the least and the greatest of the parts' quantiles, and is found there by search.
+    pub(crate) fn quantile(&self, level: Level) -> f64 {
+        let ends = self.parts.iter().map(|(_, shape)| shape.quantile(level));
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        if level.below <= 0.0 {
+            return low;
+        }
+        if level.above <= 0.0 {
+            return high;
+        }
+        // Logarithms, as tails are straighter in them.
+        let (wanted, left) = match level {
+            Level { below, above } if below <= above => (libm::log(below), true),
+            Level { above, .. } => (libm::log(above), false),
+        };
+        root(low, high, |x| {
+            let here = self.level(|shape| shape.level(x));
+            if left { libm::log(here.below) - wanted } else { wanted - libm::log(here.above) }
+        })
+    }
+
+    pub(crate) fn moments(&self, low: f64, high: f64) -> Moments {
+        self.parts.iter().fold(Moments::NOTHING, |sum, (share, shape)| {
+            let part = shape.moments(low, high);
+            sum.and(Moments { mass: part.mass * share, ..part })
+        })
+    }
+
+    pub(crate) fn atoms(&self) -> Vec<(f64, f64)> {
+        let of = |(share, shape): &(f64, Shape)| {
+            let share = *share;
+            shape.atoms().into_iter().map(move |(x, p)| (x, p * share))
+        };
+        self.parts.iter().flat_map(of).collect()
+    }
+}

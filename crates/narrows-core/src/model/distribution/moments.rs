@@ -1,0 +1,52 @@
+//! Mass, mean and variance of a part of a distribution.
+
+/// Of the part of a distribution that lies in some interval: its probability, and the mean and the variance under the
+/// condition that it is there. A mean that is infinite comes with an infinite variance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) mass: f64,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
+}
+
+impl Moments {
+    pub(crate) const NOTHING: Self = Self { mass: 0.0, mean: 0.0, variance: 0.0 };
+
+    /// All mass at one place.
+    pub(crate) fn atom(mass: f64, at: f64) -> Self {
+        Self { mass, mean: at, variance: 0.0 }
+    }
+
+    /// From ∫ x dF and ∫ x² dF over the part.
+    pub(crate) fn raw(mass: f64, first: f64, second: f64) -> Self {
+        if mass <= 0.0 {
+            return Self::NOTHING;
+        }
+        let mean = first / mass;
+        let variance =
+            if second.is_finite() { (second / mass - mean * mean).max(0.0) } else { f64::INFINITY };
+        Self { mass, mean, variance }
+    }
+
+    /// Of `scale`·X + `shift`.
+    pub(crate) fn linear(self, shift: f64, scale: f64) -> Self {
+        Self { mean: self.mean * scale + shift, variance: self.variance * scale * scale, ..self }
+    }
+
+    /// Of two parts together, by the law of total variance.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let mass = self.mass + other.mass;
+        if self.mass <= 0.0 || other.mass <= 0.0 {
+            let part = if self.mass > 0.0 { self } else { other };
+            return Self { mass, ..part };
+        }
+        let (share, rest) = (self.mass / mass, other.mass / mass);
+        let mean = share * self.mean + rest * other.mean;
+        let apart = self.mean - other.mean;
+        let variance = share * self.variance + rest * other.variance;
+        if !mean.is_finite() {
+            return Self { mass, mean, variance: f64::INFINITY };
+        }
+        Self { mass, mean, variance: variance + share * rest * apart * apart }
+    }
+}
