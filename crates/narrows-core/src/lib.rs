@@ -33,7 +33,7 @@ pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
 pub use link::{
     BitErrors, Change, Corruption, FeedView, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Question,
-    Reorder,
+    Reorder, SlotGap, Slots, netem,
 };
 pub use network::{BuildError, LinkId, NetworkConfig, PortConfig, PortCounters, PortId, Target, Verdict};
 pub use packet::{FlowKey, Fragment, Packet, PacketId, Protocol};

@@ -13,11 +13,15 @@ mod corruption;
 mod feeds;
 mod impairments;
 mod line;
+mod slots;
+
+pub mod netem;
 
 pub use asked::Question;
 pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
 pub use corruption::{BitErrors, Corruption};
 pub use feeds::FeedView;
+pub use slots::{SlotGap, Slots};
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -27,7 +31,7 @@ use crate::counters::{Counters, DropReason};
 use crate::model::{DelayModel, Propagation};
 use crate::packet::{Fragment, Protocol};
 use crate::pool::{PacketRef, Pool};
-use crate::queue::context::Draws;
+use crate::queue::context::{Draws, Noted};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Queue, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
@@ -37,6 +41,7 @@ use crate::units::Rate;
 use asked::Asked;
 use impairments::Impairments;
 use line::DelayLine;
+use slots::Gate;
 
 /// The packet on the wire.
 #[derive(Debug)]
@@ -60,6 +65,8 @@ pub(crate) struct Link {
     pub(crate) name: String,
     counters: Box<[Counters]>,
     queue: Box<dyn Queue>,
+    /// Whether the queue is that of sch_netem.
+    is_netem: bool,
     draws: Draws,
     service: Box<dyn ServiceCurve>,
     overhead: Overhead,
@@ -83,6 +90,9 @@ pub(crate) struct Link {
     /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
     /// before it.
     last_due: Time,
+    /// Packets that are due and wait for a slot, and when the next one opens for them.
+    gate: Option<Box<Gate>>,
+    opens: Time,
     /// Packets on their way whose delay is asked for, and when the patience for the next one runs out.
     asked: Option<Box<Asked>>,
     deadline: Time,
@@ -103,6 +113,7 @@ struct Streams {
 
 impl Link {
     pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>) -> Self {
+        let (config, is_netem) = netem::replace(config, seed);
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
         let streams = Streams { fragments: stream("fragments"), delay: stream("delay") };
         // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
@@ -111,6 +122,7 @@ impl Link {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
             queue: config.queue,
+            is_netem,
             draws,
             service: config.service,
             overhead: config.overhead,
@@ -128,6 +140,8 @@ impl Link {
             varies: Time::ZERO,
             line: DelayLine::default(),
             last_due: Time::ZERO,
+            gate: None,
+            opens: Time::NEVER,
             asked: None,
             deadline: Time::NEVER,
         };
@@ -136,6 +150,7 @@ impl Link {
         link.impair(config.corruption, |link| &mut link.corruption);
         link.impair(config.duplication, |link| &mut link.duplication);
         link.impair(config.reorder, |link| &mut link.reorder);
+        link.change_slots(Time::ZERO, config.slots);
         link.meet_feeds(&[]);
         link.change_bounds(Time::ZERO, config.bound_steps);
         link.vary(Time::ZERO);
@@ -176,7 +191,7 @@ impl Link {
     #[inline]
     pub(crate) fn next_event(&self) -> Time {
         let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
-        wire.min(self.line.next_due()).min(self.deadline)
+        wire.min(self.line.next_due()).min(self.opens).min(self.deadline)
     }
 
     /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
@@ -234,9 +249,14 @@ impl Link {
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
             let packet = self.line.pop(pool)?;
-            let state = pool.get(packet);
-            self.counters[usize::from(state.lane)].depart(now, state.length);
-            return Some((packet, state.lane));
+            if self.gate.is_some() && !self.passes_gate(now, packet, pool) {
+                return None;
+            }
+            return Some(self.depart(now, packet, pool));
+        }
+        if self.opens == now {
+            let packet = self.pass_next(now, pool)?;
+            return Some(self.depart(now, packet, pool));
         }
         if self.deadline == now {
             self.expire(now, pool, drops);
@@ -244,6 +264,13 @@ impl Link {
         }
         self.serve(now, pool, drops);
         None
+    }
+
+    #[inline]
+    fn depart(&mut self, now: Time, packet: PacketRef, pool: &Pool) -> (PacketRef, u8) {
+        let state = pool.get(packet);
+        self.counters[usize::from(state.lane)].depart(now, state.length);
+        (packet, state.lane)
     }
 
     /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and one may go. What
@@ -403,9 +430,10 @@ impl Link {
         self.line.push(due, packet, pool);
     }
 
-    /// Packets in the delay line, those among them that wait for an answer.
+    /// Packets in the delay line, those among them that wait for an answer or a slot.
     fn in_flight(&self) -> u64 {
-        self.line.len() + self.asked.as_ref().map_or(0, |asked| asked.len())
+        let asked = self.asked.as_ref().map_or(0, |asked| asked.len());
+        self.line.len() + self.gate.as_ref().map_or(0, |gate| gate.len()) + asked
     }
 
     #[inline]
@@ -485,9 +513,18 @@ impl Link {
         self.counters[usize::from(state.lane)].drops[reason as usize].add(state.length);
     }
 
-    /// Counts a packet that the queue marked.
-    pub(crate) fn count_mark(&mut self, lane: u8) {
-        self.counters[usize::from(lane)].marked += 1;
+    /// Counts what the queue did to a packet.
+    pub(crate) fn count(&mut self, lane: u8, what: Noted) {
+        let counters = &mut self.counters[usize::from(lane)];
+        match what {
+            Noted::Marked => counters.marked += 1,
+            Noted::Corrupted => {
+                counters.corrupted += 1;
+                counters.flipped += 1;
+            }
+            Noted::Duplicated(length) => counters.duplicated.add(length),
+            Noted::Reordered => counters.reordered += 1,
+        }
     }
 
     /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
@@ -500,6 +537,7 @@ impl Link {
                 self.vary(now);
             }
             Change::Queue(mut queue) => {
+                self.is_netem = false;
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
@@ -523,6 +561,8 @@ impl Link {
             Change::Delay(delay) => self.change_delay(now, delay, pool, drops),
             Change::Order(order) => self.order = order,
             Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
+            Change::Slots(slots) => self.change_slots(now, slots),
+            Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
             Change::LineLimit(limit) => self.line_limit = limit,
             Change::Mtu(mtu) => self.mtu = mtu,
         }
@@ -583,7 +623,7 @@ impl<'a> LinkView<'a> {
         self.link.queue.bound()
     }
 
-    /// Packets in the delay line, those included that wait for an answer of a feed.
+    /// Packets in the delay line, those included that wait for an answer of a feed or for a slot.
     pub fn in_flight(&self) -> u64 {
         self.link.in_flight()
     }

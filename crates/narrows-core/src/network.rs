@@ -349,14 +349,14 @@ impl Network {
     #[inline(always)]
     fn settle(&mut self, link: u32) {
         self.agenda.set(link, self.links[link as usize].next_event());
-        if !self.drops.packets.is_empty() || !self.drops.marked.is_empty() {
+        if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
             self.settle_drops(link);
         }
     }
 
     fn settle_drops(&mut self, link: u32) {
-        while let Some(lane) = self.drops.marked.pop_front() {
-            self.links[link as usize].count_mark(lane);
+        while let Some((lane, what)) = self.drops.noted.pop_front() {
+            self.links[link as usize].count(lane, what);
         }
         while let Some((packet, reason)) = self.drops.packets.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);

@@ -6,6 +6,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::corruption::Corruption;
+use super::netem::Netem;
+use super::slots::Slots;
 use crate::model::{Constant, DelayModel, Selector};
 use crate::network::Target;
 use crate::queue::{Bound, DropAt, Fifo, Queue};
@@ -44,6 +46,11 @@ pub struct LinkConfig {
     pub order: Order,
     /// Packets that skip the delay.
     pub reorder: Option<Reorder>,
+    /// When packets leave that are due.
+    pub slots: Option<Slots>,
+    /// The single queue of Linux's sch_netem in place of all other parts, which then do not count. A change of another part
+    /// does: it comes before or after the single queue, or with [`Change::Queue`] in its place.
+    pub netem: Option<Box<Netem>>,
     /// The most packets that the delay line holds.
     pub line_limit: Option<u64>,
     /// The longest packet, and what becomes of longer ones.
@@ -56,9 +63,14 @@ impl LinkConfig {
 
     /// A link that does nothing: unlimited, without delay or impairment.
     pub fn new(name: impl Into<String>, to: Target) -> Self {
+        Self { lanes: vec![to], ..Self::plain(name.into()) }
+    }
+
+    /// The same without a lane.
+    pub(super) fn plain(name: String) -> Self {
         Self {
-            name: name.into(),
-            lanes: vec![to],
+            name,
+            lanes: Vec::new(),
             queue: Box::new(Fifo::new(Self::DEFAULT_BOUND, DropAt::Tail)),
             bound_steps: None,
             service: Box::new(ConstantRate(Rate::UNLIMITED)),
@@ -70,6 +82,8 @@ impl LinkConfig {
             delay: Box::new(Constant(Duration::ZERO)),
             order: Order::Keep,
             reorder: None,
+            slots: None,
+            netem: None,
             line_limit: None,
             mtu: None,
         }
@@ -170,6 +184,14 @@ pub enum Change {
     Order(Order),
     /// Counts for packets that enter the delay line from now on.
     Reorder(Option<Reorder>),
+    /// Other slots from the next one on: one that was asked for keeps its instant. Without slots all that waits for one
+    /// leaves at once.
+    Slots(Option<Slots>),
+    /// Another single queue of sch_netem, which takes over what the present one holds; or the link becomes one: then every
+    /// other part is as in [`LinkConfig::new`] but that order is not kept, what waited for the transmitter leaves at once,
+    /// and what is in the delay line keeps its instants. Nothing ends it: what it holds keeps its instants in the delay
+    /// line, and the link is as in [`LinkConfig::new`], whatever it was before.
+    Netem(Option<Box<Netem>>),
     /// Packets in flight stay.
     LineLimit(Option<u64>),
     /// Counts for packets that arrive from now on.

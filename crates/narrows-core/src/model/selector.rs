@@ -96,7 +96,10 @@ impl fmt::Display for SelectorError {
         match self {
             Self::Correlation(rho) => write!(f, "a correlation of {rho}: it must be above -1 and below 1"),
             Self::Leaves { state, sum } => {
-                write!(f, "the probabilities of leaving state {state} sum to {sum}: no more than 1 is possible")
+                write!(
+                    f,
+                    "the probabilities of leaving state {state} sum to {sum}: no more than 1 is possible"
+                )
             }
             Self::NoProbabilities => f.write_str("a list without a probability"),
             Self::NoLength => f.write_str("a pattern without a length"),

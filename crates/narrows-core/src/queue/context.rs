@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
         }
         if state.key.ecn() != FlowKey::CONGESTION_EXPERIENCED {
             state.key.traffic_class |= FlowKey::CONGESTION_EXPERIENCED;
-            self.drops.marked.push_back(state.lane);
+            self.drops.noted.push_back((state.lane, Noted::Marked));
         }
         true
     }
@@ -59,13 +59,34 @@ impl<'a> Context<'a> {
 
     /// How many packets have been marked and not been counted yet.
     pub(crate) fn marks(&self) -> u64 {
-        self.drops.marked.len() as u64
+        self.drops.noted.len() as u64
+    }
+
+    /// Counts what was done to a packet.
+    pub(crate) fn note(&mut self, packet: PacketRef, what: Noted) {
+        self.drops.noted.push_back((self.pool.get(packet).lane, what));
+    }
+
+    /// A copy of a packet, which `maker` tells apart from others, if it may have another one.
+    pub(crate) fn duplicate(&mut self, maker: &Stream, packet: PacketRef) -> Option<PacketRef> {
+        let visit = self.visit(packet);
+        let twin = self.pool.duplicate(packet, maker, visit, 0)?;
+        self.note(twin, Noted::Duplicated(self.pool.get(twin).length));
+        Some(twin)
+    }
+
+    fn visit(&self, packet: PacketRef) -> u8 {
+        self.draws.cyclic.map_or(0, |link| self.pool.earlier_visits(packet, link))
+    }
+
+    /// The random draws of one of the queue's own streams for a packet.
+    pub(crate) fn draw(&self, stream: &Stream, packet: PacketRef) -> Draw {
+        self.pool.draw(stream, packet, self.visit(packet))
     }
 
     /// The random draws for a packet on its arrival at the queue.
     pub fn draw_at_arrival(&self, packet: PacketRef) -> Draw {
-        let visit = self.draws.cyclic.map_or(0, |link| self.pool.earlier_visits(packet, link));
-        self.pool.draw(&self.draws.arrival, packet, visit)
+        self.draw(&self.draws.arrival, packet)
     }
 }
 
@@ -73,8 +94,18 @@ impl<'a> Context<'a> {
 #[derive(Debug, Default)]
 pub struct Drops {
     pub(crate) packets: VecDeque<(PacketRef, DropReason)>,
-    /// The lane of each packet that was marked.
-    pub(crate) marked: VecDeque<u8>,
+    /// What is to be counted, and in which lane.
+    pub(crate) noted: VecDeque<(u8, Noted)>,
+}
+
+/// What a queue has done to a packet besides dropping it. Queues inside others do nothing but mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    Marked,
+    Corrupted,
+    /// A packet of that length was made.
+    Duplicated(u32),
+    Reordered,
 }
 
 impl Drops {

@@ -83,8 +83,8 @@ impl Stand {
 
     /// How many packets were marked since this was asked last.
     pub fn marked(&mut self) -> u64 {
-        let marked = self.drops.marked.len() as u64;
-        self.drops.marked.clear();
+        let marked = self.drops.noted.len() as u64;
+        self.drops.noted.clear();
         marked
     }
 }

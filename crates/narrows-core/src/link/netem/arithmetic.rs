@@ -1,0 +1,58 @@
+//! The integer arithmetic of sch_netem, in the widths of its C.
+
+use super::config::{Rate, Share, Table};
+
+/// NetEm's correlated random numbers, `get_crandom`: `answer = (value·(2³² − ρ) + last·ρ) >> 32`, where ρ is one more than
+/// what was asked for. Without a correlation a number passes as it is, and is not remembered.
+#[derive(Clone, Copy, Debug)]
+pub struct Crandom {
+    last: u32,
+    correlation: Share,
+}
+
+impl Crandom {
+    /// With a correlation, as if the answer before had been `last`.
+    pub const fn new(correlation: Share, last: u32) -> Self {
+        Self { last, correlation }
+    }
+
+    /// What a uniform `value` comes to.
+    pub const fn next(&mut self, value: u32) -> u32 {
+        if self.correlation.raw() == 0 {
+            return value;
+        }
+        let rho = self.correlation.raw() as u64 + 1; // no more than 2³², so the sum stays below 2⁶⁴
+        self.last = ((value as u64 * ((1 << 32) - rho) + self.last as u64 * rho) >> 32) as u32;
+        self.last
+    }
+}
+
+/// A delay in nanoseconds with mean `mu` and standard deviation `sigma`, `tabledist`: uniform on [mu − sigma, mu + sigma)
+/// without a table.
+pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i64 {
+    const SCALE: i64 = 8192;
+    let Some(table) = table else {
+        return i64::from(random % (2 * sigma.unsigned_abs())).wrapping_add(mu).wrapping_sub(sigma.into());
+    };
+    let (sigma, values) = (i64::from(sigma), table.values());
+    let t = i64::from(values[random as usize % values.len()]);
+    let part = (sigma % SCALE) * t;
+    // Half away from zero; a division drops the fraction.
+    let rounded = if part >= 0 { part + SCALE / 2 } else { part - SCALE / 2 };
+    (rounded / SCALE + (sigma / SCALE) * t).wrapping_add(mu)
+}
+
+/// How long a frame of `length` bytes takes at the rate, `packet_time_ns`. An overhead that makes a length negative makes
+/// it huge, as in the kernel.
+pub const fn packet_nanos(length: u64, rate: Rate) -> u64 {
+    let mut length = length.wrapping_add(rate.packet_overhead as u64);
+    if rate.cell_size > 0 {
+        let mut cells = length as u32 / rate.cell_size;
+        if length > cells.wrapping_mul(rate.cell_size) as u64 {
+            cells = cells.wrapping_add(1);
+        }
+        let cell = rate.cell_size.wrapping_add(rate.cell_overhead as u32);
+        length = cells.wrapping_mul(cell) as u64;
+    }
+    length.wrapping_mul(1_000_000_000) / rate.bytes_per_second
+}

@@ -1,0 +1,314 @@
+//! sch_netem's enqueue and dequeue.
+
+use alloc::boxed::Box;
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use super::arithmetic::{Crandom, packet_nanos, table_delay};
+use super::config::{Netem, SlotGap};
+use super::loss::Losses;
+use crate::counters::DropReason;
+use crate::pool::{PacketList, PacketRef, Pool};
+use crate::queue::context::Noted;
+use crate::queue::{Backlog, Bound, Context, Dequeue, Queue};
+use crate::random::{Draw, Seed, Stream};
+use crate::time::{Duration, Time};
+
+/// The queue that is all of a link, in a box of the link's queue.
+#[derive(Debug)]
+pub(super) struct SingleQueue {
+    netem: Box<Netem>,
+    streams: Streams,
+    losses: Losses,
+    duplication: Crandom,
+    corruption: Crandom,
+    reorder: Crandom,
+    delay: Crandom,
+    /// Packets since one was reordered.
+    counter: u32,
+    /// Those that are reordered: the last leaves first, at once.
+    ahead: Vec<PacketRef>,
+    /// The others, the first to leave on top.
+    row: BinaryHeap<Reverse<Held>>,
+    entered: u64,
+    /// When the one that leaves last is due; means nothing while the row is empty.
+    latest: i64,
+    slot: Option<Slot>,
+    slots: u64,
+    bytes: u64,
+}
+
+/// A packet, by when it is due (nanoseconds, possibly before the run began), then by its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    due: i64,
+    entry: u64,
+    packet: u32,
+}
+
+/// The newest slot.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    opens: i64,
+    packets_left: i64,
+    bytes_left: i64,
+}
+
+#[derive(Debug)]
+struct Streams {
+    duplication: Stream,
+    loss: Stream,
+    corruption: Stream,
+    reorder: Stream,
+    delay: Stream,
+    slots: Stream,
+}
+
+impl SingleQueue {
+    /// Begins at `now` for the link of that name.
+    pub(super) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str) -> Self {
+        let stream = |purpose| Stream::new(seed, link, purpose);
+        // What a correlation begins from: the kernel draws it, too.
+        let lasts = stream("netem correlations");
+        let last = |index| upper(&mut lasts.nth(index));
+        Self {
+            streams: Streams {
+                duplication: stream("netem duplication"),
+                loss: stream("netem loss"),
+                corruption: stream("netem corruption"),
+                reorder: stream("netem reorder"),
+                delay: stream("netem delay"),
+                slots: stream("netem slots"),
+            },
+            delay: Crandom::new(netem.delay_correlation, last(0)),
+            losses: Losses::new(netem.loss, last(1)),
+            duplication: Crandom::new(netem.duplication.correlation, last(2)),
+            reorder: Crandom::new(netem.reorder.correlation, last(3)),
+            corruption: Crandom::new(netem.corruption.correlation, last(4)),
+            counter: 0,
+            ahead: Vec::new(),
+            row: BinaryHeap::new(),
+            entered: 0,
+            latest: i64::MIN,
+            slot: first_slot(&netem, now),
+            slots: 0,
+            bytes: 0,
+            netem,
+        }
+    }
+
+    /// Takes over packets whose due instants are in [`PacketState::entered`](crate::PacketState::entered).
+    pub(super) fn resume(&mut self, packets: PacketList, pool: &mut Pool) {
+        let mut packets = packets;
+        while let Some(packet) = packets.pop_front(pool) {
+            self.hold(signed(pool.get(packet).entered), packet, pool);
+        }
+    }
+
+    /// `netem_enqueue`. A duplicate enters in the midst of the packet that it is a copy of, and is itself not duplicated.
+    fn enter(&mut self, now: Time, packet: PacketRef, is_twin: bool, context: &mut Context<'_>) {
+        let netem = &self.netem;
+        let twice = !is_twin && netem.duplication.share.raw() > 0 && {
+            let value = upper(&mut context.draw(&self.streams.duplication, packet));
+            netem.duplication.share.raw() >= self.duplication.next(value)
+        };
+        let mut draw = context.draw(&self.streams.loss, packet);
+        let lost = self.losses.loses(|| upper(&mut draw)) && !(netem.ecn && context.mark(packet));
+        if lost && !twice {
+            return context.drop(packet, DropReason::IngressLoss);
+        }
+        let corruption = (netem.corruption.share.raw() > 0).then(|| {
+            let mut draw = context.draw(&self.streams.corruption, packet);
+            let corrupts = netem.corruption.share.raw() >= self.corruption.next(upper(&mut draw));
+            corrupts.then_some(draw)
+        });
+        if self.inside() >= netem.limit as usize {
+            return context.drop(packet, DropReason::QueueFull);
+        }
+        let twin = (twice && !lost).then(|| context.duplicate(&self.streams.duplication, packet)).flatten();
+        if let Some(Some(mut draw)) = corruption {
+            let bytes = context.pool.get(packet).length;
+            let (byte, bit) = (draw.below(bytes.into()) as u32, draw.below(8) as u32);
+            if bytes > 0 {
+                context.pool.flip(packet, byte * 8 + bit);
+                context.note(packet, Noted::Corrupted);
+            }
+        }
+        if let Some(twin) = twin {
+            self.enter_twin(now, twin, context);
+        }
+        self.stand(now, packet, context);
+    }
+
+    fn enter_twin(&mut self, now: Time, twin: PacketRef, context: &mut Context<'_>) {
+        if context.pool.is_beyond_memory() {
+            return context.drop(twin, DropReason::Memory);
+        }
+        self.enter(now, twin, true, context);
+    }
+
+    /// Gives a packet its place: ahead of all, or by when it is due.
+    fn stand(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        let netem = &self.netem;
+        let skips = netem.gap > 0 && self.counter >= netem.gap - 1 && {
+            let value = upper(&mut context.draw(&self.streams.reorder, packet));
+            netem.reorder.share.raw() >= self.reorder.next(value)
+        };
+        if skips {
+            self.counter = 0;
+            self.ahead.push(packet);
+            self.bytes += u64::from(context.pool.get(packet).length);
+            return context.note(packet, Noted::Reordered);
+        }
+        let sigma = i32::try_from(netem.jitter.nanos()).unwrap_or(i32::MAX);
+        let mu = i64::try_from(netem.delay.nanos()).unwrap_or(i64::MAX);
+        let mut delay = mu;
+        if sigma > 0 {
+            let value = upper(&mut context.draw(&self.streams.delay, packet));
+            delay = table_delay(mu, sigma, self.delay.next(value), netem.table.as_ref());
+        }
+        let mut from = signed(now);
+        if let Some(rate) = netem.rate.filter(|rate| rate.bytes_per_second > 0) {
+            let ahead = (!self.ahead.is_empty()).then_some(from);
+            let last = (!self.row.is_empty()).then_some(self.latest).max(ahead);
+            if let Some(last) = last {
+                delay = delay.wrapping_sub(last.wrapping_sub(from)).max(0);
+                from = last;
+            }
+            let length = context.pool.get(packet).frame_length();
+            delay = delay.wrapping_add_unsigned(packet_nanos(length, rate));
+        }
+        self.counter = self.counter.wrapping_add(1);
+        self.hold(from.wrapping_add(delay), packet, context.pool);
+    }
+
+    fn hold(&mut self, due: i64, packet: PacketRef, pool: &Pool) {
+        self.latest = if self.row.is_empty() { due } else { self.latest.max(due) };
+        self.row.push(Reverse(Held { due, entry: self.entered, packet: packet.number() }));
+        self.entered += 1;
+        self.bytes += u64::from(pool.get(packet).length);
+    }
+
+    fn inside(&self) -> usize {
+        self.ahead.len() + self.row.len()
+    }
+
+    /// `get_slot_next`: another slot, asked for at `now`.
+    fn next_slot(&mut self, now: Time) -> Option<Slot> {
+        let slots = self.netem.slots.as_ref()?;
+        let random = upper(&mut self.streams.slots.nth(self.slots));
+        self.slots += 1;
+        let gap = match &slots.gap {
+            SlotGap::Between(least, most) => {
+                let width = most.saturating_sub(*least).nanos();
+                let part = (u128::from(width) * u128::from(random)) >> 32; // no more than `width`
+                least.nanos().saturating_add(part as u64) as i64
+            }
+            SlotGap::Table { table, delay, jitter } => {
+                match i32::try_from(jitter.nanos()).unwrap_or(i32::MAX) {
+                    0 => delay.nanos() as i64,
+                    sigma => table_delay(delay.nanos() as i64, sigma, random, Some(table)),
+                }
+            }
+        };
+        Some(Slot::new(signed(now).wrapping_add(gap), slots))
+    }
+}
+
+impl Queue for SingleQueue {
+    fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        self.enter(now, packet, false, context);
+    }
+
+    /// `netem_dequeue`.
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        if let Some(packet) = self.ahead.pop() {
+            self.bytes -= u64::from(context.pool.get(packet).length);
+            return Dequeue::Packet(packet);
+        }
+        let Some(&Reverse(Held { due, packet, .. })) = self.row.peek() else { return Dequeue::Empty };
+        if self.slot.is_some_and(|slot| slot.opens < due) {
+            self.slot = self.next_slot(now);
+        }
+        let opens = self.slot.map_or(i64::MIN, |slot| slot.opens);
+        if due.max(opens) > signed(now) {
+            return Dequeue::NotBefore(Time::from_nanos(due.max(opens) as u64));
+        }
+        self.row.pop();
+        let packet = PacketRef::from_number(packet);
+        let state = context.pool.get(packet);
+        self.bytes -= u64::from(state.length);
+        if let Some(slot) = &mut self.slot {
+            slot.packets_left -= 1;
+            slot.bytes_left -= state.frame_length() as i64;
+            if slot.packets_left <= 0 || slot.bytes_left <= 0 {
+                self.slot = self.next_slot(now);
+            }
+        }
+        Dequeue::Packet(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.inside() as u64, bytes: self.bytes }
+    }
+
+    fn set_bound(&mut self, bound: Bound) {
+        if let Bound::Packets(limit) = bound {
+            self.netem.limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        }
+    }
+
+    fn bound(&self) -> Bound {
+        Bound::Packets(self.netem.limit.into())
+    }
+
+    /// In the order in which they would leave, each with its due instant in place of that of its entrance.
+    fn take_all(&mut self, pool: &mut Pool) -> PacketList {
+        let mut all = PacketList::default();
+        for packet in self.ahead.drain(..).rev() {
+            all.push_back(packet, pool);
+        }
+        while let Some(Reverse(Held { due, packet, .. })) = self.row.pop() {
+            let packet = PacketRef::from_number(packet);
+            pool.get_mut(packet).entered = Time::from_nanos(due.max(0) as u64);
+            all.push_back(packet, pool);
+        }
+        self.bytes = 0;
+        all
+    }
+
+    /// What waited for a transmitter has had its delay yet to come, but nothing says how long: it leaves at once.
+    fn adopt(&mut self, now: Time, mut packets: PacketList, context: &mut Context<'_>) {
+        while let Some(packet) = packets.pop_front(context.pool) {
+            self.hold(signed(now), packet, context.pool);
+        }
+    }
+}
+
+impl Slot {
+    fn new(opens: i64, slots: &super::config::Slots) -> Self {
+        let most = |limit: u32| if limit == 0 { i64::from(i32::MAX) } else { limit.into() };
+        Self { opens, packets_left: most(slots.packets), bytes_left: most(slots.bytes) }
+    }
+}
+
+/// `get_slot`: one is open from the start; without any gap there are no slots.
+fn first_slot(netem: &Netem, now: Time) -> Option<Slot> {
+    let slots = netem.slots.as_ref()?;
+    match slots.gap {
+        SlotGap::Between(Duration::ZERO, Duration::ZERO) => None,
+        SlotGap::Table { jitter: Duration::ZERO, .. } => None,
+        _ => Some(Slot::new(signed(now), slots)),
+    }
+}
+
+/// 32 random bits.
+fn upper(draw: &mut Draw) -> u32 {
+    (draw.bits() >> 32) as u32
+}
+
+/// Instants up to 292 years; beyond, the last of them.
+fn signed(at: Time) -> i64 {
+    i64::try_from(at.nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,77 @@
+//! Links that become sch_netem's single queue, and those that were.
+
+use alloc::boxed::Box;
+
+use super::config::Netem;
+use super::queue::SingleQueue;
+use crate::link::{Link, LinkConfig, Order};
+use crate::model::Constant;
+use crate::pool::{PacketList, Pool};
+use crate::queue::{Context, Drops, Queue};
+use crate::random::Seed;
+use crate::service::{ConstantRate, Overhead};
+use crate::time::{Duration, Time};
+use crate::units::Rate;
+
+/// The parts of a link whose configuration asks for the single queue, and whether it does.
+pub(in crate::link) fn replace(mut config: LinkConfig, seed: Seed) -> (LinkConfig, bool) {
+    let Some(netem) = config.netem.take() else { return (config, false) };
+    let queue = SingleQueue::new(netem, Time::ZERO, seed, &config.name);
+    let LinkConfig { name, lanes, .. } = config;
+    // Packets leave the single queue when they are due, in whatever order.
+    let plain = LinkConfig { lanes, queue: Box::new(queue), order: Order::Allow, ..LinkConfig::plain(name) };
+    (plain, true)
+}
+
+impl Link {
+    pub(in crate::link) fn change_netem(
+        &mut self,
+        now: Time,
+        netem: Option<Box<Netem>>,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) {
+        let Some(netem) = netem else { return self.end_netem(now, pool) };
+        let mut queue = SingleQueue::new(netem, now, self.seed, &self.name);
+        let held = self.queue.take_all(pool);
+        if self.is_netem {
+            queue.resume(held, pool);
+        } else {
+            self.strip(now, pool, drops);
+            queue.adopt(now, held, &mut Context::new(pool, drops, &self.draws));
+        }
+        self.queue = Box::new(queue);
+        self.is_netem = true;
+    }
+
+    /// All parts but the queue become those of a plain link.
+    fn strip(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        self.change_service(now, Box::new(ConstantRate(Rate::UNLIMITED)));
+        self.overhead = Overhead::IP;
+        self.change_bounds(now, None);
+        self.impairments = None;
+        self.change_delay(now, Box::new(Constant(Duration::ZERO)), pool, drops);
+        self.order = Order::Allow;
+        self.change_slots(now, None);
+        self.line_limit = None;
+        self.mtu = None;
+    }
+
+    /// What the single queue holds goes to the delay line, and a plain queue takes its place.
+    fn end_netem(&mut self, now: Time, pool: &mut Pool) {
+        if !self.is_netem {
+            return;
+        }
+        let mut held: PacketList = self.queue.take_all(pool);
+        while let Some(packet) = held.pop_front(pool) {
+            let due = pool.get(packet).entered.max(now);
+            self.last_due = self.last_due.max(due);
+            self.line.push(due, packet, pool);
+        }
+        let plain = LinkConfig::plain(alloc::string::String::new());
+        self.queue = plain.queue;
+        self.order = plain.order;
+        self.varies = now;
+        self.is_netem = false;
+    }
+}
