@@ -36,6 +36,8 @@ pub(crate) enum Command {
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
+    /// Measure what accuracy this host can give
+    Calibrate(crate::calibrate::Calibrate),
     /// Say what this host can do, and what it lacks
     Doctor,
     /// Remove what killed runs left behind

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calibrate;
 mod check;
 mod clean;
 mod doctor;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),
         Command::Sched(sched) => sched::sched(&sched),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
     };

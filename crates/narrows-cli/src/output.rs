@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use narrows_calibrate::CalibrateError;
 use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
 use narrows_live::run::RunError;
@@ -22,6 +23,8 @@ pub(crate) enum Failure {
     Sim(SimError),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Calibrate(#[from] CalibrateError),
     #[error(transparent)]
     UserNamespace(#[from] UserNamespaceError),
     #[error("cannot write {}: {}", path.display(), why(path, cause))]

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod calibrate;
 mod common;
 mod leftovers;
 mod main_job;

@@ -1,0 +1,281 @@
+//! One-way times: without a delay, with constant ones, with a distribution, at several rates.
+
+use std::fmt;
+
+use narrows_core::Duration;
+use narrows_core::model::{cumulative, quantile};
+use narrows_lab::statistics::Sample;
+use narrows_live::packet_loop::Wait;
+use narrows_report::Quantiles;
+use narrows_scenario::Scenario;
+use serde::Serialize;
+
+use crate::bed::Bed;
+use crate::measured::Spread;
+use crate::traffic::Stream;
+use crate::{CalibrateError, Effort};
+
+/// Packets a second at which everything is measured: 100 MB/s in Grohmann's evaluation.
+const BASE: u32 = 130_000;
+/// Multiples of it, at which a constant and a distributed delay are.
+const MORE: [u32; 3] = [260_000, 390_000, 520_000];
+/// Where the knee is looked for besides.
+const BETWEEN: [u32; 3] = [195_000, 325_000, 455_000];
+/// The delay that all rates have in common.
+pub(crate) const COMMON: Setting = Setting::Constant(100_000);
+/// How late, at most, all but one in a hundred are below the knee.
+const KNEE: f64 = 50_000.0;
+
+/// What packets go through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// A cable between the hosts.
+    Cable,
+    /// A forwarder that holds packets and does nothing else.
+    Forwarder,
+    /// A narrows.
+    Narrows,
+}
+
+/// The delay that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Setting {
+    /// So many nanoseconds.
+    Constant(u64),
+    /// Normal; packets may overtake one another.
+    Reordering {
+        /// In nanoseconds.
+        mean: u64,
+        /// In nanoseconds.
+        sd: u64,
+    },
+    /// Normal and correlated over time, so that the order is kept.
+    Ordered {
+        /// In nanoseconds.
+        mean: u64,
+        /// In nanoseconds.
+        sd: u64,
+        /// Over which it is correlated, in nanoseconds.
+        length: u64,
+    },
+}
+
+/// What became of packets at one rate with one delay.
+#[derive(Clone, Debug, Serialize)]
+pub struct Accuracy {
+    /// What they went through.
+    pub path: Path,
+    /// The delay asked for.
+    pub setting: Setting,
+    /// Packets a second asked for.
+    pub asked_per_second: u32,
+    /// Packets a second that the sender reached.
+    pub offered_per_second: f64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that did not arrive.
+    pub lost: u64,
+    /// From the sender's call to the kernel's stamp at the receiver.
+    pub one_way: Spread,
+    /// The same less the delay asked for; of a distribution, percentile by percentile.
+    pub error: Spread,
+    /// How late the emulator was when the call had returned that sent a packet, by its own measurement.
+    pub late: Option<Late>,
+    /// The greatest distance between the distribution of one-way times and that asked for, once the error's median is
+    /// taken off.
+    pub kolmogorov_smirnov: Option<f64>,
+    /// The mean distance between the quantiles of one-way times and those asked for.
+    pub wasserstein_ns: Option<f64>,
+}
+
+/// How late packets were.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Late {
+    /// The median.
+    pub median_ns: f64,
+    /// All but one in a hundred.
+    pub p99_ns: f64,
+    /// The greatest.
+    pub max_ns: f64,
+}
+
+impl From<&Quantiles> for Late {
+    fn from(late: &Quantiles) -> Self {
+        Self { median_ns: late.p50_ns as f64, p99_ns: late.p99_ns as f64, max_ns: late.max_ns as f64 }
+    }
+}
+
+impl From<&Spread> for Late {
+    fn from(late: &Spread) -> Self {
+        Self { median_ns: late.median(), p99_ns: late.percentile(99), max_ns: late.percentile(100) }
+    }
+}
+
+pub(crate) fn measure(
+    bed: &mut Bed,
+    effort: Effort,
+    progress: &mut impl FnMut(&str),
+) -> Result<Vec<Accuracy>, CalibrateError> {
+    let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
+    let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
+    let constant = [0, 100_000, 400_000, 1_000_000].map(Setting::Constant);
+    let mut cases = vec![(Path::Cable, Setting::Constant(0), BASE), (Path::Forwarder, COMMON, BASE)];
+    cases.extend(constant.into_iter().chain([normal, ordered]).map(|setting| (Path::Narrows, setting, BASE)));
+    for rate in MORE {
+        let more = [(Path::Forwarder, COMMON), (Path::Narrows, COMMON), (Path::Narrows, normal)];
+        cases.extend(more.map(|(path, setting)| (path, setting, rate)));
+    }
+    cases.extend(BETWEEN.map(|rate| (Path::Narrows, COMMON, rate)));
+    let seconds = match effort {
+        Effort::Full => 1.5,
+        Effort::Quick => 0.05,
+    };
+    let mut all = Vec::new();
+    for (path, setting, rate) in cases {
+        progress(&format!("{path}, {setting}, {rate} packets a second"));
+        all.push(one(bed, path, setting, rate, seconds)?);
+    }
+    Ok(all)
+}
+
+fn one(
+    bed: &mut Bed,
+    path: Path,
+    setting: Setting,
+    rate: u32,
+    seconds: f64,
+) -> Result<Accuracy, CalibrateError> {
+    let packets = (f64::from(rate) * seconds) as u32;
+    let gap = 1_000_000_000 / u64::from(rate);
+    let load = move |mut ends: crate::traffic::Ends| ends.stream(gap, packets, true);
+    let (seen, late) = match path {
+        Path::Cable => (bed.cable(load)?, None),
+        Path::Forwarder => {
+            let delay = Duration::from_nanos(setting.mean());
+            let (seen, late) = bed.forwarder(&setting.scenario()?, delay, load)?;
+            (seen, Some(Late::from(&Spread::of(late))))
+        }
+        Path::Narrows => {
+            let (seen, report) = bed.narrows(&setting.scenario()?, Wait::Hybrid, load)?;
+            (seen, report.sent_lateness.as_ref().map(Late::from))
+        }
+    };
+    Ok(Accuracy::of(path, setting, rate, &seen, late))
+}
+
+impl Accuracy {
+    fn of(path: Path, setting: Setting, rate: u32, seen: &Stream, late: Option<Late>) -> Self {
+        let mut times: Vec<i64> = seen.one_ways.iter().map(|&(_, time)| time).collect();
+        times.sort_unstable();
+        let one_way = Spread::of(times.clone());
+        let percentiles = one_way.percentiles_ns.iter().zip(0..);
+        let error = Spread {
+            percentiles_ns: percentiles.map(|(time, percent)| time - setting.quantile(percent)).collect(),
+            ..one_way.less(setting.mean() as f64)
+        };
+        let sample = |off: f64| Sample::new(times.iter().map(|&time| time as f64 - off).collect());
+        let (mut kolmogorov_smirnov, mut wasserstein_ns) = (None, None);
+        if let Some((mean, sd)) = setting.normal() {
+            let asked = |x| cumulative((x - mean) / sd);
+            kolmogorov_smirnov =
+                sample(error.median()).map(|sample| sample.kolmogorov_smirnov(asked).distance);
+            wasserstein_ns = sample(0.0).map(|sample| sample.wasserstein(|p| mean + sd * quantile(p)));
+        }
+        Self {
+            path,
+            setting,
+            asked_per_second: rate,
+            offered_per_second: (seen.sent.max(2) - 1) as f64 * 1e9 / seen.span.max(1) as f64,
+            sent: seen.sent,
+            lost: seen.sent - (seen.one_ways.len() as u64).min(seen.sent),
+            one_way,
+            error,
+            late,
+            kolmogorov_smirnov,
+            wasserstein_ns,
+        }
+    }
+
+    /// Whether the sender kept up, and all arrived.
+    pub fn is_sustained(&self) -> bool {
+        self.lost == 0 && self.offered_per_second > 0.99 * f64::from(self.asked_per_second)
+    }
+}
+
+impl Setting {
+    /// The mean, in nanoseconds.
+    pub const fn mean(self) -> u64 {
+        match self {
+            Self::Constant(mean) | Self::Reordering { mean, .. } | Self::Ordered { mean, .. } => mean,
+        }
+    }
+
+    fn normal(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Constant(_) => None,
+            Self::Reordering { mean, sd } | Self::Ordered { mean, sd, .. } => Some((mean as f64, sd as f64)),
+        }
+    }
+
+    /// A percentile of the delay asked for; of the ends of a distribution, those of 100,000 packets.
+    fn quantile(self, percent: u32) -> f64 {
+        match self.normal() {
+            None => self.mean() as f64,
+            Some((mean, sd)) => mean + sd * quantile((f64::from(percent) / 100.0).clamp(1e-5, 1.0 - 1e-5)),
+        }
+    }
+
+    fn scenario(self) -> Result<Scenario, CalibrateError> {
+        let delay = match self {
+            Self::Constant(0) => String::new(),
+            Self::Constant(delay) => format!("delay = \"{delay}ns\""),
+            Self::Reordering { mean, sd } => {
+                format!(
+                    "delay = {{ normal = {{ mean = \"{mean}ns\", sd = \"{sd}ns\" }}, order = \"allow\" }}"
+                )
+            }
+            Self::Ordered { mean, sd, length } => format!(
+                "delay = {{ normal = {{ mean = \"{mean}ns\", sd = \"{sd}ns\" }}, correlation = \"{length}ns\" }}"
+            ),
+        };
+        let text = format!(
+            "[hosts.client]\n[hosts.server]\n[links.link]\nbetween = [\"client\", \"server\"]\n{delay}\n"
+        );
+        Ok(Scenario::parse(&text, "calibrate")?)
+    }
+}
+
+/// The greatest rate, of those tried with the delay that all have in common, up to which all but one packet in a hundred
+/// came within 50 µs.
+pub(crate) fn knee(all: &[Accuracy]) -> Option<u32> {
+    let mut rates: Vec<&Accuracy> =
+        all.iter().filter(|row| row.path == Path::Narrows && row.setting == COMMON).collect();
+    rates.sort_by_key(|row| row.asked_per_second);
+    let good = rates.into_iter().take_while(|row| row.is_sustained() && row.error.percentile(99) <= KNEE);
+    good.last().map(|row| row.asked_per_second)
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cable => "cable",
+            Self::Forwarder => "forwarder",
+            Self::Narrows => "narrows",
+        })
+    }
+}
+
+/// For people.
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = Duration::from_nanos;
+        match *self {
+            Self::Constant(0) => f.write_str("no delay"),
+            Self::Constant(delay) => write!(f, "{}", time(delay)),
+            Self::Reordering { mean, sd } => write!(f, "{} ± {}, reordering", time(mean), time(sd)),
+            Self::Ordered { mean, sd, .. } => write!(f, "{} ± {}, in order", time(mean), time(sd)),
+        }
+    }
+}

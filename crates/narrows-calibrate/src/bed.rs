@@ -1,0 +1,187 @@
+//! The test bed: two hosts, and between them a cable, a bare forwarder, or a narrows that runs as it always does.
+
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::thread::{self, JoinHandle};
+
+use narrows_core::{Duration, Engine, NetworkConfig};
+use narrows_io::clock::clock_monotonic;
+use narrows_io::frame::{Frame, FramePool};
+use narrows_io::link::{VethEnd, create_veth};
+use narrows_io::namespace::Namespace;
+use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, SendStop};
+use narrows_io::route_socket::RouteSocket;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_io::{offload, stack};
+use narrows_live::packet_loop::{End, PacketLoop, Wait};
+use narrows_live::stage::{Host, Stage};
+use narrows_report::{Kind, Report, RunInfo};
+use narrows_scenario::Scenario;
+
+use crate::CalibrateError;
+use crate::traffic::Ends;
+
+/// Where measurements run, and who may break them off.
+pub(crate) struct Bed {
+    signals: EndSignals,
+}
+
+impl Bed {
+    pub(crate) fn new() -> Result<Self, CalibrateError> {
+        let signals = EndSignals::catch().map_err(CalibrateError::System)?;
+        narrows_io::wait::wake_on_time().map_err(CalibrateError::System)?;
+        Ok(Self { signals })
+    }
+
+    /// Through a narrows with this scenario, from its first host to its last.
+    pub(crate) fn narrows<T: Send + 'static>(
+        &mut self,
+        scenario: &Scenario,
+        how: Wait,
+        load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
+    ) -> Result<(T, Report), CalibrateError> {
+        self.network(scenario, scenario.network(), how, ends, load)
+    }
+
+    /// The same with another network between the same ports, and with ends of the load's own.
+    pub(crate) fn network<L: Send + 'static, T: Send + 'static>(
+        &mut self,
+        scenario: &Scenario,
+        network: NetworkConfig,
+        how: Wait,
+        prepare: impl FnOnce(&Stage) -> Result<L, CalibrateError>,
+        load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
+    ) -> Result<(T, Report), CalibrateError> {
+        let mut stage = Stage::set(scenario)?;
+        let prepared = prepare(&stage)?;
+        let mut packets = PacketLoop::new(Engine::new(network)?, scenario.clone(), stage.take_cables());
+        packets.wait_by(how);
+        let (thread, done) = start(prepared, load)?;
+        if let End::Signal(_) = packets.run(Some(done.as_fd()), &mut self.signals)? {
+            return Err(CalibrateError::Interrupted);
+        }
+        let found = join(thread)?;
+        let mut info = RunInfo::of(scenario, Kind::Live);
+        Ok((found, packets.finish(&mut info)?))
+    }
+
+    /// Through a plain cable: what the kernel alone takes.
+    pub(crate) fn cable<T: Send + 'static>(
+        &mut self,
+        load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
+    ) -> Result<T, CalibrateError> {
+        let (near, far) = (Namespace::create()?, Namespace::create()?);
+        let end = |namespace| VethEnd { namespace, name: "cable", mac: None };
+        create_veth(&end(&near), &end(&far), 1500)?;
+        for namespace in [&near, &far] {
+            offload::plain_packets(namespace, "cable")?;
+            stack::silence(namespace, "cable")?;
+            RouteSocket::open(namespace)?.set_up("cable")?;
+        }
+        RouteSocket::open(&far)?.wait_for_carrier("cable", std::time::Duration::from_secs(5))?;
+        let (thread, done) = start(Ends::open((&near, "cable"), (&far, "cable"))?, load)?;
+        loop {
+            let mut waiting = [Waiting::readable(&self.signals), Waiting::readable(&done)];
+            wait(&mut waiting, None).map_err(CalibrateError::System)?;
+            if waiting[0].is_ready() {
+                return Err(CalibrateError::Interrupted);
+            }
+            if waiting[1].is_ready() {
+                return join(thread);
+            }
+        }
+    }
+
+    /// Through a forwarder that holds each packet for this long and does nothing else: the floor of anything that takes
+    /// packets through packet sockets. Gives also how late each packet had been sent, after the call.
+    pub(crate) fn forwarder<T: Send + 'static>(
+        &mut self,
+        scenario: &Scenario,
+        delay: Duration,
+        load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
+    ) -> Result<(T, Vec<i64>), CalibrateError> {
+        let mut stage = Stage::set(scenario)?;
+        let ends = ends(&stage)?;
+        let mut cables = stage.take_cables();
+        let (Some(mut to), Some(mut from)) = (cables.pop(), cables.pop()) else {
+            return Err(CalibrateError::Hosts);
+        };
+        let (thread, done) = start(ends, load)?;
+        let late = forward(&mut from.socket, &mut to.socket, delay, &done, &self.signals)?;
+        Ok((join(thread)?, late))
+    }
+}
+
+/// The first host's first interface, and the last one's.
+fn ends(stage: &Stage) -> Result<Ends, CalibrateError> {
+    let end = |host: Option<&Host>| {
+        host.and_then(|host| {
+            host.interfaces.first().map(|interface| (host.namespace.try_clone(), interface.name.clone()))
+        })
+    };
+    let (Some(near), Some(far)) = (end(stage.hosts.first()), end(stage.hosts.last())) else {
+        return Err(CalibrateError::Hosts);
+    };
+    Ends::open((&near.0?, &near.1), (&far.0?, &far.1))
+}
+
+/// Starts the load; what is given becomes readable when it is done, however it ended.
+fn start<L: Send + 'static, T: Send + 'static>(
+    prepared: L,
+    load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
+) -> Result<(JoinHandle<Result<T, CalibrateError>>, UnixStream), CalibrateError> {
+    let (done, far) = UnixStream::pair().map_err(CalibrateError::System)?;
+    let work = move || {
+        let result = load(prepared);
+        drop(far);
+        result
+    };
+    let thread = thread::Builder::new().name("load".into()).spawn(work).map_err(CalibrateError::System)?;
+    Ok((thread, done))
+}
+
+fn join<T>(thread: JoinHandle<Result<T, CalibrateError>>) -> Result<T, CalibrateError> {
+    thread.join().map_err(|_| CalibrateError::System(std::io::Error::other("the load's thread panicked")))?
+}
+
+/// How many turns the forwarder goes without looking whether it shall end.
+const TURNS: u32 = 1_024;
+
+fn forward(
+    from: &mut PacketSocket,
+    to: &mut PacketSocket,
+    delay: Duration,
+    done: &UnixStream,
+    signals: &EndSignals,
+) -> Result<Vec<i64>, CalibrateError> {
+    let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
+    let mut line: VecDeque<(u64, Frame)> = VecDeque::new();
+    let mut late = Vec::new();
+    for turn in 0u32.. {
+        from.receive(&mut batch, &mut pool, &mut received)?;
+        let now = clock_monotonic();
+        for packet in received.drain(..) {
+            line.push_back((packet.stamp.unwrap_or(now).as_nanos() + delay.nanos(), packet.frame));
+        }
+        let now = clock_monotonic().as_nanos();
+        while let Some((due, frame)) = line.pop_front_if(|(due, _)| *due <= now) {
+            if let Some(SendStop::Down) = to.send(std::slice::from_ref(&frame)).stopped {
+                return Err(CalibrateError::Send("the interface is down".into()));
+            }
+            late.push(clock_monotonic().as_nanos() as i64 - due as i64);
+            pool.recycle(frame);
+        }
+        if turn % TURNS == 0 {
+            let mut waiting = [Waiting::readable(done), Waiting::readable(signals)];
+            wait(&mut waiting, Some(clock_monotonic())).map_err(CalibrateError::System)?;
+            if waiting[1].is_ready() {
+                return Err(CalibrateError::Interrupted);
+            }
+            if waiting[0].is_ready() {
+                break;
+            }
+        }
+    }
+    Ok(late)
+}

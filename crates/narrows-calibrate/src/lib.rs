@@ -1,0 +1,150 @@
+//! What accuracy this host can give: narrows runs live, as it always does, between two hosts, and the time that packets
+//! take is measured from just before they are handed to the kernel to the kernel's own stamp at the receiver's interface.
+//!
+//! The measurements are those of Grohmann, "Design and Implementation of a Network Emulator with Stochastic Network Delay
+//! Support" (Stuttgart 2023, chapter 6), and of Carbone and Rizzo, "Dummynet Revisited" (CCR 40(2), 2010, section 5),
+//! each beside the floor of this host in the same run: a clock that is looked at without pause, a bare timer, a plain
+//! cable, and a forwarder that does nothing but hold packets.
+#![forbid(unsafe_code)]
+
+mod accuracy;
+mod bed;
+mod floor;
+mod measured;
+mod page;
+mod round_trip;
+mod table;
+mod timers;
+mod together;
+mod traffic;
+mod verdict;
+
+pub use accuracy::{Accuracy, Path, Setting};
+pub use floor::Floor;
+pub use measured::Spread;
+pub use round_trip::{Load, RoundTrip};
+pub use timers::{Sender, Timing};
+pub use together::Together;
+
+use narrows_io::namespace::NamespaceError;
+use narrows_io::offload::OffloadError;
+use narrows_io::packet_socket::PacketSocketError;
+use narrows_io::route_socket::NetlinkError;
+use narrows_io::stack::StackError;
+use narrows_live::packet_loop::LoopError;
+use narrows_live::stage::StageError;
+use narrows_scenario::ScenarioError;
+use serde::Serialize;
+
+/// The version of the fields in JSON.
+pub const SCHEMA: u32 = 1;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// Some seventy seconds.
+    #[default]
+    Full,
+    /// Everything once, for a few seconds in all: to see that it works, not to believe the figures.
+    Quick,
+}
+
+/// All that was measured. Times are in nanoseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Calibration {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Processors that this program may use.
+    pub processors: usize,
+    /// What the host does without narrows.
+    pub floor: Floor,
+    /// One-way times.
+    pub accuracy: Vec<Accuracy>,
+    /// Packets a second at most, of those tried, at which all but one packet in a hundred came within 50 µs of their
+    /// time with a constant delay of 100 µs; nothing where there is no such rate.
+    pub knee_per_second: Option<u32>,
+    /// Round trips through several links and under load.
+    pub round_trips: Vec<RoundTrip>,
+    /// A delay of 10 ms, by the way of waiting and the kind of sender.
+    pub timers: Vec<Timing>,
+    /// Packets of several links that fall due at one instant.
+    pub together: Vec<Together>,
+    /// In a sentence.
+    pub verdict: String,
+}
+
+/// Why a host cannot be calibrated.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrateError {
+    /// The hosts.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// A namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// An interface.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// A packet socket.
+    #[error(transparent)]
+    PacketSocket(#[from] PacketSocketError),
+    /// An interface's offloads.
+    #[error(transparent)]
+    Offload(#[from] OffloadError),
+    /// The kernel's stack.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// The loop.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// The scenario of a measurement.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Its network.
+    #[error(transparent)]
+    Build(#[from] narrows_core::BuildError),
+    /// A scenario without two hosts.
+    #[error("a measurement needs two hosts with a link each")]
+    Hosts,
+    /// A packet could not be sent.
+    #[error("cannot send: {0}")]
+    Send(String),
+    /// A call to the system failed.
+    #[error("cannot measure: {0}")]
+    System(std::io::Error),
+    /// A signal asked us to end.
+    #[error("interrupted: nothing is left behind")]
+    Interrupted,
+}
+
+/// Measures; `progress` hears what is going on. To be called from the main thread, before there are others.
+///
+/// # Errors
+/// When hosts cannot be made, or a signal asks us to end; nothing is left behind then.
+pub fn calibrate(effort: Effort, mut progress: impl FnMut(&str)) -> Result<Calibration, CalibrateError> {
+    let mut bed = bed::Bed::new()?;
+    progress("the host's floor");
+    let floor = floor::measure(&mut bed, effort)?;
+    let accuracy = accuracy::measure(&mut bed, effort, &mut progress)?;
+    let knee_per_second = accuracy::knee(&accuracy);
+    progress("round trips");
+    let round_trips = round_trip::measure(&mut bed, effort)?;
+    progress("timers");
+    let timers = timers::measure(&mut bed, effort)?;
+    progress("packets that fall due together");
+    let together = together::measure(&mut bed, effort, floor.send_ns)?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut all = Calibration {
+        schema: SCHEMA,
+        processors,
+        floor,
+        accuracy,
+        knee_per_second,
+        round_trips,
+        timers,
+        together,
+        verdict: String::new(),
+    };
+    all.verdict = verdict::verdict(&all);
+    Ok(all)
+}

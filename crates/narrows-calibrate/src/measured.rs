@@ -1,0 +1,51 @@
+//! What a sample of times comes to.
+
+use serde::Serialize;
+
+/// Where the values of a sample lie, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many.
+    pub values: usize,
+    /// The mean.
+    pub mean_ns: f64,
+    /// The least, the percentiles from 1 to 99, and the greatest.
+    pub percentiles_ns: Vec<f64>,
+}
+
+impl Spread {
+    /// Of these values.
+    pub(crate) fn of(mut values: Vec<i64>) -> Self {
+        values.sort_unstable();
+        let Some(last) = values.len().checked_sub(1) else { return Self::default() };
+        let percentiles = (0..=100).map(|percent| values[last * percent / 100] as f64);
+        let sum: i128 = values.iter().map(|&value| i128::from(value)).sum();
+        Self {
+            values: values.len(),
+            mean_ns: sum as f64 / values.len() as f64,
+            percentiles_ns: percentiles.collect(),
+        }
+    }
+
+    /// A percentile; NaN where there is no value.
+    pub fn percentile(&self, percent: usize) -> f64 {
+        self.percentiles_ns.get(percent).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The middle one.
+    pub fn median(&self) -> f64 {
+        self.percentile(50)
+    }
+
+    /// The distance between the quartiles.
+    pub fn quartile_range(&self) -> f64 {
+        self.percentile(75) - self.percentile(25)
+    }
+
+    /// The same, each value less by this.
+    #[must_use]
+    pub(crate) fn less(&self, by: f64) -> Self {
+        let percentiles_ns = self.percentiles_ns.iter().map(|value| value - by).collect();
+        Self { values: self.values, mean_ns: self.mean_ns - by, percentiles_ns }
+    }
+}

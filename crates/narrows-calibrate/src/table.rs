@@ -1,0 +1,100 @@
+//! The figures as text, for a person.
+
+use std::fmt;
+
+use crate::verdict::thousands;
+use crate::{Calibration, Load, Sender, Spread};
+
+/// A time in a unit that suits it.
+pub(crate) fn micros(nanos: f64) -> String {
+    let micros = nanos / 1e3;
+    match micros.abs() {
+        _ if micros.is_nan() => "–".into(),
+        size if size < 99.95 => format!("{micros:.1} µs"),
+        size if size < 999.5 => format!("{micros:.0} µs"),
+        size if size < 99_950.0 => format!("{:.2} ms", micros / 1e3),
+        _ => format!("{:.2} s", micros / 1e6),
+    }
+}
+
+/// Median, quartiles' distance, 99 %, greatest.
+struct Row<'a>(&'a Spread);
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values =
+            [self.0.median(), self.0.quartile_range(), self.0.percentile(99), self.0.percentile(100)];
+        for value in values {
+            write!(f, " {:>9}", micros(value))?;
+        }
+        Ok(())
+    }
+}
+
+const HEAD: &str = "   median quartiles      99 %  greatest";
+
+impl fmt::Display for Calibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "The host's floor{:34}{HEAD}", "")?;
+        writeln!(f, "{:<50}{}", "  looking at the clock without pause, late by", Row(&self.floor.spin))?;
+        writeln!(f, "{:<50}{}", "  a timer, late by", Row(&self.floor.timer))?;
+        writeln!(
+            f,
+            "  the kernel takes {} to carry a frame from one host to another",
+            micros(self.floor.send_ns)
+        )?;
+        writeln!(f, "\nOne-way times beyond the delay asked for{:10}{HEAD}  KS      Wasserstein", "")?;
+        for row in &self.accuracy {
+            let rate = thousands(row.asked_per_second);
+            let what = format!("  {:<9} {:<25} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
+            write!(f, "{what:<50}{}", Row(&row.error))?;
+            if let (Some(ks), Some(wasserstein)) = (row.kolmogorov_smirnov, row.wasserstein_ns) {
+                write!(f, "  {ks:.4}  {:>9}", micros(wasserstein))?;
+            }
+            if !row.is_sustained() {
+                let offered = thousands(row.offered_per_second as u32);
+                write!(f, "  not kept up: {offered}/s, {} of {} lost", row.lost, row.sent)?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(
+            f,
+            "\nLate by the emulator's own measure, after the call that sends{:12}median      99 %  greatest",
+            ""
+        )?;
+        for row in &self.accuracy {
+            let Some(late) = row.late else { continue };
+            let rate = thousands(row.asked_per_second);
+            let what = format!("  {:<9} {:<25} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
+            let [median, p99, max] = [late.median_ns, late.p99_ns, late.max_ns].map(micros);
+            writeln!(f, "{what:<50}                   {median:>9} {p99:>9} {max:>9}")?;
+        }
+        writeln!(f, "\nRound trips without a delay{:23}{HEAD}", "")?;
+        for load in Load::ALL {
+            for row in self.round_trips.iter().filter(|row| row.load == load) {
+                let links = match row.links {
+                    0 => "cable alone".into(),
+                    1 => "1 link".into(),
+                    more => format!("{more} links in series"),
+                };
+                let what = format!("  {:<12} {links}", load.name());
+                writeln!(f, "{what:<50}{}", Row(&row.times))?;
+            }
+        }
+        writeln!(f, "\nA delay of 10 ms, late by{:25}{HEAD}", "")?;
+        for row in &self.timers {
+            let sender = match row.sender {
+                Sender::Every(gap) => format!("a packet every {:.2} ms", gap as f64 / 1e6),
+                Sender::Flood => "each as the last has come".into(),
+            };
+            let what = format!("  {:<8} {sender}", row.wait);
+            writeln!(f, "{what:<50}{}", Row(&row.error))?;
+        }
+        writeln!(f, "\nLinks whose packets fall due together, first to last{:1}{HEAD}   (N−1)·L/B", "")?;
+        for row in &self.together {
+            let what = format!("  {} links", row.links);
+            writeln!(f, "{what:<53}{}  {:>10}", Row(&row.apart), micros(row.expected_ns))?;
+        }
+        writeln!(f, "\n{}", self.verdict)
+    }
+}

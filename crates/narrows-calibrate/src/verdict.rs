@@ -1,0 +1,84 @@
+//! What the host is good for, in a sentence.
+
+use crate::Calibration;
+use crate::accuracy::{Accuracy, COMMON, Path};
+use crate::table::micros;
+
+pub(crate) fn verdict(all: &Calibration) -> String {
+    let find = |path, setting| {
+        all.accuracy
+            .iter()
+            .filter(|row| row.path == path && row.setting == setting)
+            .min_by_key(|r| r.asked_per_second)
+    };
+    let (Some(narrows), Some(floor)) = (find(Path::Narrows, COMMON), find(Path::Forwarder, COMMON)) else {
+        return "Nothing was measured.".into();
+    };
+    let over = |row: &Accuracy| row.error.median() - floor.error.median();
+    let rate = thousands(narrows.asked_per_second);
+    let mut text = format!(
+        "At {rate} packets a second this host delays a packet {} too long in the median, {} of it beyond what its kernel \
+         and a bare forwarder take, and 99 of 100 by no more than {}",
+        micros(narrows.error.median()),
+        micros(over(narrows)),
+        micros(narrows.error.percentile(99)),
+    );
+    text += &match all.knee_per_second {
+        Some(knee) => format!(
+            "; all but one in a hundred stay within 50 µs up to {} packets a second.",
+            thousands(knee)
+        ),
+        None => "; at no rate that was tried do all but one in a hundred stay within 50 µs.".into(),
+    };
+    let stolen = all.floor.spin.percentile(100);
+    if stolen > 1e6 {
+        text += &format!(
+            " Something else took the processor for up to {}: runs will have outliers of that size.",
+            micros(stolen)
+        );
+    }
+    if all.processors < 2 {
+        text += " With one processor, programs and the emulator wait for each other.";
+    }
+    text
+}
+
+impl Calibration {
+    /// In few words.
+    pub(crate) fn in_short(&self) -> String {
+        let of = |path| {
+            let mut rows = self.accuracy.iter();
+            rows.find(|row| row.path == path && row.setting == COMMON)
+                .map_or(f64::NAN, |row| row.error.median())
+        };
+        let knee = self.knee_per_second.map_or("none".into(), thousands);
+        format!(
+            "{} processors; too late in the median: narrows {}, bare forwarder {}; 99 % within 50 µs up to: {knee} packets a \
+             second",
+            self.processors,
+            micros(of(Path::Narrows)),
+            micros(of(Path::Forwarder)),
+        )
+    }
+}
+
+/// With commas.
+pub(crate) fn thousands(number: u32) -> String {
+    match number.checked_div(1000) {
+        Some(0) | None => number.to_string(),
+        Some(rest) => format!("{},{:03}", thousands(rest), number % 1000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_commas() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(130_000), "130,000");
+        assert_eq!(thousands(1_000_001), "1,000,001");
+    }
+}
