@@ -1,0 +1,190 @@
+//! Maximum-likelihood estimates: the parameters under which a sample is most probable.
+//!
+//! In closed form for normal (mean, root of the mean square off it), log-normal (the same of the logarithms), exponential
+//! (mean), uniform (ends) and Pareto (`a = min`, `k = n/Σ ln(x/a)`). By Newton's method, to the last digits, for
+//!
+//! - gamma: `ln k − ψ(k) = ln x̄ − mean(ln x)`, `θ = x̄/k`; started as Minka (2002, Estimating a Gamma Distribution) has it;
+//! - Weibull: `Σ xᵏ·ln x/Σ xᵏ − 1/k = mean(ln x)`, `θᵏ = mean(xᵏ)`; started from the spread of the logarithms.
+//!
+//! With a shift the likelihood of gamma, Weibull and log-normal distributions has no bound where the shift comes near to the
+//! least value (Hill 1963, doi:10.1080/01621459.1963.10500835), so what is taken, where there is one, is the greatest
+//! *local* maximum with a shift of at least zero: of the likelihood as a function of the shift alone, the other parameters
+//! at their best for it. It is searched over the distance from the shift to the least value, by steps of its logarithm, then by the golden
+//! section.
+
+use super::shape::Shape;
+use crate::statistics::Sample;
+use crate::statistics::special::{digamma, trigamma};
+
+/// Kinds of distributions to be fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Normal,
+    LogNormal,
+    Exponential,
+    Gamma,
+    Weibull,
+    Pareto,
+    Uniform,
+}
+
+/// Newton's method doubles its digits in each step; this is far more than it takes.
+const MOST_STEPS: usize = 100;
+const ENOUGH: f64 = 1e-14;
+
+impl Kind {
+    /// The best of this kind for these values, of which not all are equal. What is wrong is said as a part of a sentence.
+    pub(super) fn best(self, values: &[f64]) -> Result<Shape, &'static str> {
+        let count = values.len() as f64;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let positive = matches!(self, Self::LogNormal | Self::Gamma | Self::Weibull | Self::Pareto);
+        if positive && least <= 0.0 {
+            return Err("a value is 0, which it does not have");
+        }
+        let mean = values.iter().sum::<f64>() / count;
+        Ok(match self {
+            Self::Normal => Shape::Normal { mean, sd: spread(values, mean) },
+            Self::LogNormal => {
+                let logs = logs(values);
+                let middle = logs.iter().sum::<f64>() / count;
+                Shape::LogNormal { median: libm::exp(middle), sigma: spread(&logs, middle) }
+            }
+            Self::Exponential => Shape::Exponential { mean },
+            Self::Gamma => gamma(values, mean),
+            Self::Weibull => weibull(values),
+            Self::Pareto => {
+                let logs: f64 = values.iter().map(|x| libm::log(x / least)).sum();
+                Shape::Pareto { shape: count / logs, minimum: least }
+            }
+            Self::Uniform => {
+                Shape::Uniform { low: least, high: values.iter().copied().fold(f64::NEG_INFINITY, f64::max) }
+            }
+        })
+    }
+
+    /// The best of this kind with a shift above zero, and the shift. What is wrong is said as a part of a sentence.
+    pub(super) fn best_shifted(self, sample: &Sample) -> Result<(f64, Shape), &'static str> {
+        let least = sample.least();
+        if self == Self::Exponential {
+            // The likelihood only rises up to the least value.
+            let mean = sample.mean() - least;
+            return if least > 0.0 { Ok((least, Shape::Exponential { mean })) } else { Err("a value is 0") };
+        }
+        let mut shifted = vec![0.0; sample.len()];
+        let mut at = |gap: f64| {
+            let shift = least - gap;
+            shifted.iter_mut().zip(sample.values()).for_each(|(to, from)| *to = from - shift);
+            let shape = self.best(&shifted).ok()?;
+            let likelihood = ln_likelihood(&shifted, |x| shape.ln_density(x));
+            likelihood.is_finite().then_some((likelihood, shift, shape))
+        };
+        let nearest = (sample.greatest() - least) * NEAREST;
+        if nearest <= 0.0 || least <= nearest {
+            return Err("the least value is too near to zero");
+        }
+        let step = libm::log(least / nearest) / GRID as f64;
+        let gap = |index: usize| least * libm::exp(-step * index as f64);
+        let heights: Vec<f64> =
+            (0..=GRID).map(|index| at(gap(index)).map_or(f64::NEG_INFINITY, |found| found.0)).collect();
+        let peaks = (1..GRID).filter(|&i| heights[i] > heights[i - 1] && heights[i] >= heights[i + 1]);
+        let Some(peak) = peaks.max_by(|&a, &b| heights[a].total_cmp(&heights[b])) else {
+            return Err(match heights[0] >= heights[1] {
+                true => "it is best with no shift",
+                false => "its likelihood has no maximum",
+            });
+        };
+        if heights[0] > heights[peak] {
+            return Err("it is best with no shift");
+        }
+        let (mut low, mut high) = (step * (peak - 1) as f64, step * (peak + 1) as f64);
+        let mut height = |place: f64| at(least * libm::exp(-place)).map_or(f64::NEG_INFINITY, |found| found.0);
+        let (mut left, mut right) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+        let (mut left_height, mut right_height) = (height(left), height(right));
+        while high - low > PRECISION {
+            if left_height > right_height {
+                (high, right, right_height) = (right, left, left_height);
+                left = high - GOLDEN * (high - low);
+                left_height = height(left);
+            } else {
+                (low, left, left_height) = (left, right, right_height);
+                right = low + GOLDEN * (high - low);
+                right_height = height(right);
+            }
+        }
+        let (_, shift, shape) = at(least * libm::exp(-(low + high) / 2.0)).ok_or("its likelihood has no maximum")?;
+        Ok((shift, shape))
+    }
+}
+
+/// The shift comes no nearer to the least value than this part of the sample's range.
+const NEAREST: f64 = 1e-4;
+/// Steps of the search for maxima.
+const GRID: usize = 40;
+/// 1/φ.
+const GOLDEN: f64 = 0.618_033_988_749_894_8;
+/// Of the distance from the shift to the least value, relative. The likelihood is flat there: its own last digits end
+/// about where this does.
+const PRECISION: f64 = 1e-6;
+
+pub(super) fn ln_likelihood(values: &[f64], ln_density: impl Fn(f64) -> f64) -> f64 {
+    values.iter().map(|&x| ln_density(x)).sum()
+}
+
+pub(super) fn logs(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|&x| libm::log(x)).collect()
+}
+
+/// The root of the mean square off `mean`.
+fn spread(values: &[f64], mean: f64) -> f64 {
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    libm::sqrt(squares / values.len() as f64)
+}
+
+fn gamma(values: &[f64], mean: f64) -> Shape {
+    // From x/x̄ on, nothing is lost by the size of the values: s = −mean(ln(x/x̄)) ≥ 0.
+    let s = -values.iter().map(|x| libm::log(x / mean)).sum::<f64>() / values.len() as f64;
+    let mut shape = (3.0 - s + libm::sqrt((s - 3.0) * (s - 3.0) + 24.0 * s)) / (12.0 * s);
+    for _ in 0..MOST_STEPS {
+        let step = (libm::log(shape) - digamma(shape) - s) / (1.0 / shape - trigamma(shape));
+        let next = if step < shape { shape - step } else { shape / 2.0 };
+        let settled = (next - shape).abs() <= ENOUGH * shape;
+        shape = next;
+        if settled {
+            break;
+        }
+    }
+    Shape::Gamma { shape, scale: mean / shape }
+}
+
+fn weibull(values: &[f64]) -> Shape {
+    let logs = logs(values);
+    let count = logs.len() as f64;
+    let middle = logs.iter().sum::<f64>() / count;
+    // From the geometric mean on.
+    let centred: Vec<f64> = logs.iter().map(|log| log - middle).collect();
+    // The standard deviation of ln x is π/(√6·k).
+    let mut shape = std::f64::consts::PI / (libm::sqrt(6.0) * spread(&centred, 0.0));
+    let mut mass = 0.0;
+    for _ in 0..MOST_STEPS {
+        let (mut sums, greatest) = ([0.0; 3], centred.iter().copied().fold(0.0, f64::max));
+        for &log in &centred {
+            // The greatest power is 1, so that none is beyond the numbers.
+            let power = libm::exp(shape * (log - greatest));
+            sums[0] += power;
+            sums[1] += power * log;
+            sums[2] += power * log * log;
+        }
+        mass = libm::log(sums[0] / count) / shape + greatest;
+        let first = sums[1] / sums[0];
+        let value = first - 1.0 / shape;
+        let slope = sums[2] / sums[0] - first * first + 1.0 / (shape * shape);
+        let next = shape - value / slope;
+        let next = if next > 0.0 { next } else { shape / 2.0 };
+        let settled = (next - shape).abs() <= ENOUGH * shape;
+        shape = next;
+        if settled {
+            break;
+        }
+    }
+    Shape::Weibull { shape, scale: libm::exp(middle + mass) }
+}

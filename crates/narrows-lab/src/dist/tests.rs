@@ -1,0 +1,2 @@
+mod estimates;
+mod tables;
