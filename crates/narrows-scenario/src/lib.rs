@@ -15,6 +15,7 @@ mod host;
 mod link;
 pub mod netem;
 mod node;
+pub mod pattern;
 mod problem;
 mod scenario;
 mod schema;

@@ -22,6 +22,7 @@ mod json;
 mod mahimahi;
 mod netem_trace;
 mod number;
+mod pattern;
 mod resample;
 mod source;
 mod theaterq;
@@ -37,7 +38,7 @@ pub use info::{ColumnInfo, Outage, TraceInfo};
 pub use write::{CannotWrite, Written};
 
 use crate::problem::{Problem, ScenarioError, nearest, one_of};
-use source::Source;
+pub(crate) use source::Source;
 
 /// Points that a trace may have, over all columns: beyond that it is a mistake.
 pub const MOST_POINTS: usize = 20_000_000;
@@ -74,6 +75,8 @@ pub enum Format {
     NetemTrace,
     /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
     TheaterQ,
+    /// A pattern per millisecond of narrows' own: see [`crate::pattern`]. Read only.
+    Pattern,
 }
 
 /// What comes after the end of a trace.
@@ -94,27 +97,19 @@ impl Trace {
     /// # Errors
     /// What is wrong with the file: the line, what was found there and what is allowed.
     pub fn read(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Self, ScenarioError> {
-        let text = String::from_utf8_lossy(bytes);
-        let fail = |problem| ScenarioError::new(name, &text, vec![problem]);
-        if let Err(error) = std::str::from_utf8(bytes) {
-            let at = error.valid_up_to();
-            let problem = Problem::new(format!("found the byte 0x{:02x}: this is not UTF-8 text", bytes[at]))
-                .at(&(at..at + 1))
-                .help("a trace is a text file");
-            return Err(fail(problem));
-        }
-        let source = Source::new(&text);
-        let format = match format {
-            Some(format) => format,
-            None => Format::guess(name, &source).map_err(fail)?,
-        };
-        let read = match format {
-            Format::Csv => csv::read(&source),
-            Format::Mahimahi => mahimahi::read(&source),
-            Format::NetemTrace => netem_trace::read(name, &source),
-            Format::TheaterQ => theaterq::read(&source),
-        };
-        read.map_err(fail)
+        Source::read(name, bytes, |source| {
+            let format = match format {
+                Some(format) => format,
+                None => Format::guess(name, source)?,
+            };
+            match format {
+                Format::Csv => csv::read(source),
+                Format::Mahimahi => mahimahi::read(source),
+                Format::NetemTrace => netem_trace::read(name, source),
+                Format::TheaterQ => theaterq::read(source),
+                Format::Pattern => pattern::read(source),
+            }
+        })
     }
 
     /// An empty trace, to put columns into.
@@ -205,7 +200,7 @@ impl Trace {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::Mahimahi, Self::NetemTrace, Self::TheaterQ];
+    pub const ALL: [Self; 5] = [Self::Csv, Self::Mahimahi, Self::NetemTrace, Self::TheaterQ, Self::Pattern];
 
     /// As it is named on the command line and in scenarios.
     pub const fn name(self) -> &'static str {
@@ -214,6 +209,7 @@ impl Format {
             Self::Mahimahi => "mahimahi",
             Self::NetemTrace => "netem-trace",
             Self::TheaterQ => "theaterq",
+            Self::Pattern => "pattern",
         }
     }
 
@@ -233,6 +229,9 @@ impl Format {
             '0'..='9' => Ok(Self::Mahimahi),
             _ if line.trim().to_ascii_lowercase().starts_with("keep") => Ok(Self::TheaterQ),
             _ if line.contains("Config") => Ok(Self::NetemTrace),
+            _ if ["pattern ", "per ", "length "].iter().any(|word| line.starts_with(word)) => {
+                Ok(Self::Pattern)
+            }
             first if first.is_alphabetic() => Ok(Self::Csv),
             _ => Err(Problem::new("this is none of the formats that are known")
                 .at(&source.span(line))

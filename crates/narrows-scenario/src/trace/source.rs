@@ -1,45 +1,56 @@
-//! The text of a trace, with the places of its parts.
+//! The text of a trace or a pattern, with the places of its parts.
 
 use std::ops::Range;
 
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, ScenarioError};
 use crate::trace::number::{Fault, scaled};
 
 /// The text that is read.
-pub(super) struct Source<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Source<'a> {
+    pub(crate) text: &'a str,
 }
 
 impl<'a> Source<'a> {
-    /// A byte order mark is no part of the text.
-    pub(super) const fn new(text: &'a str) -> Self {
-        Self { text }
+    /// Has `read` read a file of this name.
+    pub(crate) fn read<T>(
+        name: &str,
+        bytes: &[u8],
+        read: impl FnOnce(&Source<'_>) -> Result<T, Problem>,
+    ) -> Result<T, ScenarioError> {
+        let text = String::from_utf8_lossy(bytes);
+        let fail = |problem| ScenarioError::new(name, &text, vec![problem]);
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let at = error.valid_up_to();
+            let problem = Problem::new(format!("found the byte 0x{:02x}: this is not UTF-8 text", bytes[at]));
+            return Err(fail(problem.at(&(at..at + 1)).help("expected a text file")));
+        }
+        read(&Source { text: &text }).map_err(fail)
     }
 
     /// The lines, without what ends them and without a byte order mark.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.text.strip_prefix('\u{feff}').unwrap_or(self.text).lines()
     }
 
     /// Where a part of the text stands.
-    pub(super) fn span(&self, part: &str) -> Range<usize> {
+    pub(crate) fn span(&self, part: &str) -> Range<usize> {
         let start = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         start..start + part.len()
     }
 
     /// That nothing is there.
-    pub(super) fn empty(&self) -> Problem {
+    pub(crate) fn empty(&self) -> Problem {
         let problem = Problem::new("there is nothing in this file");
-        problem.at(&(0..self.text.len())).help("a trace has at least one point")
+        problem.at(&(0..self.text.len()))
     }
 
     /// A problem with a part of the text. `allowed` begins a sentence after "expected".
-    pub(super) fn expected(&self, part: &str, allowed: &str) -> Problem {
+    pub(crate) fn expected(&self, part: &str, allowed: &str) -> Problem {
         Problem::new(format!("found {}, expected {allowed}", Found(part))).at(&self.span(part))
     }
 
     /// A number times 10 to the `power`, rounded to the nearest whole; at most `most`. `what` is a noun with its article.
-    pub(super) fn number(&self, part: &str, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
+    pub(crate) fn number(&self, part: &str, power: i32, most: u64, what: &str) -> Result<u64, Problem> {
         let found = || Found(part).to_string();
         let too_large = || {
             let problem = Problem::new(format!("{} is too large for {what}", found())).at(&self.span(part));
@@ -56,7 +67,7 @@ impl<'a> Source<'a> {
     }
 
     /// A whole number, in digits only; at most `most`. `what` is a noun with its article.
-    pub(super) fn whole(&self, part: &str, most: u64, what: &str) -> Result<u64, Problem> {
+    pub(crate) fn whole(&self, part: &str, most: u64, what: &str) -> Result<u64, Problem> {
         if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(self.expected(part, what));
         }

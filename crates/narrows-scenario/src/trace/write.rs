@@ -30,6 +30,9 @@ pub enum CannotWrite {
         /// What it has columns for.
         says: &'static str,
     },
+    /// The format is for reading only.
+    #[error("a pattern is not written from a trace: `narrows pattern make` makes patterns")]
+    ReadOnly,
     /// It would be too long.
     #[error("that comes to more than {MOST_POINTS} points; --resample makes them fewer")]
     TooLong,
@@ -66,6 +69,7 @@ impl Trace {
             Format::Mahimahi => trace.mahimahi(&mut remarks)?,
             Format::NetemTrace => trace.netem_trace(&mut remarks)?,
             Format::TheaterQ => trace.theaterq(&mut remarks),
+            Format::Pattern => return Err(CannotWrite::ReadOnly),
         };
         let forever = matches!(format, Format::Mahimahi | Format::NetemTrace);
         if self.then == Then::Loop && !forever {

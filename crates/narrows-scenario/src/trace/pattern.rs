@@ -1,0 +1,49 @@
+//! Patterns per millisecond, as traces: rates, delays, and losses that are all or nothing.
+
+use narrows_core::{Duration, Probability, Time};
+
+use crate::pattern::{About, Per};
+use crate::problem::{Found, Problem};
+use crate::trace::mahimahi::MILLISECOND;
+use crate::trace::{Column, Format, Source, Then, Trace};
+use crate::units::LONGEST_NANOS;
+
+/// Reads it.
+pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+    let pattern = crate::pattern::parse(source)?;
+    let whole = 0..source.text.len();
+    if pattern.per() != Per::Millisecond || pattern.about() == About::BitErrors {
+        let (about, per) = (pattern.about(), pattern.per());
+        let problem = Problem::new(format!("a pattern of {about} per {per} is no trace")).at(&whole);
+        return Err(problem
+            .help("one of losses, delays or rates per millisecond is; others stand in `{ pattern = … }`"));
+    }
+    let Some(length) = pattern.length().checked_mul(MILLISECOND).filter(|length| *length <= LONGEST_NANOS)
+    else {
+        let length = pattern.length().to_string();
+        return Err(Problem::new(format!("{} ms are too long for a trace", Found(&length))).at(&whole));
+    };
+    let at = |place: u64| Time::from_nanos(place * MILLISECOND);
+    let mut trace = Trace::new(Format::Pattern, Duration::from_nanos(length));
+    trace.then = Then::Loop;
+    if let Some(changes) = pattern.rate_changes() {
+        trace.rate = Some(changes.iter().map(|(place, rate)| (at(*place), *rate)).collect());
+    }
+    if let Some(changes) = pattern.delay_changes() {
+        trace.delay = Some(changes.iter().map(|(place, delay)| (at(*place), *delay)).collect());
+    }
+    if let Some(hits) = pattern.hits() {
+        let mut losses: Column<Probability> = vec![(Time::ZERO, Probability::ZERO)];
+        for range in hits {
+            if range.start == 0 {
+                losses.clear();
+            }
+            losses.push((at(range.start), Probability::ONE));
+            if range.end < pattern.length() {
+                losses.push((at(range.end), Probability::ZERO));
+            }
+        }
+        trace.loss = Some(losses);
+    }
+    Ok(trace)
+}
