@@ -18,6 +18,7 @@
 use alloc::boxed::Box;
 
 use super::Link;
+use crate::model::{Distribution, Sampler};
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::random::{Seed, Stream};
 use crate::time::{Duration, Time};
@@ -39,6 +40,8 @@ pub struct Slots {
 pub enum SlotGap {
     /// Uniform between two, both included.
     Between(Duration, Duration),
+    /// Of any distribution.
+    Drawn(Box<Distribution>),
 }
 
 impl Link {
@@ -86,6 +89,8 @@ impl Link {
 pub(super) struct Gate {
     /// Nothing when what waits is to be let out, and no more.
     slots: Option<Slots>,
+    /// What draws gaps that are not uniform.
+    sampler: Option<Sampler>,
     stream: Stream,
     waiting: PacketList,
     /// How many slots have been asked for.
@@ -100,6 +105,7 @@ impl Gate {
     fn new(seed: Seed, link: &str) -> Self {
         Self {
             slots: None,
+            sampler: None,
             stream: Stream::new(seed, link, "slots"),
             waiting: PacketList::default(),
             asked: 0,
@@ -115,6 +121,10 @@ impl Gate {
         if slots.is_none() {
             self.opens = Some(now);
         }
+        self.sampler = match &slots {
+            Some(Slots { gap: SlotGap::Drawn(distribution), .. }) => Some(Sampler::new(distribution)),
+            _ => None,
+        };
         self.slots = slots;
     }
 
@@ -155,12 +165,19 @@ impl Gate {
     /// Asks for a slot at `now`.
     fn ask(&mut self, now: Time) {
         let Some(slots) = &self.slots else { return };
-        let SlotGap::Between(least, most) = slots.gap;
-        let width = most.saturating_sub(least).nanos().saturating_add(1);
-        let more = Duration::from_nanos(self.stream.nth(self.asked).below(width));
+        let mut draw = self.stream.nth(self.asked);
+        let gap = match (&slots.gap, &self.sampler) {
+            (SlotGap::Between(least, most), _) => {
+                let width = most.saturating_sub(*least).nanos().saturating_add(1);
+                *least + Duration::from_nanos(draw.below(width))
+            }
+            (SlotGap::Drawn(_), sampler) => {
+                sampler.as_ref().map_or(Duration::ZERO, |sampler| sampler.sample(&mut draw))
+            }
+        };
         let most = |limit: u64| if limit == 0 { u64::MAX } else { limit };
         self.asked += 1;
-        self.opens = Some(now + least + more);
+        self.opens = Some(now + gap);
         self.packets_left = most(slots.packets);
         self.bytes_left = most(slots.bytes.get());
     }

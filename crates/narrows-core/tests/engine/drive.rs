@@ -82,7 +82,10 @@ impl Run {
         let number = self.handed_in;
         self.handed_in += 1;
         let network_header = if packet.network == narrows_core::Protocol::Other { 0 } else { 20 };
-        let key = FlowKey { network: packet.network, mark: number as u32, ..FlowKey::default() };
+        // Two of four can be marked with congestion.
+        let traffic_class = (number % 4) as u8;
+        let key =
+            FlowKey { network: packet.network, mark: number as u32, traffic_class, ..FlowKey::default() };
         let packet_in = Packet { length: packet.length, link_header: 14, network_header, key, body: number };
         self.engine.hand_in(at, self.ports[packet.port], packet_in);
     }
@@ -153,6 +156,8 @@ pub(crate) fn run(plan: &Plan, inputs: &[Input], steps: &[Step]) -> Vec<Record> 
 /// Changes at `at` that let every packet out, however its link was configured.
 pub(crate) fn flush(plan: &Plan, at: Time) -> Vec<Input> {
     let open = [
+        ChangePlan::Netem(None),
+        ChangePlan::Slots(None),
         ChangePlan::Service(ServicePlan::Rate(Rate::UNLIMITED)),
         ChangePlan::Queue(QueuePlan::Fifo(Bound::Packets(1000), DropAt::Tail)),
         ChangePlan::Delay(DelayPlan::Constant(Duration::ZERO)),

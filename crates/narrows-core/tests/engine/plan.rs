@@ -1,7 +1,11 @@
 //! Descriptions of networks and of what is handed in, from which the same run can be made again and again.
 
 use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
+use narrows_core::model::selector::{
+    BitPattern, Conditional, Correlated, FourState, GilbertElliott, Pattern, Per, Transitions,
+};
 use narrows_core::model::{Constant, DelayModel, Independent, Normal, Selector, Uniform};
+use narrows_core::netem::{self, Chance, Netem, Share, Table};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
     self, Class, Drr, Fair, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
@@ -9,8 +13,8 @@ use narrows_core::sched::{
 };
 use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
 use narrows_core::{
-    Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig, Probability, Protocol,
-    Rate, Reorder, Seed, Target, Time,
+    BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig,
+    Probability, Protocol, Rate, Reorder, Seed, SlotGap, Target, Time,
 };
 
 use crate::foreign::{EveryNth, Gate, InTurn, Outage, Slots};
@@ -39,6 +43,12 @@ pub(crate) struct LinkPlan {
     pub(crate) delay: DelayPlan,
     pub(crate) order: Order,
     pub(crate) reorder: Option<ReorderPlan>,
+    /// In place of `corruption`.
+    pub(crate) bits: Option<BitsPlan>,
+    /// In place of `duplication`.
+    pub(crate) duplicates: Option<LossPlan>,
+    pub(crate) slots: Option<SlotsPlan>,
+    pub(crate) netem: Option<NetemPlan>,
     pub(crate) line_limit: Option<u64>,
     pub(crate) mtu: Option<Mtu>,
 }
@@ -82,6 +92,48 @@ pub(crate) enum ServicePlan {
 pub(crate) enum LossPlan {
     Independent(Probability),
     EveryNth(u64),
+    Correlated(Probability, f64),
+    GilbertElliott([Probability; 4]),
+    FourState(Transitions),
+    Conditional([Probability; 3]),
+    /// Places by packet, or by span of time, with those hit.
+    Pattern(Option<Duration>, u64, [u64; 2]),
+    /// Those that are congested anyway are marked instead.
+    Marking(Probability),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BitsPlan {
+    Errors(Probability),
+    Pattern(u64, [u64; 2]),
+    Packets(LossPlan),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotsPlan {
+    pub(crate) gap: (Duration, Duration),
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Everything of sch_netem, from a few numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NetemPlan {
+    pub(crate) limit: u32,
+    pub(crate) delay: Duration,
+    pub(crate) jitter: Duration,
+    pub(crate) table: bool,
+    /// By percent; 0 switches one off.
+    pub(crate) loss: f64,
+    pub(crate) model: u8,
+    pub(crate) duplication: f64,
+    pub(crate) corruption: f64,
+    pub(crate) reorder: f64,
+    pub(crate) correlation: f64,
+    pub(crate) gap: u32,
+    pub(crate) rate: u64,
+    pub(crate) cell_size: u32,
+    pub(crate) slots: Option<SlotsPlan>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +185,10 @@ pub(crate) enum ChangePlan {
     Delay(DelayPlan),
     Order(Order),
     Reorder(Option<ReorderPlan>),
+    Bits(Option<BitsPlan>),
+    Duplicates(Option<LossPlan>),
+    Slots(Option<SlotsPlan>),
+    Netem(Option<NetemPlan>),
     LineLimit(Option<u64>),
     Mtu(Option<Mtu>),
 }
@@ -177,6 +233,10 @@ impl LinkPlan {
             delay: DelayPlan::Constant(Duration::ZERO),
             order: Order::Keep,
             reorder: None,
+            bits: None,
+            duplicates: None,
+            slots: None,
+            netem: None,
             line_limit: None,
             mtu: None,
         }
@@ -190,11 +250,19 @@ impl LinkPlan {
             overhead: self.overhead,
             ingress_loss: self.ingress_loss.map(LossPlan::loss),
             wire_loss: self.wire_loss.map(LossPlan::loss),
-            corruption: selector(self.corruption).map(Corruption::Packets),
-            duplication: selector(self.duplication),
+            corruption: match self.bits {
+                Some(bits) => Some(bits.build()),
+                None => selector(self.corruption).map(Corruption::Packets),
+            },
+            duplication: match self.duplicates {
+                Some(duplicates) => Some(duplicates.loss().selector),
+                None => selector(self.duplication),
+            },
             delay: self.delay.build(),
             order: self.order,
             reorder: self.reorder.map(ReorderPlan::build),
+            slots: self.slots.map(SlotsPlan::build),
+            netem: self.netem.map(NetemPlan::build),
             line_limit: self.line_limit,
             mtu: self.mtu,
             ..LinkConfig::new(self.name.clone(), Target::Port(String::new()))
@@ -284,7 +352,88 @@ impl LossPlan {
         match self {
             Self::Independent(probability) => Loss::of(Independent(probability)),
             Self::EveryNth(nth) => Loss::of(EveryNth { nth, seen: 0 }),
+            Self::Correlated(p, rho) => Loss::of(Correlated::new(p, rho).expect("a correlation")),
+            Self::GilbertElliott([p, r, bad, good]) => Loss::of(GilbertElliott::new(p, r, bad, good)),
+            Self::FourState(transitions) => Loss::of(FourState::new(transitions).expect("no sum above 1")),
+            Self::Conditional(after) => Loss::of(Conditional::new(after).expect("there are some")),
+            Self::Pattern(span, length, [from, to]) => {
+                let per = span.map_or(Per::Packet, |unit| Per::Time { unit, origin: Time::ZERO });
+                Loss::of(Pattern::new(per, length, [from..to]).expect("within the length"))
+            }
+            Self::Marking(p) => Loss { selector: Box::new(Independent(p)), mark: true },
         }
+    }
+}
+
+impl BitsPlan {
+    fn build(self) -> Corruption {
+        match self {
+            Self::Errors(rate) => Corruption::BitErrors(BitErrors::new(rate).expect("not too high")),
+            Self::Pattern(length, [from, to]) => {
+                Corruption::Pattern(BitPattern::new(length, [from..to]).expect("within the length"))
+            }
+            Self::Packets(packets) => Corruption::Packets(packets.loss().selector),
+        }
+    }
+}
+
+impl SlotsPlan {
+    fn build(self) -> narrows_core::Slots {
+        let gap = SlotGap::Between(self.gap.0, self.gap.1);
+        narrows_core::Slots { gap, packets: self.packets, bytes: Bytes::new(self.bytes) }
+    }
+}
+
+impl NetemPlan {
+    pub(crate) fn build(self) -> Box<Netem> {
+        let share = |percent| Share::from_percent(percent).expect("a percentage");
+        let chance = |percent| Chance { share: share(percent), correlation: share(self.correlation) };
+        let table = || Table::new(vec![-9000, -4000, 0, 2000, 12_000]).expect("a few values");
+        let loss = match self.model {
+            0 => netem::Loss::Random(chance(self.loss)),
+            1 => netem::Loss::States {
+                p13: share(self.loss),
+                p31: share(30.0),
+                p32: share(10.0),
+                p23: share(60.0),
+                p14: share(1.0),
+            },
+            _ => netem::Loss::GilbertElliott {
+                p: share(self.loss),
+                r: share(40.0),
+                h: share(20.0),
+                loss_in_good: share(1.0),
+            },
+        };
+        let slots = self.slots.map(|slots| netem::Slots {
+            gap: match self.table {
+                true => netem::SlotGap::Table { table: table(), delay: slots.gap.0, jitter: slots.gap.1 },
+                false => netem::SlotGap::Between(slots.gap.0, slots.gap.1),
+            },
+            packets: slots.packets as u32,
+            bytes: slots.bytes as u32,
+        });
+        let rate = |bytes_per_second| netem::Rate {
+            bytes_per_second,
+            packet_overhead: 8,
+            cell_size: self.cell_size,
+            cell_overhead: 5,
+        };
+        Box::new(Netem {
+            limit: self.limit,
+            delay: self.delay,
+            jitter: self.jitter,
+            delay_correlation: share(self.correlation),
+            table: self.table.then(table),
+            loss,
+            ecn: self.gap == 2,
+            duplication: chance(self.duplication),
+            corruption: chance(self.corruption),
+            reorder: chance(self.reorder),
+            gap: self.gap,
+            rate: (self.rate > 0).then(|| rate(self.rate)),
+            slots,
+        })
     }
 }
 
@@ -325,6 +474,10 @@ impl ChangePlan {
             Self::Delay(delay) => Change::Delay(delay.build()),
             Self::Order(order) => Change::Order(order),
             Self::Reorder(reorder) => Change::Reorder(reorder.map(ReorderPlan::build)),
+            Self::Bits(bits) => Change::Corruption(bits.map(BitsPlan::build)),
+            Self::Duplicates(which) => Change::Duplication(which.map(|which| which.loss().selector)),
+            Self::Slots(slots) => Change::Slots(slots.map(SlotsPlan::build)),
+            Self::Netem(netem) => Change::Netem(netem.map(NetemPlan::build)),
             Self::LineLimit(limit) => Change::LineLimit(limit),
             Self::Mtu(mtu) => Change::Mtu(mtu),
         }

@@ -1,5 +1,6 @@
 //! Random networks, traffic, changes and polls.
 
+use narrows_core::model::selector::Transitions;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
@@ -11,8 +12,8 @@ use proptest::prelude::*;
 use crate::drive::{Step, flush};
 use crate::foreign::Outage;
 use crate::plan::{
-    ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan,
-    SchedulerPlan, ServicePlan, What,
+    BitsPlan, ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, NetemPlan, PacketPlan, Plan,
+    QueuePlan, ReorderPlan, SchedulerPlan, ServicePlan, SlotsPlan, What,
 };
 
 /// Names in no particular order, so that neither the plan's order nor the path's is that of the names.
@@ -114,35 +115,49 @@ pub(crate) fn packet() -> impl Strategy<Value = PacketPlan> {
     (any::<usize>(), length, network).prop_map(|(port, length, network)| PacketPlan { port, length, network })
 }
 
-pub(crate) fn link() -> impl Strategy<Value = LinkPlan> {
+// Boxed, because strategies in one another take more stack than a thread of tests has.
+pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
     let wire = (queue(), service(), overhead(), delay(), order());
     let chance = (option::of(loss()), option::of(loss()), probability(), probability());
     let rest =
         (option::weighted(0.3, reorder()), option::weighted(0.2, 0u64..20), option::weighted(0.4, mtu()));
-    (wire, chance, rest).prop_map(
-        |(
-            (queue, service, overhead, delay, order),
-            (ingress_loss, wire_loss, corruption, duplication),
-            (reorder, line_limit, mtu),
-        )| LinkPlan {
-            queue,
-            service,
-            overhead,
-            ingress_loss,
-            wire_loss,
-            corruption,
-            duplication,
-            delay,
-            order,
-            reorder,
-            line_limit,
-            mtu,
-            ..LinkPlan::new("")
-        },
-    )
+    let more = (
+        option::weighted(0.2, bits()),
+        option::weighted(0.2, loss()),
+        option::weighted(0.3, slots()),
+        option::weighted(0.2, netem()),
+    );
+    (wire, chance, rest, more)
+        .prop_map(
+            |(
+                (queue, service, overhead, delay, order),
+                (ingress_loss, wire_loss, corruption, duplication),
+                (reorder, line_limit, mtu),
+                (bits, duplicates, slots, netem),
+            )| LinkPlan {
+                queue,
+                service,
+                overhead,
+                ingress_loss,
+                wire_loss,
+                corruption,
+                duplication,
+                delay,
+                order,
+                reorder,
+                line_limit,
+                mtu,
+                bits,
+                duplicates,
+                slots,
+                netem,
+                ..LinkPlan::new("")
+            },
+        )
+        .boxed()
 }
 
-pub(crate) fn change() -> impl Strategy<Value = ChangePlan> {
+pub(crate) fn change() -> BoxedStrategy<ChangePlan> {
     prop_oneof![
         4 => service().prop_map(ChangePlan::Service),
         2 => queue().prop_map(ChangePlan::Queue),
@@ -155,9 +170,14 @@ pub(crate) fn change() -> impl Strategy<Value = ChangePlan> {
         2 => delay().prop_map(ChangePlan::Delay),
         1 => order().prop_map(ChangePlan::Order),
         1 => option::of(reorder()).prop_map(ChangePlan::Reorder),
+        1 => option::of(bits()).prop_map(ChangePlan::Bits),
+        1 => option::of(loss()).prop_map(ChangePlan::Duplicates),
+        2 => option::of(slots()).prop_map(ChangePlan::Slots),
+        2 => option::of(netem()).prop_map(ChangePlan::Netem),
         1 => option::of(0u64..20).prop_map(ChangePlan::LineLimit),
         1 => option::of(mtu()).prop_map(ChangePlan::Mtu),
     ]
+    .boxed()
 }
 
 fn queue() -> impl Strategy<Value = QueuePlan> {
@@ -228,8 +248,79 @@ fn overhead() -> impl Strategy<Value = Overhead> {
     prop_oneof![2 => Just(Overhead::IP), 1 => Just(Overhead::ETHERNET), 1 => Just(Overhead::ATM), 1 => any]
 }
 
-fn loss() -> impl Strategy<Value = LossPlan> {
-    prop_oneof![probability().prop_map(LossPlan::Independent), (2u64..9).prop_map(LossPlan::EveryNth)]
+fn loss() -> BoxedStrategy<LossPlan> {
+    let pattern = (option::of(1_000u64..1_000_000), 1u64..30, 0u64..30, 0u64..30).prop_map(
+        |(span, length, from, more)| {
+            let from = from.min(length - 1);
+            LossPlan::Pattern(span.map(Duration::from_nanos), length, [from, (from + more).min(length)])
+        },
+    );
+    let halves =
+        || (0u64..=50).prop_map(|percent| Probability::from_ratio(percent, 100).expect("a percentage"));
+    let states = (halves(), halves(), halves(), halves(), halves())
+        .prop_map(|(p13, p31, p32, p23, p14)| LossPlan::FourState(Transitions { p13, p31, p32, p23, p14 }));
+    prop_oneof![
+        4 => probability().prop_map(LossPlan::Independent),
+        2 => (2u64..9).prop_map(LossPlan::EveryNth),
+        1 => (probability(), -0.9..0.9).prop_map(|(p, rho)| LossPlan::Correlated(p, rho)),
+        1 => [probability(), probability(), probability(), probability()].prop_map(LossPlan::GilbertElliott),
+        1 => states,
+        1 => [probability(), probability(), probability()].prop_map(LossPlan::Conditional),
+        1 => pattern,
+        1 => probability().prop_map(LossPlan::Marking),
+    ]
+    .boxed()
+}
+
+fn bits() -> BoxedStrategy<BitsPlan> {
+    let rate = (0u64..1000).prop_map(|n| Probability::from_ratio(n, 10_000).expect("no more than a tenth"));
+    let pattern = (1u64..40_000, 0u64..40_000, 0u64..20).prop_map(|(length, from, more)| {
+        let from = from.min(length - 1);
+        BitsPlan::Pattern(length, [from, (from + more).min(length)])
+    });
+    prop_oneof![rate.prop_map(BitsPlan::Errors), pattern, loss().prop_map(BitsPlan::Packets)].boxed()
+}
+
+fn slots() -> impl Strategy<Value = SlotsPlan> {
+    let gap = || prop_oneof![Just(0u64), 1u64..100, 100u64..3_000_000].prop_map(Duration::from_nanos);
+    (gap(), gap(), 0u64..4, prop_oneof![Just(0), 1u64..4_000]).prop_map(|(a, b, packets, bytes)| SlotsPlan {
+        gap: (a.min(b), a.max(b)),
+        packets,
+        bytes,
+    })
+}
+
+fn netem() -> BoxedStrategy<NetemPlan> {
+    let span = || prop_oneof![Just(0u64), 1u64..100, 100u64..5_000_000].prop_map(Duration::from_nanos);
+    let percent = || prop_oneof![2 => Just(0.0), 2 => 1.0..60.0, 1 => Just(100.0)];
+    let times = (span(), span(), any::<bool>(), option::of(slots()));
+    let chances = (percent(), 0u8..3, percent(), percent(), percent(), percent());
+    let rest =
+        (prop_oneof![0u32..8, Just(1000)], 0u32..4, prop_oneof![Just(0), 1_000u64..2_000_000], 0u32..2);
+    (times, chances, rest)
+        .prop_map(
+            |(
+                (delay, jitter, table, slots),
+                (loss, model, duplication, corruption, reorder, correlation),
+                (limit, gap, rate, cells),
+            )| NetemPlan {
+                limit,
+                delay,
+                jitter,
+                table,
+                loss,
+                model,
+                duplication,
+                corruption,
+                reorder,
+                correlation,
+                gap,
+                rate,
+                cell_size: 48 * cells,
+                slots,
+            },
+        )
+        .boxed()
 }
 
 fn delay() -> impl Strategy<Value = DelayPlan> {
