@@ -37,20 +37,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod files;
 mod read;
 mod record;
 mod write;
 
+pub use files::{FileError, LoggedFiles};
 pub use read::LogReader;
 pub use record::{
-    Arrived, Changed, Decided, Ended, Header, Keep, LinkNumber, Lost, Outcome, PacketNumber, Port,
-    PortNumber, Record,
+    Arrived, Changed, Decided, Ended, Fed, FilePart, Header, Keep, LinkNumber, Lost, Outcome, PacketNumber,
+    Port, PortNumber, Record,
 };
 pub use write::LogWriter;
 
 /// What a log begins with, and the version of the format.
 const MAGIC: [u8; 4] = *b"narr";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The oldest version that is read: it lacks kinds of records, and is the same otherwise.
+const OLDEST: u32 = 1;
 
 /// More bytes than any record: a frame is 64 KiB and a little.
 const MOST_RECORD: u32 = 1 << 20;

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use etherparse::defrag::IpDefragPool;
 use narrows_core::aqm::{Aqm, Judgement, Waiting};
 use narrows_core::queue::Context;
+use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    Change, Corruption, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order, PacketRef,
-    PortConfig, Probability, Rate, Seed, Target, Time, Verdict, model, queue, service,
+    Change, Corruption, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order,
+    PacketRef, PortConfig, Probability, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
 use narrows_frame::craft::Udp;
 use narrows_frame::edit::Edits;
 use narrows_frame::log::{
-    Decided, Ended, Header, Keep, LogReader, LogWriter, Outcome, Port, PortNumber, Record,
+    Decided, Ended, Header, Keep, LogReader, LogWriter, LoggedFiles, Outcome, Port, PortNumber, Record,
 };
 use narrows_frame::parse::{parse, parse_cut};
 use narrows_frame::{LinkLayer, MacAddress, WallTime};
@@ -244,11 +245,39 @@ const fn percent(percent: u64) -> Probability {
 }
 
 /// What `what` means to the link, in this test.
-fn change(what: &str) -> Change {
-    let rate =
-        what.strip_prefix("rough.rate=").and_then(|rate| rate.parse().ok()).expect("the test wrote it");
-    Change::Service(Box::new(service::ConstantRate(Rate::from_bits_per_second(rate))))
+fn change(what: &str, files: &BTreeMap<String, Vec<u8>>) -> Change {
+    let fed = |ask| {
+        let on_empty = model::OnEmpty::Repeat;
+        let config = model::FeedConfig { on_empty, lead: 20, ask, ..model::FeedConfig::new("jitter") };
+        Change::Delay(Box::new(model::Fed::new(config)))
+    };
+    match what.strip_prefix("rough.").and_then(|what| what.split_once('=')) {
+        Some(("rate", rate)) => {
+            let rate = Rate::from_bits_per_second(rate.parse().expect("the test wrote it"));
+            Change::Service(Box::new(service::ConstantRate(rate)))
+        }
+        Some(("feed", "one-way")) => fed(None),
+        Some(("feed", "two-way")) => fed(Some(Duration::from_millis(4))),
+        Some(("trace", file)) => {
+            let rate = |(at, &rate): (u64, &u8)| {
+                (Time::from_nanos(at * 1_000_000), Rate::from_bits_per_second(u64::from(rate) * 20_000))
+            };
+            let points = (0..).zip(&files[file]).map(rate).collect();
+            let steps = Steps::new(points, After::Loop(Duration::from_secs(1))).expect("they are in order");
+            Change::Service(Box::new(service::RateSteps::new(steps)))
+        }
+        _ => panic!("the test does not write {what}"),
+    }
 }
+
+/// Changes, by the number of the packet that they come after.
+const CHANGES: [(u64, &str); 5] = [
+    (200, "rough.feed=one-way"),
+    (700, "rough.feed=two-way"),
+    (1000, "rough.rate=1000000"),
+    (1200, "rough.trace=cell"),
+    (1600, "rough.feed=one-way"),
+];
 
 #[test]
 fn a_run_from_its_log_gives_the_same_verdicts() {
@@ -265,6 +294,8 @@ fn a_run_from_its_log_gives_the_same_verdicts() {
     let mut engine = Engine::new(rough()).expect("it is a network");
     let (a, link) = (engine.port("a").expect("a port"), engine.link("rough").expect("a link"));
     let (mut verdicts, mut stragglers) = (Vec::new(), 0);
+    let trace = (String::from("cell"), noise(1, 700));
+    let files = BTreeMap::from([trace.clone()]);
     for number in 0..2000u64 {
         // Every tenth packet comes three milliseconds later than it says.
         let came = Time::from_nanos(number * 1_500_000);
@@ -276,10 +307,21 @@ fn a_run_from_its_log_gives_the_same_verdicts() {
         log.arrived(at, at.since(said), PortNumber::from(a), &frame, parsed.examined)
             .expect("a vector takes it");
         engine.hand_in(at, a, parsed.with(frame));
-        if number == 1000 {
-            let text = "rough.rate=1000000";
+        if let Some((_, text)) = CHANGES.into_iter().find(|(after, _)| *after == number) {
+            if text.ends_with("cell") {
+                log.file(&trace.0, &trace.1).expect("a vector takes it");
+            }
             log.write(&Record::Changed(narrows_frame::log::Changed { at, text })).expect("a vector takes it");
-            engine.change(at, link, change(text));
+            engine.change(at, link, change(text, &files));
+        }
+        if number % 4 == 1 {
+            // Too few, then too many; some are -1.
+            let values: Vec<i64> = noise(number, (number / 100 % 9) as usize)
+                .into_iter()
+                .map(|byte| i64::from(byte) * 100_000 - i64::from(byte == 0))
+                .collect();
+            let taken = engine.feed(at, link, "jitter", &values);
+            log.fed(at, link.into(), "jitter", &values[..taken]).expect("a vector takes it");
         }
         while let Some(event) = engine.poll(came) {
             let decided = Decided::of(&event);
@@ -292,6 +334,9 @@ fn a_run_from_its_log_gives_the_same_verdicts() {
         log.write(&Record::Decided(decided)).expect("a vector takes it");
         verdicts.push(decided);
     }
+    let fed = engine.view(link).feeds()[0].counters;
+    assert!(fed.used > 300 && fed.underruns > 300 && fed.refused > 100 && fed.asked > 200, "{fed:?}");
+    assert!(fed.late > 100, "{fed:?}");
     let ended = Ended { arrivals: 2000, verdicts: verdicts.len() as u64, stragglers, ..Ended::default() };
     log.write(&Record::Ended(ended)).expect("a vector takes it");
     let file = log.finish().expect("a vector takes it");
@@ -305,13 +350,20 @@ fn a_run_from_its_log_gives_the_same_verdicts() {
     let mut engine = Engine::new(rough()).expect("it is a network");
     let (mut again, mut logged) = (Vec::new(), Vec::new());
     let mut reader = LogReader::new("log", &file[..]).expect("it is a log");
+    let mut files = LoggedFiles::default();
     while let Some(record) = reader.read().expect("it is whole") {
         match record {
             Record::Arrived(arrived) => {
                 let parsed = parse_cut(LinkLayer::Ethernet, arrived.frame, arrived.length);
                 engine.hand_in(arrived.at, a, parsed.with(()));
             }
-            Record::Changed(changed) => engine.change(changed.at, link, change(changed.text)),
+            Record::Changed(changed) => {
+                engine.change(changed.at, link, change(changed.text, files.whole()));
+            }
+            Record::Fed(fed) => {
+                assert_eq!(engine.feed(fed.at, link, fed.feed, &fed.values), fed.values.len());
+            }
+            Record::File(part) => files.take(part).expect("it is whole"),
             Record::Decided(decided) => logged.push(decided),
             Record::Ended(read) => assert_eq!(read, ended),
             Record::Lost(_) => panic!("nothing was lost"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Header, MAGIC, MOST_HEADER, MOST_RECORD, Record, VERSION};
+use super::{Header, LoggedFiles, MAGIC, MOST_HEADER, MOST_RECORD, OLDEST, Record, VERSION};
 use crate::file::{Input, ReadError, recognised};
 
 /// A log, read from its start to its end. A record is borrowed until the next one is read, and memory does not grow
@@ -16,6 +16,8 @@ pub struct LogReader<R> {
     input: Input<R>,
     header: Header,
     buffer: Vec<u8>,
+    /// Where the record begins that is in the buffer but was not given out yet, if there is one, or why there is none.
+    ready: Option<Result<u64, ReadError>>,
     done: bool,
 }
 
@@ -51,8 +53,10 @@ impl<R: Read> LogReader<R> {
         buffer.clear();
         input.read_all(&mut buffer, 4, 0, "the start of an input log")?;
         let version = number(&buffer);
-        if version != VERSION {
-            let found = format!("it is one of version {version}, and this program reads version {VERSION}");
+        if !(OLDEST..=VERSION).contains(&version) {
+            let found = format!(
+                "it is one of version {version}, and this program reads versions {OLDEST} to {VERSION}"
+            );
             return Err(input.foreign("an input log that can be read here", found));
         }
         let start = input.offset();
@@ -60,7 +64,7 @@ impl<R: Read> LogReader<R> {
             return Err(input.truncated(start, "the header", 4));
         }
         let header = decoded(&input, start, &buffer)?;
-        Ok(Self { input, header, buffer, done: false })
+        Ok(Self { input, header, buffer, ready: None, done: false })
     }
 
     /// What holds for the whole run.
@@ -84,14 +88,10 @@ impl<R: Read> LogReader<R> {
         }
         // Whatever goes wrong below is the end.
         self.done = true;
-        let start = self.input.offset();
-        if !next(&mut self.input, &mut self.buffer, MOST_RECORD)? {
-            return Err(self.input.truncated(
-                start,
-                "a further record (it does not end with the one for the end of the run)",
-                4,
-            ));
-        }
+        let start = match self.ready.take() {
+            Some(ready) => ready?,
+            None => self.advance()?,
+        };
         let record = decoded(&self.input, start, &self.buffer)?;
         if matches!(record, Record::Ended(_)) {
             let end = self.input.offset();
@@ -102,6 +102,60 @@ impl<R: Read> LogReader<R> {
             self.done = false;
         }
         Ok(Some(record))
+    }
+}
+
+impl<R: Read> LogReader<R> {
+    /// Reads what the files contain that the scenario in the header names: all records up to the first that is no
+    /// [`Record::File`], which [`LogReader::read`] gives next, as it says why there is none.
+    ///
+    /// # Errors
+    /// When a file is not whole.
+    pub fn read_files(&mut self) -> Result<LoggedFiles, ReadError> {
+        let mut files = LoggedFiles::default();
+        while !self.done {
+            let start = match self.ready.take().unwrap_or_else(|| self.advance()) {
+                Ok(start) => start,
+                Err(error) if files.is_open() => {
+                    self.done = true;
+                    return Err(error);
+                }
+                Err(error) => {
+                    self.ready = Some(Err(error));
+                    break;
+                }
+            };
+            let taken = match postcard::take_from_bytes::<Record<'_>>(&self.buffer) {
+                Ok((Record::File(part), [])) => files.take(part),
+                _ if files.is_open() => {
+                    self.done = true;
+                    return Err(self.input.malformed(start, "the file before this record is not whole"));
+                }
+                // Whatever it is, it is for the next reader.
+                _ => {
+                    self.ready = Some(Ok(start));
+                    break;
+                }
+            };
+            if let Err(error) = taken {
+                self.done = true;
+                return Err(self.input.malformed(start, error.to_string()));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Reads the next record into the buffer. Returns where it begins.
+    fn advance(&mut self) -> Result<u64, ReadError> {
+        let start = self.input.offset();
+        match next(&mut self.input, &mut self.buffer, MOST_RECORD)? {
+            true => Ok(start),
+            false => Err(self.input.truncated(
+                start,
+                "a further record (it does not end with the one for the end of the run)",
+                4,
+            )),
+        }
     }
 }
 

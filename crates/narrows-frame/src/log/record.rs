@@ -1,6 +1,8 @@
 //! What a log is made of. The order of fields, and that of the kinds of records and of their alternatives, is the
 //! format.
 
+use std::borrow::Cow;
+
 use narrows_core::{DropReason, Duration, Event, LinkId, PacketId, PortId, Seed, Time};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +82,12 @@ pub enum Record<'a> {
     Lost(Lost),
     /// The run is over.
     Ended(Ended),
+    /// Values were handed to a feed. Since version 2.
+    #[serde(borrow)]
+    Fed(Fed<'a>),
+    /// What a file contains that the scenario names, or a part of it. Since version 2.
+    #[serde(borrow)]
+    File(FilePart<'a>),
 }
 
 /// A packet came in.
@@ -108,6 +116,36 @@ pub struct Changed<'a> {
     pub at: Time,
     /// What, in the words of `narrows set`: `access.down.rate=2mbit`.
     pub text: &'a str,
+}
+
+/// Values were handed to a feed, one-way delays or answers: no more of them than the engine took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fed<'a> {
+    /// When the engine took them.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// The link.
+    pub link: LinkNumber,
+    /// The name of the feed in the link.
+    pub feed: &'a str,
+    /// The values, in order: nanoseconds, or −1.
+    pub values: Cow<'a, [i64]>,
+}
+
+/// A part of a file that the scenario names. The parts of one file follow one another, in order, from its first byte to its
+/// last; an empty file has one part. The files of the scenario in the header come before all other records, and those
+/// that a change names right before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePart<'a> {
+    /// As the scenario names it.
+    pub name: &'a str,
+    /// How many bytes the whole file has.
+    pub length: u64,
+    /// Where in the file these are.
+    pub offset: u64,
+    /// The bytes.
+    #[serde(serialize_with = "as_bytes")]
+    pub bytes: &'a [u8],
 }
 
 /// A packet got its verdict.

@@ -47,6 +47,10 @@ fn records() -> Vec<Record<'static>> {
         records.push(decided(Outcome::Dropped { link: Some(LinkNumber(u32::MAX)), reason }));
     }
     records.push(Record::Lost(Lost { at: at(400), port: PortNumber(0), packets: 3 }));
+    let (link, feed) = (LinkNumber(1), "jitter");
+    records.push(Record::Fed(Fed { at: at(410), link, feed, values: vec![200_000, -1, 0, i64::MAX].into() }));
+    records.push(Record::Fed(Fed { at: at(420), link, feed: "", values: vec![].into() }));
+    records.push(Record::File(FilePart { name: "x.csv", length: 1 << 40, offset: 7, bytes: b"0,1\n" }));
     records.push(Record::Ended(Ended { at: at(500), arrivals: 2, verdicts: 10, stragglers: 1, inside: 0 }));
     records
 }
@@ -102,13 +106,99 @@ fn the_format_stays_as_it_is() {
         ports: vec![Port { name: "c.a".into(), layer: LinkLayer::Ethernet }],
         links: vec!["a.up".into()],
     };
-    let file = written(&header, &[records()[0].clone(), records()[2].clone(), records()[4].clone()]);
-    let mut expected = b"narr\x01\0\0\0".to_vec();
+    let mut three = vec![records()[0].clone(), records()[2].clone(), records()[4].clone()];
+    let fed = Fed { at: Time::from_nanos(5), link: LinkNumber(2), feed: "f", values: vec![-1, 300].into() };
+    three.push(Record::Fed(fed));
+    three.push(Record::File(FilePart { name: "t", length: 200, offset: 198, bytes: &[7, 8] }));
+    let file = written(&header, &three);
+    let mut expected = b"narr\x02\0\0\0".to_vec();
     expected.extend_from_slice(b"\x15\0\0\0\x01n\xac\x02\x07\x01\x40\x01s\x01\x03c.a\0\x01\x04a.up");
     expected.extend_from_slice(b"\x0b\0\0\0\0\x64\0\0\xea\x0b\x04\x01\x02\x03\xff");
     expected.extend_from_slice(b"\x1a\0\0\0\x01\xc8\x01\x16access.down.rate=2mbit");
     expected.extend_from_slice(b"\x14\0\0\0\x02\xac\x02\x01\x80\x80\x80\x80\x80\x20\x02\x01\0\x06memory");
+    expected.extend_from_slice(b"\x09\0\0\0\x05\x05\x02\x01f\x02\x01\xd8\x04");
+    expected.extend_from_slice(b"\x0a\0\0\0\x06\x01t\xc8\x01\xc6\x01\x02\x07\x08");
     assert_eq!(file, expected);
+}
+
+/// What version 1 has, version 2 has in the same bytes.
+#[test]
+fn a_log_of_version_1_is_read() {
+    let mut records = records();
+    records.retain(|record| !matches!(record, Record::Fed(_) | Record::File(_)));
+    let mut file = written(&header(Keep::Whole), &records);
+    file[4] = 1;
+    assert!(matches!(compare(&file, &records), (count, None) if count == records.len()));
+    for version in [0, 3] {
+        file[4] = version;
+        let error = LogReader::new("f", &file[..]).expect_err("no such version");
+        let expected = format!("it is one of version {version}, and this program reads versions 1 to 2");
+        assert!(error.to_string().contains(&expected), "{error}");
+    }
+}
+
+#[test]
+fn many_values_make_several_records() {
+    let values: Vec<i64> = (0..200_000).map(|n| i64::MAX - n).collect();
+    let mut writer = LogWriter::new("f", Vec::new(), &header(Keep::Whole)).expect("a vector takes it");
+    writer.fed(Time::from_nanos(9), LinkNumber(1), "jitter", &values).expect("it is cut");
+    writer.write(&Record::Ended(Ended::default())).expect("a vector takes it");
+    let file = writer.finish().expect("a vector takes it");
+    let mut reader = LogReader::new("f", &file[..]).expect("it is a log");
+    let (mut read, mut count) = (Vec::new(), 0);
+    while let Some(Record::Fed(fed)) = reader.read().expect("it is whole") {
+        assert_eq!((fed.at, fed.link, fed.feed), (Time::from_nanos(9), LinkNumber(1), "jitter"));
+        read.extend_from_slice(&fed.values);
+        count += 1;
+    }
+    assert_eq!((read, count), (values, 4));
+}
+
+#[test]
+fn files_come_back_whole_and_what_follows_them_is_still_there() {
+    let long: Vec<u8> = (0..3_000_000u32).map(|n| (n / 7) as u8).collect();
+    let files = [("a.csv", &b""[..]), ("folder/long.trace", &long), ("a.csv", b"again")];
+    let mut writer = LogWriter::new("f", Vec::new(), &header(Keep::Whole)).expect("a vector takes it");
+    for (name, content) in files {
+        writer.file(name, content).expect("it is cut");
+    }
+    writer.write(&Record::Ended(Ended::default())).expect("a vector takes it");
+    let file = writer.finish().expect("a vector takes it");
+
+    let mut reader = LogReader::new("f", &file[..]).expect("it is a log");
+    let read = reader.read_files().expect("they are whole");
+    let read: Vec<_> =
+        read.whole().iter().map(|(name, content)| (name.as_str(), content.as_slice())).collect();
+    assert_eq!(read, [("a.csv", &b"again"[..]), ("folder/long.trace", &long)]);
+    assert!(reader.read_files().expect("there are no more").whole().is_empty());
+    assert!(matches!(reader.read(), Ok(Some(Record::Ended(_)))));
+    assert!(matches!(reader.read(), Ok(None)));
+    assert!(reader.read_files().expect("it is at its end").whole().is_empty());
+
+    // A log that is cut short behind its files says so when it is read on.
+    let mut reader = LogReader::new("f", &file[..file.len() - 1]).expect("it is a log");
+    assert_eq!(reader.read_files().expect("they are whole").whole().len(), 2);
+    assert!(matches!(reader.read(), Err(ReadError::Truncated { .. })));
+    assert!(matches!(reader.read(), Ok(None)));
+}
+
+#[test]
+fn a_file_that_is_not_whole_is_an_error() {
+    let part = |name, length, offset, bytes| Record::File(FilePart { name, length, offset, bytes });
+    let ended = || Record::Ended(Ended::default());
+    for records in [
+        [part("a", 4, 1, b"bcd"), ended()],
+        [part("a", 4, 0, b"abcde"), ended()],
+        [part("a", 4, 0, b"abc"), ended()],
+        [part("a", 4, 0, b"abc"), part("a", 4, 2, b"cd")],
+        [part("a", 4, 0, b"abc"), part("b", 4, 3, b"d")],
+        [part("a", 4, 0, b"abc"), part("a", 5, 3, b"d")],
+    ] {
+        let file = written(&header(Keep::Whole), &records);
+        let mut reader = LogReader::new("f", &file[..]).expect("it is a log");
+        assert!(matches!(reader.read_files(), Err(ReadError::Malformed { .. })), "{records:?}");
+        assert!(matches!(reader.read(), Ok(None)), "an error is the end");
+    }
 }
 
 #[test]
@@ -138,8 +228,8 @@ fn damage_and_foreign_files_are_named_with_their_place() {
     let error = |file: &[u8]| compare(file, &records()).1.expect("it is no good log").to_string();
     assert_eq!(error(b""), "f is not an input log of narrows: it is empty");
     assert_eq!(error(&[0x0a, 0x0d, 0x0d, 0x0a]), "f is not an input log of narrows: it is a pcapng capture");
-    let later = "f is not an input log that can be read here: it is one of version 2, and this program reads version 1";
-    assert_eq!(error(b"narr\x02\0\0\0"), later);
+    let later = "f is not an input log that can be read here: it is one of version 3, and this program reads versions 1 to 2";
+    assert_eq!(error(b"narr\x03\0\0\0"), later);
 
     let file = written(&header(Keep::Whole), &[]);
     let at = format!("f is damaged: at byte {}, ", file.len());

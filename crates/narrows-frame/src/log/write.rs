@@ -7,7 +7,10 @@ use std::path::Path;
 use narrows_core::{Duration, Time};
 use serde::Serialize;
 
-use super::{Arrived, Header, Keep, MAGIC, MOST_HEADER, MOST_RECORD, PortNumber, Record, VERSION};
+use super::{
+    Arrived, Fed, FilePart, Header, Keep, LinkNumber, MAGIC, MOST_HEADER, MOST_RECORD, PortNumber, Record,
+    VERSION,
+};
 use crate::file::WriteError;
 
 /// A log that is written beside a run. A record costs a copy of its bytes into a buffer; no memory is allocated once
@@ -71,6 +74,34 @@ impl<W: Write> LogWriter<W> {
         let length = frame.len() as u32;
         let frame = &frame[..keep.min(frame.len())];
         self.write(&Record::Arrived(Arrived { at, late, port, length, frame }))
+    }
+
+    /// Values were handed to a feed of a link, and these were taken. Many of them make several records.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn fed(&mut self, at: Time, link: LinkNumber, feed: &str, values: &[i64]) -> Result<(), WriteError> {
+        // A value takes up to ten bytes.
+        values
+            .chunks(MOST_RECORD as usize / 16)
+            .try_for_each(|values| self.write(&Record::Fed(Fed { at, link, feed, values: values.into() })))
+    }
+
+    /// What a file contains that the scenario, or the change that comes next, names. A long one makes several records.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn file(&mut self, name: &str, content: &[u8]) -> Result<(), WriteError> {
+        let (length, step) = (content.len() as u64, MOST_RECORD as usize / 2);
+        let mut offset = 0;
+        loop {
+            let bytes = &content[offset..content.len().min(offset + step)];
+            self.write(&Record::File(FilePart { name, length, offset: offset as u64, bytes }))?;
+            offset += bytes.len();
+            if offset == content.len() {
+                return Ok(());
+            }
+        }
     }
 
     /// Adds a record.
