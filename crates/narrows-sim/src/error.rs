@@ -3,6 +3,7 @@
 use std::io;
 
 use narrows_core::BuildError;
+use narrows_frame::log::FileError;
 use narrows_frame::{ReadError, WriteError};
 use narrows_scenario::ScenarioError;
 
@@ -31,6 +32,14 @@ pub enum SimError {
         file: String,
         /// What does not fit.
         what: &'static str,
+    },
+    /// A file that the scenario of a log names is not whole in it.
+    #[error("{file} does not fit together: {source}")]
+    LoggedFile {
+        /// The log.
+        file: String,
+        /// What is wrong.
+        source: FileError,
     },
     /// A change of the scenario cannot be made.
     #[error(transparent)]

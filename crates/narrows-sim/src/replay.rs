@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use narrows_core::{Engine, Packet, PortId, Time};
+use narrows_core::{Engine, LinkId, Packet, PortId, Question, Time};
 use narrows_frame::ReadError;
-use narrows_frame::log::{Arrived, Ended, Header, LogReader, Record};
+use narrows_frame::log::{Arrived, Changed, Ended, Fed, FilePart, Header, LogReader, LoggedFiles, Record};
 use narrows_frame::parse::parse_cut;
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::Scenario;
@@ -29,6 +29,8 @@ pub struct ReplayResult {
     pub arrivals: u64,
     /// Changes that it made.
     pub changes: u64,
+    /// Values that it handed to feeds.
+    pub values: u64,
     /// Packets that were lost before the live run could hand them in. They are in neither run.
     pub lost: u64,
     /// Verdicts that are the same in the log and in the replay: packet, copy, verdict and instant.
@@ -54,8 +56,14 @@ impl ReplayResult {
 
 impl fmt::Display for ReplayResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, program, arrivals, changes, same, different, .. } = self;
-        writeln!(f, "{file} ({program}): {arrivals} packets and {changes} changes came in")?;
+        let Self { file, program, arrivals, changes, values, same, different, .. } = self;
+        match values {
+            0 => writeln!(f, "{file} ({program}): {arrivals} packets and {changes} changes came in")?,
+            _ => writeln!(
+                f,
+                "{file} ({program}): {arrivals} packets, {changes} changes and {values} values of feeds came in"
+            )?,
+        }
         if let Some(why) = &self.cut_short {
             writeln!(f, "the log ends early: {why}")?;
             writeln!(f, "compared is what it has; {} verdicts of the replay are not in it", self.unknown)?;
@@ -91,6 +99,7 @@ impl fmt::Display for ReplayResult {
 pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimError> {
     let mut log = LogReader::open(file)?;
     let header = log.header().clone();
+    let files = log.read_files()?;
     let name = file.display().to_string();
     let mut scenario = Scenario::parse(&header.scenario, &name)?;
     scenario.seed = header.seed.0;
@@ -104,12 +113,16 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
     let mut replay = Replay {
         links: Links::new(&network.engine),
         ports: network.engine.ports().collect(),
+        numbers: network.engine.links().collect(),
         network,
         scenario,
         header,
         keep: options.capture.is_some(),
+        files,
         arrivals: 0,
         changes: 0,
+        values: (0, 0),
+        questions: Vec::new(),
         lost: 0,
         last: Time::ZERO,
         ended: None,
@@ -133,6 +146,7 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
         program: replay.header.program,
         arrivals: replay.arrivals,
         changes: replay.changes,
+        values: replay.values.0,
         lost: replay.lost,
         same: comparison.same,
         different: comparison.different,
@@ -161,11 +175,19 @@ struct Replay {
     scenario: Scenario,
     header: Header,
     links: Links,
+    /// What the files contain that the scenario and its changes name.
+    files: LoggedFiles,
+    /// The links and ports by their numbers.
+    numbers: Vec<LinkId>,
     ports: Vec<PortId>,
     /// Whether anybody wants the frames.
     keep: bool,
     arrivals: u64,
     changes: u64,
+    /// Values in the log, and those that the engine took.
+    values: (u64, u64),
+    /// The answers are in the log; this is only thrown away.
+    questions: Vec<Question>,
     lost: u64,
     last: Time,
     ended: Option<Ended>,
@@ -187,14 +209,9 @@ impl Replay {
     fn take(&mut self, record: Record<'_>) -> Result<(), SimError> {
         match record {
             Record::Arrived(arrived) => self.arrive(arrived)?,
-            Record::Changed(changed) => {
-                let lines: Vec<_> = changed.text.lines().collect();
-                let changes = self.scenario.assign_all(&lines)?;
-                self.network.change(changed.at, self.links.changes(changes))?;
-                self.network.poll(changed.at)?;
-                self.changes += 1;
-                self.last = self.last.max(changed.at);
-            }
+            Record::Changed(changed) => self.change(changed)?,
+            Record::Fed(fed) => self.feed(&fed)?,
+            Record::File(part) => self.take_file(part)?,
             Record::Decided(decided) => {
                 self.last = self.last.max(decided.at);
                 if let Some(comparison) = &mut self.network.watchers.comparison {
@@ -204,6 +221,32 @@ impl Replay {
             Record::Lost(lost) => self.lost += lost.packets,
             Record::Ended(ended) => self.ended = Some(ended),
         }
+        Ok(())
+    }
+
+    fn change(&mut self, changed: Changed<'_>) -> Result<(), SimError> {
+        let lines: Vec<_> = changed.text.lines().collect();
+        let changes = self.scenario.assign_all(&lines)?;
+        self.network.change(changed.at, self.links.changes(changes))?;
+        self.network.poll(changed.at)?;
+        self.changes += 1;
+        self.last = self.last.max(changed.at);
+        Ok(())
+    }
+
+    fn take_file(&mut self, part: FilePart<'_>) -> Result<(), SimError> {
+        let file = || self.scenario.file.clone();
+        self.files.take(part).map_err(|source| SimError::LoggedFile { file: file(), source })
+    }
+
+    fn feed(&mut self, fed: &Fed<'_>) -> Result<(), SimError> {
+        let Some(&link) = self.numbers.get(fed.link.0 as usize) else {
+            return Err(SimError::ForeignLog { file: self.scenario.file.clone(), what: "links" });
+        };
+        self.values.0 += fed.values.len() as u64;
+        self.values.1 += self.network.feed(fed.at, link, fed.feed, &fed.values)? as u64;
+        self.network.poll(fed.at)?;
+        self.last = self.last.max(fed.at);
         Ok(())
     }
 
@@ -220,6 +263,8 @@ impl Replay {
         let packet: Packet<Body> = parsed.with(body);
         self.network.hand_in(arrived.at, port, packet)?;
         self.network.poll(arrived.at)?;
+        self.network.engine.take_questions(&mut self.questions);
+        self.questions.clear();
         self.arrivals += 1;
         self.last = self.last.max(arrived.at);
         Ok(())
@@ -230,6 +275,7 @@ impl Replay {
         let Some(ended) = self.ended else { return Vec::new() };
         let pairs = [
             ("packets came in", ended.arrivals, self.arrivals),
+            ("values were taken by feeds", self.values.0, self.values.1),
             ("packets were inside at the end", ended.inside, self.network.engine.inside()),
         ];
         let differ = pairs.into_iter().filter(|(_, recorded, replayed)| recorded != replayed);

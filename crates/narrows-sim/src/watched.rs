@@ -56,6 +56,18 @@ impl Watched {
         Ok(())
     }
 
+    /// Hands values to a feed; returns how many were taken.
+    pub(crate) fn feed(
+        &mut self,
+        at: Time,
+        link: LinkId,
+        feed: &str,
+        values: &[i64],
+    ) -> Result<usize, SimError> {
+        self.close_intervals_before(at)?;
+        Ok(self.engine.feed(at, link, feed, values))
+    }
+
     /// Polls until nothing is due at `now`.
     pub(crate) fn poll(&mut self, now: Time) -> Result<(), SimError> {
         self.close_intervals_before(now)?;
