@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use narrows_core::sched::{Dcf, Weight};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
-use narrows_scenario::{Delay, Direction, DirectionClass, Link, Medium, Port, Scenario, Way};
+use narrows_scenario::{
+    Corrupt, Delay, DelaySource, Direction, DirectionClass, Link, Medium, Port, Scenario, Shape, TraceUse,
+    Way,
+};
 
 use crate::class::ClassInfo;
 use crate::info::{DirectionInfo, Kind, RoundTrip, RunInfo};
@@ -40,14 +43,15 @@ fn directions(link: &Link) -> [DirectionInfo; 2] {
         let direction = link.direction(way);
         let [from, to] = link.ends(way).map(String::from);
         let rate = direction.effective_rate();
+        let follows = direction.trace.as_ref().is_some_and(TraceUse::has_rate);
         DirectionInfo {
             link: link.core_name(way),
             lane: lane(link, way),
             from,
             to,
             asked: asked(direction),
-            rate_bps: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
-            delay: direction.effective_delay().mean(),
+            rate_bps: (rate != Rate::UNLIMITED && !follows).then(|| rate.bits_per_second()),
+            delay: direction.mean_delay(),
             overhead: overhead(direction.effective_overhead()),
             classes: classes(direction),
         }
@@ -99,32 +103,53 @@ fn queue(direction: &Direction) -> Vec<String> {
 
 /// In one line; what is not there is not mentioned.
 fn asked(direction: &Direction) -> String {
-    let mut parts = match direction.effective_rate() {
-        Rate::UNLIMITED => vec!["unlimited rate".to_owned()],
-        rate => [vec![rate.to_string()], queue(direction)].concat(),
-    };
-    match direction.effective_delay() {
-        Delay::Constant(Duration::ZERO) => {}
-        Delay::Constant(delay) => parts.push(format!("delay {delay}")),
-        Delay::Normal { mean, sd } => parts.push(format!("delay {mean} ± {sd} (normal)")),
-        Delay::Uniform { low, high } => parts.push(format!("delay {low} to {high} (uniform)")),
-        delay => parts.push(format!("delay {delay}")),
+    if let Some(netem) = &direction.exact_netem {
+        return format!("NetEm's single queue ({netem})");
     }
-    for (what, share) in [
-        ("loss", direction.loss.wire),
-        ("loss before the queue", direction.loss.ingress),
-        ("duplicates", direction.duplicate),
-        ("corruption", direction.corrupt),
-    ] {
-        if !share.probability().is_zero() {
-            parts.push(format!("{what} {share}"));
+    let trace = direction.trace.as_ref();
+    let followed = trace.filter(|trace| trace.has_rate() && !direction.outage);
+    let mut parts = match (followed, direction.effective_rate()) {
+        (Some(trace), _) => {
+            let mean =
+                trace.mean_rate().map_or("unlimited at times".into(), |rate| format!("{rate} on average"));
+            [vec![format!("rate by trace ({mean})")], queue(direction)].concat()
         }
+        (None, Rate::UNLIMITED) => vec!["unlimited rate".to_owned()],
+        (None, rate) => [vec![rate.to_string()], queue(direction)].concat(),
+    };
+    match (trace.and_then(TraceUse::mean_delay), delay(&direction.effective_delay())) {
+        (Some(mean), _) => parts.push(format!("delay by trace ({mean} on average)")),
+        (None, delay) => parts.extend(delay),
+    }
+    let wire = direction.loss.wire.as_ref().filter(|_| trace.and_then(TraceUse::mean_loss).is_none());
+    for (what, model) in [("loss", wire), ("loss before the queue", direction.loss.ingress.as_ref())] {
+        parts.extend(model.map(|model| {
+            let marks = if model.ecn { ", marked where possible" } else { "" };
+            format!("{what} {}{marks}", model.losses)
+        }));
+    }
+    if trace.and_then(TraceUse::mean_loss).is_some() {
+        parts.push("loss by trace".into());
+    }
+    if !direction.loss.with_delay.is_empty() {
+        parts.push("loss by delay".into());
+    }
+    if !direction.duplicate.is_never() {
+        parts.push(format!("duplicates {}", direction.duplicate));
+    }
+    match &direction.corrupt {
+        corrupt if corrupt.is_never() => {}
+        Corrupt::Packets(chance) => parts.push(format!("corruption {chance}")),
+        corrupt => parts.push(format!("corruption of {corrupt}")),
     }
     if let Some(reorder) = direction.reorder {
         parts.push(match reorder.gap {
-            1 => format!("reordering {}", reorder.probability),
-            gap => format!("reordering {} with gap {gap}", reorder.probability),
+            1 => format!("reordering {}", reorder.chance),
+            gap => format!("reordering {} with gap {gap}", reorder.chance),
         });
+    }
+    if let Some(slots) = &direction.slots {
+        parts.push(slots.to_string());
     }
     if let Some(mtu) = direction.mtu {
         let policy = match mtu.policy {
@@ -138,6 +163,24 @@ fn asked(direction: &Direction) -> String {
         parts.push(format!("at most {limit} packets in flight"));
     }
     parts.join(", ")
+}
+
+/// The delay, if there is one.
+fn delay(delay: &Delay) -> Option<String> {
+    let plain = match &delay.source {
+        DelaySource::Constant(Duration::ZERO) if delay.per_byte == 0 => return None,
+        DelaySource::Drawn { distribution, correlation: None }
+            if delay.per_byte == 0 && distribution.is_plain() =>
+        {
+            match distribution.shape {
+                Shape::Normal { mean, sd } => Some(format!("delay {mean} ± {sd} (normal)")),
+                Shape::Uniform { low, high } => Some(format!("delay {low} to {high} (uniform)")),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    Some(plain.unwrap_or_else(|| format!("delay {delay}")))
 }
 
 /// What counts as on the wire, in a few words.
@@ -182,7 +225,7 @@ pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
     let means: BTreeMap<_, _> = ways
         .map(|(link, way)| {
             let target = Target::Link { name: link.core_name(way), lane: lane(link, way) };
-            (hop_key(&target), link.direction(way).effective_delay().mean())
+            (hop_key(&target), link.direction(way).mean_delay())
         })
         .collect();
     let one_way = |port: &Port| {

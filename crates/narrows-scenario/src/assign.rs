@@ -4,15 +4,16 @@
 //! LINK[.up|.down].KEY[.PART]=VALUE
 //! ```
 //!
-//! KEY is a key of a link's table; without a direction it counts both ways. PART is one of `delay.order`, `loss.ingress`
-//! and `loss.wire`, a key of a queue (`queue.bound`), of a scheduler (`scheduler.quantum`) or of a class of that
-//! (`scheduler.voip.weight`), which leaves the other parts as they are; a table is a whole value and leaves nothing. VALUE is what stands in a file, with or without quotes. The same text means the same change of the
-//! same scenario, always: it is what the input log keeps.
+//! KEY is a key of a link's table; without a direction it counts both ways. PART is a key of the table that the value is or
+//! could be (`delay.correlation`, `loss.wire`, `loss.gilbert-elliott.p`, `queue.bound`, `scheduler.quantum`), or of a class
+//! of a scheduler (`scheduler.voip.weight`), which leaves the other parts as they are; a table is a whole value and leaves
+//! nothing. VALUE is what stands in a file, with or without quotes. The same text at the same instant means the same change
+//! of the same scenario and its files, always: it is what the input log keeps.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use narrows_core::{Change, Seed};
+use narrows_core::{Change, Seed, Time};
 
 use crate::direction::{KEYS, PARTS, Site};
 use crate::link::{Link, Way};
@@ -139,11 +140,25 @@ impl Scenario {
         self.assign_all(&[text])
     }
 
-    /// Several changes at one instant: all, or none where there is an error.
+    /// Several changes at one instant: all, or none where there is an error. A trace begins with the run, as
+    /// [`Scenario::assign_at`] does at zero.
     ///
     /// # Errors
     /// As [`Scenario::assign`].
     pub fn assign_all<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<Vec<(String, Change)>, ScenarioError> {
+        self.assign_at(Time::ZERO, texts)
+    }
+
+    /// Several changes at this instant of the run: all, or none where there is an error. A trace begins then. Files that
+    /// the values name are read, those that were read before from memory.
+    ///
+    /// # Errors
+    /// As [`Scenario::assign`].
+    pub fn assign_at<T: AsRef<str>>(
+        &mut self,
+        at: Time,
+        texts: &[T],
+    ) -> Result<Vec<(String, Change)>, ScenarioError> {
         let (mut all, mut lines) = (Vec::new(), String::new());
         let mut read = || {
             for text in texts {
@@ -154,7 +169,7 @@ impl Scenario {
             Ok(std::mem::take(&mut all))
         };
         let assignments = read();
-        let result = assignments.and_then(|assignments| self.apply(&assignments));
+        let result = assignments.and_then(|assignments| self.apply(&assignments, at));
         result.map_err(|problem| {
             let lines: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
             ScenarioError::new("set", &lines.join("\n"), vec![problem])
@@ -163,13 +178,17 @@ impl Scenario {
 
     /// Applies assignments: all, or none where there is a problem. They are of one instant, so what is right only after
     /// another of them (a target beyond the old interval, a scheduler for the new rate) comes after it.
-    pub(crate) fn apply(&mut self, assignments: &[Assignment]) -> Result<Vec<(String, Change)>, Problem> {
+    pub(crate) fn apply(
+        &mut self,
+        assignments: &[Assignment],
+        at: Time,
+    ) -> Result<Vec<(String, Change)>, Problem> {
         let mut changed: BTreeMap<usize, Link> = BTreeMap::new();
         let mut waiting: Vec<&Assignment> = assignments.iter().collect();
         while !waiting.is_empty() {
             let (mut put_off, mut wrong) = (Vec::new(), None);
             for &assignment in &waiting {
-                match self.changed(assignment, &changed) {
+                match self.changed(assignment, at, &changed) {
                     Ok((index, link)) => {
                         changed.insert(index, link);
                     }
@@ -203,6 +222,7 @@ impl Scenario {
     fn changed(
         &self,
         assignment: &Assignment,
+        at: Time,
         changed: &BTreeMap<usize, Link>,
     ) -> Result<(usize, Link), Problem> {
         let hosts = self.host_names();
@@ -225,7 +245,7 @@ impl Scenario {
             .at(place)
             .help(format!("write {name}.{key}, for both directions")));
         }
-        let around = link.surroundings(&hosts);
+        let around = link.surroundings(&hosts, &self.files, at);
         let inside = |problem: Problem| match way {
             Some(way) => problem.inside(way.name()).inside(name),
             None => problem.inside(name),

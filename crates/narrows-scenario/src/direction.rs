@@ -1,28 +1,29 @@
 //! One direction of a link, or a medium that both share: what the keys of its table say, and what that becomes.
 
-use std::net::IpAddr;
+mod build;
+mod conflict;
+mod entries;
 
-use narrows_core::model::{Independent, Selector};
-use narrows_core::queue::{self, Bound};
+pub(crate) use build::Site;
+
+use narrows_core::queue::Bound;
 use narrows_core::sched::{self, Weight};
-use narrows_core::service::{ConstantRate, Overhead};
-use narrows_core::{Change, Corruption, Duration, LinkConfig, Mtu, Order, Rate, Seed, Target};
+use narrows_core::service::Overhead;
+use narrows_core::{Duration, Mtu, Order, Rate, Time};
 
 use crate::bound::DefaultBound;
+use crate::files::Files;
+use crate::netem;
 use crate::node::{Node, Value};
 use crate::problem::{Problem, ScenarioError};
-use crate::units::{self, Share};
+use crate::units;
 use crate::value::{
-    self, Class, Delay, Loss, Plan, Policy, Queue, Reorder, Scheduler, SchedulerKind, Surroundings,
+    self, Chance, Corrupt, Delay, DelaySource, ExactNetem, Loss, Queue, Reorder, Scheduler, SchedulerKind,
+    Slots, Surroundings, TraceUse,
 };
 
-/// Packets that are selected independently, if any are.
-fn selector(share: Share) -> Option<Box<dyn Selector>> {
-    (!share.is_zero()).then(|| Box::new(Independent(share.probability())) as Box<dyn Selector>)
-}
-
 /// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
     /// Bits a second.
     pub rate: Rate,
@@ -44,12 +45,18 @@ pub struct Direction {
     pub overhead: Overhead,
     /// Losses other than those of a full queue.
     pub loss: Loss,
-    /// The probability that a packet is duplicated on the wire.
-    pub duplicate: Share,
-    /// The probability that one bit of a packet is flipped on the wire.
-    pub corrupt: Share,
+    /// Packets that are duplicated on the wire.
+    pub duplicate: Chance,
+    /// Bits that are flipped on the wire.
+    pub corrupt: Corrupt,
     /// Packets that skip the delay.
     pub reorder: Option<Reorder>,
+    /// Slots in which alone packets leave.
+    pub slots: Option<Slots>,
+    /// What takes the place of the rate, the delay and others over time.
+    pub trace: Option<TraceUse>,
+    /// NetEm's single queue, exactly, in place of everything else.
+    pub exact_netem: Option<ExactNetem>,
     /// The longest packet.
     pub mtu: Option<Mtu>,
     /// The most packets in the delay line.
@@ -69,9 +76,12 @@ impl Default for Direction {
             default_bound: DefaultBound::NO_RATE,
             overhead: Overhead::IP,
             loss: Loss::default(),
-            duplicate: Share::ZERO,
-            corrupt: Share::ZERO,
+            duplicate: Chance::default(),
+            corrupt: Corrupt::default(),
             reorder: None,
+            slots: None,
+            trace: None,
+            exact_netem: None,
             mtu: None,
             line_limit: None,
         }
@@ -91,16 +101,6 @@ pub struct DirectionClass {
     pub matches: String,
 }
 
-/// Where a direction is in the engine, and what its queue depends on there.
-#[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
-    pub(crate) seed: Seed,
-    /// The engine's name of the link.
-    pub(crate) link: &'a str,
-    /// The addresses of a host.
-    pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
-}
-
 /// The keys of a direction's table.
 pub(crate) const KEYS: &[&str] = &[
     "rate",
@@ -114,14 +114,18 @@ pub(crate) const KEYS: &[&str] = &[
     "duplicate",
     "corrupt",
     "reorder",
+    "slots",
+    "trace",
+    "netem",
+    "exact-netem",
     "mtu",
     "line-limit",
     "outage",
 ];
 
-/// Parts of values that an assignment may set alone.
-/// There are more in queues and schedulers.
-pub(crate) const PARTS: &[&str] = &["delay.order", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
+/// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
+pub(crate) const PARTS: &[&str] =
+    &["delay.order", "delay.correlation", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
 
 impl Direction {
     /// Sets what one key, or one part, says.
@@ -144,7 +148,7 @@ impl Direction {
             "rate" => self.rate = units::rate(node)?,
             "outage" => self.outage = node.boolean()?,
             "delay" => {
-                let (delay, order) = value::read_delay(node)?;
+                let (delay, order) = value::read_delay(node, around)?;
                 self.delay = Some(delay);
                 self.order = order.unwrap_or(self.order);
             }
@@ -153,12 +157,14 @@ impl Direction {
             "queue" => self.queue = Queue::read(node)?,
             "scheduler" => self.scheduler = Scheduler::read(node, around)?,
             "overhead" => self.overhead = value::read_overhead(node)?,
-            "loss" => self.loss = Loss::read(node)?,
-            "loss.ingress" => self.loss.ingress = Share::read(node)?,
-            "loss.wire" => self.loss.wire = Share::read(node)?,
-            "duplicate" => self.duplicate = Share::read(node)?,
-            "corrupt" => self.corrupt = Share::read(node)?,
+            "loss" => self.loss = Loss::read(node, around)?,
+            "duplicate" => self.duplicate = Chance::read(node)?,
+            "corrupt" => self.corrupt = Corrupt::read(node, around)?,
             "reorder" => self.reorder = Reorder::read(node)?,
+            "slots" => self.slots = Slots::read(node, around.files)?,
+            "trace" => self.trace = TraceUse::read(node, around)?,
+            "netem" => return self.set_netem(node, around),
+            "exact-netem" => self.exact_netem = ExactNetem::read(node, around)?,
             "mtu" => self.mtu = value::read_mtu(node)?,
             "line-limit" => {
                 self.line_limit = match &node.value {
@@ -166,49 +172,80 @@ impl Direction {
                     _ => Some(units::packets(node)?),
                 }
             }
-            _ => match (key.split_once('.'), &self.scheduler) {
-                (Some(("queue", part)), _) => self.queue = self.queue.with(part, node)?,
-                (Some(("scheduler", path)), Some(scheduler)) => {
-                    let path: Vec<&str> = path.split('.').collect();
-                    self.scheduler = scheduler.with(&path, node, self.queue, around)?;
-                }
-                (Some(("scheduler", _)), None) => {
-                    return Err(Problem::new("there is no scheduler of which to set a part")
-                        .at(&node.span)
-                        .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
-                }
-                _ => return Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
+            _ => match key.split_once('.') {
+                Some((key, path)) => return self.set_part(key, path, node, around),
+                None => return Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
             },
         }
         Ok(())
     }
 
-    /// Where its values do not go together: the key that stands for it, and why.
-    pub(crate) fn conflict(&self) -> Option<(&'static str, Problem)> {
-        if let (Some(delay), Some(sd)) = (self.delay, self.jitter)
-            && !matches!(delay, Delay::Constant(_))
+    /// Sets the keys that NetEm's words mean.
+    fn set_netem(&mut self, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
+        let place = |problem: Problem| problem.put_at(&node.span);
+        for (key, text) in
+            netem::read(node)?.assignments().map_err(|error| error.into_problem().put_at(&node.span))?
         {
-            return Some(("jitter", Problem::new(format!("a jitter of {sd} on top of a delay that varies already ({delay})"))
-                .help("`jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = \"0ms\"`")));
+            self.set_unchecked(key, &Node::typed(&text, 0), around).map_err(place)?;
         }
-        let Some(scheduler) = &self.scheduler else { return None };
-        let name = scheduler.kind.name();
-        if scheduler.policy != Policy::Fifo && self.queue.policy != Policy::Fifo {
-            return Some((
-                "queue",
-                Problem::new(format!(
-                    "`{name}` manages its queues itself, and the link's queue is `{}`",
-                    self.queue.policy.name()
-                ))
-                .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
-            ));
+        Ok(())
+    }
+
+    /// Sets one part of a value and leaves the others: the value in force is written down as in a file, the part is put
+    /// in its place, and the whole is read again, so that nothing is allowed here that is not allowed there.
+    fn set_part(
+        &mut self,
+        key: &str,
+        path: &str,
+        node: &Node,
+        around: Surroundings<'_>,
+    ) -> Result<(), Problem> {
+        let parts: Vec<&str> = path.split('.').collect();
+        let text = match (key, &self.scheduler) {
+            ("queue", _) => {
+                self.queue = self.queue.with(path, node)?;
+                return Ok(());
+            }
+            ("scheduler", Some(scheduler)) => {
+                self.scheduler = scheduler.with(&parts, node, self.queue, around)?;
+                return Ok(());
+            }
+            ("scheduler", None) => {
+                return Err(Problem::new("there is no scheduler of which to set a part")
+                    .at(&node.span)
+                    .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
+            }
+            _ => self.table_text(key),
+        };
+        let text = text.ok_or_else(|| {
+            Problem::new(format!("there is no `{key}` of which to set a part"))
+                .at(&node.span)
+                .help(format!("set the whole: {key}=VALUE"))
+        })?;
+        // A model of loss by itself is that on the wire.
+        let on_wire = key == "loss" && !matches!(parts[0], "ingress" | "wire" | "with-delay");
+        let parts = if on_wire { [&["wire"], &parts[..]].concat() } else { parts };
+        let whole = value::with_part(&text, &parts, node);
+        self.set_unchecked(key, &whole, around).map_err(|problem| problem.put_at(&node.span))?;
+        if key == "delay" {
+            // It is in the delay now.
+            self.jitter = None;
         }
-        if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
-            return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
-                "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
-            )));
+        Ok(())
+    }
+
+    /// A value in force as a table, whatever it is; nothing where there is none.
+    fn table_text(&self, key: &str) -> Option<String> {
+        match key {
+            "delay" => Some(self.effective_delay().table_text()),
+            "loss" => Some(self.loss.table_text()),
+            "duplicate" => Some(self.duplicate.table_text()),
+            "corrupt" => Some(self.corrupt.table_text()),
+            "reorder" => self.reorder.map(Reorder::text),
+            "slots" => self.slots.as_ref().map(Slots::text),
+            "trace" => self.trace.as_ref().map(TraceUse::table_text),
+            _ => None,
         }
-        None
     }
 
     /// What counts as the length of a packet: what is given, or for stations that contend what their MAC adds.
@@ -221,15 +258,57 @@ impl Direction {
         }
     }
 
-    /// The delay that packets have, with the jitter; zero where none is given.
+    /// The delay that packets have without a trace, with the jitter; zero where none is given.
     pub fn effective_delay(&self) -> Delay {
-        match (self.delay.unwrap_or(Delay::Constant(Duration::ZERO)), self.jitter) {
-            (Delay::Constant(mean), Some(sd)) => Delay::Normal { mean, sd },
+        match (self.delay.clone().unwrap_or(Delay::constant(Duration::ZERO)), self.jitter) {
+            (Delay { source: DelaySource::Constant(mean), per_byte }, Some(sd)) => {
+                Delay { per_byte, ..Delay::normal(mean, sd) }
+            }
             (delay, _) => delay,
         }
     }
 
-    /// The rate that packets have: that of the link, or none while it is down.
+    /// The mean of the delay that packets have, where it is known: that of the trace where it has one.
+    pub fn mean_delay(&self) -> Option<Duration> {
+        match (&self.exact_netem, &self.trace) {
+            (Some(netem), _) => Some(netem.mean_delay()),
+            (None, Some(trace)) if trace.trace.delay().is_some() => trace.mean_delay(),
+            _ => self.effective_delay().mean(),
+        }
+    }
+
+    /// The longest delay, or that which one packet in a thousand exceeds, where it is known.
+    pub fn longest_delay(&self) -> Option<Duration> {
+        match (&self.exact_netem, &self.trace) {
+            (Some(_), _) => None,
+            (None, Some(trace)) if trace.trace.delay().is_some() => trace.longest_delay(),
+            _ => self.effective_delay().longest(),
+        }
+    }
+
+    /// Whether a trace says how long packets propagate.
+    pub(crate) fn follows_delay_trace(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.trace.delay().is_some())
+    }
+
+    /// Whether it is said how long packets propagate.
+    pub(crate) fn says_delay(&self) -> bool {
+        self.delay.is_some()
+            || self.jitter.is_some()
+            || self.follows_delay_trace()
+            || self.exact_netem.is_some()
+    }
+
+    /// The rate over time, for bounds: the mean of the trace where it has one.
+    pub(crate) fn mean_rate(&self) -> Rate {
+        match (&self.exact_netem, &self.trace) {
+            (Some(netem), _) => netem.rate(),
+            (None, Some(trace)) if trace.has_rate() => trace.mean_rate().unwrap_or(Rate::UNLIMITED),
+            _ => self.rate,
+        }
+    }
+
+    /// The rate that packets have where no trace says it: that of the link, or none while it is down.
     pub fn effective_rate(&self) -> Rate {
         if self.outage { Rate::DOWN } else { self.rate }
     }
@@ -273,7 +352,8 @@ impl Direction {
     pub fn with_scheduler(&self, name: &str) -> Result<Self, ScenarioError> {
         let wrong =
             |problem: Problem| ScenarioError::new("scheduler", name, vec![problem.at(&(0..name.len()))]);
-        let none = Surroundings { hosts: &[], shared: false };
+        let files = Files::default();
+        let none = Surroundings { hosts: &[], shared: false, files: &files, at: Time::ZERO };
         let plain = Scheduler::read(&Node::typed(name, 0), none);
         let scheduler = match (&self.scheduler, SchedulerKind::from_name(name)) {
             (Some(scheduler), Some(kind)) => {
@@ -288,130 +368,5 @@ impl Direction {
             Some((_, problem)) => Err(wrong(problem)),
             None => Ok(direction),
         }
-    }
-
-    /// Where packets wait, for the engine.
-    fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
-        let default = self.default_bound.bound();
-        let Some(scheduler) = &self.scheduler else { return self.queue.build(default) };
-        let Site { seed, link, addresses } = site;
-        scheduler.build(Plan { seed, link, queue: self.queue, default, addresses }).unwrap_or_else(
-            |(class, refused)| panic!("{link}: class {class} was tried when it was read: {refused}"),
-        )
-    }
-
-    /// The engine's link.
-    pub(crate) fn build(&self, lanes: Vec<Target>, site: Site<'_>) -> LinkConfig {
-        LinkConfig {
-            name: site.link.into(),
-            lanes,
-            queue: self.build_queue(site),
-            service: Box::new(ConstantRate(self.effective_rate())),
-            overhead: self.effective_overhead(),
-            ingress_loss: Loss::build(self.loss.ingress),
-            wire_loss: Loss::build(self.loss.wire),
-            corruption: selector(self.corrupt).map(Corruption::Packets),
-            duplication: selector(self.duplicate),
-            delay: self.effective_delay().build(),
-            order: self.order,
-            reorder: self.reorder.map(Reorder::build),
-            line_limit: self.line_limit,
-            mtu: self.mtu,
-        }
-    }
-
-    /// What turns a running link that is like `before` into this one.
-    pub(crate) fn changes_since(&self, before: &Self, site: Site<'_>) -> Vec<Change> {
-        let mut changes = Vec::new();
-        let mut differs = |differs: bool, change: &dyn Fn() -> Change| {
-            if differs {
-                changes.push(change());
-            }
-        };
-        differs(self.effective_rate() != before.effective_rate(), &|| {
-            Change::Service(Box::new(ConstantRate(self.effective_rate())))
-        });
-        let other_kind = !self.waits_like(before);
-        differs(other_kind, &|| Change::Queue(self.build_queue(site)));
-        differs(!other_kind && self.whole_bound() != before.whole_bound(), &|| {
-            Change::QueueBound(self.whole_bound().unwrap_or(Scheduler::NO_BOUND))
-        });
-        if !other_kind {
-            let classes = self.classes().into_iter().zip(before.classes()).enumerate();
-            for (class, weight) in classes
-                .filter(|(_, (now, then))| now.weight != then.weight)
-                .filter_map(|(class, (now, _))| now.weight.map(|weight| (class, weight)))
-            {
-                differs(true, &|| Change::Weight { class, weight });
-            }
-        }
-        let overhead = self.effective_overhead();
-        differs(overhead != before.effective_overhead(), &|| Change::Overhead(overhead));
-        differs(self.loss.ingress != before.loss.ingress, &|| {
-            Change::IngressLoss(Loss::build(self.loss.ingress))
-        });
-        differs(self.loss.wire != before.loss.wire, &|| Change::WireLoss(Loss::build(self.loss.wire)));
-        differs(self.corrupt != before.corrupt, &|| {
-            Change::Corruption(selector(self.corrupt).map(Corruption::Packets))
-        });
-        differs(self.duplicate != before.duplicate, &|| Change::Duplication(selector(self.duplicate)));
-        differs(self.effective_delay() != before.effective_delay(), &|| {
-            Change::Delay(self.effective_delay().build())
-        });
-        differs(self.order != before.order, &|| Change::Order(self.order));
-        differs(self.reorder != before.reorder, &|| Change::Reorder(self.reorder.map(Reorder::build)));
-        differs(self.line_limit != before.line_limit, &|| Change::LineLimit(self.line_limit));
-        differs(self.mtu != before.mtu, &|| Change::Mtu(self.mtu));
-        changes
-    }
-
-    /// Whether a queue that is like `before` becomes this one by another bound of the whole and other weights.
-    fn waits_like(&self, before: &Self) -> bool {
-        match (&self.scheduler, &before.scheduler) {
-            (None, None) => self.queue.drop == before.queue.drop && self.queue.policy == before.queue.policy,
-            (Some(now), Some(then)) => {
-                let queues = |of: &Self, scheduler: &Scheduler| -> Vec<(Queue, Bound)> {
-                    let one = |class: &Class| {
-                        let queue = class.queue.unwrap_or(of.queue);
-                        (Queue { bound: None, ..queue }, queue.bound.unwrap_or(of.bound()))
-                    };
-                    scheduler.classes().iter().map(one).collect()
-                };
-                now.is_tuned_like(then)
-                    && queues(self, now) == queues(before, then)
-                    && (!now.has_flows() || self.queue.policy == before.queue.policy)
-            }
-            _ => false,
-        }
-    }
-
-    /// The keys that differ from a link that does nothing, each with its value as it stands in a file.
-    pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
-        let plain = Self::default();
-        let mut entries = Vec::new();
-        let mut differs = |differs: bool, key, text: &dyn Fn() -> String| {
-            if differs {
-                entries.push((key, text()));
-            }
-        };
-        differs(self.rate != plain.rate, "rate", &|| format!("\"{}\"", self.rate));
-        differs(self.delay.is_some(), "delay", &|| self.delay.map(Delay::text).unwrap_or_default());
-        differs(self.jitter.is_some(), "jitter", &|| format!("\"{}\"", self.jitter.unwrap_or_default()));
-        differs(self.order != plain.order, "order", &|| "\"allow\"".into());
-        differs(self.queue != plain.queue, "queue", &|| self.queue.text());
-        differs(self.scheduler.is_some(), "scheduler", &|| {
-            self.scheduler.as_ref().map(Scheduler::text).unwrap_or_default()
-        });
-        differs(self.overhead != plain.overhead, "overhead", &|| value::overhead_text(self.overhead));
-        differs(self.loss != plain.loss, "loss", &|| self.loss.text());
-        differs(self.duplicate != plain.duplicate, "duplicate", &|| format!("\"{}\"", self.duplicate));
-        differs(self.corrupt != plain.corrupt, "corrupt", &|| format!("\"{}\"", self.corrupt));
-        differs(self.reorder.is_some(), "reorder", &|| self.reorder.map(Reorder::text).unwrap_or_default());
-        differs(self.mtu.is_some(), "mtu", &|| self.mtu.map(value::mtu_text).unwrap_or_default());
-        differs(self.line_limit.is_some(), "line-limit", &|| {
-            format!("\"{} packets\"", self.line_limit.unwrap_or_default())
-        });
-        differs(self.outage, "outage", &|| "true".into());
-        entries
     }
 }

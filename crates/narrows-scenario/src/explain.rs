@@ -1,10 +1,12 @@
 //! What a scenario comes to: for `narrows check`, and as the "asked" part of reports.
 
+mod delay;
 mod events;
 mod print;
 mod sharing;
 mod warnings;
 
+pub use delay::DelayExplanation;
 pub use sharing::{ClassExplanation, SchedulerExplanation};
 
 use narrows_core::queue::Bound;
@@ -16,7 +18,7 @@ use crate::host::Place;
 use crate::link::{Link, Medium, Way};
 use crate::scenario::Scenario;
 use crate::topology::Port;
-use crate::value::{self, Scheduler, SchedulerKind};
+use crate::value::{self, FeedUse, Scheduler, SchedulerKind, TraceUse};
 
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,6 +64,11 @@ pub struct LinkExplanation {
     pub delay: String,
     /// Its mean, in nanoseconds.
     pub mean_delay_ns: Option<u64>,
+    /// The distribution that it is drawn from, if it is.
+    pub distribution: Option<DelayExplanation>,
+    /// Of packets close together, the share that is held back behind the one before where order is kept and delays are
+    /// drawn.
+    pub held_back: Option<f64>,
     /// `keep` or `allow`.
     pub order: String,
     /// The bound of the queue; with a scheduler of each class that says nothing else, or of all flows together.
@@ -78,12 +85,67 @@ pub struct LinkExplanation {
     pub management: Option<String>,
     /// What shares the transmitter.
     pub scheduler: Option<SchedulerExplanation>,
+    /// Losses in each place where there are any by chance.
+    pub losses: Vec<LossExplanation>,
     /// Losses and other impairments and limits.
     pub impairments: Vec<String>,
+    /// What it follows over time, if it does.
+    pub trace: Option<TraceExplanation>,
+    /// The feeds that another process is to fill.
+    pub feeds: Vec<FeedExplanation>,
     /// What is expected of a small packet, 64 bytes.
     pub small: Expected,
     /// What is expected of a full packet, 1500 bytes or the MTU if that is less.
     pub full: Expected,
+}
+
+/// Losses by chance in one place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LossExplanation {
+    /// `ingress` or `wire`.
+    pub place: &'static str,
+    /// The model, in words.
+    pub model: String,
+    /// The share of packets in the long run.
+    pub share: f64,
+    /// How many are lost in a row on average, where that is known.
+    pub mean_burst: Option<f64>,
+    /// Whether packets that can be marked are marked instead.
+    pub ecn: bool,
+}
+
+/// A trace, in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceExplanation {
+    /// The file.
+    pub file: String,
+    /// What it gives, how long it is, and what comes then.
+    pub words: String,
+    /// How long it is.
+    pub length_ns: u64,
+    /// What comes after its end: `loop`, `hold` or `end`.
+    pub then: &'static str,
+    /// The mean rate, where it gives one that has a limit always.
+    pub mean_rate_bits_per_second: Option<u64>,
+    /// The mean delay, where it gives one.
+    pub mean_delay_ns: Option<u64>,
+    /// The share of packets lost, where it gives one.
+    pub mean_loss: Option<f64>,
+}
+
+/// A feed, as `narrows check` tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FeedExplanation {
+    /// Its name, unique on the link.
+    pub name: String,
+    /// What becomes of a packet for which there is no value: `zero`, `last`, `repeat` or `drop`.
+    pub on_empty: &'static str,
+    /// How many values are held at most.
+    pub lead: usize,
+    /// In the two-way form, how long a packet waits for its answer.
+    pub ask_ns: Option<u64>,
+    /// All that in words.
+    pub words: String,
 }
 
 /// What is expected of packets of one length on one link.
@@ -196,7 +258,7 @@ fn links(link: &Link) -> Vec<LinkExplanation> {
 
 fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direction) -> LinkExplanation {
     let (bound, queue_reason) = sharing::bound(direction);
-    let rate = direction.effective_rate();
+    let rate = present_rate(direction);
     let scheduler = direction.scheduler.as_ref();
     let has_flows = scheduler.is_some_and(Scheduler::has_flows);
     LinkExplanation {
@@ -204,17 +266,13 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         from: from.into(),
         to: to.into(),
         shared,
-        rate: match direction.outage {
-            true => format!("down (an outage; else {})", direction.rate),
-            false => rate.to_string(),
-        },
+        rate: rate_words(direction),
         rate_bits_per_second: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
         overhead: value::overhead_words(direction.effective_overhead()),
-        delay: match (direction.delay, direction.jitter) {
-            (None, None) => "none".into(),
-            _ => direction.effective_delay().to_string(),
-        },
-        mean_delay_ns: direction.effective_delay().mean().map(Duration::nanos),
+        delay: delay_words(direction),
+        mean_delay_ns: direction.mean_delay().map(Duration::nanos),
+        distribution: DelayExplanation::of(direction),
+        held_back: delay::held_back(direction).map(|(share, _)| share),
         order: match direction.order {
             Order::Keep => "keep".into(),
             Order::Allow => "allow".into(),
@@ -236,15 +294,97 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         },
         management: direction.queue.policy.words().filter(|_| scheduler.is_none()),
         scheduler: scheduler.map(|scheduler| sharing::scheduler(direction, scheduler)),
+        losses: losses(direction),
         impairments: events::impairments(direction),
+        trace: direction.trace.as_ref().map(trace),
+        feeds: direction.effective_delay().feeds().into_iter().map(feed).collect(),
         small: expected(direction, SMALL),
         full: expected(direction, full_bytes(direction)),
     }
 }
 
+/// The rate now, and over time the mean of a trace.
+fn present_rate(direction: &Direction) -> Rate {
+    if direction.outage { Rate::DOWN } else { direction.mean_rate() }
+}
+
+fn rate_words(direction: &Direction) -> String {
+    let rate = match &direction.trace {
+        Some(trace) if trace.has_rate() => match trace.mean_rate() {
+            Some(mean) => format!("by the trace {}, {mean} on average", trace.file.name),
+            None => format!("by the trace {}, without a limit at times", trace.file.name),
+        },
+        _ => direction.mean_rate().to_string(),
+    };
+    if direction.outage { format!("down (an outage; else {rate})") } else { rate }
+}
+
+fn delay_words(direction: &Direction) -> String {
+    match (&direction.exact_netem, &direction.trace) {
+        (Some(netem), _) => format!("NetEm's single queue: {netem}"),
+        (None, Some(trace)) if direction.follows_delay_trace() => {
+            let mean =
+                trace.mean_delay().map_or(String::new(), |mean| format!(", {} on average", rounded(mean)));
+            format!("by the trace {}{mean}", trace.file.name)
+        }
+        _ if !direction.says_delay() => "none".into(),
+        _ => direction.effective_delay().to_string(),
+    }
+}
+
+/// To a microsecond, where it is a millisecond or more.
+fn rounded(time: Duration) -> Duration {
+    match time.nanos() {
+        nanos @ 0..1_000_000 => Duration::from_nanos(nanos),
+        nanos => Duration::from_nanos(nanos.saturating_add(500) / 1000 * 1000),
+    }
+}
+
+fn losses(direction: &Direction) -> Vec<LossExplanation> {
+    let places = [("ingress", &direction.loss.ingress), ("wire", &direction.loss.wire)];
+    let models = places.into_iter().filter_map(|(place, model)| Some((place, model.as_ref()?)));
+    models
+        .map(|(place, model)| LossExplanation {
+            place,
+            model: model.losses.to_string(),
+            share: model.mean(),
+            mean_burst: model.mean_burst(),
+            ecn: model.ecn,
+        })
+        .collect()
+}
+
+fn trace(used: &TraceUse) -> TraceExplanation {
+    TraceExplanation {
+        file: used.file.name.to_string(),
+        words: used.words(),
+        length_ns: used.trace.length().nanos(),
+        then: used.then.name(),
+        mean_rate_bits_per_second: used.mean_rate().map(Rate::bits_per_second),
+        mean_delay_ns: used.mean_delay().map(Duration::nanos),
+        mean_loss: used.mean_loss(),
+    }
+}
+
+fn feed(used: &FeedUse) -> FeedExplanation {
+    FeedExplanation {
+        name: used.name.clone(),
+        on_empty: used.rule(),
+        lead: used.lead,
+        ask_ns: used.ask.map(Duration::nanos),
+        words: used.to_string(),
+    }
+}
+
+/// In percent, with as many digits as a person would want.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.2} %") }
+}
+
 fn expected(direction: &Direction, bytes: u32) -> Expected {
     let transmission = transmission(direction, bytes);
-    let rate = direction.effective_rate();
+    let rate = present_rate(direction);
     let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
     // What contention leaves of the rate depends on who contends.
     let per_second = (rate != Rate::UNLIMITED && !is(SchedulerKind::Dcf)).then(|| {
@@ -255,14 +395,14 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
         bytes,
         transmission_ns: transmission.map(Duration::nanos),
         one_way_ns: one_way(direction, bytes).map(Duration::nanos),
-        longest_ns: transmission.filter(|_| direction.scheduler.is_none()).map(|one| {
+        longest_ns: transmission.filter(|_| direction.scheduler.is_none()).and_then(|one| {
             let waiting = match direction.bound() {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),
             };
             // Those that wait, the packet itself among them, and the one on the wire.
             let queueing = one.nanos().saturating_mul(waiting.saturating_add(1));
-            (Duration::from_nanos(queueing) + direction.effective_delay().longest()).nanos()
+            Some((Duration::from_nanos(queueing) + direction.longest_delay()?).nanos())
         }),
         packets_per_second: per_second,
     }
@@ -270,13 +410,13 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
 
 /// Transmission and mean delay.
 fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
-    Some(transmission(direction, bytes)? + direction.effective_delay().mean()?)
+    Some(transmission(direction, bytes)? + direction.mean_delay()?)
 }
 
 /// How long a packet is on the wire, rounded up; nothing while the link is down.
 fn transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
     let bits_e9 = u128::from(direction.effective_overhead().bits(bytes, LINK_HEADER)) * 1_000_000_000;
-    match direction.effective_rate() {
+    match present_rate(direction) {
         Rate::UNLIMITED => Some(Duration::ZERO),
         Rate::DOWN => None,
         rate => {

@@ -10,6 +10,7 @@ mod assign;
 mod bound;
 mod direction;
 mod explain;
+mod files;
 mod flags;
 mod host;
 mod link;
@@ -24,6 +25,7 @@ mod timeline;
 mod topology;
 pub mod trace;
 mod traffic;
+pub mod typed;
 mod units;
 mod value;
 mod write;
@@ -31,8 +33,10 @@ mod write;
 pub use bound::DefaultBound;
 pub use direction::{Direction, DirectionClass};
 pub use explain::{
-    ClassExplanation, Expected, Explanation, LinkExplanation, PathExplanation, SchedulerExplanation,
+    ClassExplanation, DelayExplanation, Expected, Explanation, FeedExplanation, LinkExplanation,
+    LossExplanation, PathExplanation, SchedulerExplanation, TraceExplanation,
 };
+pub use files::{Files, MOST_BYTES, NamedFile};
 pub use flags::{LinkFlags, code_point};
 pub use host::{Address, Host, HostAddress, Place};
 pub use link::{Link, Medium, Way};
@@ -44,6 +48,8 @@ pub use topology::Port;
 pub use traffic::{AimdConfig, Marks, Traffic, TrafficSource};
 pub use units::{Number, Share};
 pub use value::{
-    Class, Codel, Dcf, Delay, Division, DualPi2, Loss, Match, Party, Pie, Policy, Queue, Red, Reorder,
-    Scheduler, SchedulerKind,
+    Bins, Chance, Class, Codel, Correlation, Corrupt, Dcf, Delay, DelayClass, DelaySource, Distribution,
+    DistributionTable, Division, DualPi2, ExactNetem, FeedUse, Gap, Loss, LossModel, Losses, Match, Party,
+    PatternUse, Pie, Points, Policy, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, Slots,
+    TraceUse,
 };

@@ -2,13 +2,17 @@
 
 use std::ops::Range;
 
+use narrows_core::Time;
+
 use crate::direction::{Direction, KEYS};
+use crate::files::Files;
+use crate::netem;
 use crate::node::{Key, Node, Table};
 use crate::problem::Problem;
 use crate::value::Surroundings;
 
 /// A wire between two hosts or junctions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Unique among the links.
     pub name: String,
@@ -19,7 +23,7 @@ pub struct Link {
 }
 
 /// What a link is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Medium {
     /// A wire for each direction: the engine's links `NAME.up` and `NAME.down`.
     Duplex {
@@ -105,9 +109,14 @@ impl Link {
         [Way::Up, Way::Down].into_iter().find_map(check)
     }
 
-    /// What its values may refer to.
-    pub(crate) fn surroundings<'a>(&self, hosts: &'a [String]) -> Surroundings<'a> {
-        Surroundings { hosts, shared: matches!(self.medium, Medium::Shared(_)) }
+    /// What its values may refer to that come into force at this instant.
+    pub(crate) fn surroundings<'a>(
+        &self,
+        hosts: &'a [String],
+        files: &'a Files,
+        at: Time,
+    ) -> Surroundings<'a> {
+        Surroundings { hosts, shared: matches!(self.medium, Medium::Shared(_)), files, at }
     }
 }
 
@@ -119,7 +128,7 @@ pub(crate) struct Placed {
 }
 
 /// Reads `[links.NAME]`. `hosts` are the names of all hosts.
-pub(crate) fn read(key: &Key, node: &Node, hosts: &[String]) -> Result<Placed, Vec<Problem>> {
+pub(crate) fn read(key: &Key, node: &Node, hosts: &[String], files: &Files) -> Result<Placed, Vec<Problem>> {
     let one = |problem: Problem| vec![problem];
     let table = node.table("a table of what the link does").map_err(one)?;
     let mut known = vec!["between", "shared", "up", "down"];
@@ -152,7 +161,7 @@ pub(crate) fn read(key: &Key, node: &Node, hosts: &[String]) -> Result<Placed, V
         }
         Err(problem) => keep(Err(problem)),
     }
-    let around = link.surroundings(hosts);
+    let around = link.surroundings(hosts, files, Time::ZERO);
     set_all(&mut link, None, table, around, &mut keep);
     for way in [Way::Up, Way::Down] {
         let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
@@ -189,6 +198,7 @@ fn set_all(
         let set = |direction: &mut Direction| direction.set(&key.name, node, around);
         keep(link.directions_mut(way).into_iter().try_for_each(set));
     }
+    beside_netem(table, keep);
     let beside = table.key("order");
     let within =
         table.get("delay").and_then(|delay| delay.table("").ok()).and_then(|delay| delay.key("order"));
@@ -197,6 +207,19 @@ fn set_all(
             .at(&beside.span)
             .also(&within.span, "here too")
             .help("keep one of the two")));
+    }
+}
+
+/// Refuses keys beside `netem` that its words mean: which of the two counts would be up to the order of the file.
+fn beside_netem(table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
+    let Some((words, node)) = table.key("netem").zip(table.get("netem")) else { return };
+    let Some(assignments) = netem::read(node).ok().and_then(|qdisc| qdisc.assignments().ok()) else { return };
+    let both = assignments.iter().find_map(|(key, text)| Some((table.key(key)?, text)));
+    if let Some((key, text)) = both {
+        keep(Err(Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))
+            .at(&key.span)
+            .also(&words.span, "here")
+            .help("leave one of the two out")));
     }
 }
 

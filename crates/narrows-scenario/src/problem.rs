@@ -42,14 +42,36 @@ impl ScenarioError {
         paragraphs.join("\n\n")
     }
 
+    /// The same as a problem of the scenario that names this file: the first problem, with its line.
+    pub(crate) fn into_problem(self) -> Problem {
+        let Some(first) = self.problems.first() else {
+            return Problem::new(format!("{} is wrong", self.file));
+        };
+        let elsewhere =
+            first.span.as_ref().map(|span| Elsewhere::new(&self.file, &self.text, self.clamp(span)));
+        let title = match elsewhere {
+            Some(_) => first.title.clone(),
+            None => format!("{}: {}", self.file, first.title),
+        };
+        Problem { elsewhere, help: first.help.clone(), ..Problem::new(title) }
+    }
+
     fn paragraph(&self, problem: &Problem, renderer: &Renderer) -> String {
         let title = match (&problem.span, problem.key.as_str()) {
             (Some(_), _) | (None, "") => problem.title.clone(),
             (None, key) => format!("`{key}`: {}", problem.title),
         };
         let mut group = annotate_snippets::Group::with_title(Level::ERROR.primary_title(title));
+        if let Some(Elsewhere { file, line, number, span }) = &problem.elsewhere {
+            let place = AnnotationKind::Primary.span(span.clone());
+            group = group.element(Snippet::source(line).path(file).line_start(*number).annotation(place));
+        }
         if let Some(span) = &problem.span {
-            let mut place = AnnotationKind::Primary.span(self.clamp(span));
+            let kind = match problem.elsewhere {
+                None => AnnotationKind::Primary,
+                Some(_) => AnnotationKind::Context,
+            };
+            let mut place = kind.span(self.clamp(span));
             if !problem.key.is_empty() {
                 place = place.label(format!("in `{}`", problem.key));
             }
@@ -88,12 +110,55 @@ pub(crate) struct Problem {
     key: String,
     help: Vec<String>,
     also: Vec<(Range<usize>, String)>,
+    /// Where it is in another file, which the scenario names at `span`.
+    elsewhere: Option<Elsewhere>,
+}
+
+/// A place in a file that a scenario names: its line, or as much of that as a person looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Elsewhere {
+    file: String,
+    line: String,
+    /// The number of the line, from 1.
+    number: usize,
+    span: Range<usize>,
+}
+
+impl Elsewhere {
+    /// `span` lies in `text`, on the borders of characters.
+    fn new(file: &str, text: &str, span: Range<usize>) -> Self {
+        /// Bytes of a line that are shown on either side: a whole trace may stand on one.
+        const MOST: usize = 60;
+        let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let end = text[span.start..].find('\n').map_or(text.len(), |at| span.start + at);
+        let border = |mut at: usize| {
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let from = border(start.max(span.start.saturating_sub(MOST)));
+        let to = border(end.min(span.end.min(span.start + MOST) + MOST)).max(from);
+        Self {
+            file: file.into(),
+            line: text[from..to].into(),
+            number: 1 + text[..start].matches('\n').count(),
+            span: span.start - from..span.end.min(to) - from,
+        }
+    }
 }
 
 impl Problem {
     /// `title` says what was found and what is wrong with it.
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), span: None, key: String::new(), help: Vec::new(), also: Vec::new() }
+        Self {
+            title: title.into(),
+            span: None,
+            key: String::new(),
+            help: Vec::new(),
+            also: Vec::new(),
+            elsewhere: None,
+        }
     }
 
     /// Says what is allowed, or what to do.
@@ -120,6 +185,18 @@ impl Problem {
     pub(crate) fn also(mut self, span: &Range<usize>, label: impl Into<String>) -> Self {
         self.also.push((span.clone(), label.into()));
         self
+    }
+
+    /// It is in another file, on the line of this number.
+    pub(crate) fn on_line(mut self, file: &str, number: usize, line: &str) -> Self {
+        let shown = line.trim_end();
+        self.elsewhere = Some(Elsewhere { number, ..Elsewhere::new(file, shown, 0..shown.len()) });
+        self
+    }
+
+    /// Whether it says that a key is missing.
+    pub(crate) fn is_about_a_missing_key(&self) -> bool {
+        self.title.ends_with("is missing")
     }
 
     /// The key that it is in, from the inside out: each call puts one more in front.

@@ -8,6 +8,7 @@ use std::path::Path;
 use narrows_core::{Duration, NetworkConfig, PortConfig, Seed};
 
 use crate::direction::{Direction, Site};
+use crate::files::{Files, NamedFile};
 use crate::host::{self, Address, Host};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
@@ -36,6 +37,7 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
     pub(crate) timeline: Vec<Entry>,
     pub(crate) topology: Topology,
+    pub(crate) files: Files,
 }
 
 /// The keys at the top of a file.
@@ -48,14 +50,23 @@ pub(crate) const DEFAULT_SEED: u64 = 1;
 const TRIED_STEPS: usize = 1000;
 
 impl Scenario {
-    /// Reads a scenario. `file` is its name, for errors and for finding captures that it names.
+    /// Reads a scenario. `file` is its name, for errors and for finding the files that it names.
     ///
     /// # Errors
     /// Everything that is wrong with it, with places.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Self::parse_with(text, file, Files::beside(file))
+    }
+
+    /// Reads a scenario whose files come from elsewhere than the folder of `file`.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(text: &str, file: &str, files: Files) -> Result<Self, ScenarioError> {
         let mut problems = Problems::default();
-        let scenario =
-            problems.catch(Node::document(text)).and_then(|table| read(&table, text, file, &mut problems));
+        let scenario = problems
+            .catch(Node::document(text))
+            .and_then(|table| read(&table, text, file, files, &mut problems));
         match scenario {
             Some(scenario) if problems.is_empty() => Ok(scenario),
             _ => Err(problems.into_error(file, text)),
@@ -79,6 +90,18 @@ impl Scenario {
             ScenarioError::new(&file, "", vec![problem])
         })?;
         Self::parse(&text, &file)
+    }
+
+    /// The files that its values name and that have been read so far, in the order in which they first were: those of
+    /// the scenario itself and of its timeline, then those that changes brought. A replay needs them, each under its name
+    /// ([`Files::given`], [`Scenario::add_file`]). Captures are not among them: their packets are in the log.
+    pub fn files(&self) -> Vec<NamedFile> {
+        self.files.all()
+    }
+
+    /// Says what is in a file that a later change may name. Where the name is known already its contents stay.
+    pub fn add_file(&self, file: NamedFile) {
+        self.files.add(file.name, file.contents);
     }
 
     /// The ports, in the order of the hosts.
@@ -171,7 +194,7 @@ impl Scenario {
 }
 
 /// Reads a whole file. Later parts are read only where those that they need are right.
-fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Option<Scenario> {
+fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Problems) -> Option<Scenario> {
     problems.extend(table.unknown_keys(KEYS));
     let seed = problems.catch(table.optional("seed", seed)).flatten().unwrap_or(DEFAULT_SEED);
     let duration = problems.catch(table.optional("duration", units::positive_time)).flatten();
@@ -207,7 +230,7 @@ fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Optio
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        match link::read(key, node, &host_names) {
+        match link::read(key, node, &host_names, &files) {
             Ok(placed) => links.push(placed),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
@@ -240,8 +263,9 @@ fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Optio
     let links = links.into_iter().map(|placed| placed.link).collect();
     let (traffic, timeline, topology) = Default::default();
     let file_name = file.to_string();
+    let file = file_name;
     let mut scenario =
-        Scenario { file: file_name, seed, duration, hosts, junctions, links, traffic, timeline, topology };
+        Scenario { file, seed, duration, hosts, junctions, links, traffic, timeline, topology, files };
     if let Err(faults) = scenario.wire() {
         problems.extend(
             faults
@@ -256,7 +280,8 @@ fn read(table: &Table, text: &str, file: &str, problems: &mut Problems) -> Optio
         );
         return None;
     }
-    read_traffic(table, file, &mut scenario, problems);
+    let folder = scenario.file.clone();
+    read_traffic(table, &folder, &mut scenario, problems);
     read_timeline(table, &mut scenario, problems);
     Some(scenario)
 }
@@ -301,12 +326,12 @@ fn read_timeline(table: &Table, scenario: &mut Scenario, problems: &mut Problems
     steps.first_packet(narrows_core::Time::ZERO);
     let mut wrong = vec![false; items.len()];
     let most = TRIED_STEPS.max(2 * items.len());
-    for (_, index) in std::iter::from_fn(|| steps.pop()).take(most) {
+    for (at, index) in std::iter::from_fn(|| steps.pop()).take(most) {
         if wrong[index] {
             continue;
         }
         let entry = &scenario.timeline[index];
-        if let Err(problem) = copy.apply(&entry.set) {
+        if let Err(problem) = copy.apply(&entry.set, at) {
             wrong[index] = true;
             let place = entry.set[0].place();
             problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);

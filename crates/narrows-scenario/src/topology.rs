@@ -144,7 +144,7 @@ impl Topology {
             let round_trip = round_trip(&port.hops, links);
             for hop in &port.hops {
                 for direction in links[hop.link].directions_mut(Some(hop.way)) {
-                    direction.default_bound = DefaultBound::new(direction.rate, round_trip);
+                    direction.default_bound = DefaultBound::new(direction.mean_rate(), round_trip);
                 }
             }
         }
@@ -158,8 +158,8 @@ fn round_trip(hops: &[Hop], links: &[Link]) -> Option<Duration> {
     for hop in hops {
         for way in [Way::Up, Way::Down] {
             let direction = links[hop.link].direction(way);
-            given |= direction.delay.is_some() || direction.jitter.is_some();
-            sum += direction.effective_delay().mean()?;
+            given |= direction.says_delay();
+            sum += direction.mean_delay()?;
         }
     }
     given.then_some(sum)

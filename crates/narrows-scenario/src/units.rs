@@ -96,6 +96,25 @@ const TIME: Kind = Kind {
     refuse: |unit| (unit == "m").then_some("`m` could be minutes or milliseconds: write `min` or `ms`"),
 };
 
+/// Times so short that a nanosecond is long: what a byte more costs.
+const FINE_TIME: Kind = Kind {
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("µs", 1_000_000),
+        ("μs", 1_000_000),
+    ],
+    shown: "ps, ns, us, ms",
+    example: "\"8ns\" or \"0.8ns\"",
+    counts: "picoseconds",
+    // A packet of 64 KiB takes a minute then.
+    most: 1_000_000_000,
+    most_text: "1ms",
+    ..TIME
+};
+
 const SIZE: Kind = Kind {
     what: "a size",
     units: &[
@@ -140,6 +159,38 @@ pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
 pub(crate) fn time(node: &Node) -> Result<Duration, Problem> {
     // At most LONGEST, which is below 2⁶².
     quantity(node, &TIME).map(|nanos| Duration::from_nanos(nanos as u64))
+}
+
+/// A span of time forwards or backwards, in nanoseconds, such as `-2ms`.
+pub(crate) fn signed_time(node: &Node) -> Result<i64, Problem> {
+    let backwards = match &node.value {
+        Value::String(text) => text.trim().strip_prefix('-'),
+        _ => None,
+    };
+    let Some(rest) = backwards else { return time(node).map(|span| span.nanos() as i64) };
+    let span = time(&Node { span: node.span.clone(), value: Value::String(rest.trim().into()) })?;
+    Ok(-(span.nanos() as i64))
+}
+
+/// The same as it stands in a file.
+pub(crate) fn signed_time_text(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    format!("{sign}{}", Duration::from_nanos(nanos.unsigned_abs()))
+}
+
+/// Picoseconds for a byte, such as `0.8ns`.
+pub(crate) fn picoseconds(node: &Node) -> Result<u64, Problem> {
+    // At most 10⁹.
+    quantity(node, &FINE_TIME).map(|picoseconds| picoseconds as u64)
+}
+
+/// The same as it stands in a file.
+pub(crate) fn picoseconds_text(picoseconds: u64) -> String {
+    let (whole, part) = (picoseconds / 1000, picoseconds % 1000);
+    match part {
+        0 => format!("{whole}ns"),
+        _ => format!("{whole}.{}ns", format!("{part:03}").trim_end_matches('0')),
+    }
 }
 
 /// A span of time that is not zero.
@@ -228,6 +279,8 @@ impl Share {
     const ONE: u64 = 10_000_000_000_000_000_000;
     /// Never.
     pub const ZERO: Self = Self { parts: 0 };
+    /// Always.
+    pub const ALWAYS: Self = Self { parts: Self::ONE };
 
     /// Whether it is exactly zero.
     pub const fn is_zero(self) -> bool {
@@ -247,6 +300,16 @@ impl Share {
     /// As a number, for people and closed forms.
     pub fn as_f64(self) -> f64 {
         self.probability().as_f64()
+    }
+
+    /// Reads one of several that belong together, so that a bare 1 can only mean always.
+    pub(crate) fn read_of_several(node: &Node) -> Result<Self, Problem> {
+        match &node.value {
+            Value::Integer(text) | Value::Float(text) | Value::String(text) if text.trim() == "1" => {
+                Ok(Self::ALWAYS)
+            }
+            _ => Self::read(node),
+        }
     }
 
     /// Reads `1%`, `0.01` or `1e-2`.

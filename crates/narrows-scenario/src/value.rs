@@ -2,24 +2,38 @@
 //! that can be compared and printed back) and what it becomes in the engine.
 
 mod assigned;
+mod chance;
 mod condition;
+mod corrupt;
 mod delay;
+mod distribution;
+mod exact_netem;
 pub(crate) mod inline;
 mod loss;
 mod mtu;
 mod overhead;
+mod pattern;
 mod queue;
 mod reorder;
 mod scheduler;
+mod slots;
+mod trace;
 
+pub use chance::Chance;
 pub use condition::{Match, Party};
-pub use delay::Delay;
-pub use loss::Loss;
+pub use corrupt::Corrupt;
+pub use delay::{Correlation, Delay, DelayClass, DelaySource, FeedUse};
+pub use distribution::{Bins, Distribution, DistributionTable, Points, Samples, Shape};
+pub use exact_netem::ExactNetem;
+pub use loss::{Loss, LossModel, Losses};
+pub use pattern::PatternUse;
 pub use queue::{Codel, DualPi2, Pie, Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{Class, Dcf, Division, Scheduler, SchedulerKind};
+pub use slots::{Gap, Slots};
+pub use trace::TraceUse;
 
-pub(crate) use assigned::{allowed as allowed_parts, is_part};
+pub(crate) use assigned::{allowed as allowed_parts, is_part, with_part};
 pub(crate) use condition::{Surroundings, code_point, protocol, protocol_name};
 
 pub(crate) use delay::{ORDERS, read as read_delay};

@@ -213,6 +213,8 @@ fn flags_are_written_as_a_file() {
         mtu: Some("1400".into()),
         order: Some("allow".into()),
         line_limit: Some("100 packets".into()),
+        slots: Some("{ gap = \"10ms\", packets = 8 }".into()),
+        trace: None,
         seed: Some("7".into()),
         duration: Some("31s".into()),
     };

@@ -6,28 +6,38 @@ use narrows_core::{Duration, MtuPolicy, Time};
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
 use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource};
+use crate::value::LossModel;
 
 pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     let Direction { loss, duplicate, corrupt, .. } = direction;
     let mut all = Vec::new();
-    if !loss.ingress.is_zero() {
-        all.push(format!("loses {} of the packets before the queue", loss.ingress));
+    let places = [("before the queue", &loss.ingress), ("on the wire", &loss.wire)];
+    for (place, model) in places.into_iter().filter_map(|(place, model)| Some((place, model.as_ref()?))) {
+        all.push(losses(model, place));
     }
-    if !loss.wire.is_zero() {
-        all.push(format!("loses {} of the packets on the wire", loss.wire));
+    if let (Some((from, least)), Some((to, most))) = (loss.with_delay.first(), loss.with_delay.last()) {
+        all.push(match loss.with_delay.len() {
+            1 => format!("loses {least} of the packets, whatever their delay"),
+            points => format!(
+                "loses {least} of the packets with a delay of {from}, {most} with {to} ({points} points)"
+            ),
+        });
     }
-    if !duplicate.is_zero() {
+    if !duplicate.is_never() {
         all.push(format!("duplicates {duplicate} of the packets"));
     }
-    if !corrupt.is_zero() {
-        all.push(format!("flips one bit in {corrupt} of the packets"));
+    if !corrupt.is_never() {
+        all.push(format!("flips {corrupt}"));
     }
     if let Some(reorder) = direction.reorder {
         let of = match reorder.gap {
             1 => "of the packets".into(),
             gap => format!("of the candidates, the first of which comes after {} packets,", gap - 1),
         };
-        all.push(format!("lets {} {of} skip the delay", reorder.probability));
+        all.push(format!("lets {} {of} skip the delay", reorder.chance));
+    }
+    if let Some(slots) = &direction.slots {
+        all.push(format!("lets packets leave in {slots}"));
     }
     if let Some(mtu) = direction.mtu {
         let longer = match mtu.policy {
@@ -41,6 +51,16 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
         all.push(format!("the delay line holds at most {limit} packets"));
     }
     all
+}
+
+/// A model of loss, and what it comes to where that is not plain.
+fn losses(model: &LossModel, place: &str) -> String {
+    let verb = if model.ecn { "marks (where it can, else loses)" } else { "loses" };
+    if let Some(chance) = model.independent() {
+        return format!("{verb} {chance} of the packets {place}");
+    }
+    let burst = model.mean_burst().map_or(String::new(), |burst| format!(", {burst:.2} in a row on average"));
+    format!("{verb} packets {place}, {}: {} of them{burst}", model.losses, super::percent(model.mean()))
 }
 
 pub(super) fn traffic(traffic: &Traffic) -> String {

@@ -5,7 +5,10 @@ use std::fmt;
 use narrows_core::Duration;
 
 use super::events::about;
-use super::{ClassExplanation, Expected, Explanation, LinkExplanation, SMALL, SchedulerExplanation};
+use super::{
+    ClassExplanation, DelayExplanation, Expected, Explanation, LinkExplanation, SMALL, SchedulerExplanation,
+    percent,
+};
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,6 +62,35 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     match link.delay.as_str() {
         "none" => writeln!(f, "  delay     none")?,
         delay => writeln!(f, "  delay     {delay}; {order}")?,
+    }
+    if let Some(DelayExplanation { mean_ns, sd_ns, p1_ns, p50_ns, p90_ns, p99_ns, p999_ns }) =
+        link.distribution
+    {
+        let or_infinite = |nanos: Option<u64>| nanos.map_or("infinite".into(), |nanos| span(Some(nanos)));
+        let [p1, p50, p90, p99, p999] =
+            [p1_ns, p50_ns, p90_ns, p99_ns, p999_ns].map(|nanos| span(Some(nanos)));
+        let (mean, sd) = (or_infinite(mean_ns), or_infinite(sd_ns));
+        writeln!(
+            f,
+            "            mean {mean}, sd {sd}; p1 {p1}, p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p999}"
+        )?;
+    }
+    if let Some(share) = link.held_back.filter(|share| *share > 0.0) {
+        writeln!(
+            f,
+            "            {} of packets close together held back to keep their order",
+            percent(share)
+        )?;
+    }
+    for feed in &link.feeds {
+        writeln!(
+            f,
+            "  feed      {}: narrows feed {name} (or its socket in the run's environment)",
+            feed.name
+        )?;
+    }
+    if let Some(trace) = &link.trace {
+        writeln!(f, "  trace     {}", trace.words)?;
     }
     let drops = match link.drop.as_deref() {
         None => String::new(),

@@ -1,15 +1,15 @@
 //! What is legal and may not be meant.
 
-use narrows_core::model::cumulative;
+use narrows_core::model::BelowZero;
 use narrows_core::queue::Bound;
-use narrows_core::{Order, Rate, Time};
+use narrows_core::{Duration, Rate, Time};
 
-use super::{full_bytes, transmission};
+use super::{delay, full_bytes, percent, present_rate};
 use crate::direction::Direction;
 use crate::link::{Link, Medium};
 use crate::scenario::Scenario;
 use crate::traffic::TrafficSource;
-use crate::value::{Delay, Policy, Queue, SchedulerKind};
+use crate::value::{LossModel, Policy, Queue, SchedulerKind, Shape, TraceUse};
 
 /// A share of packets that is worth a word.
 const NOTICEABLE: f64 = 0.001;
@@ -70,44 +70,36 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
     all
 }
 
-/// A normal delay is cut off at zero.
+/// A delay that is drawn is cut off at zero.
 fn below_zero(direction: &Direction) -> Option<String> {
-    let Delay::Normal { mean, sd } = direction.effective_delay() else { return None };
-    if sd.nanos() == 0 {
-        return None;
-    }
-    let share = cumulative(-(mean.nanos() as f64) / sd.nanos() as f64);
-    (share > NOTICEABLE).then(|| {
-        format!(
-            "{} of the normal delays would be below zero and become zero, which raises the mean",
-            percent(share)
-        )
+    let delay = direction.effective_delay();
+    let (distribution, _) = delay.distribution()?;
+    let share = distribution.engine().share_below_zero();
+    let what = match distribution.shape {
+        Shape::Normal { .. } => "normal delays",
+        _ => "delays",
+    };
+    let clamps = distribution.below_zero == BelowZero::Clamp && !direction.follows_delay_trace();
+    (clamps && share > NOTICEABLE).then(|| {
+        format!("{} of the {what} would be below zero and become zero, which raises the mean", percent(share))
     })
 }
 
-/// Independent delays and order kept: a packet that drew less than the one before it waits for that one. For packets a
-/// time g apart with delays D₁, D₂ that is P(D₁ − D₂ > g): Φ(−g/(√2·sd)) for a normal delay, (1 − g/w)²/2 for a uniform
-/// one of width w.
+/// Order kept: a packet that drew less than the one before it waits for that one.
 fn held_back(direction: &Direction) -> Option<String> {
-    if direction.order == Order::Allow {
-        return None;
-    }
-    let gap = transmission(direction, full_bytes(direction))?;
-    let apart = gap.nanos() as f64;
-    let share = match direction.effective_delay() {
-        Delay::Normal { sd, .. } if sd.nanos() > 0 => {
-            cumulative(-apart / (core::f64::consts::SQRT_2 * sd.nanos() as f64))
-        }
-        Delay::Uniform { low, high } if high > low => {
-            let part = (1.0 - apart / (high - low).nanos() as f64).max(0.0);
-            part * part / 2.0
-        }
-        _ => return None,
+    let (share, gap) = delay::held_back(direction)?;
+    let packets = match gap {
+        Some(gap) => format!("full packets in a row ({gap} apart)"),
+        None => "packets close together".into(),
     };
-    (share > 0.01).then(|| {
+    let longer = match gap {
+        Some(_) => "",
+        None => "a longer `correlation` holds back fewer, and ",
+    };
+    (share >= 0.01).then(|| {
         format!(
-            "of full packets in a row ({gap} apart), {} are held back behind the one before, as order is kept: \
-             delays come out longer and smoother than asked; `order = \"allow\"` lets packets overtake",
+            "of {packets}, {} are held back behind the one before, as order is kept: \
+             delays come out longer and smoother than asked; {longer}`order = \"allow\"` lets packets overtake",
             percent(share)
         )
     })
@@ -115,7 +107,8 @@ fn held_back(direction: &Direction) -> Option<String> {
 
 /// Where nothing waits, nothing is to be shared or managed.
 fn nothing_waits(direction: &Direction) -> Option<String> {
-    if direction.effective_rate() != Rate::UNLIMITED {
+    if present_rate(direction) != Rate::UNLIMITED || direction.trace.as_ref().is_some_and(TraceUse::has_rate)
+    {
         return None;
     }
     let who = match (&direction.scheduler, direction.queue.policy) {
@@ -204,20 +197,18 @@ fn never_fits(direction: &Direction) -> Option<String> {
 }
 
 fn lost(direction: &Direction) -> Option<String> {
-    let all = 1.0 - (1.0 - direction.loss.ingress.as_f64()) * (1.0 - direction.loss.wire.as_f64());
-    if direction.effective_rate() == Rate::DOWN {
+    let of =
+        |model: &Option<LossModel>| model.as_ref().filter(|model| !model.ecn).map_or(0.0, LossModel::mean);
+    let on_wire = direction.trace.as_ref().and_then(TraceUse::mean_loss).unwrap_or(of(&direction.loss.wire));
+    let all = 1.0 - (1.0 - of(&direction.loss.ingress)) * (1.0 - on_wire);
+    if present_rate(direction) == Rate::DOWN {
         return Some("the link is down: nothing gets through until that changes".into());
     }
     (all >= 0.5).then(|| format!("{} of the packets are lost", percent(all)))
 }
 
 fn no_delay(direction: &Direction) -> Option<String> {
-    let no_delay = direction.effective_delay().longest().nanos() == 0;
+    let no_delay = direction.longest_delay() == Some(Duration::ZERO);
     (direction.reorder.is_some() && no_delay)
         .then(|| "`reorder` lets packets skip the delay, and there is none".into())
-}
-
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.2} %") }
 }

@@ -1,12 +1,19 @@
-//! Parts of a queue or a scheduler that an assignment sets alone: `queue.target`, `scheduler.quantum`,
-//! `scheduler.voip.weight`, `scheduler.voip.queue.bound`.
+//! Parts of a value that an assignment sets alone: `delay.correlation`, `loss.gilbert-elliott.p`, `queue.target`,
+//! `scheduler.quantum`, `scheduler.voip.weight`, `scheduler.voip.queue.bound`.
 //!
 //! The value in force is written down as in a file, the part is put in its place, and the whole is read again: so nothing
 //! is allowed here that is not allowed there.
 
+use super::chance::Chance;
 use super::condition::Surroundings;
+use super::corrupt::Corrupt;
+use super::delay::Delay;
+use super::loss::Loss;
 use super::queue::{self, Queue};
+use super::reorder::Reorder;
 use super::scheduler::{self, Division, Scheduler, SchedulerKind};
+use super::slots::Slots;
+use super::trace::TraceUse;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, nearest, one_of};
 
@@ -17,6 +24,8 @@ pub(crate) fn is_part(path: &str) -> bool {
         ["scheduler", key] => scheduler::all_keys().contains(&key),
         ["scheduler", _, key] => scheduler::CLASS_KEYS.contains(&key) && key != "name",
         ["scheduler", _, "queue", key] => queue::all_keys().contains(&key),
+        // What may stand deeper is said when the whole is read.
+        [key, part, ..] => keys(key).is_some_and(|keys| keys.contains(&part)),
         _ => false,
     }
 }
@@ -32,7 +41,49 @@ pub(crate) fn allowed(path: &str) -> Option<Vec<String>> {
             Some(with(&format!("scheduler.{class}"), &["weight", "match", "queue", "longest"]))
         }
         ["scheduler", class, "queue", _] => Some(with(&format!("scheduler.{class}.queue"), &queue_keys)),
+        [key, ..] => keys(key).map(|keys| with(key, &keys)),
         _ => None,
+    }
+}
+
+/// The keys of the tables that a value may be, where parts of it can be set.
+fn keys(key: &str) -> Option<Vec<&'static str>> {
+    match key {
+        "delay" => Some(Delay::keys()),
+        "loss" => Some(Loss::keys()),
+        "duplicate" => Some(Chance::KEYS.to_vec()),
+        "corrupt" => Some(Corrupt::KEYS.to_vec()),
+        "reorder" => Some(Reorder::KEYS.to_vec()),
+        "slots" => Some(Slots::KEYS.to_vec()),
+        "trace" => Some(TraceUse::KEYS.to_vec()),
+        _ => None,
+    }
+}
+
+/// The table that `text` is, with the part at `path` set. Tables on the way are made where there are none.
+pub(crate) fn with_part(text: &str, path: &[&str], value: &Node) -> Node {
+    let mut whole = node(table(text));
+    let (last, way) = path.split_last().expect("a path has a key");
+    let mut inner = &mut whole;
+    for key in way {
+        let table = as_table(inner);
+        if table.get(key).is_none() {
+            table.set(key, node(Table::default()));
+        }
+        inner = table.get_mut(key).expect("it has just been set");
+    }
+    as_table(inner).set(last, value.clone());
+    whole
+}
+
+/// The node as a table; whatever else it was is no more.
+fn as_table(node: &mut Node) -> &mut Table {
+    if !matches!(node.value, Value::Table(_)) {
+        node.value = Value::Table(Table::default());
+    }
+    match &mut node.value {
+        Value::Table(table) => table,
+        _ => unreachable!("it has just been made one"),
     }
 }
 

@@ -7,10 +7,12 @@ pub(crate) use parts::{code_point, protocol, protocol_name};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+use narrows_core::Time;
 use narrows_core::classify::{Condition, Prefix};
 
+use crate::files::Files;
 use crate::link::Way;
-use crate::node::Node;
+use crate::node::{Node, Value};
 use crate::problem::Problem;
 use crate::value::inline::Inline;
 
@@ -52,13 +54,17 @@ pub enum Party {
     },
 }
 
-/// What a condition may refer to.
+/// What the values of a link may refer to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings<'a> {
     /// The names of all hosts.
     pub(crate) hosts: &'a [String],
     /// Whether the link is a shared medium.
     pub(crate) shared: bool,
+    /// Where files come from.
+    pub(crate) files: &'a Files,
+    /// The instant at which what is read comes into force.
+    pub(crate) at: Time,
 }
 
 const KEYS: &[&str] = &[
@@ -97,6 +103,14 @@ impl Match {
             length: table.optional("length", parts::length)?,
             from: table.optional("from", |node| parts::way(node, surroundings.shared))?,
         })
+    }
+
+    /// The same, or a protocol alone: `"udp"`.
+    pub(crate) fn read_short(node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+        match node.value {
+            Value::String(_) => Ok(Self { protocols: vec![parts::protocol(node)?], ..Self::default() }),
+            _ => Self::read(node, surroundings),
+        }
     }
 
     /// The engine's condition. `addresses` are those of a host.

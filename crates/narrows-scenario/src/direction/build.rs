@@ -1,0 +1,200 @@
+//! What a direction becomes in the engine, and what turns one that runs into another.
+
+use std::net::IpAddr;
+
+use narrows_core::model::{DelayModel, LostWithDelay, Selector};
+use narrows_core::queue::{self, Bound};
+use narrows_core::service::{ConstantRate, ServiceCurve};
+use narrows_core::steps::Steps;
+use narrows_core::{Change, LinkConfig, Loss, Seed, Target};
+
+use super::Direction;
+use crate::units::Share;
+use crate::value::{Class, ExactNetem, LossModel, Plan, Queue, Reorder, Scheduler, Slots, TraceUse};
+
+/// Where a direction is in the engine, and what its queue depends on there.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) seed: Seed,
+    /// The engine's name of the link.
+    pub(crate) link: &'a str,
+    /// The addresses of a host.
+    pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
+}
+
+impl Direction {
+    /// Where packets wait, for the engine.
+    fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
+        let default = self.default_bound.bound();
+        let Some(scheduler) = &self.scheduler else { return self.queue.build(default) };
+        let Site { seed, link, addresses } = site;
+        scheduler.build(Plan { seed, link, queue: self.queue, default, addresses }).unwrap_or_else(
+            |(class, refused)| panic!("{link}: class {class} was tried when it was read: {refused}"),
+        )
+    }
+
+    /// The engine's link.
+    pub(crate) fn build(&self, lanes: Vec<Target>, site: Site<'_>) -> LinkConfig {
+        let target = lanes.first().cloned().unwrap_or(Target::Port(String::new()));
+        LinkConfig {
+            lanes,
+            queue: self.build_queue(site),
+            service: self.build_service(),
+            overhead: self.effective_overhead(),
+            ingress_loss: self.build_ingress_loss(),
+            wire_loss: self.build_wire_loss(),
+            corruption: self.corrupt.build(),
+            duplication: self.build_duplication(),
+            delay: self.build_delay(site),
+            order: self.order,
+            reorder: self.reorder.and_then(Reorder::build),
+            line_limit: self.line_limit,
+            mtu: self.mtu,
+            slots: self.slots.as_ref().map(Slots::build),
+            bound_steps: self.build_bound_steps(),
+            netem: self.exact_netem.as_ref().map(ExactNetem::build),
+            ..LinkConfig::new(site.link, target)
+        }
+    }
+
+    fn build_service(&self) -> Box<dyn ServiceCurve> {
+        let trace = self.trace.as_ref().filter(|_| !self.outage);
+        let follows = trace.and_then(|trace| trace.service(self.rate));
+        follows.unwrap_or_else(|| Box::new(ConstantRate(self.effective_rate())))
+    }
+
+    fn build_ingress_loss(&self) -> Option<Loss> {
+        self.loss.ingress.as_ref().and_then(LossModel::build)
+    }
+
+    fn build_wire_loss(&self) -> Option<Loss> {
+        let own = self.loss.wire.as_ref();
+        // A trace that ends gives way to a loss that is independent, or none.
+        let share = own.and_then(LossModel::independent).map_or(Share::ZERO, |chance| chance.rate);
+        match self.trace.as_ref().and_then(|trace| trace.loss(share.probability())) {
+            Some(steps) => Some(Loss { selector: Box::new(steps), mark: own.is_some_and(|own| own.ecn) }),
+            None => own.and_then(LossModel::build),
+        }
+    }
+
+    fn build_duplication(&self) -> Option<Box<dyn Selector>> {
+        let trace =
+            self.trace.as_ref().and_then(|trace| trace.duplication(self.duplicate.rate.probability()));
+        trace.or_else(|| self.duplicate.build())
+    }
+
+    fn build_delay(&self, site: Site<'_>) -> Box<dyn DelayModel> {
+        let own = self.effective_delay();
+        let follows = self.trace.as_ref().and_then(|trace| trace.delay(own.mean().unwrap_or_default()));
+        let model: Box<dyn DelayModel> = match follows {
+            Some(steps) => Box::new(steps),
+            None => own.build(site.addresses),
+        };
+        if self.loss.with_delay.is_empty() {
+            return model;
+        }
+        let curve = self.loss.with_delay.iter().map(|(delay, share)| (*delay, share.probability()));
+        Box::new(LostWithDelay::new(model, curve.collect()).expect("the delays of a curve rise"))
+    }
+
+    fn build_bound_steps(&self) -> Option<Steps<Bound>> {
+        self.trace.as_ref().and_then(|trace| trace.bound(self.bound()))
+    }
+
+    /// What turns a running link that is like `before` into this one.
+    pub(crate) fn changes_since(&self, before: &Self, site: Site<'_>) -> Vec<Change> {
+        if self.exact_netem == before.exact_netem {
+            return self.part_changes(before, site);
+        }
+        let mut changes = vec![Change::Netem(self.exact_netem.as_ref().map(ExactNetem::build))];
+        if self.exact_netem.is_some() && before.exact_netem.is_some() {
+            changes.extend(self.part_changes(before, site));
+            return changes;
+        }
+        // A link that becomes NetEm's single queue, or is it no more, begins as a plain one.
+        if self.exact_netem.is_none() {
+            changes.push(Change::Queue(self.build_queue(site)));
+        }
+        let plain = Self { default_bound: self.default_bound, ..Self::default() };
+        changes.extend(self.part_changes(&plain, site));
+        changes
+    }
+
+    /// The changes of all but NetEm's single queue.
+    fn part_changes<'a>(&'a self, before: &'a Self, site: Site<'_>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut differs = |differs: bool, change: &dyn Fn() -> Change| {
+            if differs {
+                changes.push(change());
+            }
+        };
+        let traces = |is_there: fn(&TraceUse) -> bool| {
+            let of = |direction: &'a Self| direction.trace.as_ref().filter(|trace| is_there(trace));
+            (of(self), of(before))
+        };
+        let (now, then) = traces(TraceUse::has_rate);
+        differs(self.effective_rate() != before.effective_rate() || now != then, &|| {
+            Change::Service(self.build_service())
+        });
+        let other_kind = !self.waits_like(before);
+        differs(other_kind, &|| Change::Queue(self.build_queue(site)));
+        differs(!other_kind && self.whole_bound() != before.whole_bound(), &|| {
+            Change::QueueBound(self.whole_bound().unwrap_or(Scheduler::NO_BOUND))
+        });
+        if !other_kind {
+            let classes = self.classes().into_iter().zip(before.classes()).enumerate();
+            for (class, weight) in classes
+                .filter(|(_, (now, then))| now.weight != then.weight)
+                .filter_map(|(class, (now, _))| now.weight.map(|weight| (class, weight)))
+            {
+                differs(true, &|| Change::Weight { class, weight });
+            }
+        }
+        let overhead = self.effective_overhead();
+        differs(overhead != before.effective_overhead(), &|| Change::Overhead(overhead));
+        differs(self.loss.ingress != before.loss.ingress, &|| Change::IngressLoss(self.build_ingress_loss()));
+        let (now, then) = traces(|trace| trace.trace.loss().is_some());
+        differs(self.loss.wire != before.loss.wire || now != then, &|| {
+            Change::WireLoss(self.build_wire_loss())
+        });
+        differs(self.corrupt != before.corrupt, &|| Change::Corruption(self.corrupt.build()));
+        let (now, then) = traces(|trace| trace.trace.duplicate().is_some());
+        differs(self.duplicate != before.duplicate || now != then, &|| {
+            Change::Duplication(self.build_duplication())
+        });
+        let (now, then) = traces(|trace| trace.trace.delay().is_some());
+        let curve = self.loss.with_delay != before.loss.with_delay;
+        differs(self.effective_delay() != before.effective_delay() || curve || now != then, &|| {
+            Change::Delay(self.build_delay(site))
+        });
+        let (now, then) = traces(|trace| trace.trace.bound().is_some());
+        let bound = now.is_some() && self.bound() != before.bound();
+        differs(now != then || bound, &|| Change::BoundSteps(self.build_bound_steps()));
+        differs(self.order != before.order, &|| Change::Order(self.order));
+        differs(self.reorder != before.reorder, &|| Change::Reorder(self.reorder.and_then(Reorder::build)));
+        differs(self.slots != before.slots, &|| Change::Slots(self.slots.as_ref().map(Slots::build)));
+        differs(self.line_limit != before.line_limit, &|| Change::LineLimit(self.line_limit));
+        differs(self.mtu != before.mtu, &|| Change::Mtu(self.mtu));
+        changes
+    }
+
+    /// Whether a queue that is like `before` becomes this one by another bound of the whole and other weights.
+    fn waits_like(&self, before: &Self) -> bool {
+        match (&self.scheduler, &before.scheduler) {
+            (None, None) => self.queue.drop == before.queue.drop && self.queue.policy == before.queue.policy,
+            (Some(now), Some(then)) => {
+                let queues = |of: &Self, scheduler: &Scheduler| -> Vec<(Queue, Bound)> {
+                    let one = |class: &Class| {
+                        let queue = class.queue.unwrap_or(of.queue);
+                        (Queue { bound: None, ..queue }, queue.bound.unwrap_or(of.bound()))
+                    };
+                    scheduler.classes().iter().map(one).collect()
+                };
+                now.is_tuned_like(then)
+                    && queues(self, now) == queues(before, then)
+                    && (!now.has_flows() || self.queue.policy == before.queue.policy)
+            }
+            _ => false,
+        }
+    }
+}

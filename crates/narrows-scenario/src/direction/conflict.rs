@@ -1,0 +1,118 @@
+//! Values of a direction that do not go together.
+
+use narrows_core::Rate;
+
+use super::Direction;
+use crate::problem::Problem;
+use crate::trace::Then;
+use crate::value::{self, Delay, DelaySource, LossModel, Policy, SchedulerKind};
+
+/// The key that stands for a conflict, and why it is one.
+type Conflict = (&'static str, Problem);
+
+impl Direction {
+    /// Where its values do not go together.
+    pub(crate) fn conflict(&self) -> Option<Conflict> {
+        self.jitter_twice()
+            .or_else(|| self.beside_exact_netem())
+            .or_else(|| self.beside_trace())
+            .or_else(|| self.scheduler_conflict())
+    }
+
+    /// A jitter makes a constant delay vary; one that varies already it leaves alone.
+    fn jitter_twice(&self) -> Option<Conflict> {
+        let (delay, sd) = (self.delay.as_ref()?, self.jitter?);
+        if let DelaySource::Constant(mean) = delay.source {
+            let longest = Delay::LONGEST_DRAWN;
+            let problem = || Problem::new(format!("a jitter of {sd} on a delay of {mean}"));
+            return (mean > longest || sd > longest).then(|| {
+                ("jitter", problem().help(format!("a delay that varies is within {longest}, or 104 days")))
+            });
+        }
+        let problem =
+            Problem::new(format!("a jitter of {sd} on top of a delay that varies already ({delay})"));
+        Some(("jitter", problem.help("`jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = \"0ms\"`")))
+    }
+
+    /// NetEm's single queue is all that there is of a link.
+    fn beside_exact_netem(&self) -> Option<Conflict> {
+        self.exact_netem.as_ref()?;
+        let plain = Self { mtu: self.mtu, outage: self.outage, ..Self::default() };
+        let alone = Self { exact_netem: None, default_bound: plain.default_bound, ..self.clone() };
+        let (key, _) = alone.entries().into_iter().find(|(key, _)| !["mtu", "outage"].contains(key))?;
+        let problem = Problem::new(format!("`{key}` beside `exact-netem`, which is all that the link does"));
+        Some((key, problem.help("say it in NetEm's words, or take `netem`, which means the keys of a link")))
+    }
+
+    /// What a trace gives over time is not given otherwise, but as what holds after its end.
+    fn beside_trace(&self) -> Option<Conflict> {
+        let used = self.trace.as_ref()?;
+        let (trace, name) = (&used.trace, &used.file.name);
+        let gives = |key: &'static str, what: &str| {
+            let problem = Problem::new(format!("the trace {name} gives the {what}, and so does `{key}`"));
+            let help = format!("leave `{key}` out, or say `then = \"end\"` for it to hold after the trace");
+            Some((key, problem.help(help)))
+        };
+        if used.then != Then::End {
+            let delay = if self.delay.is_some() { "delay" } else { "jitter" };
+            return match () {
+                () if used.has_rate() && self.rate != Rate::UNLIMITED => gives("rate", "rate"),
+                () if trace.delay().is_some() && (self.delay.is_some() || self.jitter.is_some()) => {
+                    gives(delay, "delay")
+                }
+                () if trace.loss().is_some() && self.loss.wire.is_some() => gives("loss", "loss on the wire"),
+                () if trace.duplicate().is_some() && !self.duplicate.is_never() => {
+                    gives("duplicate", "duplicates")
+                }
+                () if trace.bound().is_some() && self.queue.bound.is_some() => {
+                    gives("queue", "bound of the queue")
+                }
+                () if used.then == Then::Hold && trace.opportunities().is_some() => Some((
+                    "trace",
+                    Problem::new(format!(
+                        "the trace {name} is of opportunities, and there is none to hold at its end"
+                    ))
+                    .help("say `then = \"loop\"` or `then = \"end\"`"),
+                )),
+                () => None,
+            };
+        }
+        // What holds afterwards is a value, not a model.
+        let simple = |key: &'static str, what: &str| {
+            let problem = Problem::new(format!("after the trace {name} `{key}` cannot hold, as {what}"));
+            Some((key, problem.help("say a plain value, or none")))
+        };
+        if trace.delay().is_some() && !matches!(self.effective_delay().source, DelaySource::Constant(_)) {
+            return simple(if self.jitter.is_some() { "jitter" } else { "delay" }, "it varies");
+        }
+        let wire = self.loss.wire.as_ref();
+        if trace.loss().is_some() && wire.is_some_and(|model| LossModel::independent(model).is_none()) {
+            return simple("loss", "its losses depend on one another");
+        }
+        if trace.duplicate().is_some() && !self.duplicate.correlation.is_zero() {
+            return simple("duplicate", "its draws depend on one another");
+        }
+        None
+    }
+
+    fn scheduler_conflict(&self) -> Option<Conflict> {
+        let scheduler = self.scheduler.as_ref()?;
+        let name = scheduler.kind.name();
+        if scheduler.policy != Policy::Fifo && self.queue.policy != Policy::Fifo {
+            return Some((
+                "queue",
+                Problem::new(format!(
+                    "`{name}` manages its queues itself, and the link's queue is `{}`",
+                    self.queue.policy.name()
+                ))
+                .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
+            ));
+        }
+        if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
+            return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
+                "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
+            )));
+        }
+        None
+    }
+}

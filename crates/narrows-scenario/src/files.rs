@@ -1,0 +1,170 @@
+//! The files that a scenario names: samples, tables, patterns, traces.
+//!
+//! Names are relative to the folder of the scenario. A file is read once: for as long as the scenario lives, its name
+//! means the same contents, whatever becomes of the file, so that a change of one part of a value does not bring in
+//! other samples, and a run can be replayed from what was read.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::node::Node;
+use crate::problem::{Found, Problem, ScenarioError};
+use crate::tables::TableError;
+
+/// The largest file: a mistyped name may be that of an image of a disk.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// Where the files come from that a scenario names, and what has been read of them. Clones share that.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// Where names start from; nothing where all contents are given.
+    folder: Option<PathBuf>,
+    read: Arc<Mutex<Vec<NamedFile>>>,
+}
+
+/// A file that a scenario names, and what was in it. Cheap to clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    /// As the scenario names it.
+    pub name: Arc<str>,
+    /// What is in it.
+    pub contents: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for NamedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({} bytes)", self.name, self.contents.len())
+    }
+}
+
+/// Where files come from is no part of what a scenario says; the values that were made of them compare their contents.
+impl PartialEq for Files {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Files {
+    /// Files in the folder of this scenario, and wherever a name leads from there.
+    pub fn beside(scenario: impl AsRef<Path>) -> Self {
+        let folder = scenario.as_ref().parent().unwrap_or(Path::new(""));
+        Self { folder: Some(folder.into()), read: Arc::default() }
+    }
+
+    /// These files and no others: nothing is read from the disk.
+    ///
+    /// ```
+    /// # use narrows_scenario::{Files, Scenario};
+    /// let text = r#"
+    ///     [hosts.a]
+    ///     [hosts.b]
+    ///     [links.l]
+    ///     between = ["a", "b"]
+    ///     delay = { samples = { file = "measured.txt", unit = "ms" } }
+    /// "#;
+    /// let files = Files::given([("measured.txt", b"10\n12\n11\n".to_vec())]);
+    /// let scenario = Scenario::parse_with(text, "net.toml", files)?;
+    /// assert_eq!(scenario.files()[0].name.as_ref(), "measured.txt");
+    /// # Ok::<(), narrows_scenario::ScenarioError>(())
+    /// ```
+    pub fn given<N: Into<Arc<str>>>(contents: impl IntoIterator<Item = (N, Vec<u8>)>) -> Self {
+        let files = Self::default();
+        for (name, contents) in contents {
+            files.add(name, contents);
+        }
+        files
+    }
+
+    /// Says what is in a file, as if it had been read now. The first contents of a name stay.
+    pub fn add(&self, name: impl Into<Arc<str>>, contents: impl Into<Arc<[u8]>>) {
+        let file = NamedFile { name: name.into(), contents: contents.into() };
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if !read.iter().any(|known| known.name == file.name) {
+            read.push(file);
+        }
+    }
+
+    /// All that were read, in the order in which they first were.
+    pub fn all(&self) -> Vec<NamedFile> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether there is a file of this name; of those without contents or that cannot be read, too.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
+        !name.is_empty() && (self.all().iter().any(|file| *file.name == *name) || on_disk())
+    }
+
+    /// The file of this name.
+    fn file(&self, name: &str) -> Result<NamedFile, String> {
+        if let Some(file) = self.all().into_iter().find(|file| *file.name == *name) {
+            return Ok(file);
+        }
+        let Some(folder) = &self.folder else {
+            return Err("it is not among the files that came with the scenario".into());
+        };
+        let contents = read(&folder.join(name))?;
+        self.add(name, contents);
+        self.all().into_iter().find(|file| *file.name == *name).ok_or_else(|| "it cannot be kept".into())
+    }
+
+    /// Reads the file that a value names.
+    pub(crate) fn read(&self, node: &Node) -> Result<NamedFile, Problem> {
+        let name = match node.text("the name of a file")?.trim() {
+            "" => return Err(node.expected("the name of a file")),
+            name => name,
+        };
+        self.file(name).map_err(|why| {
+            Problem::new(format!("the file {} cannot be read: {why}", Found(name))).at(&node.span)
+        })
+    }
+
+    /// Reads the file that a value names and makes of it what `parse` does, whose error shows both places.
+    pub(crate) fn parse<T>(
+        &self,
+        node: &Node,
+        parse: impl FnOnce(&NamedFile) -> Result<T, ScenarioError>,
+    ) -> Result<(NamedFile, T), Problem> {
+        let file = self.read(node)?;
+        let parsed = parse(&file).map_err(|error| error.into_problem().at(&node.span))?;
+        Ok((file, parsed))
+    }
+
+    /// The same for a file of numbers.
+    pub(crate) fn table<T>(
+        &self,
+        node: &Node,
+        parse: impl FnOnce(&NamedFile) -> Result<T, TableError>,
+    ) -> Result<(NamedFile, T), Problem> {
+        let file = self.read(node)?;
+        let parsed = parse(&file).map_err(|error| {
+            let text = String::from_utf8_lossy(&file.contents);
+            let line = error.line().and_then(|number| Some((number, text.lines().nth(number - 1)?)));
+            match line {
+                Some((number, line)) => Problem::new(error.what()).on_line(&file.name, number, line),
+                None => Problem::new(error.to_string()),
+            }
+            .at(&node.span)
+        })?;
+        Ok((file, parsed))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let why = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no `{}`", path.display()),
+        _ => error.to_string(),
+    };
+    // Opening a pipe waits for its writer, and reading a device may never end.
+    if !std::fs::metadata(path).map_err(why)?.is_file() {
+        return Err("it is no regular file".into());
+    }
+    let file = std::fs::File::open(path).map_err(why)?;
+    let mut contents = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut contents).map_err(why)?;
+    match contents.len() as u64 {
+        0..=MOST_BYTES => Ok(contents),
+        _ => Err(format!("it is larger than {} MiB", MOST_BYTES >> 20)),
+    }
+}

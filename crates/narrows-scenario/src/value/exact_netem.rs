@@ -1,0 +1,56 @@
+//! NetEm's single queue, exactly: `exact-netem = "delay 100ms 10ms loss 1%"`.
+
+use narrows_core::{Duration, Rate};
+
+use crate::netem::{self, Netem};
+use crate::node::{Node, Value, toml_string};
+use crate::problem::Problem;
+use crate::value::condition::Surroundings;
+
+/// All that a link does, in NetEm's words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExactNetem {
+    /// The options.
+    pub options: Box<Netem>,
+    /// The same in the kernel's terms.
+    engine: Box<narrows_core::netem::Netem>,
+}
+
+impl ExactNetem {
+    /// Reads the options; nothing for `"none"`.
+    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
+        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
+            return Ok(None);
+        }
+        let options = Box::new(netem::read_exact(node)?);
+        let engine = Box::new(options.exact(node, around.files)?);
+        Ok(Some(Self { options, engine }))
+    }
+
+    /// The engine's.
+    pub(crate) fn build(&self) -> Box<narrows_core::netem::Netem> {
+        self.engine.clone()
+    }
+
+    /// The rate, or no limit.
+    pub fn rate(&self) -> Rate {
+        self.options.rate.as_ref().map_or(Rate::UNLIMITED, |rate| rate.rate)
+    }
+
+    /// The delay without jitter.
+    pub fn mean_delay(&self) -> Duration {
+        self.options.delay
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn text(&self) -> String {
+        toml_string(&self.options.text())
+    }
+}
+
+/// For people: tc's words.
+impl std::fmt::Display for ExactNetem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.options.text())
+    }
+}

@@ -1,0 +1,208 @@
+//! Links that follow a trace: `"cell.down"`, or `{ file = "cell.csv", format = "csv", then = "loop", start = "30s" }`.
+
+use std::sync::Arc;
+
+use narrows_core::model::{DelaySteps, LossSteps, Selector};
+use narrows_core::queue::Bound;
+use narrows_core::service::{Opportunities, RateSteps, ServiceCurve};
+use narrows_core::steps::{After, Steps};
+use narrows_core::{Bytes, Duration, Probability, Rate, Time};
+
+use crate::files::NamedFile;
+use crate::node::{Node, Value, toml_string};
+use crate::problem::{Found, Problem};
+use crate::trace::{Format, OPPORTUNITY, Then, Trace};
+use crate::units;
+use crate::value::condition::Surroundings;
+use crate::value::inline::Inline;
+
+/// A trace, as a link uses it. Its columns take the place of the link's rate, delay, loss on the wire, duplicates and
+/// bound.
+#[derive(Clone, Debug)]
+pub struct TraceUse {
+    /// The file.
+    pub file: NamedFile,
+    /// What is in it.
+    pub trace: Arc<Trace>,
+    /// The format, where it is said.
+    pub format: Option<Format>,
+    /// What comes after its end.
+    pub then: Then,
+    /// How far into the trace the link begins.
+    pub start: Duration,
+    /// The instant of the run at which it does: that at which the trace was set.
+    pub begins: Time,
+}
+
+/// Two uses are equal when they come from like files and begin alike.
+impl PartialEq for TraceUse {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |of: &Self| (of.format, of.then, of.start, of.begins);
+        key(self) == key(other) && self.file == other.file
+    }
+}
+
+const THENS: &[(&str, Then)] = &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)];
+
+impl TraceUse {
+    /// The keys of its table.
+    pub(crate) const KEYS: &[&str] = &["file", "format", "then", "start"];
+
+    /// Reads a use; nothing for `"none"`.
+    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
+        let (file, format, then, start) = match &node.value {
+            Value::String(text) if text.trim() == "none" => return Ok(None),
+            Value::Table(table) => {
+                table.only(Self::KEYS)?;
+                let formats = Format::ALL.map(|format| (format.name(), format));
+                let format = table.optional("format", |node| node.choice("format", &formats))?;
+                let then = table.optional("then", |node| node.choice("rule", THENS))?;
+                let start = table.optional("start", units::time)?.unwrap_or_default();
+                let missing = || Problem::new("`file` is missing").at(&node.span);
+                (table.get("file").ok_or_else(missing)?, format, then, start)
+            }
+            _ => (node, None, None, Duration::ZERO),
+        };
+        let read = |file: &NamedFile| Trace::read(&file.name, &file.contents, format);
+        let (file, trace) = around.files.parse(file, read)?;
+        let then = then.unwrap_or(trace.then());
+        if start >= trace.length() && then != Then::Loop {
+            let title = format!(
+                "the trace {} ends at {}, and {start} is not before that",
+                Found(&file.name),
+                trace.length()
+            );
+            return Err(Problem::new(title).at(&node.span).inside("start"));
+        }
+        Ok(Some(Self { file, trace: Arc::new(trace), format, then, start, begins: around.at }))
+    }
+
+    /// Whether it says how fast the wire is.
+    pub fn has_rate(&self) -> bool {
+        self.trace.rate().is_some() || self.trace.opportunities().is_some()
+    }
+
+    /// How fast the wire is, if it says so; `otherwise` holds after its end where it has one.
+    pub(crate) fn service(&self, otherwise: Rate) -> Option<Box<dyn ServiceCurve>> {
+        if let Some(instants) = self.trace.opportunities() {
+            let opportunities = Opportunities::new(instants, Bytes::new(OPPORTUNITY), self.after(otherwise));
+            let opportunities = opportunities.expect("a trace's opportunities are in order");
+            return Some(Box::new(opportunities.starting(self.begins, self.start)));
+        }
+        Some(Box::new(RateSteps::new(self.steps(self.trace.rate()?, otherwise))))
+    }
+
+    /// How long packets propagate, if it says so.
+    pub(crate) fn delay(&self, otherwise: Duration) -> Option<DelaySteps> {
+        Some(DelaySteps::new(self.steps(self.trace.delay()?, otherwise)))
+    }
+
+    /// Which packets are lost on the wire, if it says so.
+    pub(crate) fn loss(&self, otherwise: Probability) -> Option<LossSteps> {
+        Some(LossSteps::new(self.steps(self.trace.loss()?, otherwise)))
+    }
+
+    /// Which packets are duplicated, if it says so.
+    pub(crate) fn duplication(&self, otherwise: Probability) -> Option<Box<dyn Selector>> {
+        Some(Box::new(LossSteps::new(self.steps(self.trace.duplicate()?, otherwise))))
+    }
+
+    /// How much may wait, if it says so.
+    pub(crate) fn bound(&self, otherwise: Bound) -> Option<Steps<Bound>> {
+        Some(self.steps(self.trace.bound()?, otherwise))
+    }
+
+    fn steps<T: Clone>(&self, column: &[(Time, T)], otherwise: T) -> Steps<T> {
+        let steps = Steps::new(column.to_vec(), self.after(otherwise));
+        steps.expect("a trace's columns are in order").starting(self.begins, self.start)
+    }
+
+    fn after<T>(&self, otherwise: T) -> After<T> {
+        match self.then {
+            Then::Loop => After::Loop(self.trace.length()),
+            Then::Hold => After::Hold,
+            Then::End => After::End(self.trace.length(), otherwise),
+        }
+    }
+
+    /// The mean rate over the trace, if it says so; nothing where it is without a limit at times.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        let seconds = self.trace.length().seconds();
+        let bits = match (self.trace.opportunities(), self.trace.rate()) {
+            (Some(instants), _) => instants.len() as f64 * (OPPORTUNITY * 8) as f64,
+            (None, Some(rates)) if rates.iter().all(|(_, rate)| *rate != Rate::UNLIMITED) => {
+                self.over_time(rates, |rate| rate.bits_per_second() as f64)
+            }
+            _ => return None,
+        };
+        Some(Rate::from_bits_per_second((bits / seconds + 0.5) as u64))
+    }
+
+    /// The mean delay over the trace, if it says so.
+    pub fn mean_delay(&self) -> Option<Duration> {
+        let nanos =
+            self.over_time(self.trace.delay()?, |delay| delay.nanos() as f64) / self.trace.length().seconds();
+        Some(Duration::from_nanos((nanos + 0.5) as u64))
+    }
+
+    /// The longest delay, if it says so.
+    pub fn longest_delay(&self) -> Option<Duration> {
+        self.trace.delay()?.iter().map(|(_, delay)| *delay).max()
+    }
+
+    /// The share of packets lost if they come evenly, if it says so.
+    pub fn mean_loss(&self) -> Option<f64> {
+        Some(self.over_time(self.trace.loss()?, |loss| loss.as_f64()) / self.trace.length().seconds())
+    }
+
+    /// The integral over the trace, by seconds.
+    fn over_time<T>(&self, column: &[(Time, T)], of: impl Fn(&T) -> f64) -> f64 {
+        let end = Time::ZERO + self.trace.length();
+        let ends = column.iter().skip(1).map(|(at, _)| *at).chain([end]);
+        column.iter().zip(ends).map(|((at, value), end)| of(value) * end.since(*at).seconds()).sum()
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn text(&self) -> String {
+        if self.format.is_none() && self.then == self.trace.then() && self.start == Duration::ZERO {
+            return toml_string(&self.file.name);
+        }
+        self.table_text()
+    }
+
+    /// The same as a table, always.
+    pub(crate) fn table_text(&self) -> String {
+        let mut table = Inline::default();
+        table.plain("file", Some(toml_string(&self.file.name)));
+        table.quoted("format", self.format);
+        table.quoted("then", Some(self.then));
+        table.quoted("start", (self.start > Duration::ZERO).then_some(self.start));
+        table.finish()
+    }
+
+    /// For people: what it gives, how long it is, what comes then.
+    pub(crate) fn words(&self) -> String {
+        let trace = &self.trace;
+        let columns: Vec<&str> = [
+            ("rate", trace.rate().is_some()),
+            ("opportunities of 1504 bytes", trace.opportunities().is_some()),
+            ("delay", trace.delay().is_some()),
+            ("loss", trace.loss().is_some()),
+            ("duplicates", trace.duplicate().is_some()),
+            ("queue bound", trace.bound().is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_there)| is_there.then_some(name))
+        .collect();
+        let then = match self.then {
+            Then::Loop => "then again from its beginning",
+            Then::Hold => "then its last values stay",
+            Then::End => "then the link's own values hold",
+        };
+        let mut words = format!("{}: {} for {}, {then}", self.file.name, columns.join(", "), trace.length());
+        if self.start > Duration::ZERO {
+            words += &format!("; begins {} into it", self.start);
+        }
+        words
+    }
+}
