@@ -105,6 +105,12 @@ struct BoundSteps {
     segment: Segment,
 }
 
+impl BoundSteps {
+    fn new(steps: Steps<Bound>) -> Box<Self> {
+        Box::new(Self { steps, segment: Segment::NOWHERE })
+    }
+}
+
 #[derive(Debug)]
 struct Streams {
     fragments: Stream,
@@ -152,7 +158,7 @@ impl Link {
         link.impair(config.reorder, |link| &mut link.reorder);
         link.change_slots(Time::ZERO, config.slots);
         link.meet_feeds(&[]);
-        link.change_bounds(Time::ZERO, config.bound_steps);
+        link.bounds = config.bound_steps.map(BoundSteps::new);
         link.vary(Time::ZERO);
         link
     }
@@ -174,6 +180,11 @@ impl Link {
     #[cold]
     fn vary(&mut self, now: Time) {
         self.queue.set_wire(now, self.wire(now));
+        self.set_bound(now);
+    }
+
+    /// Gives the queue the bound that it has at `now`, where that follows a trace.
+    fn set_bound(&mut self, now: Time) {
         self.varies = self.service.next_change(now);
         if let Some(BoundSteps { steps, segment }) = self.bounds.as_deref_mut() {
             steps.seek(segment, now);
@@ -183,8 +194,8 @@ impl Link {
     }
 
     fn change_bounds(&mut self, now: Time, steps: Option<Steps<Bound>>) {
-        self.bounds = steps.map(|steps| Box::new(BoundSteps { steps, segment: Segment::NOWHERE }));
-        self.varies = now;
+        self.bounds = steps.map(BoundSteps::new);
+        self.vary(now);
     }
 
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
@@ -291,18 +302,14 @@ impl Link {
                 self.vary(now);
             }
             match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
-                Dequeue::Packet(packet) => {
-                    self.transmission = Some(self.transmit(now, packet, pool));
-                    continue;
+                Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
+                Dequeue::NotBefore(at) => {
+                    // A queue that says "not before now" would be asked for ever.
+                    self.not_before = at.max(now + Duration::from_nanos(1));
+                    return;
                 }
-                // A queue that says "not before now" would be asked for ever.
-                Dequeue::NotBefore(at) => self.not_before = at.max(now + Duration::from_nanos(1)),
-                Dequeue::Empty => {}
+                Dequeue::Empty => return,
             }
-            if self.freed.1 > 0 && !self.service.keeps_surplus() {
-                self.freed.1 = 0;
-            }
-            return;
         }
     }
 
@@ -316,14 +323,14 @@ impl Link {
         let bits = self.overhead.bits(state.length, state.link_header);
 
         let (mut work, mut left_over) = (Work::bits(bits), 0);
-        if self.freed.0 == now {
+        if self.freed.0 == now && (waited > Duration::ZERO || self.service.keeps_surplus()) {
             let carried = self.freed.1;
             left_over = u128::from(carried).saturating_sub(work.0) as u64; // no more than `carried`
             work = Work(work.0.saturating_sub(carried.into()));
         }
         let (end, surplus) = match work.0 {
             // Done by what the one before it left over, whatever the curve does from now on.
-            0 if bits > 0 => (now, left_over),
+            0 if bits > 0 || left_over > 0 => (now, left_over),
             _ => self.predict(now, work, left_over),
         };
         Transmission { packet, since: now, work, began: now, bits, end, surplus }
@@ -542,7 +549,7 @@ impl Link {
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
                 self.queue = queue;
-                self.varies = now;
+                self.set_bound(now);
             }
             Change::QueueBound(bound) => self.queue.set_bound(bound),
             Change::BoundSteps(steps) => self.change_bounds(now, steps),

@@ -62,8 +62,8 @@ pub trait ServiceCurve: fmt::Debug + Send {
     }
 
     /// Whether what one transmission leaves over ([`Finish::surplus`]) also serves a packet that comes at that very
-    /// instant when none waits. A rate's surplus is what it does in the rest of a nanosecond, and does; an opportunity that
-    /// nobody waited for is lost.
+    /// instant, and not only those that waited. A rate's surplus is what it does in the rest of a nanosecond, and does; an
+    /// opportunity that nobody waited for is lost.
     fn keeps_surplus(&self) -> bool {
         true
     }
