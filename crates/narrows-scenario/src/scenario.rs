@@ -99,9 +99,9 @@ impl Scenario {
         self.files.all()
     }
 
-    /// Says what is in a file that a later change may name. Where the name is known already its contents stay.
-    pub fn add_file(&self, file: NamedFile) {
-        self.files.add(file.name, file.contents);
+    /// Says what is in a file that a later change may name. Where the name is known already, what it meant stays.
+    pub fn add_file(&self, name: &str, contents: &[u8]) {
+        self.files.add(name, contents);
     }
 
     /// The ports, in the order of the hosts.

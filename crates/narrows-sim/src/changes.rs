@@ -42,7 +42,7 @@ impl Changes for ScenarioChanges {
 
     fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError> {
         let Some(event) = self.timeline.next() else { return Ok(Vec::new()) };
-        let changes = self.scenario.assign_all(&event.set)?;
+        let changes = self.scenario.assign_at(event.at, &event.set)?;
         Ok(self.links.changes(changes))
     }
 

@@ -8,7 +8,7 @@ use narrows_frame::ReadError;
 use narrows_frame::log::{Arrived, Changed, Ended, Fed, FilePart, Header, LogReader, LoggedFiles, Record};
 use narrows_frame::parse::parse_cut;
 use narrows_report::{Kind, Report, RunInfo};
-use narrows_scenario::Scenario;
+use narrows_scenario::{Files, Scenario};
 
 use crate::changes::Links;
 use crate::compare::Comparison;
@@ -101,7 +101,8 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
     let header = log.header().clone();
     let files = log.read_files()?;
     let name = file.display().to_string();
-    let mut scenario = Scenario::parse(&header.scenario, &name)?;
+    let contents = files.whole().iter().map(|(name, contents)| (name.as_str(), contents.clone()));
+    let mut scenario = Scenario::parse_with(&header.scenario, &name, Files::given(contents))?;
     scenario.seed = header.seed.0;
     let engine: Engine<Body> = Engine::new(scenario.network())?;
     check_names(&name, &header, &engine)?;
@@ -226,7 +227,7 @@ impl Replay {
 
     fn change(&mut self, changed: Changed<'_>) -> Result<(), SimError> {
         let lines: Vec<_> = changed.text.lines().collect();
-        let changes = self.scenario.assign_all(&lines)?;
+        let changes = self.scenario.assign_at(changed.at, &lines)?;
         self.network.change(changed.at, self.links.changes(changes))?;
         self.network.poll(changed.at)?;
         self.changes += 1;
@@ -236,7 +237,13 @@ impl Replay {
 
     fn take_file(&mut self, part: FilePart<'_>) -> Result<(), SimError> {
         let file = || self.scenario.file.clone();
-        self.files.take(part).map_err(|source| SimError::LoggedFile { file: file(), source })
+        let name = part.name.to_owned();
+        self.files.take(part).map_err(|source| SimError::LoggedFile { file: file(), source })?;
+        // For the change that comes next.
+        if let Some(contents) = self.files.whole().get(&name) {
+            self.scenario.add_file(&name, contents.as_slice());
+        }
+        Ok(())
     }
 
     fn feed(&mut self, fed: &Fed<'_>) -> Result<(), SimError> {
