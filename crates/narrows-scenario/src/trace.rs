@@ -105,7 +105,7 @@ impl Trace {
             match format {
                 Format::Csv => csv::read(source),
                 Format::Mahimahi => mahimahi::read(source),
-                Format::NetemTrace => netem_trace::read(name, source),
+                Format::NetemTrace => netem_trace::read(source),
                 Format::TheaterQ => theaterq::read(source),
                 Format::Pattern => pattern::read(source),
             }

@@ -31,7 +31,9 @@ pub enum CannotMake {
     #[error("only losses and bit errors are drawn: say what a pattern of {0} does by runs or a list")]
     NoHits(About),
     /// The rate is one, or the mean burst shorter than it can be.
-    #[error("bursts of {burst} places in the mean cannot be {rate} of all places: from {least} on they can")]
+    #[error(
+        "bursts of {burst} places in the mean cannot be {rate} of all places: from {least:.3} on they can"
+    )]
     Burst {
         /// The share of places.
         rate: Share,
@@ -71,7 +73,8 @@ impl Pattern {
         let rate = random.rate.as_f64();
         let least = (rate / (1.0 - rate)).max(1.0);
         let burst = random.burst.unwrap_or(1.0 / (1.0 - rate));
-        let probability = |of: f64| Probability::from_ratio((of * (1u64 << 53) as f64) as u64, 1 << 53);
+        let probability =
+            |of: f64| Probability::from_ratio((of.min(1.0) * (1u64 << 53) as f64) as u64, 1 << 53);
         let fits = burst >= least && burst.is_finite();
         let enter = probability(rate / (burst * (1.0 - rate))).filter(|_| fits);
         let (Some(enter), Some(leave)) = (enter, probability(1.0 / burst)) else {

@@ -33,16 +33,17 @@ use crate::trace::{Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
 /// Reads it.
-pub(super) fn read(name: &str, source: &Source<'_>) -> Result<Trace, Problem> {
+pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(source.empty());
     }
-    let is_toml = match text.trim_start().chars().next() {
-        Some('{') => false,
-        // A table's header, or a list.
-        Some('[') => name.to_ascii_lowercase().ends_with(".toml"),
-        _ => true,
+    let begin = text.trim_start();
+    // A table's header in TOML begins like a list in JSON, in which no bare word comes first.
+    let is_header = |list: &str| list.trim_start().starts_with(|first: char| first.is_ascii_alphabetic());
+    let is_toml = match begin.strip_prefix('[') {
+        Some(list) => is_header(list),
+        None => !begin.starts_with('{'),
     };
     let root = match is_toml {
         true => Node { span: 0..text.len(), value: Value::Table(Node::document(text)?) },
@@ -110,8 +111,7 @@ impl Steps {
         let end = self.now + lasts;
         self.count += 1;
         if end.nanos() > LONGEST_NANOS || self.count > MOST_POINTS {
-            let problem = Problem::new("the trace is too long").at(&place.span);
-            return Err(problem.help(format!("it lasts for 876000h and has {MOST_POINTS} points at most")));
+            return Err(too_long(place));
         }
         match step {
             Step::Rate(rate) => put(&mut self.rate, self.now, rate),
@@ -149,6 +149,12 @@ impl Steps {
         }
         Ok(trace)
     }
+}
+
+/// That a trace has too many points or lasts too long.
+fn too_long(place: &Node) -> Problem {
+    let problem = Problem::new("the trace is too long").at(&place.span);
+    problem.help(format!("it lasts for 876000h and has {MOST_POINTS} points at most"))
 }
 
 /// The one key of a table that says which model it is, and what is in it.

@@ -4,9 +4,10 @@ use narrows_core::model::quantile;
 use narrows_core::{Duration, Rate, Seed, Stream};
 
 use super::values::{pattern, rate, ratio, time, whole};
-use super::{Quantity, Step, Steps, tagged, unknown};
+use super::{Quantity, Step, Steps, tagged, too_long, unknown};
 use crate::node::{Node, Table};
 use crate::problem::Problem;
+use crate::trace::MOST_POINTS;
 use crate::units::MOST_BITS;
 
 const MODELS: &[&str] = &[
@@ -102,7 +103,7 @@ fn normalized(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Probl
     let seed = table.optional("seed", whole)?.unwrap_or(DEFAULT_SEED);
     let draws = Stream::new(Seed(seed), "netem-trace", "normalized");
     steps.drawn |= sd > 0.0;
-    in_steps(table, |number, _, lasts| {
+    in_steps(node, table, |number, _, lasts| {
         let drawn = mean + sd * quantile(draws.nth(number).uniform());
         // The crate takes the whole part of it, zero where it is negative, then the bounds, the upper one last.
         let value = whole_part(drawn).max(low);
@@ -143,7 +144,7 @@ fn sawtooth(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Problem
     let seed = table.optional("seed", whole)?.unwrap_or(DEFAULT_SEED);
     let draws = Stream::new(Seed(seed), "netem-trace", "sawtooth");
     steps.drawn |= sd > 0.0;
-    in_steps(table, |number, at, lasts| {
+    in_steps(node, table, |number, at, lasts| {
         let at = (at.nanos() % interval.nanos()) as f64;
         let level = if at < rise { at / rise } else { 1.0 - (at - rise) / fall };
         let noise = if sd > 0.0 { sd * quantile(draws.nth(number).uniform()) } else { 0.0 };
@@ -156,10 +157,14 @@ fn sawtooth(node: &Node, table: &Table, steps: &mut Steps) -> Result<(), Problem
 
 /// Calls `value` with the number of each step, when it begins, and how long it lasts.
 fn in_steps(
+    node: &Node,
     table: &Table,
     mut value: impl FnMut(u64, Duration, Duration) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
     let (duration, step) = (duration(table)?, step(table)?);
+    if duration.nanos() / step.nanos() > MOST_POINTS as u64 {
+        return Err(too_long(node));
+    }
     let (mut at, mut number) = (Duration::ZERO, 0);
     while at < duration {
         let lasts = step.min(duration - at);

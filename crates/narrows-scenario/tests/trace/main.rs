@@ -1,0 +1,32 @@
+//! Traces and patterns: files read, written, resampled, made.
+
+mod bad_input;
+mod formats;
+mod numbers;
+mod patterns;
+mod writing;
+
+use narrows_core::{Duration, Rate, Time};
+use narrows_scenario::trace::Trace;
+
+/// Reads a file that is right.
+pub(crate) fn read(name: &str, text: &str) -> Trace {
+    Trace::read(name, text.as_bytes(), None).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+pub(crate) fn at(millis: u64) -> Time {
+    Time::ZERO + Duration::from_millis(millis)
+}
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) const fn mbit(mbit: u64) -> Rate {
+    Rate::from_bits_per_second(mbit * 1_000_000)
+}
+
+/// Rates with the milliseconds at which they begin.
+pub(crate) fn rates(trace: &Trace) -> Vec<(u64, Rate)> {
+    trace.rate().expect("it has rates").iter().map(|point| (point.0.nanos() / 1_000_000, point.1)).collect()
+}
