@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Set(Set),
     /// Print the report of a run as it stands
     Stats(Stats),
+    /// Stream delays into a feed of a run: narrows feed access.up < delays.txt
+    Feed(crate::feed::Feed),
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),

@@ -1,8 +1,8 @@
 //! `narrows clean`: removes what killed runs left behind.
 //!
 //! Namespaces, interfaces and address translation end with the process that made them, whatever ended it. What a
-//! `kill -9` can leave: control sockets, programs that gave up their death signal, and settings of the host that
-//! `--internet` changed.
+//! `kill -9` can leave: control sockets, those of feeds, programs that gave up their death signal, and settings of the
+//! host that `--internet` changed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,6 +13,7 @@ use narrows_io::ledger::restore_abandoned;
 use narrows_io::namespace::Namespace;
 use narrows_io::process;
 use narrows_live::control;
+use narrows_live::feeds;
 use narrows_live::run::{RUN_ENVIRONMENT, SETTINGS};
 
 use crate::output::{Failure, print};
@@ -42,6 +43,7 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         print(&format!("removed {}\n", path.display()))?;
         removed += 1;
     }
+    removed += remove_feeds(&folder)?;
     removed += restore_settings(&folder)?;
     // Stays while runs are going on.
     let _ = fs::remove_dir(&folder);
@@ -49,6 +51,26 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         print("nothing was left behind\n")?;
     }
     Ok(0)
+}
+
+/// Removes the sockets of feeds whose run has no control socket any more: a run has that from before its feeds' until
+/// after.
+fn remove_feeds(folder: &Path) -> Result<usize, Failure> {
+    // Looked for first: a run that begins meanwhile is in the list of runs then.
+    let feeds = feeds::leftovers(folder);
+    let runs = control::sockets(folder);
+    let mut removed = 0;
+    for feed in feeds.iter().filter(|feed| runs.iter().all(|(run, _)| *run != feed.run)) {
+        match fs::remove_file(&feed.path) {
+            Ok(()) => {
+                print(&format!("removed {}\n", feed.path.display()))?;
+                removed += 1;
+            }
+            Err(cause) if cause.kind() == ErrorKind::NotFound => {}
+            Err(cause) => return Err(Failure::Write { path: feed.path.clone(), cause }),
+        }
+    }
+    Ok(removed)
 }
 
 fn marked(run: &str) -> Result<Vec<u32>, Failure> {

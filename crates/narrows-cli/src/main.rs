@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod clean;
 mod doctor;
+mod feed;
 mod live;
 mod output;
 mod remote;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),
+        Command::Feed(args) => feed::feed(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Doctor => doctor::doctor(),

@@ -38,6 +38,8 @@ pub enum Request {
         /// In order. If one is wrong, none is done.
         assignments: Vec<String>,
     },
+    /// Say where the sockets of feeds are.
+    Feeds {},
     /// Report what has happened so far.
     Stats {},
 }

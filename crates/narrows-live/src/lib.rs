@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod control;
+pub mod feeds;
 pub mod local;
 pub mod outside;
 pub mod packet_loop;

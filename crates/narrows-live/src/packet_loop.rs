@@ -7,6 +7,7 @@
 //! which packets arrived by the kernel's stamps, and with its own schedule.
 
 mod attend;
+mod feed;
 mod release;
 
 use std::io;
@@ -24,6 +25,7 @@ use narrows_scenario::{Scenario, Timeline};
 
 use crate::clock::Clock;
 use crate::control::ControlSocket;
+use crate::feeds::Feeds;
 use crate::local::Fate;
 use crate::recorder::Recorder;
 use crate::stage::Cable;
@@ -112,6 +114,8 @@ pub struct PacketLoop {
     ports: Vec<Port>,
     meter: Meter,
     recorder: Option<Recorder>,
+    /// Before the control socket: its folder is removed with that.
+    feeds: Option<Feeds>,
     control: Option<(ControlSocket, RunInfo)>,
     inputs: Vec<Input>,
     sequence: u64,
@@ -148,6 +152,7 @@ impl PacketLoop {
             ports,
             engine,
             recorder: None,
+            feeds: None,
             control: None,
             inputs: Vec::new(),
             sequence: 0,
@@ -213,6 +218,7 @@ impl PacketLoop {
         let mut unattended = 0;
         loop {
             self.turn()?;
+            self.call_feeds();
             let now = self.clock.now();
             if now >= end {
                 return Ok(End::Ready);
@@ -258,7 +264,9 @@ impl PacketLoop {
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(&self.engine)?;
         }
-        Ok(Report::new(info, &self.engine, &self.meter))
+        let mut report = Report::new(info, &self.engine, &self.meter);
+        self.report_feeds(&mut report);
+        Ok(report)
     }
 
     /// When there is something to do without any packet arriving.
@@ -273,8 +281,10 @@ impl PacketLoop {
         // What arrived before now is in the sockets by now.
         let watermark = self.clock.now();
         let watermark = watermark.min(self.receive()?);
+        self.receive_values(watermark);
         self.hand_in(watermark)?;
         self.release(watermark)?;
+        self.tell_feeds();
         self.send()?;
         Ok(watermark)
     }
@@ -335,6 +345,7 @@ impl PacketLoop {
             // What counts from the first packet may begin with it: then it is in force for that packet.
             self.timeline.first_packet(at);
             self.apply_timeline(at)?;
+            self.hand_in_values(at)?;
             let frame = received.frame;
             let length = received.original_length as u32; // a frame has at most some 64 KiB
             let packet = parse_cut(LinkLayer::Ethernet, &frame, length);
@@ -349,7 +360,8 @@ impl PacketLoop {
             self.engine.hand_in(at, port, packet.with(frame));
         }
         self.inputs = inputs;
-        self.apply_timeline(watermark)
+        self.apply_timeline(watermark)?;
+        self.hand_in_values(watermark)
     }
 
     fn apply_timeline(&mut self, until: Time) -> Result<(), LoopError> {

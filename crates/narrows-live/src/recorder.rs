@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use narrows_core::{Duration, Engine, Event, PortId, Seed, Time};
+use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, Time};
 use narrows_frame::log::{Changed, Decided, Ended, Header, Keep, LogWriter, Lost, Port, PortNumber, Record};
 use narrows_frame::{LinkLayer, WallTime, WriteError};
 use narrows_scenario::Scenario;
@@ -85,6 +85,14 @@ impl Recorder {
     ) -> Result<(), WriteError> {
         self.ended.arrivals += 1;
         self.log.arrived(at, late, PortNumber(port.index()), frame, headers)
+    }
+
+    /// Values are handed to a feed at `at`.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn fed(&mut self, at: Time, link: LinkId, feed: &str, values: &[i64]) -> Result<(), WriteError> {
+        self.log.fed(at, link.into(), feed, values)
     }
 
     /// Links are changed.

@@ -19,6 +19,7 @@ use narrows_report::{Kind, ProbeReport, Report, RunInfo};
 use narrows_scenario::Scenario;
 
 use crate::control::{self, ControlError, ControlSocket};
+use crate::feeds::{FeedError, Feeds};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::packet_loop::{End, LoopError, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
@@ -109,6 +110,9 @@ pub enum RunError {
     /// The control socket.
     #[error(transparent)]
     Control(#[from] ControlError),
+    /// The sockets of feeds.
+    #[error(transparent)]
+    Feed(#[from] FeedError),
     /// There is no such host.
     #[error("no host `{found}`: the scenario has {}", hosts.join(", "))]
     NoSuchHost {
@@ -153,7 +157,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let (outside, refusal) = open_outside(&stage, host, options)?;
     stage.add_default_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let control = ControlSocket::open(&options.run_folder)?;
-    let environment = environment(&stage, host, control.path());
+    let mut environment = environment(&stage, host, control.path());
     if options.greeting {
         // Whoever closed the standard error does not want to know.
         let _ = writeln!(io::stderr(), "{}", greeting(&stage, host));
@@ -170,6 +174,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
     network.listen(control, info.clone());
+    network.open_feeds(&options.run_folder)?;
+    let feeds = network.feeds().map(Feeds::environment).unwrap_or_default();
+    environment.extend(feeds.into_iter().map(|(name, path)| (name, path.into())));
     if let Some(path) = &options.record {
         network.record(path, options.record_whole).map_err(LoopError::from)?;
     }

@@ -3,6 +3,7 @@
 use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, Rate, Tally, Time};
 
 use crate::class;
+use crate::feed;
 use crate::info::{DirectionInfo, RunInfo};
 use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
 use crate::report::{
@@ -26,6 +27,7 @@ impl Report {
             round_trips: info.round_trips.clone(),
             directions: info.directions.iter().filter_map(|d| direction(d, engine)).collect(),
             pairs: pairs(engine, meter),
+            feeds: feed::feeds(engine),
             probes: Vec::new(),
             lateness: lateness_of_all(meter),
             input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))

@@ -9,6 +9,7 @@
 mod asked;
 mod build;
 mod class;
+mod feed;
 mod human;
 mod info;
 mod meter;
@@ -18,6 +19,7 @@ mod text;
 
 pub use asked::{OneWay, one_ways};
 pub use class::{ClassInfo, ClassReport};
+pub use feed::{FeedReport, FeedWriters};
 pub use info::{DirectionInfo, Kind, RoundTrip, RunInfo};
 pub use meter::{LATENESS_BOUNDS, Meter};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};

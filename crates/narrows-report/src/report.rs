@@ -14,6 +14,7 @@
 use serde::Serialize;
 
 use crate::class::ClassReport;
+use crate::feed::FeedReport;
 use crate::info::{Kind, RoundTrip};
 use crate::probe::ProbeReport;
 
@@ -41,6 +42,8 @@ pub struct Report {
     pub directions: Vec<Direction>,
     /// Each pair of ports between which packets were delivered, in the order of their names.
     pub pairs: Vec<Pair>,
+    /// Each feed of each link.
+    pub feeds: Vec<FeedReport>,
     /// What probes between the hosts met, in a live run that sent some.
     pub probes: Vec<ProbeReport>,
     /// Each port, in the order of their names.

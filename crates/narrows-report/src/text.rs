@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::class::ClassReport;
+use crate::feed::FeedReport;
 use crate::human::{bytes, count, packets, percent, rate, run_span, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
@@ -27,6 +28,7 @@ impl Display for Text<'_> {
         let report = self.0;
         head(report, f)?;
         directions(&report.directions, f)?;
+        feeds(&report.feeds, f)?;
         delays(report, f)?;
         probes(report, f)?;
         if let Some(late) = &report.lateness {
@@ -123,6 +125,57 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         Some(0) | None => writeln!(f),
         Some(wait) => writeln!(f, "; packets waited {} on average", span(wait)),
     }
+}
+
+/// Two lines for each feed: what packets got from it, and what its writers did, if that was not all well.
+fn feeds(all: &[FeedReport], f: &mut Formatter<'_>) -> fmt::Result {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let label = |feed: &FeedReport| format!("{}/{}", feed.link, feed.feed);
+    let width = all.iter().map(|feed| label(feed).chars().count()).max().unwrap_or(0).max(16);
+    let values = if all.iter().any(|feed| feed.patience_ns.is_some()) { "values, answers" } else { "values" };
+    writeln!(
+        f,
+        "\n{:<width$}{values:>16}{:>12}{:>10}  without a value",
+        "feeds",
+        "underruns",
+        "share",
+        width = width + 2
+    )?;
+    for feed in all.iter().take(MOST_ROWS) {
+        write!(f, "  {:<width$}{:>16}", label(feed), count(feed.used_values))?;
+        write!(f, "{:>12}{:>10}", count(feed.underruns_packets), percent(feed.underruns_share))?;
+        writeln!(f, "  {}", feed.on_empty)?;
+        let writers = feed.writers.clone().unwrap_or_default();
+        let more: Vec<_> = [
+            ("packets lost by −1", feed.lost_packets),
+            ("clamped to an hour", feed.clamped_values),
+            ("refused", feed.refused_values),
+            ("discarded", feed.discarded_values),
+            ("not used", feed.waiting_values),
+            ("answers too late", feed.late_values),
+            ("questions nobody answered", writers.unanswered),
+            ("writers", if writers.writers > 1 { writers.writers } else { 0 }),
+            ("writers turned away", writers.refused_writers),
+            ("writers cut off for what they sent", writers.malformed_writers),
+            ("values cut short", writers.torn_values),
+        ]
+        .into_iter()
+        .filter(|(_, number)| *number > 0)
+        .map(|(what, number)| format!("{what} {}", count(number)))
+        .collect();
+        if !more.is_empty() {
+            writeln!(f, "    {}", more.join(", "))?;
+        }
+        if feed.writers.as_ref().is_some_and(|writers| writers.writers == 0) {
+            writeln!(f, "    nobody wrote to it")?;
+        }
+    }
+    if all.len() > MOST_ROWS {
+        writeln!(f, "  {} more feeds", all.len() - MOST_ROWS)?;
+    }
+    Ok(())
 }
 
 type Count = fn(&ClassReport) -> u64;

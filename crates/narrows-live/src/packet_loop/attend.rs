@@ -40,9 +40,16 @@ impl PacketLoop {
                 waiting.push(Waiting::writable(client));
             }
         }
+        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
+        let called_at = waiting.len();
+        waiting.extend(caller.iter().map(Waiting::readable));
         let slept = self.clock.now() < until;
         let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
         let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
+        let called = waiting.get(called_at).is_some_and(Waiting::is_ready);
+        if let Some(feeds) = self.feeds.as_ref().filter(|_| called) {
+            feeds.called();
+        }
         if slept && ready_count == 0 {
             self.learn_from(self.clock.now().since(until));
         }
@@ -87,12 +94,17 @@ impl PacketLoop {
                 Ok(()) => Reply::Ok(serde_json::Value::Null),
                 Err(error) => Reply::Error(error.to_string()),
             }),
+            Request::Feeds {} => Ok(match serde_json::to_value(self.places()) {
+                Ok(places) => Reply::Ok(places),
+                Err(error) => Reply::Error(error.to_string()),
+            }),
             Request::Stats {} => {
                 self.count_lost()?;
                 let notes = [info.notes.clone(), self.notes()].concat();
                 let mut info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
                 info.update_classes(&self.scenario);
-                let report = Report::new(&info, &self.engine, &self.meter);
+                let mut report = Report::new(&info, &self.engine, &self.meter);
+                self.report_feeds(&mut report);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
                     Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
@@ -135,6 +147,7 @@ impl PacketLoop {
                 self.engine.change(at, link, change);
             }
         }
+        self.update_feeds();
         Ok(Ok(()))
     }
 

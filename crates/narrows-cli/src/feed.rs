@@ -1,0 +1,272 @@
+//! `narrows feed`: values from the standard input into a feed of a run.
+
+mod text;
+
+use std::io::{self, Read, Stdin, Write};
+
+use clap::{Args, ValueEnum};
+use narrows_io::wait::{Waiting, wait};
+use narrows_live::control::{self, Request};
+use narrows_live::feeds::Place;
+use narrows_live::feeds::client::{Client, ClientError};
+
+use crate::output::{Failure, print};
+use text::Lines;
+
+/// As much is read at once.
+const CHUNK: usize = 8192;
+/// The most values that `--repeat` keeps: 128 MiB.
+const MOST_REPEATED: usize = 1 << 24;
+
+/// What the input looks like, at the end of the help.
+const INPUT_HELP: &str = "\
+The input has one value a line, each for one packet: a time with its unit (200us, 12.5ms), a bare number of nanoseconds \
+(or of --unit), or `-` or `lose` for a packet that is lost. Empty lines and what follows a # are left out.
+
+Examples:
+  narrows feed access.up < delays.txt
+  seq 1 1000 | awk '{ print 200 + 50 * sin($1 / 20) \"us\" }' | narrows feed access.up --repeat
+  python3 random_walk.py | narrows feed access.up/radio";
+
+#[derive(Debug, Args)]
+#[command(after_help = INPUT_HELP)]
+pub(crate) struct Feed {
+    /// The link, its direction and the feed's name, as far as they are needed to tell feeds apart
+    #[arg(value_name = "LINK[.DIRECTION][/NAME]")]
+    feed: Option<String>,
+    /// What bare numbers count
+    #[arg(long, value_enum, default_value = "ns")]
+    unit: Unit,
+    /// The input is a run of little-endian signed 64-bit integers: nanoseconds, or -1 for a loss
+    #[arg(long, conflicts_with = "unit")]
+    binary: bool,
+    /// Begin again from the first value after the last, until the run ends
+    #[arg(long)]
+    repeat: bool,
+    /// Print the feeds of the run and their sockets instead
+    #[arg(long, conflicts_with_all = ["feed", "unit", "binary", "repeat"])]
+    list: bool,
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long)]
+    run: Option<String>,
+}
+
+/// What a bare number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    Ns,
+    Us,
+    Ms,
+    S,
+}
+
+impl Unit {
+    fn nanos(self) -> f64 {
+        match self {
+            Self::Ns => 1.0,
+            Self::Us => 1e3,
+            Self::Ms => 1e6,
+            Self::S => 1e9,
+        }
+    }
+}
+
+pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
+    let control = control::find(&control::run_folder(), args.run.as_deref())?;
+    let places = control::ask(&control, &Request::Feeds {})?;
+    let places: Vec<Place> = serde_json::from_value(places)
+        .map_err(|error| Failure::Other(format!("the run's answer is not understood: {error}")))?;
+    if args.list {
+        return list(&places);
+    }
+    let place = chosen(&places, args.feed.as_deref())?;
+    if place.two_way {
+        return Err(Failure::Other(format!(
+            "the feed {} asks for the delay of each packet: it needs a program that answers on {}",
+            label(place),
+            place.path.display()
+        )));
+    }
+    let mut client = Client::connect(&place.path).map_err(|error| failed(place, &error))?;
+    let mut input = Input { stdin: io::stdin(), parser: Parser::of(args), repeated: Vec::new() };
+    let end = input.pass_on(&mut client, args.repeat);
+    let how = match end {
+        Ok(()) => "",
+        Err(Ended::Connection(ClientError::Over)) => "; the run is over",
+        Err(Ended::Connection(error)) => return Err(failed(place, &error)),
+        Err(Ended::Input(message)) => {
+            let went = values(client.sent());
+            return Err(Failure::Other(format!("{message}\n{went} went before it to {}", label(place))));
+        }
+    };
+    // Where nobody reads this, it has been done all the same.
+    let _ = writeln!(io::stderr(), "narrows: {} went to {}{how}", values(client.sent()), label(place));
+    Ok(0)
+}
+
+fn values(count: u64) -> String {
+    if count == 1 { "1 value".into() } else { format!("{count} values") }
+}
+
+fn label(place: &Place) -> String {
+    format!("{}/{}", place.link, place.name)
+}
+
+fn failed(place: &Place, error: &ClientError) -> Failure {
+    Failure::Other(format!("{}: {error}", label(place)))
+}
+
+fn list(places: &[Place]) -> Result<u8, Failure> {
+    if places.is_empty() {
+        print("the run has no feeds\n")?;
+    }
+    for place in places {
+        let form = if place.two_way { ", two-way" } else { "" };
+        print(&format!("{}{form}: {}\n", label(place), place.path.display()))?;
+    }
+    Ok(0)
+}
+
+/// The feed that is meant.
+fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Failure> {
+    let (link, name) = match wanted {
+        None => ("", None),
+        Some(wanted) => match wanted.split_once('/') {
+            Some((link, name)) => (link, Some(name)),
+            None => (wanted, None),
+        },
+    };
+    let is_meant = |place: &&Place| {
+        let of_link =
+            place.link.strip_prefix(link).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        (link.is_empty() || of_link) && name.is_none_or(|name| place.name == name)
+    };
+    let found: Vec<_> = places.iter().filter(is_meant).collect();
+    let names = |places: &mut dyn Iterator<Item = &Place>| places.map(label).collect::<Vec<_>>().join(", ");
+    match (found.as_slice(), wanted) {
+        ([place], _) => Ok(place),
+        ([], _) if places.is_empty() => {
+            let help = "a link has one with delay = { feed = \"NAME\" }";
+            Err(Failure::Other(format!("the run has no feeds: {help}")))
+        }
+        ([], wanted) => {
+            let all = names(&mut places.iter());
+            Err(Failure::Other(format!("no feed `{}`; feeds: {all}", wanted.unwrap_or_default())))
+        }
+        (several, _) => {
+            let all = names(&mut several.iter().copied());
+            Err(Failure::Other(format!("several feeds: say which, one of {all}")))
+        }
+    }
+}
+
+/// Why no more values go.
+enum Ended {
+    /// The run, or the connection to it.
+    Connection(ClientError),
+    /// What was read.
+    Input(String),
+}
+
+impl From<ClientError> for Ended {
+    fn from(error: ClientError) -> Self {
+        Self::Connection(error)
+    }
+}
+
+/// How bytes become values.
+enum Parser {
+    Binary(Vec<u8>),
+    Text(Lines),
+}
+
+impl Parser {
+    fn of(args: &Feed) -> Self {
+        if args.binary { Self::Binary(Vec::new()) } else { Self::Text(Lines::new(args.unit.nanos())) }
+    }
+
+    /// The values of the next bytes, and what is wrong with what comes after them.
+    fn parse(&mut self, bytes: &[u8]) -> (Vec<i64>, Result<(), String>) {
+        match self {
+            Self::Text(lines) => lines.parse(bytes),
+            Self::Binary(part) => {
+                part.extend_from_slice(bytes);
+                let (whole, rest) = part.as_chunks();
+                let values: Vec<i64> = whole.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
+                let rest = rest.to_vec();
+                *part = rest;
+                match values.iter().position(|&value| value < -1) {
+                    None => (values, Ok(())),
+                    Some(at) => {
+                        let found = values[at];
+                        let what = "a value is a delay in nanoseconds, or -1 for a loss";
+                        (values[..at].to_vec(), Err(format!("{found} is no value: {what}")))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The values that end with the input.
+    fn finish(&mut self) -> (Vec<i64>, Result<(), String>) {
+        match self {
+            Self::Text(lines) => lines.finish(),
+            Self::Binary(part) if part.is_empty() => (Vec::new(), Ok(())),
+            Self::Binary(part) => {
+                (Vec::new(), Err(format!("the input ends with {} bytes that are no whole value", part.len())))
+            }
+        }
+    }
+}
+
+struct Input {
+    stdin: Stdin,
+    parser: Parser,
+    /// All values so far, where they come again.
+    repeated: Vec<i64>,
+}
+
+impl Input {
+    fn pass_on(&mut self, client: &mut Client, repeat: bool) -> Result<(), Ended> {
+        let mut buffer = [0; CHUNK];
+        loop {
+            // A generator may be slow, and the run over before its next value.
+            let mut waiting = [Waiting::readable(&self.stdin), Waiting::readable(&*client)];
+            wait(&mut waiting, None).map_err(cannot_read)?;
+            let has_input = waiting[0].is_ready();
+            client.look()?;
+            if !has_input {
+                continue;
+            }
+            let length = self.stdin.lock().read(&mut buffer).map_err(cannot_read)?;
+            let (values, result) =
+                if length == 0 { self.parser.finish() } else { self.parser.parse(&buffer[..length]) };
+            client.send(&values)?;
+            result.map_err(Ended::Input)?;
+            if repeat {
+                self.keep(&values)?;
+            }
+            if length == 0 {
+                break;
+            }
+        }
+        while repeat && !self.repeated.is_empty() {
+            client.send(&self.repeated)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, values: &[i64]) -> Result<(), Ended> {
+        self.repeated.extend_from_slice(values);
+        if self.repeated.len() > MOST_REPEATED {
+            return Err(Ended::Input(format!(
+                "--repeat keeps at most {MOST_REPEATED} values, but there are more"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn cannot_read(error: io::Error) -> Ended {
+    Ended::Input(format!("cannot read the standard input: {error}"))
+}

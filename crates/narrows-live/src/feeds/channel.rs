@@ -1,0 +1,247 @@
+//! What joins the packet loop and the thread of a feed: two rings without locks, and a few counters.
+//!
+//! The thread stamps each value with the instant at which it came, so that the loop can hand it in with that instant,
+//! however late it looks. The loop says in [`Shared`] how far its packets have got, by stores to memory alone; the
+//! thread sleeps by a timer as long as values will last at the pace of late, and the loop calls it ([`Outlet::call`],
+//! between turns) only when they are used up sooner than that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use narrows_core::Duration;
+use narrows_io::clock::MonotonicTime;
+use narrows_io::waker::Waker;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::lead::Lead;
+use super::protocol::QUESTION;
+
+/// Nobody wants to be called.
+const NEVER: u64 = u64::MAX;
+/// Questions on their way to the thread; what comes beyond is not asked.
+const QUESTIONS: usize = 4096;
+
+/// A value, and when it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamped {
+    /// On the monotonic clock.
+    pub(super) at: MonotonicTime,
+    /// Nanoseconds, or −1.
+    pub(super) value: i64,
+}
+
+/// A packet that wants its delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Its number among the questions of the feed, from 0.
+    pub(super) number: u64,
+    /// After this, no answer helps.
+    pub(super) until: MonotonicTime,
+    /// As the writer gets it.
+    pub(super) record: [u8; QUESTION],
+}
+
+/// What both sides see.
+#[derive(Debug)]
+pub(super) struct Shared {
+    /// How many values may wait in the ring and the engine together.
+    lead: AtomicUsize,
+    /// The same in time, in nanoseconds; 0 if it is in values alone.
+    span: AtomicU64,
+    /// Values that wait no more: all that were taken out of the ring, less those that wait in the engine.
+    gone: AtomicU64,
+    /// How many values packets have asked for, whether or not there was one.
+    asked: AtomicU64,
+    /// The number of values gone at which the thread wants to be called.
+    call_at: AtomicU64,
+    /// The run is over, or the feed is no part of it any more.
+    over: AtomicBool,
+    /// What the thread counts.
+    pub(super) counts: Counts,
+}
+
+/// What became of writers, as the thread counts it.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Writers that were let in.
+    pub(super) writers: AtomicU64,
+    /// Those that were not, because there was one.
+    pub(super) refused: AtomicU64,
+    /// Those that were cut off for what they sent.
+    pub(super) malformed: AtomicU64,
+    /// Values of which the end is missing, because their writer was gone.
+    pub(super) torn: AtomicU64,
+    /// Questions that no writer has answered, and that were closed after their time.
+    pub(super) unanswered: AtomicU64,
+}
+
+impl Counts {
+    /// Adds one; nobody orders anything by these.
+    pub(super) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The packet loop's end.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    values: Consumer<Stamped>,
+    questions: Producer<Asked>,
+    /// Values taken out of the ring.
+    taken: u64,
+    /// Whether a question went out since the thread was last called.
+    has_asked: bool,
+    /// What both see.
+    pub(super) shared: Arc<Shared>,
+    /// Calls the thread.
+    waker: Arc<Waker>,
+}
+
+/// The thread's end.
+#[derive(Debug)]
+pub(super) struct Intake {
+    values: Producer<Stamped>,
+    /// From the packet loop.
+    pub(super) questions: Consumer<Asked>,
+    /// Values put into the ring.
+    given: u64,
+    /// What both see.
+    pub(super) shared: Arc<Shared>,
+}
+
+/// Makes both ends, for at most `capacity` values that wait.
+pub(super) fn channel(capacity: usize, lead: Lead, waker: Arc<Waker>) -> (Outlet, Intake) {
+    let (into, out) = RingBuffer::new(capacity.max(1));
+    let (ask, asked) = RingBuffer::new(QUESTIONS);
+    let shared = Arc::new(Shared {
+        lead: AtomicUsize::new(1),
+        span: AtomicU64::new(0),
+        gone: AtomicU64::new(0),
+        asked: AtomicU64::new(0),
+        call_at: AtomicU64::new(NEVER),
+        over: AtomicBool::new(false),
+        counts: Counts::default(),
+    });
+    let outlet =
+        Outlet { values: out, questions: ask, taken: 0, has_asked: false, shared: shared.clone(), waker };
+    outlet.set_lead(lead);
+    (outlet, Intake { values: into, questions: asked, given: 0, shared })
+}
+
+impl Outlet {
+    /// Whether there is anything in the ring. No system call.
+    pub(super) fn has_values(&self) -> bool {
+        !self.values.is_empty()
+    }
+
+    /// Takes values out of the ring, oldest first, up to `most`, of those that had come by `until`. No system call.
+    pub(super) fn take(&mut self, until: MonotonicTime, most: usize, mut each: impl FnMut(Stamped)) {
+        let ready = self.values.slots().min(most);
+        if ready == 0 {
+            return;
+        }
+        let Ok(chunk) = self.values.read_chunk(ready) else { return };
+        let (first, second) = chunk.as_slices();
+        let mut count = 0;
+        for &stamped in first.iter().chain(second).take_while(|stamped| stamped.at <= until) {
+            each(stamped);
+            count += 1;
+        }
+        chunk.commit(count);
+        self.taken += count as u64;
+    }
+
+    /// Says how far packets have got: so many values wait in the engine, so many were asked for. No system call.
+    pub(super) fn tell(&self, waiting: usize, asked: u64) {
+        self.shared.asked.store(asked, Ordering::Relaxed);
+        // Paired with the thread's in `Intake::wants_call`: one of the two sees what the other has written.
+        self.shared.gone.store(self.taken - waiting as u64, Ordering::SeqCst);
+    }
+
+    /// Passes a question on, or says that there is no room for it. No system call.
+    pub(super) fn ask(&mut self, question: Asked) -> bool {
+        let fits = self.questions.push(question).is_ok();
+        self.has_asked |= fits;
+        fits
+    }
+
+    /// Calls the thread if it wants that: a system call, but only when a lead was used up faster than it was lately, or
+    /// there are questions.
+    pub(super) fn call(&mut self) {
+        let due = self.shared.call_at.load(Ordering::SeqCst);
+        let wanted = due != NEVER && due <= self.shared.gone.load(Ordering::Relaxed);
+        if wanted || self.has_asked {
+            self.has_asked = false;
+            self.shared.call_at.store(NEVER, Ordering::Relaxed);
+            self.waker.wake();
+        }
+    }
+
+    /// From now on so many values may wait, as far as the ring has room.
+    pub(super) fn set_lead(&self, lead: Lead) {
+        let (most, span) = match lead {
+            Lead::Values(most) => (most, Duration::ZERO),
+            Lead::Span(span, most) => (most, span.max(Duration::from_nanos(1))),
+        };
+        self.shared.lead.store(most.clamp(1, self.values.buffer().capacity()), Ordering::Relaxed);
+        self.shared.span.store(span.nanos(), Ordering::Relaxed);
+    }
+
+    /// Tells the thread to end.
+    pub(super) fn end(&self) {
+        self.shared.over.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+impl Intake {
+    /// Puts a value into the ring, if there is room.
+    pub(super) fn give(&mut self, stamped: Stamped) -> bool {
+        let fits = self.values.push(stamped).is_ok();
+        self.given += u64::from(fits);
+        fits
+    }
+
+    /// How many more values the ring itself can hold.
+    pub(super) fn slots(&self) -> usize {
+        self.values.slots()
+    }
+
+    /// How many values wait for packets.
+    pub(super) fn waiting(&self) -> usize {
+        let waiting = self.given.saturating_sub(self.shared.gone.load(Ordering::Relaxed));
+        usize::try_from(waiting).unwrap_or(usize::MAX)
+    }
+
+    /// How many values packets have asked for.
+    pub(super) fn asked(&self) -> u64 {
+        self.shared.asked.load(Ordering::Relaxed)
+    }
+
+    /// How many values may wait.
+    pub(super) fn lead(&self) -> Lead {
+        let most = self.shared.lead.load(Ordering::Relaxed);
+        match self.shared.span.load(Ordering::Relaxed) {
+            0 => Lead::Values(most),
+            span => Lead::Span(Duration::from_nanos(span), most),
+        }
+    }
+
+    /// Whether it is time to end.
+    pub(super) fn is_over(&self) -> bool {
+        self.shared.over.load(Ordering::Acquire)
+    }
+
+    /// Asks the loop for a call when no more than `waiting` values wait; or says that this is so already.
+    pub(super) fn wants_call(&self, waiting: usize) -> bool {
+        let due = self.given.saturating_sub(waiting as u64);
+        self.shared.call_at.store(due, Ordering::SeqCst);
+        // Paired with the loop's in `Outlet::tell`.
+        self.shared.gone.load(Ordering::SeqCst) < due
+    }
+
+    /// Wants no call any more.
+    pub(super) fn is_awake(&self) {
+        self.shared.call_at.store(NEVER, Ordering::Relaxed);
+    }
+}

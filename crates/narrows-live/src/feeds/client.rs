@@ -1,0 +1,140 @@
+//! The writer's end of a feed, for `narrows feed`: it sends only what there is room for, so that nothing of it lies in
+//! between when the run asks for something else.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use narrows_io::clock::MonotonicTime;
+use narrows_io::wait::{Waiting, wait};
+
+use super::protocol::{ASK_WAKE, Answer, INTEGER};
+
+/// Why nothing more goes to a feed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody listens.
+    #[error("no run listens there any more")]
+    Nobody,
+    /// There is a writer.
+    #[error("another process writes to this feed: there is one writer at a time")]
+    Refused,
+    /// The run did not understand.
+    #[error("the run took what was sent for no values, and closed the connection")]
+    Malformed,
+    /// The run is over, which is no fault.
+    #[error("the run is over")]
+    Over,
+    /// The connection broke.
+    #[error("the connection to the run broke: {0}")]
+    Broken(io::Error),
+}
+
+/// A connection to a feed.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    /// How many values it takes now.
+    room: u64,
+    /// The most that it ever took.
+    most: u64,
+    /// How many have gone.
+    sent: u64,
+}
+
+impl Client {
+    /// Connects, as the one writer.
+    ///
+    /// # Errors
+    /// When nobody listens, or there is a writer.
+    pub fn connect(path: &Path) -> Result<Self, ClientError> {
+        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => ClientError::Nobody,
+            _ => ClientError::Broken(error),
+        })?;
+        Ok(Self { stream, room: 0, most: 0, sent: 0 })
+    }
+
+    /// Sends values, each a delay in nanoseconds or −1, as there is room for them.
+    ///
+    /// # Errors
+    /// When the run is over or has something against it.
+    pub fn send(&mut self, mut values: &[i64]) -> Result<(), ClientError> {
+        while !values.is_empty() {
+            if self.room == 0 {
+                // In strides: half of the most there was, or the rest.
+                let level = (self.most / 2).min(values.len() as u64).max(1);
+                self.write(&[ASK_WAKE, i64::try_from(level).unwrap_or(i64::MAX)])?;
+                self.room = self.hear()?;
+                self.most = self.most.max(self.room);
+            }
+            let count = usize::try_from(self.room).unwrap_or(usize::MAX).min(values.len());
+            let (now, later) = values.split_at(count);
+            self.write(now)?;
+            self.room -= count as u64;
+            self.sent += count as u64;
+            values = later;
+        }
+        Ok(())
+    }
+
+    /// How many values have gone.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Looks whether the run has anything to say, without being asked.
+    ///
+    /// # Errors
+    /// That it has.
+    pub fn look(&mut self) -> Result<(), ClientError> {
+        let ready = wait(&mut [Waiting::readable(&self.stream)], Some(MonotonicTime::default()));
+        if ready.map_err(ClientError::Broken)? > 0 {
+            self.hear()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, integers: &[i64]) -> Result<(), ClientError> {
+        let bytes: Vec<u8> = integers.iter().flat_map(|integer| integer.to_le_bytes()).collect();
+        match self.stream.write_all(&bytes) {
+            Ok(()) => Ok(()),
+            // It said why before it closed.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(match self.hear() {
+                Ok(_) => ClientError::Broken(error),
+                Err(why) => why,
+            }),
+            Err(error) => Err(ClientError::Broken(error)),
+        }
+    }
+
+    fn hear(&mut self) -> Result<u64, ClientError> {
+        let mut bytes = [0; INTEGER];
+        match self.stream.read_exact(&mut bytes) {
+            Ok(()) => {}
+            // A run that was killed.
+            Err(error) if matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset) => {
+                return Err(ClientError::Over);
+            }
+            Err(error) => return Err(ClientError::Broken(error)),
+        }
+        match Answer::decode(bytes) {
+            Some(Answer::Room(room)) => Ok(room),
+            Some(Answer::Refused) => Err(ClientError::Refused),
+            Some(Answer::Malformed) => Err(ClientError::Malformed),
+            Some(Answer::Over) => Err(ClientError::Over),
+            None => {
+                let what = "it asks questions, which values alone do not answer";
+                Err(ClientError::Broken(io::Error::new(ErrorKind::InvalidData, what)))
+            }
+        }
+    }
+}
+
+impl AsFd for Client {
+    /// Becomes readable when the run has something to say.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,133 @@
+//! The socket of a feed in the run folder, and what killed runs leave of such.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+/// What the name of a feed's socket ends with.
+const SUFFIX: &str = ".feed";
+
+/// A socket's file, removed with this value.
+#[derive(Debug)]
+pub(super) struct Socket {
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Makes the socket of a feed of this process, for its owner only, which listens and does not block. The folder is
+    /// there: the control socket is in it.
+    pub(super) fn make(folder: &Path, link: &str, feed: &str) -> io::Result<(Self, UnixListener)> {
+        let run = std::process::id();
+        let named = folder.join(format!("{run}.{link}.{feed}{SUFFIX}"));
+        match Self::make_at(&named) {
+            // The kernel takes 107 bytes; a number is shorter than any name.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                let numbered = (0..).map(|number| folder.join(format!("{run}.{number}{SUFFIX}")));
+                let free = numbered.into_iter().find(|path| !path.exists());
+                Self::make_at(&free.unwrap_or(named))
+            }
+            result => result,
+        }
+    }
+
+    fn make_at(path: &Path) -> io::Result<(Self, UnixListener)> {
+        // A killed run with our number may have left one.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(path)?;
+        let socket = Self { path: path.into() };
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        Ok((socket, listener))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // Whoever removed it already did what this does.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A socket of a feed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Leftover {
+    /// The number of its run.
+    pub run: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// The sockets of feeds in the run folder. Those of runs that have no control socket any more were left by killed runs.
+pub fn leftovers(folder: &Path) -> Vec<Leftover> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (run, _) = name.strip_suffix(SUFFIX)?.split_once('.')?;
+            Some(Leftover { run: run.to_owned(), path: entry.path() })
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("narrows-sockets-{}-{name}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_socket_is_its_owners_and_goes_with_its_value() {
+        let folder = Folder::new("owner");
+        let (socket, _listener) = Socket::make(&folder.0, "access.up", "radio").unwrap();
+        let run = std::process::id().to_string();
+        assert_eq!(socket.path(), folder.0.join(format!("{run}.access.up.radio.feed")));
+        assert_eq!(fs::metadata(socket.path()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(leftovers(&folder.0), [Leftover { run, path: socket.path().into() }]);
+        drop(socket);
+        assert_eq!(leftovers(&folder.0), []);
+    }
+
+    #[test]
+    fn names_that_are_too_long_for_the_kernel_become_numbers() {
+        let folder = Folder::new("long");
+        let names = ["a", "b"].map(|letter| letter.repeat(64));
+        let sockets = names.each_ref().map(|name| Socket::make(&folder.0, name, name).unwrap());
+        let files: Vec<_> = sockets.iter().map(|(socket, _)| socket.path().file_name().unwrap()).collect();
+        let run = std::process::id();
+        assert_eq!(files, [format!("{run}.0.feed").as_str(), &format!("{run}.1.feed")]);
+    }
+
+    #[test]
+    fn what_a_killed_run_of_our_number_left_is_replaced() {
+        let folder = Folder::new("left");
+        let path = folder.0.join(format!("{}.a.b.feed", std::process::id()));
+        drop(UnixListener::bind(&path).unwrap());
+        let (socket, _listener) = Socket::make(&folder.0, "a", "b").unwrap();
+        assert!(std::os::unix::net::UnixStream::connect(socket.path()).is_ok());
+    }
+}

@@ -1,0 +1,94 @@
+//! Feeds in the loop: values in, questions out.
+
+use std::path::Path;
+
+use narrows_core::{Engine, Time};
+use narrows_io::frame::Frame;
+use narrows_report::Report;
+use narrows_scenario::Scenario;
+
+use super::{LoopError, PacketLoop};
+use crate::feeds::{FeedError, Feeds, Place};
+
+impl PacketLoop {
+    /// Makes the sockets of all feeds, those of feeds that come later as well.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn open_feeds(&mut self, folder: &Path) -> Result<(), FeedError> {
+        let failed = |cause| FeedError::Make { feed: "of the run".into(), cause };
+        let mut feeds = Feeds::new(folder).map_err(failed)?;
+        update(&mut feeds, &self.engine, &self.scenario)?;
+        self.feeds = Some(feeds);
+        Ok(())
+    }
+
+    /// The feeds that have sockets.
+    pub fn feeds(&self) -> Option<&Feeds> {
+        self.feeds.as_ref()
+    }
+
+    pub(super) fn places(&self) -> Vec<Place> {
+        self.feeds.iter().flat_map(Feeds::places).cloned().collect()
+    }
+
+    /// Links have changed, and with them perhaps the feeds.
+    pub(super) fn update_feeds(&mut self) {
+        let Some(feeds) = &mut self.feeds else { return };
+        if let Err(error) = update(feeds, &self.engine, &self.scenario) {
+            self.note(|| error.to_string());
+        }
+    }
+
+    /// Takes values that came by the watermark. No system call.
+    pub(super) fn receive_values(&mut self, watermark: Time) {
+        if let Some(feeds) = self.feeds.as_mut().filter(|feeds| !feeds.is_empty()) {
+            feeds.receive(&self.clock, &self.engine, watermark);
+        }
+    }
+
+    /// Hands in values that came by then.
+    pub(super) fn hand_in_values(&mut self, until: Time) -> Result<(), LoopError> {
+        let Some(feeds) = &mut self.feeds else { return Ok(()) };
+        while let Some(batch) = feeds.next(until) {
+            let at = batch.at.max(self.engine.now());
+            let taken = self.engine.feed(at, batch.link, &batch.feed, &batch.values);
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| taken > 0) {
+                recorder.fed(at, batch.link, &batch.feed, &batch.values[..taken])?;
+            }
+            feeds.recycle(batch);
+        }
+        Ok(())
+    }
+
+    /// Tells those who read from writers how far packets have got. No system call.
+    pub(super) fn tell_feeds(&mut self) {
+        if let Some(feeds) = self.feeds.as_mut().filter(|feeds| !feeds.is_empty()) {
+            feeds.tell(&self.clock, &mut self.engine);
+        }
+    }
+
+    /// Calls them if they want that.
+    pub(super) fn call_feeds(&mut self) {
+        if let Some(feeds) = &mut self.feeds {
+            feeds.call();
+        }
+    }
+
+    /// Puts into a report what the engine does not know of feeds.
+    pub(super) fn report_feeds(&self, report: &mut Report) {
+        for writers in self.feeds.iter().flat_map(Feeds::writers) {
+            let same = |feed: &&mut narrows_report::FeedReport| {
+                feed.link == writers.link && feed.feed == writers.feed
+            };
+            if let Some(feed) = report.feeds.iter_mut().find(same) {
+                feed.met(writers);
+            }
+        }
+    }
+}
+
+fn update(feeds: &mut Feeds, engine: &Engine<Frame>, scenario: &Scenario) -> Result<(), FeedError> {
+    let _ = scenario;
+    feeds.update(engine, |_, _| None)
+}

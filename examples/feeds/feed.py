@@ -1,0 +1,73 @@
+"""A feed of narrows, for writers in Python: values go in as there is room for them.
+
+    with Feed(path) as feed:
+        while True:
+            feed.write(next_delays(feed.room()))
+
+`room` waits until the run has use for more values, and `write` sends a numpy array of delays in nanoseconds, -1 for a
+packet that is lost. So a generator is never further ahead than the run's lead, and a change takes effect soon.
+Both raise `Over` when the run has ended.
+"""
+
+import os
+import socket
+import sys
+
+import numpy
+
+LOSE = -1
+ASK_WAKE = -3
+
+
+class Over(Exception):
+    """The run has ended."""
+
+
+class Feed:
+    def __init__(self, path=None):
+        """Connects to the socket at `path`; inside a run that has one feed, it is in the environment."""
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path or os.environ["NARROWS_FEED"])
+        self.most = 2
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def room(self):
+        """Waits until half of the lead is free, and tells how many values there is room for."""
+        self._send(numpy.array([ASK_WAKE, max(1, self.most // 2)]))
+        room = int(self._receive(8).view("<i8")[0])
+        if room == -1:
+            sys.exit("another process writes to this feed")
+        if room == -2:
+            sys.exit("what was sent is no value")
+        if room == -3:
+            raise Over
+        self.most = max(self.most, room)
+        return room
+
+    def write(self, nanoseconds):
+        """Sends delays in nanoseconds, each for one packet."""
+        values = numpy.rint(nanoseconds)
+        self._send(values)
+
+    def _send(self, integers):
+        try:
+            self.socket.sendall(integers.astype("<i8").tobytes())
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # why stands in what is received next
+
+    def _receive(self, length):
+        received = b""
+        while len(received) < length:
+            try:
+                more = self.socket.recv(length - len(received))
+            except ConnectionResetError:
+                more = b""
+            if not more:
+                raise Over
+            received += more
+        return numpy.frombuffer(received, dtype=numpy.uint8)
