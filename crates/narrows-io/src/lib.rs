@@ -13,6 +13,7 @@
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
+//! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
 //!
@@ -22,6 +23,7 @@ pub mod address;
 pub mod clock;
 pub mod frame;
 pub mod host;
+pub mod icmp;
 pub mod ledger;
 pub mod link;
 pub mod listening;
