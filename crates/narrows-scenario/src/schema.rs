@@ -17,6 +17,8 @@ macro_rules! names {
     };
 }
 
+mod delay;
+mod impairment;
 mod queue;
 mod scheduler;
 
@@ -27,6 +29,8 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use delay::{Delay, Slots};
+use impairment::{Chance, Corrupt, Loss, Reorder, Trace};
 use queue::Queue;
 use scheduler::{NameOrNumber, Scheduler};
 
@@ -156,12 +160,20 @@ struct Direction {
     overhead: Option<Overhead>,
     /// Packets that are lost by chance.
     loss: Option<Loss>,
-    /// The probability that a packet is duplicated on the wire.
-    duplicate: Option<Share>,
-    /// The probability that one bit of a packet is flipped on the wire.
-    corrupt: Option<Share>,
+    /// Packets that are duplicated on the wire.
+    duplicate: Option<Chance>,
+    /// Bits that are flipped on the wire.
+    corrupt: Option<Corrupt>,
     /// Packets that skip the delay.
     reorder: Option<Reorder>,
+    /// Slots in which alone packets leave the delay line.
+    slots: Option<Slots>,
+    /// A trace of rate, delay, loss or bound over time.
+    trace: Option<Trace>,
+    /// NetEm's words for these keys, such as `delay 100ms 20ms 25% loss 1%`, meaning the double queue.
+    netem: Option<String>,
+    /// NetEm's single queue, exactly, in place of everything else.
+    exact_netem: Option<String>,
     /// The longest packet.
     mtu: Option<Mtu>,
     /// The most packets in the delay line, such as `1000 packets`, or `unlimited`.
@@ -214,48 +226,6 @@ enum Share {
     Text(#[schemars(regex(pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *%? *$"))] String),
     /// As a fraction.
     Number(#[schemars(range(min = 0, max = 1))] f64),
-}
-
-/// A propagation delay.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Delay {
-    /// Always the same.
-    Constant(Time),
-    /// A distribution.
-    Model(DelayModel),
-}
-
-/// A distribution of delays: one of them.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct DelayModel {
-    /// Every nanosecond from `low` to `high` is equally likely.
-    uniform: Option<UniformDelay>,
-    /// Normal; what would be below zero becomes zero.
-    normal: Option<NormalDelay>,
-    /// Whether packets may overtake one another.
-    order: Option<Order>,
-}
-
-/// Both included.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct UniformDelay {
-    /// The least.
-    low: Time,
-    /// The most.
-    high: Time,
-}
-
-/// Before what is below zero becomes zero.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct NormalDelay {
-    /// The mean.
-    mean: Time,
-    /// The standard deviation.
-    sd: Time,
 }
 
 /// Whether packets may overtake one another.
@@ -344,50 +314,6 @@ struct CellParts {
     payload: u32,
     /// Bytes on the wire.
     size: u32,
-}
-
-/// Packets that are lost by chance.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Loss {
-    /// On the wire.
-    Wire(Share),
-    /// In both places.
-    Parts(LossParts),
-}
-
-/// Where packets are lost.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct LossParts {
-    /// Before the queue.
-    ingress: Option<Share>,
-    /// After the transmitter.
-    wire: Option<Share>,
-}
-
-/// Packets that skip the delay.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Reorder {
-    /// With this probability.
-    Number(#[schemars(range(min = 0, max = 1))] f64),
-    /// `1%`, `25% gap 5` or `none`.
-    Text(
-        #[schemars(regex(pattern = r"^ *(none|\+?[0-9_.]+([eE][+-]?[0-9]+)? *%?( gap [0-9]+)?) *$"))] String,
-    ),
-    /// Its parts.
-    Parts(ReorderParts),
-}
-
-/// Of every `gap` packets the first `gap − 1` never skip the delay.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct ReorderParts {
-    /// For each of the others, until one has.
-    probability: Share,
-    /// 1 if it is not given.
-    gap: Option<u32>,
 }
 
 /// The longest packet, in bytes of the IP packet.

@@ -326,7 +326,7 @@ enum OneOrMore<T> {
 /// What a packet must be like: all of this.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct Match {
+pub(super) struct Match {
     /// IP protocol: a name such as `udp`, or a number.
     protocol: Option<OneOrMore<NameOrNumber>>,
     /// Where it comes from: a host of the scenario, an address or a network.
