@@ -75,6 +75,16 @@ impl Correlated {
         Self { process, transform: Transform::new(distribution), mean: whole(distribution.mean()) }
     }
 
+    /// The delay of the next packet, which comes at `now`. Advances the state.
+    #[inline]
+    pub fn next(&mut self, now: Time, draw: &mut Draw) -> Duration {
+        let z = match &mut self.process {
+            Process::PerPacket(process) => process.advance(draw),
+            Process::InTime(process) => process.advance(now, draw),
+        };
+        self.transform.at(z)
+    }
+
     /// The share of packets, from 0 to 1, that will be held back where order is kept, if the delay is correlated in time:
     /// what it comes to when packets follow closely upon each other, and an upper bound to that otherwise. A packet held
     /// back has a longer delay than it drew, so this bounds how far the distribution that leaves is from the one asked for
@@ -89,11 +99,7 @@ impl Correlated {
 
 impl DelayModel for Correlated {
     fn delay(&mut self, now: Time, _: &PacketState, draw: &mut Draw) -> Propagation {
-        let z = match &mut self.process {
-            Process::PerPacket(process) => process.advance(draw),
-            Process::InTime(process) => process.advance(now, draw),
-        };
-        Propagation::After(self.transform.at(z))
+        Propagation::After(self.next(now, draw))
     }
 
     fn mean(&self) -> Option<Duration> {
@@ -118,8 +124,11 @@ impl Autoregressive {
         if !(-1.0..=1.0).contains(&spearman) {
             return None;
         }
-        let correlation = 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0);
-        let correlation = correlation.clamp(-1.0, 1.0);
+        // Rounding would leave a little to chance at the ends.
+        let correlation = match spearman.abs() {
+            1.0 => spearman,
+            _ => 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0),
+        };
         let innovation = libm::sqrt((1.0 - correlation) * (1.0 + correlation));
         Some(Self { correlation, innovation, last: None })
     }

@@ -1,30 +1,61 @@
-//! How often a delay that is correlated in time falls faster than time goes on.
+//! How many packets are held back where order is kept and the delay is correlated in time.
+//!
+//! The delay D(t) = T(Z(t)), T = Q∘Φ, has the slope T′(Z)·λ·V, where V is standard normal and independent of Z. A packet
+//! that enters at t is due at s(t) = t + D(t), and is held back while s(t) is below the greatest s so far.
+//!
+//! The share of time in which s falls, P = E[Φ(−1/(λ·T′(Z)))], is often given as the share held back: Φ(−ℓ/(√3·σ)) for a
+//! normal distribution. It is too small. Packets are held back, too, while s climbs again what it has lost. Where it falls
+//! for short times only, that takes about as long as the fall, a little less: 1.5·P to 1.9·P are held back in all (normal,
+//! uniform, exponential, log-normal; simulated). Where the delay jumps, as it does between two modes, the fall takes no time
+//! at all, and the climb takes the height of the jump: what counts is how much is lost in a unit of time,
+//! F = E[(−1 − T′(Z)·λ·V)⁺]. So the share is predicted as 2·P + F, which is 0 to 35 % too much in all these cases.
+//!
+//! Steps that are finer than 1/256 of a standard deviation of Z are taken as a slope: they hold packets back by no more
+//! than their own height. So are those of a list of very many samples.
 
 use crate::model::distribution::Transform;
 use crate::model::normal;
 
-/// The share of packets held back: see [`super::Correlated::held_back`].
-///
-/// The delay D(t) = T(Z(t)), T = Q∘Φ, has the slope T′(Z)·λ·V, where V is standard normal and independent of Z. A packet
-/// would overtake where it is below −1.
+/// See [`super::Correlated::held_back`]; `lambda` in 1/ns.
 pub(super) fn share(transform: &Transform, lambda: f64) -> f64 {
     const REACH: i32 = 8;
     const PER_UNIT: i32 = 256;
+    let at = |z: f64| transform.nanos(z).max(0.0);
     let step = 1.0 / f64::from(PER_UNIT);
     let mut share = 0.0;
-    let mut before = transform.nanos(f64::from(-REACH)).max(0.0);
-    for i in -REACH * PER_UNIT..REACH * PER_UNIT {
-        let z = f64::from(i) * step;
-        let here = transform.nanos(z + step).max(0.0);
-        // The standard deviation of the slope around this z.
-        let slope = (here - before) / step * lambda;
+    let mut before = at(f64::from(-REACH));
+    for place in -REACH * PER_UNIT..REACH * PER_UNIT {
+        let z = f64::from(place) * step;
+        let here = at(z + step);
+        share += part(&at, (z, step), (before, here), lambda, 0);
         before = here;
-        if slope > 0.0 {
-            let level = 1.0 / slope;
-            let falls = normal::cumulative(-level);
-            let weight = normal::density(z + 0.5 * step) * step;
-            share += weight * falls;
-        }
     }
     share.min(1.0)
+}
+
+/// (2·P + F) of the part of Z from `z` on, `step` wide.
+fn part(
+    at: &impl Fn(f64) -> f64,
+    (z, step): (f64, f64),
+    (before, here): (f64, f64),
+    lambda: f64,
+    depth: u32,
+) -> f64 {
+    // The standard deviation of the slope.
+    let slope = (here - before) / step * lambda;
+    if slope < 0.1 {
+        return 0.0;
+    }
+    let half = 0.5 * step;
+    let middle = at(z + half);
+    // All in one half: a jump, which takes no time. It is looked for further down, or else P would count its cell.
+    let uneven = (middle - before).max(here - middle) > 0.9 * (here - before);
+    if uneven && depth < 12 {
+        return part(at, (z, half), (before, middle), lambda, depth + 1)
+            + part(at, (z + half, half), (middle, here), lambda, depth + 1);
+    }
+    let level = 1.0 / slope;
+    let falling = normal::cumulative(-level);
+    let lost = slope * normal::density(level) - falling;
+    normal::density(z + half) * step * (2.0 * falling + lost)
 }
