@@ -13,5 +13,6 @@ mod matrices;
 mod order;
 mod plan;
 mod random;
+mod slots;
 mod statistics;
 mod transmitter;

@@ -46,8 +46,7 @@ pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i
 /// it huge, as in the kernel.
 pub const fn packet_nanos(length: u64, rate: Rate) -> u64 {
     let mut length = length.wrapping_add(rate.packet_overhead as u64);
-    if rate.cell_size > 0 {
-        let mut cells = length as u32 / rate.cell_size;
+    if let Some(mut cells) = (length as u32).checked_div(rate.cell_size) {
         if length > cells.wrapping_mul(rate.cell_size) as u64 {
             cells = cells.wrapping_add(1);
         }

@@ -1,5 +1,8 @@
 //! sch_netem's enqueue and dequeue.
 
+#[cfg(test)]
+mod tests;
+
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
