@@ -35,11 +35,21 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Stream delays into a feed of a run: narrows feed access.up < delays.txt
     Feed(crate::feed::Feed),
+    /// Traces of rate, delay, loss, queue over time: other formats (convert), what they come to (info), a figure (plot)
+    #[command(subcommand)]
+    Trace(crate::trace::TraceCommand),
+    /// Patterns of losses, bit errors, delays, rates: made (make), described (info)
+    #[command(subcommand)]
+    Pattern(crate::pattern::PatternCommand),
+    /// Measure a real path's round trips and losses into a trace, or drive a link with them
+    Probe(crate::probe::Probe),
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
     /// Measure what accuracy this host can give
     Calibrate(crate::calibrate::Calibrate),
+    /// NetEm's commands: explained (check), or at work on a run (qdisc add, change, replace, del, show)
+    Tc(crate::tc::Tc),
     /// Say what this host can do, and what it lacks
     Doctor,
     /// Remove what killed runs left behind
@@ -85,6 +95,24 @@ pub(crate) struct LinkFlags {
     /// What counts as a packet's bits: ip, frame, ethernet, atm, wlan [default: ip, or wlan with dcf]
     #[arg(long, value_name = "OVERHEAD", allow_hyphen_values = true)]
     pub(crate) overhead: Option<String>,
+    /// Let packets leave in slots only: '{ gap = "10ms", packets = 8 }'
+    #[arg(long, value_name = "SLOTS", allow_hyphen_values = true)]
+    pub(crate) slots: Option<String>,
+    /// Follow a trace of rate, delay or loss: a file for both ways, or DOWN/UP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<String>,
+    /// NetEm's words, each way, meaning a double queue: "delay 100ms 20ms loss 1% rate 1mbit limit 50"
+    #[arg(long, value_name = "OPTIONS")]
+    pub(crate) netem: Option<String>,
+    /// The same from client to server only
+    #[arg(long, value_name = "OPTIONS")]
+    pub(crate) netem_up: Option<String>,
+    /// The same from server to client only
+    #[arg(long, value_name = "OPTIONS")]
+    pub(crate) netem_down: Option<String>,
+    /// NetEm's single queue with its formulas, each way, in place of everything else
+    #[arg(long, value_name = "OPTIONS")]
+    pub(crate) exact_netem: Option<String>,
     /// The longest packet, in bytes of IP
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     pub(crate) mtu: Option<String>,

@@ -1,11 +1,16 @@
 //! `narrows check`: what a scenario comes to.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use narrows_scenario::{LinkFlags, Scenario};
 
 use crate::args;
 use crate::output::{Failure, print, write_json};
+
+/// What `--netem` means, once for each program.
+const DOUBLE_QUEUE: &str = "narrows: --netem means a double queue: `limit` bounds what waits for the rate, not what is in \
+     flight behind it, and correlations leave distributions as they are; --exact-netem is the kernel's single queue";
 
 pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     if args.schema {
@@ -42,6 +47,12 @@ pub(crate) fn scenario(
         reorder: flags.reorder,
         mtu: flags.mtu,
         line_limit: flags.line_limit,
+        slots: flags.slots,
+        trace: flags.trace,
+        netem: flags.netem,
+        netem_up: flags.netem_up,
+        netem_down: flags.netem_down,
+        exact_netem: flags.exact_netem,
         ..LinkFlags::default()
     };
     let mut scenario = match file {
@@ -54,6 +65,10 @@ pub(crate) fn scenario(
         }
         Some(file) => Scenario::load(file)?,
     };
+    if flags.netem.is_some() || flags.netem_up.is_some() || flags.netem_down.is_some() {
+        // Where nobody listens, `narrows tc check` says it, too.
+        let _ = writeln!(io::stderr(), "{DOUBLE_QUEUE}");
+    }
     scenario.seed = seed.unwrap_or(scenario.seed);
     scenario.set(set)?;
     Ok(scenario)

@@ -9,9 +9,13 @@ mod doctor;
 mod feed;
 mod live;
 mod output;
+mod pattern;
+mod probe;
 mod remote;
 mod sched;
 mod sim;
+mod tc;
+mod trace;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,8 +37,12 @@ fn main() -> ExitCode {
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),
         Command::Feed(args) => feed::feed(&args),
+        Command::Trace(command) => trace::trace(&command),
+        Command::Pattern(command) => pattern::pattern(&command),
+        Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Calibrate(args) => calibrate::calibrate(&args),
+        Command::Tc(args) => tc::tc(&args),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
     };

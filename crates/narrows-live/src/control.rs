@@ -5,6 +5,10 @@
 //! `docs/control-socket.md` has examples. The packet loop serves it between packets and never waits for a client: one
 //! that sends more than it may, or does not read its answers, is cut off.
 
+mod in_force;
+
+pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
+
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -40,6 +44,8 @@ pub enum Request {
     },
     /// Say where the sockets of feeds are.
     Feeds {},
+    /// Say what is in force: the scenario with its present values.
+    Scenario {},
     /// Report what has happened so far.
     Stats {},
 }
@@ -393,6 +399,7 @@ mod tests {
                 socket.serve(|request| match request {
                     Request::Stats {} => Reply::Ok(json!({"packets": 3})),
                     Request::Set { assignments } => Reply::Error(format!("no: {}", assignments.join(" "))),
+                    other => Reply::Error(format!("not here: {other:?}")),
                 });
                 std::thread::yield_now();
             }

@@ -22,16 +22,22 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod change;
 mod clause;
+mod command;
+mod exact;
 mod explain;
 mod grammar;
+mod in_force;
 mod options;
 mod text;
 mod translation;
 mod units;
 mod words;
 
+pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};
+pub use in_force::{InForce, replacement};
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
 pub use translation::Assignment;
 
@@ -218,7 +224,15 @@ impl Qdisc {
         self.keys().map_err(|problem| ScenarioError::new(NAME, &self.text(), vec![problem]))
     }
 
-    pub(crate) fn keys(&self) -> Result<Vec<Assignment>, Problem> {
+    /// The seed, where one is given.
+    pub fn seed(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Netem(netem) => netem.seed,
+            Kind::Delay(_) => None,
+        }
+    }
+
+    fn keys(&self) -> Result<Vec<Assignment>, Problem> {
         match &self.kind {
             Kind::Netem(netem) => netem.assignments(),
             Kind::Delay(delay) => Ok(delay.assignments()),

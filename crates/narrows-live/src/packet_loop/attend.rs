@@ -8,7 +8,7 @@ use narrows_report::{Report, RunInfo};
 use narrows_scenario::ScenarioError;
 
 use super::{End, LoopError, PacketLoop, WAKE_EARLY};
-use crate::control::{Reply, Request};
+use crate::control::{Reply, Request, ScenarioInForce};
 
 /// How soon a port whose interface is full is tried again.
 const RETRY: Duration = Duration::from_micros(100);
@@ -98,6 +98,10 @@ impl PacketLoop {
                 Ok(places) => Reply::Ok(places),
                 Err(error) => Reply::Error(error.to_string()),
             }),
+            Request::Scenario {} => Ok(match serde_json::to_value(ScenarioInForce::of(&self.scenario)) {
+                Ok(scenario) => Reply::Ok(scenario),
+                Err(error) => Reply::Error(error.to_string()),
+            }),
             Request::Stats {} => {
                 self.count_lost()?;
                 let notes = [info.notes.clone(), self.notes()].concat();
@@ -134,12 +138,15 @@ impl PacketLoop {
         at: Time,
         assignments: &[String],
     ) -> Result<Result<(), ScenarioError>, LoopError> {
-        let changes = match self.scenario.assign_all(assignments) {
+        // As the recorder keeps it: a trace that is set begins at that instant, in a replay, too.
+        let at = at.max(self.engine.now());
+        let changes = match self.scenario.assign_at(at, assignments) {
             Ok(changes) => changes,
             Err(error) => return Ok(Err(error)),
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.changed(at.max(self.engine.now()), assignments)?;
+            recorder.files(&self.scenario)?;
+            recorder.changed(at, assignments)?;
         }
         self.note(|| format!("changed at {at}: {}", assignments.join(", ")));
         for (link, change) in changes {

@@ -87,7 +87,7 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let mut read = read.map(|nanos| Duration::from_nanos(nanos as u64));
     if read.taken_as.is_some() && read.value > Duration::ZERO {
         let micros = read.value.nanos().checked_mul(1000).map(Duration::from_nanos);
-        let older = micros.map_or(String::new(), |old| format!(" (tc before iproute2 6.9 took it as {old})"));
+        let older = micros.map_or(String::new(), |old| format!(" (older tc: {old})"));
         read.taken_as = Some(format!("{}ns{older}", word.text));
     }
     Ok(read)

@@ -1,0 +1,109 @@
+//! `narrows tc`: NetEm's commands, explained, or at work on a run.
+
+mod check;
+mod device;
+mod show;
+
+use clap::Args;
+use narrows_live::control::{self, LinkInForce, Request, ScenarioInForce};
+use narrows_scenario::netem::{self, Command, Qdisc, Verb};
+
+use crate::output::{Failure, print};
+use device::{devices, link_of};
+
+/// The command as it follows `narrows tc`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
+  narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%'
+  narrows tc qdisc add dev client root netem delay 50ms
+  narrows tc qdisc change dev link.down root netem delay 20ms loss 1%
+  narrows tc -s qdisc show
+  narrows tc qdisc del dev link.down root
+
+A device is a port of the scenario (client.link), a host with one link, or a direction of a link (link.up): what
+packets meet that leave there.")]
+pub(crate) struct Tc {
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long)]
+    run: Option<String>,
+    /// `check` and a text of NetEm, or a command of tc: qdisc add, change, replace, del, show
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    words: Vec<String>,
+}
+
+pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
+    if let Some(("check", rest)) = args.words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return check::check(&rest.join(" "));
+    }
+    let command = Command::parse(&args.words.join(" "))?;
+    let path = control::find(&control::run_folder(), args.run.as_deref())?;
+    let answer = control::ask(&path, &Request::Scenario {})?;
+    let in_force: ScenarioInForce =
+        serde_json::from_value(answer).map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
+    let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+    if let Some(parent) = command.parent.as_deref().filter(|parent| *parent != "root") {
+        return Err(Failure::Other(format!(
+            "`parent {parent}`: a link has one queueing discipline, its root, and no classes of tc\n\
+             for several in a row put links in series, with a junction between them"
+        )));
+    }
+    if command.verb == Verb::Show {
+        let report = match command.statistics {
+            true => Some(control::ask(&path, &Request::Stats {})?["report"].take()),
+            false => None,
+        };
+        print(&show::show(&in_force, link, command.device.as_deref(), report.as_ref()))?;
+        return Ok(0);
+    }
+    let link = link.ok_or_else(|| Failure::Other("`dev` is missing".into()))?;
+    let new = replacement(&command, link)?;
+    let assignments: Vec<String> =
+        new.into_iter().map(|(key, value)| format!("{}.{key}={value}", link.link)).collect();
+    control::ask(&path, &Request::Set { assignments })?;
+    Ok(0)
+}
+
+/// What a command makes of a link: keys and values.
+fn replacement(command: &Command, link: &LinkInForce) -> Result<Vec<netem::Assignment>, Failure> {
+    let before = link.netem.as_deref().map(netem::parse).transpose()?;
+    let there = before.is_some() || !link.unsaid.is_empty();
+    let nothing = || {
+        Failure::Other(format!(
+            "there is no queueing discipline at {} to {}: `add` puts one there",
+            link.link,
+            if command.verb == Verb::Delete { "delete" } else { "change" }
+        ))
+    };
+    let with = |qdisc: &Qdisc| {
+        if qdisc.seed().is_some() {
+            return Err(Failure::Other("`seed`: the seed of a run is fixed when it begins (--seed)".into()));
+        }
+        Ok(netem::replacement(&link.keys, link.exact, Some(qdisc))?)
+    };
+    match (command.verb, command.qdisc.clone()) {
+        (Verb::Delete, _) if !there => Err(nothing()),
+        (Verb::Delete, _) => Ok(netem::replacement(&link.keys, false, None)?),
+        (Verb::Add, _) if there => Err(Failure::Other(format!(
+            "there is a queueing discipline at {} already: {}\n`change` or `replace` changes it, `del` takes it away",
+            link.link,
+            link.netem.clone().unwrap_or_else(|| link.unsaid.join(", "))
+        ))),
+        (Verb::Change, _) if !there => Err(nothing()),
+        // As in the kernel, to replace a discipline by one of its kind is to change it, unless it has a new name.
+        (Verb::Change | Verb::Replace, Some(qdisc)) => match before {
+            Some(before) if command.verb == Verb::Change || command.handle.is_none() => {
+                with(&qdisc.changed_from(&before))
+            }
+            _ => with(&qdisc),
+        },
+        (_, Some(qdisc)) => with(&qdisc),
+        (_, None) => Err(Failure::Other("the queueing discipline is missing, as in: root netem delay 10ms".into())),
+    }
+}
+
+/// The names of what a device may be, for help.
+fn known(in_force: &ScenarioInForce) -> String {
+    devices(in_force).join(", ")
+}

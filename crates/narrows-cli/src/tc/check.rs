@@ -1,0 +1,68 @@
+//! `narrows tc check`: what a text of NetEm means, in words and as a scenario.
+
+use narrows_scenario::Scenario;
+use narrows_scenario::netem::{self, Command, Qdisc, Verb};
+
+use crate::output::{Failure, print};
+
+pub(super) fn check(text: &str) -> Result<u8, Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::Other("say what to check, as in: narrows tc check 'delay 100ms loss 1%'".into()));
+    }
+    let mut besides = String::new();
+    let qdisc = if Command::is_meant(text) {
+        let command = Command::parse(text)?;
+        besides = around(&command);
+        match command.qdisc {
+            Some(qdisc) => qdisc,
+            None => {
+                print(&format!("{besides}there are no options to explain\n"))?;
+                return Ok(0);
+            }
+        }
+    } else {
+        netem::parse(text)?
+    };
+    let scenario = scenario(&qdisc)?;
+    print(&format!(
+        "{besides}{}\nThe same as a scenario, for both ways (for one way, put the keys behind `up.` or `down.`):\n\n{scenario}",
+        qdisc.explain()
+    ))?;
+    // What is wrong is mostly a table that is not there.
+    Scenario::parse(&scenario, "the scenario above")?;
+    Ok(0)
+}
+
+/// What stands around the options of a whole command.
+fn around(command: &Command) -> String {
+    let device = command.device.as_deref().unwrap_or("a device");
+    let mut text = match command.verb {
+        Verb::Add => format!("puts this at {device}, where nothing was\n"),
+        Verb::Change => format!(
+            "changes what is at {device}: of what it does not name, distribution, rate, corrupt, slot and ecn stay as they\n\
+             were, and so do correlations where it names none; delay, loss, duplicate, reorder and limit are set back\n"
+        ),
+        Verb::Replace => format!("puts this at {device}, or changes the netem that is there as `change` does\n"),
+        Verb::Delete => format!("takes away what is at {device}\n"),
+        Verb::Show => format!("shows what is at {device}\n"),
+    };
+    if let Some(parent) = &command.parent {
+        text += &format!("in class {parent} of another discipline, which is not looked at: the options stand for themselves\n");
+    }
+    text.push('\n');
+    text
+}
+
+/// A scenario of two hosts and a link that does this both ways.
+fn scenario(qdisc: &Qdisc) -> Result<String, Failure> {
+    let mut text = String::new();
+    if let Some(seed) = qdisc.seed() {
+        let quote = if i64::try_from(seed).is_ok() { "" } else { "\"" };
+        text += &format!("seed = {quote}{seed}{quote}\n\n");
+    }
+    text += "[hosts.client]\n[hosts.server]\n\n[links.link]\nbetween = [\"client\", \"server\"]\n";
+    for (key, value) in qdisc.assignments()? {
+        text += &format!("{key} = {value}\n");
+    }
+    Ok(text)
+}

@@ -1,0 +1,43 @@
+//! Which link a device stands for.
+
+use narrows_live::control::{LinkInForce, ScenarioInForce};
+
+use crate::output::Failure;
+
+/// The names of all devices: links, ports, and hosts with one link.
+pub(super) fn devices(in_force: &ScenarioInForce) -> Vec<String> {
+    let links = in_force.links.iter().map(|link| link.link.clone());
+    let ports = in_force.ports.iter().map(|port| port.port.clone());
+    let hosts = in_force.ports.iter().map(|port| port.host.clone());
+    let single = |host: &String| in_force.ports.iter().filter(|port| port.host == *host).count() == 1;
+    links.chain(ports).chain(hosts.filter(single)).collect()
+}
+
+/// What packets meet that leave at a device.
+pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result<&'a LinkInForce, Failure> {
+    let link = |name: &str| in_force.links.iter().find(|link| link.link == name);
+    if let Some(link) = link(device) {
+        return Ok(link);
+    }
+    let at: Vec<&str> = in_force
+        .ports
+        .iter()
+        .filter(|port| port.port == device || port.host == device)
+        .map(|port| port.link.as_str())
+        .collect();
+    let ports = || -> Vec<&str> {
+        in_force.ports.iter().filter(|port| port.host == device).map(|port| port.port.as_str()).collect()
+    };
+    match at[..] {
+        [name] => link(name).ok_or_else(|| Failure::Other(format!("the run has no link `{name}`"))),
+        [] => {
+            let both = [format!("{device}.up"), format!("{device}.down")];
+            Err(Failure::Other(if both.iter().all(|name| link(name).is_some()) {
+                format!("`{device}` is a link of two directions: which of {} is meant?", both.join(" and "))
+            } else {
+                format!("there is no device `{device}`; there are: {}", super::known(in_force))
+            }))
+        }
+        _ => Err(Failure::Other(format!("the host `{device}` is on several links: say which of {}", ports().join(", ")))),
+    }
+}

@@ -1,0 +1,72 @@
+//! What a run does at present, for clients that show or change it.
+
+use narrows_core::Target;
+use narrows_scenario::Scenario;
+use serde::{Deserialize, Serialize};
+
+/// The scenario with the values in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioInForce {
+    /// The whole, as a file.
+    pub toml: String,
+    /// The links of the engine.
+    pub links: Vec<LinkInForce>,
+    /// The ports of the hosts.
+    pub ports: Vec<PortInForce>,
+}
+
+/// One direction of a link, or a medium that both share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkInForce {
+    /// Its name, by which it is assigned to: `access.up`.
+    pub link: String,
+    /// What it does in NetEm's words, as far as they go; nothing where that is nothing.
+    pub netem: Option<String>,
+    /// Whether it is NetEm's single queue.
+    pub exact: bool,
+    /// Keys whose values NetEm has no words for.
+    pub unsaid: Vec<String>,
+    /// The keys that NetEm's words are about and that are not as in a plain link.
+    pub keys: Vec<String>,
+}
+
+/// Where packets of a host come in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortInForce {
+    /// Its name.
+    pub port: String,
+    /// The host.
+    pub host: String,
+    /// The link that packets enter here.
+    pub link: String,
+}
+
+impl ScenarioInForce {
+    /// That of a scenario.
+    pub fn of(scenario: &Scenario) -> Self {
+        let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
+        let links = scenario.links.iter().flat_map(|link| link.directions()).map(|(link, direction)| {
+            let netem = direction.netem();
+            LinkInForce {
+                link,
+                netem: netem.qdisc.map(|qdisc| qdisc.text()),
+                exact: netem.exact,
+                unsaid: owned(netem.unsaid),
+                keys: owned(netem.keys),
+            }
+        });
+        let ports = scenario.ports().iter().map(|port| PortInForce {
+            port: port.name.clone(),
+            host: port.host.clone(),
+            link: port.path.first().map_or(String::new(), name),
+        });
+        Self { toml: scenario.to_toml(), links: links.collect(), ports: ports.collect() }
+    }
+}
+
+/// The name of a link, or of a port at which a path ends.
+fn name(target: &Target) -> String {
+    match target {
+        Target::Link { name, .. } | Target::Port(name) => name.clone(),
+    }
+}

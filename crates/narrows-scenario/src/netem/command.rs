@@ -1,0 +1,191 @@
+//! Whole commands: `tc qdisc add dev eth0 root netem delay 100ms`.
+
+use super::words::{Word, Words, keyword};
+use super::{NAME, Qdisc};
+use crate::problem::{Found, Problem, ScenarioError};
+
+/// A command of tc about the queueing disciplines of devices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What to do.
+    pub verb: Verb,
+    /// `-s`: with the counters.
+    pub statistics: bool,
+    /// `dev`: at which device; nothing for all of them.
+    pub device: Option<String>,
+    /// `parent`: where in another discipline; nothing for the root.
+    pub parent: Option<String>,
+    /// `handle`: its own name for it.
+    pub handle: Option<String>,
+    /// The discipline, where one is given.
+    pub qdisc: Option<Qdisc>,
+}
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Puts one where there is none.
+    Add,
+    /// Changes the one that is there.
+    Change,
+    /// Changes the one that is there, or puts one there.
+    Replace,
+    /// Takes it away.
+    Delete,
+    /// Shows what is there.
+    Show,
+}
+
+const VERBS: &[(&str, Verb)] = &[
+    ("add", Verb::Add),
+    ("change", Verb::Change),
+    ("replace", Verb::Replace),
+    ("delete", Verb::Delete),
+    ("show", Verb::Show),
+    ("list", Verb::Show),
+    ("lst", Verb::Show),
+    ("ls", Verb::Show),
+];
+
+impl Command {
+    /// Reads a command, with `tc` or without, as it is typed or published: a `#`, `$` or `sudo` before it is passed over.
+    ///
+    /// # Errors
+    /// Point at the word, and say what is allowed there.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        read(text).map_err(|problem| ScenarioError::new("tc", text, vec![problem]))
+    }
+
+    /// Whether a text is meant as a command, and not as options alone.
+    pub fn is_meant(text: &str) -> bool {
+        let mut words = Words::new(text);
+        skip_prompt(&mut words);
+        words.peek().is_some_and(|word| matches!(word.text, "tc" | "qdisc"))
+    }
+}
+
+fn skip_prompt(words: &mut Words<'_>) {
+    while words.take_if("#") || words.take_if("$") || words.take_if("sudo") {}
+}
+
+fn read(text: &str) -> Result<Command, Problem> {
+    let mut words = Words::new(text);
+    skip_prompt(&mut words);
+    words.take_if("tc");
+    let statistics = flags(&mut words)?;
+    let object = words.take().ok_or_else(|| {
+        Problem::new("the command is missing").help("as in: qdisc add dev access.down root netem delay 10ms")
+    })?;
+    if !(object.text.len() > 1 && "qdisc".starts_with(object.text)) {
+        return Err(object
+            .problem(format!("{} is not understood", Found(object.text)))
+            .help("only `qdisc` is: links have no classes and filters of tc; their keys are `scheduler` and `queue`"));
+    }
+    let verb = match words.take() {
+        None => Verb::Show,
+        Some(word) => {
+            // `del` and `d` are so common that tc takes them, too.
+            let word_is_beginning = VERBS.iter().find(|(name, _)| name.starts_with(word.text));
+            match word_is_beginning {
+                Some((_, verb)) => *verb,
+                None => keyword(word, "command about a qdisc", VERBS)?,
+            }
+        }
+    };
+    let mut command = Command { verb, statistics, device: None, parent: None, handle: None, qdisc: None };
+    place(&mut command, &mut words)?;
+    let needs_device = !matches!(verb, Verb::Show);
+    if needs_device && command.device.is_none() {
+        return Err(Problem::new("`dev` is missing")
+            .at(&object.span())
+            .help("say at which port or link, as in: dev client, or dev access.down"));
+    }
+    if matches!(verb, Verb::Add | Verb::Change | Verb::Replace) && command.qdisc.is_none() {
+        return Err(Problem::new("the queueing discipline is missing")
+            .at(&object.span())
+            .help("as in: root netem delay 10ms"));
+    }
+    Ok(command)
+}
+
+/// Flags before the object; gives whether `-s` is among them.
+fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
+    let mut statistics = false;
+    while let Some(word) = words.peek().filter(|word| word.text.starts_with('-')) {
+        match word.text {
+            "-s" | "-stat" | "-stats" | "-statistics" => statistics = true,
+            // How tc prints: of no meaning here.
+            "-d" | "-details" | "-p" | "-pretty" | "-n" => {}
+            other => {
+                return Err(word
+                    .problem(format!("the flag {} is not understood", Found(other)))
+                    .help("understood: `-s`, for counters"));
+            }
+        }
+        words.take();
+    }
+    Ok(statistics)
+}
+
+/// `dev X`, `root`, `parent X`, `handle X`, and then the discipline.
+fn place(command: &mut Command, words: &mut Words<'_>) -> Result<(), Problem> {
+    let mut at_root = None;
+    while let Some(word) = words.peek() {
+        match word.text {
+            "dev" => {
+                words.take();
+                let device = words.expect(word, "the name of a device")?;
+                if command.device.replace(device.text.into()).is_some() {
+                    return Err(device.problem("a second device"));
+                }
+            }
+            "root" => {
+                words.take();
+                at_root = Some(word);
+            }
+            "parent" => {
+                words.take();
+                command.parent = Some(words.expect(word, "the handle of a class")?.text.into());
+            }
+            "handle" => {
+                words.take();
+                command.handle = Some(words.expect(word, "a handle")?.text.into());
+            }
+            "refcnt" => {
+                // As tc prints it.
+                words.take();
+                words.expect(word, "a number")?;
+            }
+            "ingress" | "clsact" => {
+                return Err(word
+                    .problem(format!("{} is not understood", Found(word.text)))
+                    .help("a link has a direction each way: name the other one, as in: dev access.down root netem …"));
+            }
+            "estimator" | "stab" | "ingress_block" | "egress_block" | "invisible" => {
+                return Err(word.problem(format!("{} is not understood", Found(word.text))).help(match word.text {
+                    "stab" => "the key `overhead` of a link says what a packet costs; netem's `rate` has an overhead, too",
+                    _ => "understood before the discipline: `dev`, `root`, `parent` and `handle`",
+                }));
+            }
+            _ => return discipline(command, words, at_root),
+        }
+    }
+    Ok(())
+}
+
+fn discipline(command: &mut Command, words: &mut Words<'_>, root: Option<Word<'_>>) -> Result<(), Problem> {
+    let word = words.peek().expect("there is one: the caller looked");
+    if matches!(command.verb, Verb::Show) {
+        return Err(word
+            .problem(format!("{} is not understood after `show`", Found(word.text)))
+            .help("understood: `dev`"));
+    }
+    if word.text == NAME && command.parent.is_none() && root.is_none() && command.verb != Verb::Delete {
+        return Err(word
+            .problem("`root` is missing before `netem`")
+            .help("as in: dev access.down root netem delay 10ms"));
+    }
+    // `tc qdisc del dev X root netem` may repeat the options, or not.
+    command.qdisc = Some(super::kind(words)?);
+    Ok(())
+}
