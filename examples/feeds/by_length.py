@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Two-way: each packet's delay depends on its length and protocol.
 
-    narrows run --delay '{ feed = "radio", ask = "5ms" }' --on server 'python3 by_length.py "$NARROWS_FEED_LINK_UP_RADIO"' -- CMD
+    narrows run --set 'link.up.delay={ feed = "radio", ask = "5ms" }' --on server 'python3 by_length.py' -- CMD
 
 ICMP takes 1 ms and no more; everything else 2 ms and 1 µs a byte; every hundredth packet of that is lost.
-Arguments: the socket.
+Argument: the socket, which may be left out.
 """
 
 import os

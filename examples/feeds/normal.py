@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Normally distributed delays, 200 µs ± 25 µs, into a feed of a run.
 
-    narrows run --delay '{ feed = "radio" }' --on server 'python3 normal.py "$NARROWS_FEED_LINK_UP_RADIO"' -- CMD
+    narrows run --set 'link.up.delay={ feed = "radio" }' --on server 'python3 normal.py' -- CMD
 
-Arguments: the socket; mean and standard deviation in microseconds; a seed.
+Arguments, all of which may be left out: the socket; mean and standard deviation in microseconds; a seed.
 """
 
 import sys

@@ -30,6 +30,8 @@ pub struct Recorder {
     log: LogWriter<Sink>,
     file: String,
     ended: Ended,
+    /// How many of the scenario's files are in the log.
+    files: usize,
     /// When all that was recorded was last passed on to the writing thread.
     passed_on: Time,
 }
@@ -64,11 +66,26 @@ impl Recorder {
             ports: engine.ports().map(port).collect(),
             links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
         };
-        let mut log = LogWriter::new(file.clone(), sink, &header)?;
-        // A run that is killed before its first packet leaves a log, too.
-        log.flush()?;
+        let log = LogWriter::new(file.clone(), sink, &header)?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        Ok(Self { log, file, ended, passed_on: Time::ZERO })
+        let mut recorder = Self { log, file, ended, files: 0, passed_on: Time::ZERO };
+        recorder.files(scenario)?;
+        // A run that is killed before its first packet leaves a log, too.
+        recorder.log.flush()?;
+        Ok(recorder)
+    }
+
+    /// Keeps the files that the scenario, or a change of it that comes next, names and that are not in the log yet.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn files(&mut self, scenario: &Scenario) -> Result<(), WriteError> {
+        let all = scenario.files();
+        for file in all.iter().skip(self.files) {
+            self.log.file(&file.name, &file.contents)?;
+        }
+        self.files = all.len();
+        Ok(())
     }
 
     /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.

@@ -89,6 +89,11 @@ impl PacketLoop {
 }
 
 fn update(feeds: &mut Feeds, engine: &Engine<Frame>, scenario: &Scenario) -> Result<(), FeedError> {
-    let _ = scenario;
-    feeds.update(engine, |_, _| None)
+    // The engine has the lead in values alone.
+    feeds.update(engine, |link, feed| {
+        let links = scenario.links.iter().flat_map(|link| link.directions());
+        let delays =
+            links.filter(|(name, _)| name == link).filter_map(|(_, direction)| direction.delay.as_ref());
+        delays.flat_map(|delay| delay.feeds()).find(|used| used.name == feed)?.span
+    })
 }

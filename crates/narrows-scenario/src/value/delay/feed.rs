@@ -17,6 +17,8 @@ pub struct FeedUse {
     pub on_empty: OnEmpty,
     /// How many values are held at most.
     pub lead: usize,
+    /// The lead in time, where it is given so: no more values than packets asked for within that time of late.
+    pub span: Option<Duration>,
     /// Whether the process is asked for each packet, and how long it may take to answer.
     pub ask: Option<Duration>,
 }
@@ -26,6 +28,9 @@ const ON_EMPTY: &[(&str, OnEmpty)] =
 
 /// More values than that are no feed but a trace: 8 MiB.
 const MOST_LEAD: i64 = 1 << 20;
+/// A lead in time holds no more values than that, and is within these.
+const MOST_IN_TIME: usize = 1 << 16;
+const SPANS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(3600));
 /// A packet that waits longer for its answer has no use.
 const LONGEST_ASK: Duration = Duration::from_secs(60);
 
@@ -42,9 +47,11 @@ impl FeedUse {
         }
         let key = if table.get("on_empty").is_some() { "on_empty" } else { "on-empty" };
         let plain = FeedConfig::new(name);
+        let (lead, span) = table.optional("lead", lead)?.unwrap_or((plain.lead, None));
         Ok(Self {
+            lead,
+            span,
             on_empty: table.optional(key, |node| node.choice("rule", ON_EMPTY))?.unwrap_or(plain.on_empty),
-            lead: table.optional("lead", lead)?.unwrap_or(plain.lead),
             ask: table
                 .optional("ask", |node| units::time_between(node, Duration::from_nanos(1), LONGEST_ASK))?,
             name: plain.name,
@@ -52,7 +59,7 @@ impl FeedUse {
     }
 
     pub(super) fn build(&self) -> Box<dyn DelayModel> {
-        let Self { name, on_empty, lead, ask } = self.clone();
+        let Self { name, on_empty, lead, ask, .. } = self.clone();
         Box::new(Fed::new(FeedConfig { name, on_empty, lead, ask }))
     }
 
@@ -60,7 +67,11 @@ impl FeedUse {
         let plain = FeedConfig::new("");
         table.quoted("feed", Some(&self.name));
         table.quoted("on-empty", Some(self.rule()));
-        table.quoted("lead", (self.lead != plain.lead).then(|| format!("{} values", self.lead)));
+        let lead = match self.span {
+            Some(span) => Some(span.to_string()),
+            None => (self.lead != plain.lead).then(|| format!("{} values", self.lead)),
+        };
+        table.quoted("lead", lead);
         table.quoted("ask", self.ask);
     }
 
@@ -70,16 +81,27 @@ impl FeedUse {
     }
 }
 
-/// Reads `"4096 values"`, or the number alone.
-fn lead(node: &Node) -> Result<usize, Problem> {
-    let allowed = format!("a number of values from 1 to {MOST_LEAD}, such as \"4096 values\"");
+/// Reads `"4096 values"`, or the number alone, or a time.
+fn lead(node: &Node) -> Result<(usize, Option<Duration>), Problem> {
+    let allowed = format!(
+        "a number of values from 1 to {MOST_LEAD}, such as \"4096 values\", or a time, such as \"100ms\""
+    );
     let text = match &node.value {
         Value::Integer(text) => text.as_str(),
-        Value::String(text) => text.trim().trim_end_matches("values").trim_end_matches("value").trim(),
+        Value::String(text) => text.trim(),
         _ => "",
     };
-    let number = text.replace('_', "").parse::<i64>().ok().filter(|number| (1..=MOST_LEAD).contains(number));
-    number.map(|number| number as usize).ok_or_else(|| node.expected(&allowed))
+    if text.ends_with(|c: char| c.is_ascii_alphabetic())
+        && !text.ends_with("value")
+        && !text.ends_with("values")
+    {
+        let span = units::time_between(node, SPANS.0, SPANS.1).map_err(|_| node.expected(&allowed))?;
+        return Ok((MOST_IN_TIME, Some(span)));
+    }
+    let number = text.trim_end_matches("values").trim_end_matches("value").trim();
+    let number =
+        number.replace('_', "").parse::<i64>().ok().filter(|number| (1..=MOST_LEAD).contains(number));
+    number.map(|number| (number as usize, None)).ok_or_else(|| node.expected(&allowed))
 }
 
 /// For people.
@@ -92,11 +114,14 @@ impl std::fmt::Display for FeedUse {
             OnEmpty::Drop => "loss",
         };
         match self.ask {
-            None => write!(
-                f,
-                "fed as `{}`, at most {} values ahead, {rule} when there are none",
-                self.name, self.lead
-            ),
+            None => {
+                write!(f, "fed as `{}`, at most ", self.name)?;
+                match self.span {
+                    Some(span) => write!(f, "{span}")?,
+                    None => write!(f, "{} values", self.lead)?,
+                }
+                write!(f, " ahead, {rule} when there are none")
+            }
             Some(patience) => {
                 write!(f, "asked of the feed `{}`, {rule} without an answer within {patience}", self.name)
             }
