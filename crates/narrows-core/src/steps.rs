@@ -275,6 +275,11 @@ impl<T> Steps<T> {
         }
     }
 
+    /// How long the value of the first point holds, in every round.
+    pub(crate) fn first_lasts(&self) -> Duration {
+        self.until(0).since(Time::ZERO)
+    }
+
     /// The instant of the run at which the trace is so many nanoseconds from its beginning, not before `start`.
     fn instant(&self, place: u64) -> Time {
         self.start + Duration::from_nanos(place.saturating_sub(self.skipped.nanos()))

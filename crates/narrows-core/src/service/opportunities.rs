@@ -14,8 +14,8 @@
 //! the configuration has to say so (`Overhead { extra: 4, .. }`).
 //!
 //! Where this departs from mahimahi: a packet that comes to an idle wire is on the wire at once and leaves the queue to
-//! the others; mahimahi takes it from the queue at its first opportunity. So a queue of n packets here drops
-//! what one of n + 1 drops there. Mahimahi takes no packet of more than 1504 bytes; here one may be of any length.
+//! the others; mahimahi takes it from the queue at its first opportunity. Until then a queue of n packets here is full when
+//! one of n + 1 is there. Mahimahi takes no packet of more than 1504 bytes; here one may be of any length.
 //!
 //! ```
 //! use narrows_core::service::{Opportunities, ServiceCurve, Work};

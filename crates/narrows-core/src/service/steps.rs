@@ -64,8 +64,11 @@ impl RateSteps {
         segment
     }
 
+    /// The round that begins at `at`, in this segment, if one does. (Before the trace starts it stands still, in a segment
+    /// that is longer.)
     fn round_from(&self, segment: &Segment, at: Time) -> Option<Round> {
-        self.round.filter(|_| segment.index() == 0 && segment.from == at)
+        let begins = segment.index() == 0 && segment.from == at;
+        self.round.filter(|_| begins && segment.until.since(at) == self.steps.first_lasts())
     }
 }
 

@@ -1,0 +1,177 @@
+//! A packet-delivery trace gives exactly its opportunities.
+
+use std::collections::VecDeque;
+
+use narrows_core::service::{ConstantRate, Opportunities};
+use narrows_core::steps::After;
+use narrows_core::{Bytes, Change, Duration, Rate, Time};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::wire::{TUN, ends, link};
+
+const MILLI: u64 = 1_000_000;
+
+fn opportunities(trace: &[u64], after: After<Rate>) -> Opportunities {
+    let instants: Vec<_> = trace.iter().map(|&milli| Time::from_nanos(milli * MILLI)).collect();
+    Opportunities::new(&instants, Bytes::new(1504), after).expect("it is a trace")
+}
+
+fn repeating(trace: &[u64]) -> Opportunities {
+    opportunities(trace, After::Loop(Duration::from_millis(trace[trace.len() - 1])))
+}
+
+/// In milliseconds.
+fn left(trace: Opportunities, packets: &[(u64, u32)]) -> Vec<u64> {
+    let mut link = link(trace);
+    link.overhead = TUN;
+    let packets: Vec<_> = packets.iter().map(|&(at, length)| (at * MILLI, length)).collect();
+    let ends = ends(link, &packets, Vec::new());
+    assert!(ends.iter().all(|end| end % MILLI == 0));
+    ends.into_iter().map(|end| end / MILLI).collect()
+}
+
+/// Mahimahi's rule, opportunity by opportunity: each sends up to 1504 bytes of what arrived before it, at once; the rest of
+/// it is lost. The trace repeats, its base advanced by its last value.
+fn slow(trace: &[u64], packets: &[(i64, u32)]) -> Vec<u64> {
+    let (mut base, mut next, mut arrived) = (0, 0, 0);
+    let (mut queue, mut left) = (VecDeque::new(), vec![0; packets.len()]);
+    let mut open = packets.len();
+    while open > 0 {
+        let at = base + trace[next];
+        next += 1;
+        if next == trace.len() {
+            (next, base) = (0, at);
+        }
+        while let Some(packet) = packets.get(arrived).filter(|packet| packet.0 < at as i64) {
+            queue.push_back((arrived, packet.1 + 4));
+            arrived += 1;
+        }
+        let mut bytes = 1504;
+        while bytes > 0
+            && let Some((number, waiting)) = queue.front_mut()
+        {
+            let sent = bytes.min(*waiting);
+            (bytes, *waiting) = (bytes - sent, *waiting - sent);
+            if *waiting == 0 {
+                left[*number] = at;
+                queue.pop_front();
+                open -= 1;
+            }
+        }
+    }
+    left
+}
+
+#[test]
+fn worked_by_hand() {
+    // Every fifth millisecond one packet of 1500 bytes; what comes at 5 is too late for 5.
+    assert_eq!(left(repeating(&[5]), &[(0, 1500), (5, 1500), (11, 1500)]), [5, 10, 15]);
+    // Two opportunities at 2 ms carry two long packets, or many short ones: 100 + 4 bytes go 14 times into 1504, and the
+    // fifteenth has 48 bytes in it and 56 in the next.
+    assert_eq!(left(repeating(&[2, 2, 7]), &[(0, 1500), (0, 1500), (0, 1500)]), [2, 2, 7]);
+    let short = [(0, 100); 30];
+    let mut expected = vec![3; 14];
+    expected.extend(vec![4; 14]);
+    expected.extend(vec![7; 2]); // the trace begins anew at 4: its next instants are 7 and 8
+    assert_eq!(left(repeating(&[3, 4]), &short), expected);
+    // 4 kB need three opportunities; 4008 bytes leave 504 of the third, which the small packet behind it gets.
+    assert_eq!(left(repeating(&[1, 6]), &[(0, 4004), (0, 500), (0, 1)]), [7, 7, 12]);
+    // At the end of a round and at the very beginning of the next one.
+    assert_eq!(left(repeating(&[0, 0, 10]), &[(0, 1500), (0, 1500), (0, 1500), (0, 1500)]), [10, 10, 10, 20]);
+    // What nobody used is lost, and what is left of an opportunity does not wait for who comes at its very instant.
+    assert_eq!(left(repeating(&[1, 2, 3, 4]), &[(3, 1500), (3, 1500)]), [4, 5]);
+    assert_eq!(left(repeating(&[4]), &[(0, 100), (4, 100)]), [4, 8]);
+}
+
+#[test]
+fn after_the_last_opportunity_there_is_none_or_a_rate() {
+    let rate = Rate::from_bits_per_second(12_032_000); // 1504 bytes a millisecond
+    let end = After::End(Duration::from_millis(10), rate);
+    // One goes at 3, one at 8, half of one at 8 and half from 10 on; then one each millisecond.
+    let packets = [(0, 1500), (0, 748), (0, 1500), (0, 1500)];
+    let mut ended = link(opportunities(&[3, 8], end));
+    ended.overhead = TUN;
+    assert_eq!(
+        ends(ended, &packets, Vec::new()),
+        [3 * MILLI, 8 * MILLI, 10 * MILLI + MILLI / 2, 11 * MILLI + MILLI / 2]
+    );
+    // No more opportunities: the link is down until somebody changes it, in the middle of a packet.
+    let mut held = link(opportunities(&[3, 8], After::Hold));
+    held.overhead = TUN;
+    let changes = vec![(20 * MILLI, Change::Service(Box::new(ConstantRate(rate))))];
+    // 1504 of 2256 bytes are sent at 3, and 752 at 8; of the other packet 752 at 8 and 752 from 20 ms on.
+    let left = ends(held, &[(0, 2252), (0, 1500)], changes);
+    assert_eq!(left, [8 * MILLI, 20 * MILLI + MILLI / 2]);
+}
+
+/// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
+#[test]
+fn what_is_left_of_a_packet_goes_on_by_opportunity() {
+    let rate = |bits| Box::new(ConstantRate(Rate::from_bits_per_second(bits)));
+    let trace = repeating(&[2, 5]).starting(Time::from_nanos(10 * MILLI), Duration::from_millis(1));
+    let changes = vec![
+        (4 * MILLI, Change::Service(Box::new(trace))),
+        // 15 ms is 6 ms into the trace: 2 and 5 ms are over, which came at 11 and 14.
+        (15 * MILLI, Change::Service(rate(8_000))),
+    ];
+    // 4,000 bytes in 4 ms at 8 Mbit/s, twice 1504, and the other 2992 at 1 byte a millisecond.
+    let left = ends(link(ConstantRate(Rate::from_bits_per_second(8_000_000))), &[(0, 10_000)], changes);
+    assert_eq!(left, [15 * MILLI + 2_992 * MILLI]);
+}
+
+fn trace() -> impl Strategy<Value = Vec<u64>> {
+    let gap = prop_oneof![3 => Just(0u64), 3 => Just(1), 2 => 2u64..9, 1 => 9u64..60];
+    (vec(gap, 0..25), 1u64..30).prop_map(|(gaps, last)| {
+        let mut trace: Vec<u64> = gaps
+            .iter()
+            .scan(0, |at, gap| {
+                *at += gap;
+                Some(*at)
+            })
+            .collect();
+        trace.push(trace.last().unwrap_or(&0) + last);
+        trace
+    })
+}
+
+fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let gap = prop_oneof![6 => Just(0u64), 3 => 1u64..4, 1 => 4u64..200];
+    let length = prop_oneof![2 => Just(1500u32), 2 => 1u32..200, 2 => 1u32..1501, 1 => 1501u32..9000];
+    vec((gap, length), 1..80).prop_map(|packets| {
+        let mut at = 0;
+        packets
+            .into_iter()
+            .map(|(gap, length)| {
+                at += gap;
+                (at, length)
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_leaves_when_mahimahis_rule_says(trace in trace(), packets in packets()) {
+        let signed: Vec<_> = packets.iter().map(|&(at, length)| (at as i64, length)).collect();
+        prop_assert_eq!(left(repeating(&trace), &packets), slow(&trace, &signed));
+    }
+
+    /// From somewhere in the trace on, somewhere in the run.
+    #[test]
+    fn a_trace_that_starts_later_is_the_same_trace(
+        trace in trace(), packets in packets(), start in 0u64..50, skipped in 0u64..200,
+    ) {
+        let started =
+            repeating(&trace).starting(Time::from_nanos(start * MILLI), Duration::from_millis(skipped));
+        // In the trace's own time. What came before the start waits for the opportunity right there.
+        let (start, skipped) = (start as i64, skipped as i64);
+        let moved: Vec<_> =
+            packets.iter().map(|&(at, length)| ((at as i64).max(start - 1) - start + skipped, length)).collect();
+        let expected: Vec<_> =
+            slow(&trace, &moved).into_iter().map(|at| (at as i64 - skipped + start) as u64).collect();
+        prop_assert_eq!(left(started, &packets), expected);
+    }
+}

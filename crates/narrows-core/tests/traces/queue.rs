@@ -1,0 +1,153 @@
+//! What the queue is told of a wire and of a bound that follow a trace.
+
+use std::sync::{Arc, Mutex};
+
+use narrows_core::queue::{Backlog, Bound, Context, Dequeue, DropAt, Fifo, Queue, Wire};
+use narrows_core::service::RateSteps;
+use narrows_core::steps::{After, Steps};
+use narrows_core::{Bytes, Change, Duration, LinkConfig, PacketList, PacketRef, Pool, Rate, Target, Time};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::wire::{link, run};
+
+/// A FIFO that notes with which rate in mind and with which bound it was asked for each thing, and when.
+#[derive(Debug)]
+struct Watching {
+    fifo: Fifo,
+    rate: Rate,
+    seen: Arc<Mutex<Vec<(Time, Rate, Bound)>>>,
+}
+
+impl Watching {
+    fn note(&self, now: Time) {
+        self.seen.lock().expect("no other thread").push((now, self.rate, self.fifo.bound()));
+    }
+}
+
+impl Queue for Watching {
+    fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) {
+        self.note(now);
+        self.fifo.enqueue(now, packet, context);
+    }
+
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        self.note(now);
+        self.fifo.dequeue(now, context)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn set_bound(&mut self, bound: Bound) {
+        self.fifo.set_bound(bound);
+    }
+
+    fn bound(&self) -> Bound {
+        self.fifo.bound()
+    }
+
+    fn take_all(&mut self, pool: &mut Pool) -> PacketList {
+        self.fifo.take_all(pool)
+    }
+
+    fn adopt(&mut self, now: Time, packets: PacketList, context: &mut Context<'_>) {
+        self.fifo.adopt(now, packets, context);
+    }
+
+    fn set_wire(&mut self, _: Time, wire: Wire) {
+        self.rate = wire.rate;
+    }
+}
+
+fn watching(seen: &Arc<Mutex<Vec<(Time, Rate, Bound)>>>) -> Box<Watching> {
+    let fifo = Fifo::new(Bound::Packets(77), DropAt::Tail);
+    Box::new(Watching { fifo, rate: Rate::DOWN, seen: Arc::clone(seen) })
+}
+
+fn steps<T: Clone + std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Steps<T>> {
+    (vec((1u64..2_000_000, of), 1..8), 1u64..2_000_000, any::<bool>()).prop_map(|(gaps, rest, loops)| {
+        let mut at = 0;
+        let mut points = Vec::new();
+        for (gap, value) in gaps {
+            points.push((Time::from_nanos(at), value));
+            at += gap;
+        }
+        let after = if loops { After::Loop(Duration::from_nanos(at + rest)) } else { After::Hold };
+        Steps::new(points, after).expect("they are in order")
+    })
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    (2_000_000u64..900_000_000).prop_map(Rate::from_bits_per_second)
+}
+
+fn bound() -> impl Strategy<Value = Bound> {
+    prop_oneof![(0u64..9).prop_map(Bound::Packets), (0u64..9_000).prop_map(|b| Bound::Bytes(Bytes::new(b)))]
+}
+
+proptest! {
+    /// Whenever the queue is asked for anything it knows the rate and the bound of that instant, whatever was changed.
+    #[test]
+    fn the_queue_knows_the_rate_and_the_bound_of_the_instant(
+        rates in vec(steps(rate()), 1..4),
+        bounds in vec(steps(bound()), 1..4),
+        gaps in vec(prop_oneof![Just(0u64), 1u64..500_000, 1u64..9_000_000], 1..80),
+        changes in vec(1u64..9_000_000, 3),
+        queue_at in 1u64..20_000_000,
+    ) {
+        let seen = Arc::default();
+        let mut link = link(RateSteps::new(rates[0].clone()));
+        (link.queue, link.bound_steps) = (watching(&seen), Some(bounds[0].clone()));
+        let mut at = 0;
+        let packets: Vec<_> = gaps.iter().map(|gap| { at += gap; (at, 1_000) }).collect();
+        let mut all = vec![(queue_at, Change::Queue(watching(&seen)))];
+        for (number, steps) in rates.iter().enumerate().skip(1) {
+            let at = changes[..number].iter().sum();
+            all.push((at, Change::Service(Box::new(RateSteps::new(steps.clone())))));
+        }
+        for (number, steps) in bounds.iter().enumerate().skip(1) {
+            let at = changes[..number].iter().sum::<u64>() / 2;
+            all.push((at, Change::BoundSteps(Some(steps.clone()))));
+        }
+        all.sort_by_key(|change| change.0);
+        run(link, &packets, all);
+        let in_force = |now: Time, count: usize, half: u64| {
+            (1..count)
+                .filter(|&number| changes[..number].iter().sum::<u64>() / half <= now.nanos())
+                .max()
+                .unwrap_or(0)
+        };
+        for &(now, rate, bound) in seen.lock().expect("no other thread").iter() {
+            // At the instant of a change, what came before it saw what was before.
+            let borders = (1..4).map(|number| changes[..number].iter().sum::<u64>());
+            if borders.flat_map(|at| [at, at / 2]).any(|at| at == now.nanos()) {
+                continue;
+            }
+            prop_assert_eq!(rate, rates[in_force(now, rates.len(), 1)].at(now), "at {}", now);
+            prop_assert_eq!(bound, bounds[in_force(now, bounds.len(), 2)].at(now), "at {}", now);
+        }
+    }
+}
+
+/// Two packets fit, then none, not even one for an idle wire, then three, again and again. Nothing that waits is dropped
+/// when the bound shrinks.
+#[test]
+fn a_bound_over_time_drops_by_the_bound_of_the_instant() {
+    let milli = |n: u64| Time::from_nanos(n * 1_000_000);
+    let points = [(0, 2), (10, 0), (20, 3)].map(|(at, packets)| (milli(at), Bound::Packets(packets)));
+    let after = After::Loop(Duration::from_millis(30));
+    let mut link: LinkConfig = LinkConfig::new("wire", Target::Port("b".into()));
+    link.bound_steps = Some(Steps::new(points.to_vec(), after).expect("they are in order"));
+    // 1,250 bytes take 1 ms.
+    link.service = Box::new(narrows_core::service::ConstantRate(Rate::from_bits_per_second(10_000_000)));
+    let burst = |at: u64| [(at, 1_250); 5];
+    // 9.5 ms: three go, of which the last leaves at 12.5; 11 ms: one waits already, so none fits.
+    let packets =
+        [burst(500_000), burst(9_500_000), burst(11_000_000), burst(20_000_000), burst(40_000_000)].concat();
+    let left = run(link, &packets, Vec::new());
+    let went: Vec<_> = left.chunks(5).map(|burst| burst.iter().filter(|packet| packet.1).count()).collect();
+    assert_eq!(went, [3, 3, 0, 4, 0]);
+    assert_eq!(left[7], (12_500_000, true));
+}
