@@ -219,6 +219,7 @@ fn beside_netem(table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
         keep(Err(Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))
             .at(&key.span)
             .also(&words.span, "here")
+            .inside(&key.name)
             .help("leave one of the two out")));
     }
 }

@@ -26,7 +26,7 @@ error: unknown key `dealy`
   | ^^^^^ in `links.access`
   |
   = help: did you mean `delay`?
-  = help: allowed: `between`, `shared`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `scheduler`, `overhead`, `loss`, `duplicate`, `corrupt`, `reorder`, `mtu`, `line-limit` or `outage`
+  = help: allowed: `between`, `shared`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `scheduler`, `overhead`, `loss`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `netem`, `exact-netem`, `mtu`, `line-limit` or `outage`
 "#,
     );
 }

@@ -51,6 +51,8 @@ access.down: server → client
   rate      1.5mbit
   counted   ip: the IP packet alone
   delay     normal, 10ms ± 2ms; packets keep their order
+            mean 10ms, sd 2ms; p1 5.347ms, p50 10ms, p90 12.563ms, p99 14.653ms, p99.9 16.18ms
+            of packets in a row at most 0.23 % held back to keep their order
   queue     13 packets (given), drops at the tail
   also      loses 1% of the packets on the wire
   one way   10.341ms for 64 bytes, 18ms for 1500 bytes
@@ -153,4 +155,123 @@ fn it_is_there_for_programs_too() {
     assert_eq!(json["links"][0]["rate_bits_per_second"], 1_000_000);
     assert_eq!(json["links"][0]["queue_packets"], 4);
     assert_eq!(json["paths"][0]["round_trip_full_ns"], 44_000_000);
+}
+
+/// The whole text about `l.up` where nothing else is said.
+#[track_caller]
+fn says(lines: &str, expected: &[&str]) {
+    let text = link(lines).explain().to_string();
+    for line in expected {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn distributions_in_numbers() {
+    // Exponential: −ln(1 − p) means; with order allowed nobody is held back.
+    says(
+        "delay = { exponential = { mean = \"10ms\" }, order = \"allow\" }",
+        &[
+            "  delay     exponential, mean 10ms; packets may overtake",
+            "mean 10ms, sd 10ms; p1 100.503us, p50 6.931ms, p90 23.026ms, p99 46.052ms, p99.9 69.078ms",
+        ],
+    );
+    // Pareto with α = 1.5: the variance is infinite, the mean is 3 times the least.
+    says("delay = { pareto = { shape = 1.5, minimum = \"1ms\" } }", &["mean 3ms, sd infinite"]);
+    says(
+        "delay = { mixture = [{ weight = 4, constant = \"1ms\" }, { weight = 1, constant = \"11ms\" }] }",
+        // sd: √(0.2·0.8)·10 ms.
+        &["mean 3ms, sd 4ms; p1 1ms, p50 1ms, p90 11ms, p99 11ms"],
+    );
+    says(
+        "delay = { samples = { values = [\"1ms\", \"2ms\", \"3ms\"] }, per-byte = \"8ns\" }",
+        &["the 3 samples, and 8ns a byte"],
+    );
+}
+
+#[test]
+fn who_is_held_back_to_keep_order() {
+    let share = |delay: &str| {
+        link(&format!("rate = \"12mbit\"\ndelay = {delay}")).explain().links[0].held_back.unwrap()
+    };
+    // Full packets are 1 ms apart. The difference of two exponential delays of mean m is Laplace: P(D₁ − D₂ > g) = e^(−g/m)/2.
+    let exponential = share("{ exponential = { mean = \"2ms\" } }");
+    assert!((exponential - (-0.5f64).exp() / 2.0).abs() < 1e-3, "{exponential}");
+    // A normal delay shifted by nothing goes the long way: Φ(−1/(√2·1)) = 0.23975. With rank correlation 0.25 the normal's is
+    // 2·sin(π/24) = 0.26105, and the difference has a variance of 2·(1 − 0.26105): Φ(−1/1.21569) = 0.20538.
+    let independent = share("{ normal = { mean = \"9ms\", sd = \"1ms\" }, maximum = \"1s\" }");
+    assert!((independent - 0.23975).abs() < 1e-3, "{independent}");
+    let correlated = share("{ normal = { mean = \"9ms\", sd = \"1ms\" }, correlation = \"25%\" }");
+    assert!((correlated - 0.20538).abs() < 1e-3, "{correlated}");
+    // In time: Φ(−ℓ/(√3·σ)), whatever the gap; 20 ms over 2 ms is far out, 2 ms over 2 ms is 0.2819.
+    let smooth = share("{ normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"20ms\" }");
+    assert!(smooth < 1e-6, "{smooth}");
+    let rough = share("{ normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"2ms\" }");
+    assert!(rough > 0.01, "{rough}");
+    says(
+        "delay = { normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"2ms\" }",
+        &["warning: l.up: of packets close together", "a longer `correlation` holds back fewer"],
+    );
+    let none =
+        link("delay = { normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"20ms\" }").explain();
+    assert!(none.warnings.is_empty(), "{none}");
+}
+
+#[test]
+fn losses_with_their_bursts() {
+    // p/(p + r) = 1/31, 1/r = 3⅓ in a row.
+    says(
+        "loss = { gilbert-elliott = { p = 0.01, r = 0.3 } }",
+        &[
+            "loses packets on the wire, Gilbert-Elliott, p 1%, r 30%: 3.23 % of them, 3.33 in a row on average",
+        ],
+    );
+    says(
+        "loss = { ingress = { rate = \"2%\", correlation = \"25%\" }, wire = { rate = \"1%\", ecn = true } }",
+        &[
+            "loses packets before the queue, 2% (correlation 25%): 2.00 % of them",
+            "marks (where it can, else loses) 1% of the packets on the wire",
+        ],
+    );
+    says(
+        "loss = { with-delay = [[\"20ms\", \"0%\"], [\"100ms\", \"10%\"]] }",
+        &["loses 0% of the packets with a delay of 20ms, 10% with 100ms (2 points)"],
+    );
+    says("corrupt = { bit-errors = \"1e-6\" }", &["flips each bit with a probability of 0.0001%"]);
+}
+
+#[test]
+fn traces_and_feeds() {
+    use narrows_scenario::Files;
+    let text = |lines: &str| format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
+    let files = || {
+        Files::given([
+            ("cell.down", b"1\n2\n2\n6\n".to_vec()),
+            ("path.csv", b"time_s,rate_mbit,delay_ms\n0,10,20\n1,5,40\n3,,\n".to_vec()),
+        ])
+    };
+    let explain = |lines: &str| Scenario::parse_with(&text(lines), "net.toml", files()).unwrap().explain();
+    // 4 · 1504 bytes in 6 ms.
+    let cell = explain("trace = \"cell.down\"");
+    let trace = cell.links[0].trace.as_ref().unwrap();
+    assert_eq!(
+        (trace.mean_rate_bits_per_second, trace.length_ns, trace.then),
+        (Some(8_021_333), 6_000_000, "loop")
+    );
+    assert!(cell.to_string().contains("by the trace cell.down, 8.021333mbit on average"), "{cell}");
+    // 10 for 1 s and 5 for 2 s: 20/3; 20 and twice 40: 100/3 ms. The default bound: 6.667 Mbit/s · 66.667 ms are 444,444 bits,
+    // 37.1 packets of 1498 bytes.
+    let path = explain("trace = \"path.csv\"");
+    let [first, _] = &path.links[..] else { panic!("{path}") };
+    assert_eq!(first.mean_delay_ns, Some(33_333_333));
+    assert_eq!(first.queue_packets, Some(38));
+    assert!(first.queue_reason.contains("one bandwidth-delay product, 6.666667mbit × 66.666666ms"), "{path}");
+    assert!(path.to_string().contains("path.csv: rate, delay for 3s, then its last values stay"), "{path}");
+
+    let fed = explain("down.delay = { feed = \"radio\", on_empty = \"last\" }").to_string();
+    assert!(
+        fed.contains("fed as `radio`, at most 4096 values ahead, the last delay when there are none"),
+        "{fed}"
+    );
+    assert!(fed.contains("narrows feed l.down"), "{fed}");
 }

@@ -78,7 +78,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     if let Some(share) = link.held_back.filter(|share| *share > 0.0) {
         writeln!(
             f,
-            "            {} of packets close together held back to keep their order",
+            "            of packets in a row at most {} held back to keep their order",
             percent(share)
         )?;
     }

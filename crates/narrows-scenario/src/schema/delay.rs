@@ -35,7 +35,7 @@ pub(super) struct DelayModel {
     /// The same.
     #[schemars(rename = "on_empty")]
     on_empty_too: Option<OnEmpty>,
-    /// How many values are held at most; 4096 if it is not given.
+    /// How far ahead the values may run: 4096 of them if it is not given.
     lead: Option<Lead>,
     /// Ask for each packet, and wait this long for the answer.
     ask: Option<Time>,
@@ -93,12 +93,17 @@ pub(super) enum OnEmpty {
     Drop,
 }
 
-/// A number of values.
+/// A number of values, or a time.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub(super) enum Lead {
-    /// `4096 values`
-    Text(#[schemars(regex(pattern = r"^ *[0-9_]+ *(values?)? *$"))] String),
+    /// `4096 values`, or `100ms`.
+    Text(
+        #[schemars(regex(
+            pattern = r"^ *([0-9_]+ *(values?)?|\+?[0-9_.]+([eE][+-]?[0-9]+)? *(ns|us|µs|μs|ms|s|min|h)) *$"
+        ))]
+        String,
+    ),
     /// The number alone.
     Number(#[schemars(range(min = 1, max = 1_048_576))] u32),
 }

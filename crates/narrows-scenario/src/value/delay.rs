@@ -14,7 +14,7 @@ use narrows_core::{Duration, Order};
 
 use crate::node::{Node, Table, Value};
 use crate::pattern::About;
-use crate::problem::{Problem, one_of};
+use crate::problem::Problem;
 use crate::units::{self, Share};
 use crate::value::chance;
 use crate::value::condition::Surroundings;
@@ -105,11 +105,12 @@ impl Delay {
 
     fn read_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem> {
         let per_byte = table.optional("per-byte", units::picoseconds)?.unwrap_or(0);
-        let sources: Vec<_> =
-            table.iter().map(|(key, _)| key).filter(|key| SOURCES.contains(&key.name.as_str())).collect();
-        let shapes: Vec<_> =
-            table.iter().map(|(key, _)| key).filter(|key| SHAPES.contains(&key.name.as_str())).collect();
-        let named: Vec<_> = sources.iter().chain(&shapes).collect();
+        let is_source = |name: &str| SOURCES.contains(&name);
+        let named: Vec<_> = table
+            .iter()
+            .map(|(key, _)| key)
+            .filter(|key| is_source(&key.name) || SHAPES.contains(&key.name.as_str()))
+            .collect();
         match named[..] {
             [_] => {}
             [] => return Err(Problem::new("the delay itself is missing").at(&node.span).help(HELP)),
@@ -117,10 +118,7 @@ impl Delay {
                 return Err(Problem::new("more than one delay")
                     .at(&second.span)
                     .also(&first.span, "the first")
-                    .help(format!(
-                        "keep one of {}; several in one are a `mixture`, or `classes`",
-                        one_of(&[&first.name, &second.name])
-                    )));
+                    .help("keep one; several in one are a `mixture`, or `classes` of packets"));
             }
         }
         let name = named[0].name.as_str();
@@ -133,7 +131,7 @@ impl Delay {
         if name != "feed" {
             goes_with(OF_FEEDS, "`feed`")?;
         }
-        if sources.is_empty() {
+        if !is_source(name) {
             let source = Self::read_drawn(node, table, around)?;
             return Ok(Self { source, per_byte });
         }

@@ -42,7 +42,8 @@ impl PatternUse {
         let (found, pattern) = around.files.parse(file, read)?;
         if pattern.about() != about {
             let title = format!("{} is a pattern of {}", Found(&found.name), pattern.about());
-            let problem = Problem::new(title).at(&file.span).help(format!("one of {about} is wanted here"));
+            let problem =
+                Problem::new(title).at(&file.span).help(format!("a pattern of {about} is wanted here"));
             return Err(match pattern.about() {
                 About::Rate => problem.help("rates by pattern are a trace: trace = \"FILE\""),
                 _ => problem,

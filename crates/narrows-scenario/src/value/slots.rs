@@ -41,6 +41,10 @@ impl Slots {
         const ALLOWED: &str = "a table such as { gap = \"10ms\", packets = 8 }, or \"none\"";
         let table = node.table(ALLOWED)?;
         table.only(Self::KEYS)?;
+        if table.get("gap").is_none() {
+            let problem = Problem::new("`gap` is missing").at(&node.span);
+            return Err(problem.help("say how long a slot is waited for: gap = \"10ms\""));
+        }
         let most = |key, what: &str| {
             let read = |node: &Node| match &node.value {
                 Value::String(text) if what == "bytes" && text.trim().ends_with(char::is_alphabetic) => {

@@ -251,7 +251,10 @@ fn gilbert_elliott(node: &Node) -> Result<Losses, Problem> {
     const HELP: &str = "write it like gilbert-elliott = { p = \"1%\", r = \"30%\" }";
     let table = node.table("a table").map_err(|p| p.help(HELP))?;
     table.only(&["p", "r", "loss-bad", "loss-good"])?;
-    let required = |key| table.required(key, &node.span, Share::read_of_several);
+    let required = |key| match table.optional(key, Share::read_of_several)? {
+        Some(share) => Ok(share),
+        None => Err(Problem::new(format!("`{key}` is missing")).at(&node.span).help(HELP)),
+    };
     let optional = |key, default| {
         table.optional(key, Share::read_of_several).map(|share: Option<Share>| share.unwrap_or(default))
     };
