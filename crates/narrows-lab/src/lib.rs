@@ -5,6 +5,7 @@
 mod algorithm;
 pub mod bench;
 pub mod compare;
+pub mod dist;
 pub mod fairness;
 pub mod fluid;
 pub mod plot;

@@ -73,6 +73,10 @@ pub enum Style {
     Dashed,
     /// With dots: what it is held against.
     Dotted,
+    /// The area between it and its own start, as a histogram has it.
+    Filled,
+    /// A mark at each point, and no line.
+    Points,
 }
 
 /// How many colours can be told apart: those of Okabe and Ito, which colour-blind readers can tell apart, too.
@@ -185,7 +189,11 @@ impl Panel {
         );
         for line in &self.lines {
             write(out, format_args!("<path class=\"line {} ", line.class()));
-            path(out, line.points.iter().map(|&(a, b)| (x.place(a), y.place(b))));
+            let places = line.points.iter().map(|&(a, b)| (x.place(a), y.place(b)));
+            match line.style {
+                Style::Points => marks(out, places),
+                _ => path(out, places),
+            }
         }
         out.push_str("</g>\n");
     }
@@ -211,7 +219,12 @@ impl Panel {
     fn draw_legend(&self, out: &mut String, left: f64, top: f64, width: f64) {
         for (x, row, line) in self.legend(width) {
             let (x, y) = (left + x, top + row as f64 * LEGEND_LINE + 6.0);
-            write(out, format_args!("<path class=\"line {}\" d=\"M{x:.1} {y:.1}h26\"/>\n", line.class()));
+            let drawn = match line.style {
+                Style::Filled => "m0 -6h26v12h-26z",
+                Style::Points => "m3 0h0m10 0h0m10 0h0",
+                Style::Solid | Style::Dashed | Style::Dotted => "h26",
+            };
+            write(out, format_args!("<path class=\"line {}\" d=\"M{x:.1} {y:.1}{drawn}\"/>\n", line.class()));
             text(out, "tick", x + 33.0, y + 5.0, &line.name);
         }
     }
@@ -223,6 +236,8 @@ impl Line {
             Style::Solid => "",
             Style::Dashed => " dashed",
             Style::Dotted => " dotted",
+            Style::Filled => " filled",
+            Style::Points => " points",
         };
         format!("c{}{style}", self.colour % COLOURS)
     }
@@ -238,6 +253,21 @@ fn path(out: &mut String, points: impl Iterator<Item = (f64, f64)>) {
             let letter = if before.is_none() { 'M' } else { 'L' };
             write(out, format_args!("{letter}{} {}", place.0, place.1));
             before = Some(place);
+        }
+    }
+    out.push_str("\"/>\n");
+}
+
+/// The rest of a path element that is a mark at each place. Those that fall on the one before are left out.
+fn marks(out: &mut String, points: impl Iterator<Item = (f64, f64)>) {
+    out.push_str("\" d=\"");
+    let mut before = String::new();
+    for (x, y) in points.filter(|(x, y)| x.is_finite() && y.is_finite()) {
+        // A line of no length has round ends all the same.
+        let mark = format!("M{x:.1} {y:.1}h0");
+        if mark != before {
+            out.push_str(&mark);
+            before = mark;
         }
     }
     out.push_str("\"/>\n");
@@ -262,14 +292,19 @@ fn write(out: &mut String, arguments: std::fmt::Arguments<'_>) {
 
 fn style_sheet() -> String {
     let colours = |names: &[&str]| -> String {
-        names.iter().enumerate().map(|(number, colour)| format!(".c{number}{{stroke:{colour}}}")).collect()
+        let rules = |(number, colour): (usize, &&str)| {
+            format!(".c{number}{{stroke:{colour}}}.filled.c{number}{{fill:{colour}}}")
+        };
+        names.iter().enumerate().map(rules).collect()
     };
     format!(
         "<style>\n.ground{{fill:#fff}}text{{fill:#222}}.title{{font-size:20px;font-weight:600}}\
          .heading{{font-size:16px;font-weight:600}}.note{{fill:#555}}.tick{{font-size:13px;fill:#444}}\
          .middle{{text-anchor:middle}}.end{{text-anchor:end}}.grid{{stroke:#e4e4e4;fill:none}}\
          .axis{{stroke:#777;fill:none}}.line{{fill:none;stroke-width:2;stroke-linejoin:round}}\
-         .dashed{{stroke-dasharray:9 5;stroke-width:1.6}}.dotted{{stroke-dasharray:2 4;stroke-width:2}}{}\n\
+         .dashed{{stroke-dasharray:9 5;stroke-width:1.6}}.dotted{{stroke-dasharray:2 4;stroke-width:2}}\
+         .filled{{fill-opacity:.25;stroke-width:1;stroke-opacity:.6}}\
+         .points{{stroke-width:4.5;stroke-linecap:round;stroke-opacity:.7}}{}\n\
          @media (prefers-color-scheme: dark){{.ground{{fill:#16181c}}text{{fill:#eee}}.note{{fill:#aaa}}\
          .tick{{fill:#bbb}}.grid{{stroke:#30343a}}.axis{{stroke:#888}}{}}}\n</style>\n",
         colours(&LIGHT),
@@ -297,6 +332,23 @@ mod tests {
         let expected = format!("d=\"M{left:.1} {bottom:.1}L{right:.1} {:.1}\"", bottom - PLOT_HEIGHT);
         assert!(svg.contains(&expected), "{expected} is not in {svg}");
         assert!(svg.contains("one &amp; two") && svg.contains("a &lt; b"));
+    }
+
+    #[test]
+    fn areas_and_marks_are_drawn_and_named_as_such() {
+        let area = Line::new("share", 0, vec![(0.0, 1.0), (1.0, 1.0)]).styled(Style::Filled);
+        let marks = Line::new("ranks", 1, vec![(0.0, 0.0), (1.0, 1.0), (1.0, 1.0)]).styled(Style::Points);
+        let figure = Figure {
+            title: "t".into(),
+            subtitle: "s".into(),
+            columns: 1,
+            panels: vec![panel(vec![area, marks])],
+        };
+        let svg = figure.svg();
+        assert!(svg.contains("class=\"line c0 filled\"") && svg.contains("h26v12h-26z"));
+        // Two places, each marked once.
+        let path = svg.lines().rfind(|line| line.contains("c1 points")).unwrap();
+        assert_eq!(path.matches("h0").count(), 2, "{path}");
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub struct Fit {
     pub distribution: Distribution,
 }
 
+/// Weights and shapes.
+type Parts = Vec<(f64, Shape)>;
+
 /// Kinds, their names, and whether a shift makes sense: normal, uniform and Pareto distributions have one already or end
 /// where they please.
 const KINDS: [(Kind, &str, Option<&str>); 7] = [
@@ -83,7 +86,12 @@ impl Fits {
         self.fits.first()
     }
 
-    fn take(&mut self, sample: &Sample, name: &'static str, found: Result<(Vec<(f64, Shape)>, f64), &'static str>) {
+    fn take(
+        &mut self,
+        sample: &Sample,
+        name: &'static str,
+        found: Result<(Parts, f64), &'static str>,
+    ) {
         let fit = found.map_err(str::to_owned).and_then(|(parts, shift)| {
             Fit::new(name, sample, parts, shift).map_err(|error| error.to_string())
         });
@@ -99,7 +107,7 @@ impl Fit {
     fn new(
         name: &'static str,
         sample: &Sample,
-        parts: Vec<(f64, Shape)>,
+        parts: Parts,
         shift: f64,
     ) -> Result<Self, DistributionError> {
         let of_parts: u32 = parts.iter().map(|(_, shape)| shape.parameters().len() as u32).sum();
@@ -114,11 +122,6 @@ impl Fit {
     /// Akaike's criterion, of densities for each nanosecond.
     pub fn aic(&self) -> f64 {
         2.0 * f64::from(self.parameters) - 2.0 * self.ln_likelihood
-    }
-
-    /// The density at `x` nanoseconds, for each nanosecond.
-    pub fn density(&self, x: f64) -> f64 {
-        libm::exp(ln_density(&self.parts, x - self.shift))
     }
 
     /// The line of a scenario that asks for it.
@@ -148,7 +151,10 @@ impl Fit {
         };
         let mut words: Vec<String> = match &self.parts[..] {
             [(_, shape)] => vec![list(shape)],
-            parts => parts.iter().map(|(weight, shape)| format!("{:.1} %: {}", weight * 100.0, list(shape))).collect(),
+            parts => parts
+                .iter()
+                .map(|(weight, shape)| format!("{:.1} %: {}", weight * 100.0, list(shape)))
+                .collect(),
         };
         if self.shift != 0.0 {
             words.push(format!("shift {}", Value::Time(self.shift).words()));
@@ -203,7 +209,8 @@ fn ln_density(parts: &[(f64, Shape)], x: f64) -> f64 {
     if let [(_, shape)] = parts {
         return shape.ln_density(x);
     }
-    let logs: Vec<f64> = parts.iter().map(|(weight, shape)| libm::log(*weight) + shape.ln_density(x)).collect();
+    let logs: Vec<f64> =
+        parts.iter().map(|(weight, shape)| libm::log(*weight) + shape.ln_density(x)).collect();
     let greatest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     match greatest.is_finite() {
         true => greatest + libm::log(logs.iter().map(|log| libm::exp(log - greatest)).sum()),

@@ -6,7 +6,7 @@
 //! shrinks onto one value, so a standard deviation stays above a thousandth of the sample's. As there may be several maxima, it is
 //! started from several divisions of the sample, and the best of them is followed to the end.
 
-use super::estimate::logs;
+use super::estimate::{logs, thinned};
 use super::shape::Shape;
 
 /// Weight of the first of two normal components, and mean and standard deviation of both.
@@ -19,8 +19,8 @@ struct Two {
 
 /// The steps after which the starts are compared.
 const TRIAL: usize = 25;
-/// Where the likelihood of the sample as a whole grows by less than this in a step, it is at its end.
-const ENOUGH: f64 = 1e-7;
+/// Where the logarithm of the likelihood grows by less than this for each value in a step, it is at its end.
+const ENOUGH: f64 = 2.5e-10;
 const MOST_STEPS: usize = 3000;
 /// Of the sample's standard deviation.
 const NARROWEST: f64 = 1e-3;
@@ -59,17 +59,12 @@ fn expectation_maximisation(values: &[f64]) -> Result<Two, &'static str> {
     // A core in a wide base, beside divisions into lower and upper values.
     let core = Two { weight: 0.5, means: [mean; 2], sds: [sd / 3.0, sd * 1.5] };
     let starts = [split(0.2), split(0.5), split(0.8), split(0.95), core];
-    let tried = starts.map(|start| (0..TRIAL).fold((start, f64::NEG_INFINITY), |(two, _), _| two.step(values, narrowest)));
-    let mut best = tried.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).ok_or("it was not found")?;
-    for _ in 0..MOST_STEPS {
-        let next = best.0.step(values, narrowest);
-        let grown = next.1 - best.1;
-        best = next;
-        if grown.abs() < ENOUGH {
-            break;
-        }
-    }
-    let two = best.0;
+    let few = thinned(values);
+    let tried = starts
+        .map(|start| (0..TRIAL).fold((start, f64::NEG_INFINITY), |(two, _), _| two.step(&few, narrowest)));
+    let (two, _) = tried.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).ok_or("it was not found")?;
+    // What the few lead to is near to what all lead to.
+    let two = two.followed(&few, narrowest).followed(values, narrowest);
     match two.weight * (1.0 - two.weight) > 0.0 && two.sds.iter().all(|sd| *sd > narrowest) {
         true => Ok(two),
         false => Err("one of its components shrinks onto a single value"),
@@ -84,6 +79,19 @@ fn moments(values: &[f64]) -> (f64, f64) {
 }
 
 impl Two {
+    /// Step by step to the end.
+    fn followed(self, values: &[f64], narrowest: f64) -> Self {
+        let (mut two, mut before) = (self, f64::NEG_INFINITY);
+        for _ in 0..MOST_STEPS {
+            let (next, likelihood) = two.step(values, narrowest);
+            if likelihood - before < ENOUGH * values.len() as f64 {
+                break;
+            }
+            (two, before) = (next, likelihood);
+        }
+        two
+    }
+
     /// One expectation and one maximisation; with the likelihood, but for a constant, before them.
     fn step(self, values: &[f64], narrowest: f64) -> (Self, f64) {
         let weights = [self.weight, 1.0 - self.weight];
@@ -95,7 +103,7 @@ impl Two {
             let log = [0, 1].map(|c: usize| scale[c] - 0.5 * (off[c] / self.sds[c]) * (off[c] / self.sds[c]));
             let greater = log[0].max(log[1]);
             let less = libm::exp(log[0].min(log[1]) - greater);
-            likelihood += greater + libm::log1p(less);
+            likelihood += greater + libm::log(1.0 + less);
             let share = 1.0 / (1.0 + less);
             let parts = if log[0] >= log[1] { [share, 1.0 - share] } else { [1.0 - share, share] };
             for c in 0..2 {

@@ -90,7 +90,9 @@ impl Shape {
         let normal = |z: f64| -0.5 * z * z - LN_ROOT_TAU;
         match *self {
             Self::Normal { mean, sd } => normal((x - mean) / sd) - libm::log(sd),
-            Self::LogNormal { .. } | Self::Gamma { .. } | Self::Weibull { .. } if x <= 0.0 => f64::NEG_INFINITY,
+            Self::LogNormal { .. } | Self::Gamma { .. } | Self::Weibull { .. } if x <= 0.0 => {
+                f64::NEG_INFINITY
+            }
             Self::LogNormal { median, sigma } => {
                 normal(libm::log(x / median) / sigma) - libm::log(sigma) - libm::log(x)
             }

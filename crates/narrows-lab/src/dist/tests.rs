@@ -1,2 +1,3 @@
 mod estimates;
+mod fits;
 mod tables;

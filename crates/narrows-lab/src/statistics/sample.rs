@@ -65,6 +65,12 @@ impl Sample {
         }
     }
 
+    /// The least value that a share `p` of the sample does not exceed: one of its values, without lines between them.
+    pub fn inverse_cdf(&self, p: f64) -> f64 {
+        let rank = (p.clamp(0.0, 1.0) * self.values.len() as f64).ceil() as usize;
+        self.values[rank.clamp(1, self.values.len()) - 1]
+    }
+
     /// The quantiles of 1/4, 1/2 and 3/4.
     pub fn quartiles(&self) -> [f64; 3] {
         [0.25, 0.5, 0.75].map(|p| self.quantile(p))

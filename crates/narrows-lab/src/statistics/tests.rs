@@ -41,6 +41,7 @@ fn moments_and_quantiles_are_those_of_numpy() {
         near(a.quantile(p), expected, 1e-15);
     }
     assert_eq!((a.cdf(0.4), a.cdf(2.2), a.cdf(8.0)), (0.0, 4.0 / 7.0, 1.0));
+    assert_eq!([0.0, 1.0 / 7.0, 0.3, 1.0].map(|p| a.inverse_cdf(p)), [0.5, 0.5, 1.2, 7.1]);
     // Far from zero, close together: the exact values are 10¹² + 1 and 1.
     let far = sample(&[1e12, 1e12 + 1.0, 1e12 + 2.0]);
     assert_eq!((far.mean(), far.sd()), (1e12 + 1.0, 1.0));

@@ -8,13 +8,26 @@ use crate::statistics::Sample;
 const COMMENT: &str = "This is the distribution table for the experimental distribution.";
 
 /// The first and the last line of numbers, and the hash of the file.
-const TAIL: (&str, &str, u64) = ("-1258 -1258 -1257 -1256 -1256 -1256 -1256 -1256", "32767 32767 32767 32767 32767 32767 32767 32767", 0x43525b5819803911);
-const SPREAD: (&str, &str, u64) = ("-14111 -14106 -14100 -14094 -14086 -14077 -14072 -14066", "14213 14230 14236 14242 14244 14247 14264 32767", 0x46984ac4f1fb5b2d);
-const THREE: (&str, &str, u64) = ("-6578 -6576 -6574 -6572 -6570 -6568 -6566 -6563", "32646 32663 32681 32698 32715 32732 32749 32767", 0x7a2c21c61454acac);
+const TAIL: (&str, &str, u64) = (
+    "-1258 -1258 -1257 -1256 -1256 -1256 -1256 -1256",
+    "32767 32767 32767 32767 32767 32767 32767 32767",
+    0x43525b5819803911,
+);
+const SPREAD: (&str, &str, u64) = (
+    "-14111 -14106 -14100 -14094 -14086 -14077 -14072 -14066",
+    "14213 14230 14236 14242 14244 14247 14264 32767",
+    0x46984ac4f1fb5b2d,
+);
+const THREE: (&str, &str, u64) = (
+    "-6578 -6576 -6574 -6572 -6570 -6568 -6566 -6563",
+    "32646 32663 32681 32698 32715 32732 32749 32767",
+    0x7a2c21c61454acac,
+);
 
 /// FNV-1a.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A long tail, with equal values: 10⁶/(1 + 7919·i mod 10007), whole.
@@ -34,7 +47,9 @@ fn three() -> Vec<f64> {
 
 #[test]
 fn maketable_is_that_of_iproute2_byte_for_byte() {
-    for (name, values, expected) in [("tail", tail(), TAIL), ("spread", spread(), SPREAD), ("three", three(), THREE)] {
+    for (name, values, expected) in
+        [("tail", tail(), TAIL), ("spread", spread(), SPREAD), ("three", three(), THREE)]
+    {
         let table = maketable(&values).unwrap();
         let text = write_dist(COMMENT, &table.entries);
         let ends = (text.lines().nth(1).unwrap(), text.lines().last().unwrap());

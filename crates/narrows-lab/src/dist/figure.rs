@@ -1,0 +1,173 @@
+//! A sample and distributions beside it, to be looked at.
+
+use narrows_core::model::Distribution;
+
+use super::shape::short_time;
+use crate::plot::{Axis, Figure, Line, Panel, Style};
+use crate::statistics::Sample;
+
+/// A distribution function is drawn through so many points, no more than can be told apart.
+const STEPS: usize = 500;
+/// The share at either end of the sample that the first two panels may leave out, so that the rest can be seen.
+const HIDDEN: f64 = 0.001;
+/// Of one histogram.
+const MOST_BINS: f64 = 120.0;
+/// On each end of the sample, quantiles are compared value by value.
+const ENDS: usize = 60;
+const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
+
+/// Four panels: a histogram of the sample (nanoseconds) with what each distribution puts into its bins; distribution functions; the share of longer
+/// delays, on a logarithmic axis, where tails can be told apart; quantiles against quantiles, where a perfect fit is the
+/// diagonal.
+pub fn figure(title: &str, sample: &Sample, distributions: &[(String, &Distribution)]) -> Figure {
+    let draw = Draw { sample, distributions, view: view(sample) };
+    let [lower, middle, upper] = sample.quartiles().map(short_time);
+    Figure {
+        title: title.into(),
+        subtitle: format!(
+            "{} values, mean {}, standard deviation {}, quartiles {lower}, {middle}, {upper}",
+            sample.len(),
+            short_time(sample.mean()),
+            short_time(sample.sd()),
+        ),
+        columns: 2,
+        panels: vec![draw.histogram(), draw.cumulative(), draw.longer(), draw.quantiles()],
+    }
+}
+
+struct Draw<'a> {
+    sample: &'a Sample,
+    distributions: &'a [(String, &'a Distribution)],
+    view: (f64, f64),
+}
+
+/// The part of the axis that the bulk of the sample is in.
+fn view(sample: &Sample) -> (f64, f64) {
+    let (low, high) = (sample.quantile(HIDDEN), sample.quantile(1.0 - HIDDEN));
+    let margin = (high - low).max(high.abs() * 1e-6) * 0.15;
+    let (low, high) = (low - margin, high + margin);
+    (low.max(sample.least().min(low + margin) - margin).max(0.0), high)
+}
+
+fn seconds(nanos: f64) -> f64 {
+    nanos / 1e9
+}
+
+impl Draw<'_> {
+    fn histogram(&self) -> Panel {
+        let (low, high) = self.view;
+        let values = self.sample.values();
+        let [lower, _, upper] = self.sample.quartiles();
+        // Freedman and Diaconis (1981); where half of the sample is one value, by the view alone.
+        let width = 2.0 * (upper - lower) / libm::cbrt(values.len() as f64);
+        let bins = ((high - low) / width).ceil().clamp(12.0, MOST_BINS);
+        let width = (high - low) / bins;
+        let mut outline = vec![(seconds(low), 0.0)];
+        for bin in 0..bins as usize {
+            let (from, to) = (low + bin as f64 * width, low + (bin + 1) as f64 * width);
+            let inside = self.sample.cdf(to.next_down()) - self.sample.cdf(from.next_down());
+            outline.extend([(seconds(from), inside), (seconds(to), inside), (seconds(to), 0.0)]);
+        }
+        let mut lines = vec![Line::new("sample", 0, outline).styled(Style::Filled)];
+        lines.extend(self.curves(|distribution| {
+            let inside = |x: f64| distribution.cdf(x + width / 2.0) - distribution.cdf(x - width / 2.0);
+            self.across().map(|x| (seconds(x), inside(x))).collect()
+        }));
+        Panel {
+            title: "Histogram".into(),
+            x: self.delays(),
+            y: Axis::linear(format!("share in a bin of {}", short_time(width)), ""),
+            lines,
+        }
+    }
+
+    fn cumulative(&self) -> Panel {
+        let mut lines = vec![Line::new("sample", 0, self.steps(|share| share)).styled(Style::Solid)];
+        let points =
+            |distribution: &Distribution| self.across().map(|x| (seconds(x), distribution.cdf(x))).collect();
+        lines.extend(self.curves(points));
+        Panel {
+            title: "Distribution function".into(),
+            x: self.delays(),
+            y: Axis::linear("share of delays up to this", "").within(0.0, 1.0),
+            lines,
+        }
+    }
+
+    fn longer(&self) -> Panel {
+        let smallest = 0.5 / self.sample.len() as f64;
+        let mut lines = vec![Line::new("sample", 0, self.steps(|share| 1.0 - share))];
+        let (low, high) = (self.sample.least(), self.sample.greatest());
+        lines.extend(self.curves(|distribution| {
+            let beyond = high + (high - low) * 0.1;
+            let across = (0..=STEPS).map(move |step| low + (beyond - low) * step as f64 / STEPS as f64);
+            let points = across.map(|x| (seconds(x), distribution.survival(x)));
+            points.take_while(|&(_, share)| share > smallest).collect()
+        }));
+        let ends = (seconds(low), seconds(high + (high - low) * 0.05));
+        Panel {
+            title: "Longer delays".into(),
+            x: Axis::linear("delay", "s").within(ends.0, ends.1),
+            y: Axis::logarithmic("share of delays beyond this", "").within(smallest * 1.4, 1.0),
+            lines,
+        }
+    }
+
+    fn quantiles(&self) -> Panel {
+        let values = self.sample.values();
+        let count = values.len();
+        let every = count.div_ceil(STEPS).max(1);
+        let chosen =
+            || (0..count).filter(move |&rank| rank % every == 0 || rank < ENDS || rank + ENDS >= count);
+        let (low, high) = (seconds(self.sample.least()), seconds(self.sample.greatest()));
+        let points = |distribution: &Distribution| -> Vec<(f64, f64)> {
+            let share = |rank: usize| (rank as f64 + 0.5) / count as f64;
+            chosen()
+                .map(|rank| (seconds(distribution.quantile(share(rank))), seconds(values[rank])))
+                .collect()
+        };
+        let mut lines = vec![Line::new("", 6, vec![(low, low), (high, high)])];
+        for (number, (name, distribution)) in self.distributions.iter().enumerate() {
+            lines.push(Line::new(name.clone(), number + 1, points(distribution)).styled(Style::Points));
+        }
+        // One fit that goes far beyond the sample would leave nothing of the others to be seen.
+        let room = (high - low).max(high * 1e-6) * 0.08;
+        Panel {
+            title: "Quantiles against quantiles".into(),
+            x: Axis::linear("by the distribution", "s").within((low - room).max(0.0), high + room),
+            y: Axis::linear("in the sample", "s").within((low - room).max(0.0), high + room),
+            lines,
+        }
+    }
+
+    fn delays(&self) -> Axis {
+        Axis::linear("delay", "s").within(seconds(self.view.0), seconds(self.view.1))
+    }
+
+    fn across(&self) -> impl Iterator<Item = f64> {
+        let (low, high) = self.view;
+        (0..=STEPS).map(move |step| low + (high - low) * step as f64 / STEPS as f64)
+    }
+
+    fn curves(&self, points: impl Fn(&Distribution) -> Vec<(f64, f64)>) -> Vec<Line> {
+        let line = |(number, (name, distribution)): (usize, &(String, &Distribution))| {
+            Line::new(name.clone(), number + 1, points(distribution)).styled(STYLES[number % STYLES.len()])
+        };
+        self.distributions.iter().enumerate().map(line).collect()
+    }
+
+    /// The sample's function as steps; both ends value by value.
+    fn steps(&self, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        let values = self.sample.values();
+        let count = values.len();
+        let every = count.div_ceil(2 * STEPS).max(1);
+        let mut points = Vec::new();
+        let mut share = 0.0;
+        for rank in (0..count).filter(|rank| rank % every == 0 || rank + ENDS >= count) {
+            points.push((seconds(values[rank]), of(share)));
+            share = (rank + 1) as f64 / count as f64;
+            points.push((seconds(values[rank]), of(share)));
+        }
+        points
+    }
+}
