@@ -13,15 +13,16 @@ count() { # case, in flight, packets
 }
 
 n=20000
+cases='heap-random heap-growing constant jitter normal gilbert-elliott slots netem unlimited 100000-links'
 printf '%-14s' 'in flight'
-for case in heap-random heap-growing constant jitter unlimited 100000-links; do printf '%14s' "$case"; done
+for case in $cases; do printf '%16s' "$case"; done
 echo
 for flying in 10 1000 100000; do
     printf '%-14s' "$flying"
-    for case in heap-random heap-growing constant jitter unlimited 100000-links; do
+    for case in $cases; do
         once=$(count "$case" "$flying" "$n")
         twice=$(count "$case" "$flying" "$((2 * n))")
-        printf '%14s' "$(((twice - once) / n))"
+        printf '%16s' "$(((twice - once) / n))"
     done
     echo
 done

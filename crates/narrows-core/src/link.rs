@@ -90,11 +90,11 @@ pub(crate) struct Link {
     /// The latest instant at which a packet that did not skip the delay is due. Where order is kept, no other is due
     /// before it.
     last_due: Time,
-    /// Packets that are due and wait for a slot, and when the next one opens for them.
+    /// Packets that are due and wait for a slot.
     gate: Option<Box<Gate>>,
-    opens: Time,
-    /// Packets on their way whose delay is asked for, and when the patience for the next one runs out.
+    /// Packets on their way whose delay is asked for.
     asked: Option<Box<Asked>>,
+    /// When the next slot opens for packets that wait, or the patience for the next answer runs out.
     deadline: Time,
 }
 
@@ -147,7 +147,6 @@ impl Link {
             line: DelayLine::default(),
             last_due: Time::ZERO,
             gate: None,
-            opens: Time::NEVER,
             asked: None,
             deadline: Time::NEVER,
         };
@@ -202,7 +201,7 @@ impl Link {
     #[inline]
     pub(crate) fn next_event(&self) -> Time {
         let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
-        wire.min(self.line.next_due()).min(self.opens).min(self.deadline)
+        wire.min(self.line.next_due()).min(self.deadline)
     }
 
     /// Takes a packet that arrives at `now`. All events up to `now` have been handled.
@@ -254,8 +253,8 @@ impl Link {
     }
 
     /// Handles one event that is due at `now`, which is what [`Link::next_event`] said. Packets that leave at one
-    /// instant do so in the order in which they entered the delay line, before those whose patience runs out, and these
-    /// before the transmitter moves on. Returns the packet that left, if one did, and its lane.
+    /// instant do so in the order in which they entered the delay line, then those for which a slot opens, then patience runs
+    /// out, then the transmitter moves on. Returns the packet that left, if one did, and its lane.
     #[inline]
     pub(crate) fn step(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) -> Option<(PacketRef, u8)> {
         if self.line.next_due() == now {
@@ -265,16 +264,21 @@ impl Link {
             }
             return Some(self.depart(now, packet, pool));
         }
-        if self.opens == now {
-            let packet = self.pass_next(now, pool)?;
-            return Some(self.depart(now, packet, pool));
-        }
         if self.deadline == now {
+            if let Some(packet) = self.pass_next(now, pool) {
+                return Some(self.depart(now, packet, pool));
+            }
             self.expire(now, pool, drops);
             return None;
         }
         self.serve(now, pool, drops);
         None
+    }
+
+    /// To be called whenever the gate or a question has changed.
+    fn attend(&mut self) {
+        let answers = self.asked.as_ref().map_or(Time::NEVER, |asked| asked.deadline().0);
+        self.deadline = self.gate_opens().min(answers);
     }
 
     #[inline]

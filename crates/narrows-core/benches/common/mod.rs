@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
+use narrows_core::model::selector::GilbertElliott;
 use narrows_core::model::{Constant, Independent, Normal};
+use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
-    Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Probability,
-    Protocol, Rate, Seed, Target, Time,
+    Bytes, Duration, Engine, FlowKey, LinkConfig, Loss, NetworkConfig, Order, Packet, PortConfig, PortId,
+    Probability, Protocol, Rate, Seed, SlotGap, Slots, Target, Time,
 };
 
 /// Packets of 1,000 bytes come every 10 µs; at 1 Gbit/s each is on the wire for 8 µs.
@@ -27,6 +29,14 @@ pub(crate) enum Case {
     Constant,
     /// A rate, a normal delay with reordering, and loss.
     Jitter,
+    /// A rate and a normal delay, order kept.
+    Normal,
+    /// The same with losses of Gilbert and Elliott.
+    GilbertElliott,
+    /// The same with slots of ten packets.
+    Slots,
+    /// NetEm's single queue with a delay that is uniform, and loss.
+    Netem,
     /// Neither rate nor delay.
     Unlimited,
 }
@@ -126,6 +136,16 @@ impl Heap {
     }
 }
 
+fn percent(percent: u64) -> Probability {
+    Probability::from_ratio(percent, 100).expect("a percentage")
+}
+
+fn netem(delay: Duration) -> Netem {
+    let chance = Chance { share: Share::from_percent(1.0).expect("a percentage"), ..Chance::NEVER };
+    let jitter = Duration::from_nanos(delay.nanos() / 5);
+    Netem { limit: u32::MAX, delay, jitter, loss: netem::Loss::Random(chance), ..Netem::default() }
+}
+
 /// A port, a link in use, a port.
 pub(crate) struct Wire {
     pub(crate) engine: Engine<u32>,
@@ -149,8 +169,21 @@ impl Wire {
             if matches!(case, Case::Jitter) {
                 link.delay = Box::new(Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) });
                 link.order = Order::Allow;
-                let percent = Probability::from_ratio(1, 100).expect("a percentage");
-                link.wire_loss = Some(narrows_core::Loss::of(Independent(percent)));
+                link.wire_loss = Some(Loss::of(Independent(percent(1))));
+            }
+            let normal = || Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) };
+            match case {
+                Case::Normal | Case::GilbertElliott | Case::Slots => link.delay = Box::new(normal()),
+                Case::Netem => link.netem = Some(Box::new(netem(delay))),
+                _ => {}
+            }
+            if matches!(case, Case::GilbertElliott) {
+                let [p, r, bad, good] = [1, 25, 80, 0].map(percent);
+                link.wire_loss = Some(Loss::of(GilbertElliott::new(p, r, bad, good)));
+            }
+            if matches!(case, Case::Slots) {
+                let gap = SlotGap::Between(Duration::ZERO, Duration::from_micros(100));
+                link.slots = Some(Slots { gap, packets: 10, bytes: Bytes::new(0) });
             }
             config.links.push(link);
         }

@@ -38,7 +38,7 @@ impl Link {
         });
         if self.asked.is_some() || feeds.iter().any(|(patience, _)| patience.is_some()) {
             self.asked.get_or_insert_default().meet(feeds, new);
-            self.wait_for_answers();
+            self.attend();
         }
     }
 
@@ -49,7 +49,7 @@ impl Link {
         state.entered = now;
         let asked = self.asked.as_mut().expect("a model that asks has a feed that does");
         with_feed(&mut *self.delay, number, |feed| asked.ask(now, packet, state, feed, keeps));
-        self.wait_for_answers();
+        self.attend();
     }
 
     /// Values are handed in at `now`. Returns how many were taken.
@@ -77,7 +77,7 @@ impl Link {
             taken = values.iter().take_while(|&&value| self.answer(now, number, value, pool, drops)).count();
             let refused = (values.len() - taken) as u64;
             with_feed(&mut *self.delay, number, |feed| feed.counters.refused += refused);
-            self.wait_for_answers();
+            self.attend();
         }
         taken
     }
@@ -106,7 +106,7 @@ impl Link {
         let Some(asked) = &mut self.asked else { return };
         let (_, number) = asked.deadline();
         self.give_up(now, number, pool, drops);
-        self.wait_for_answers();
+        self.attend();
     }
 
     /// Decides over the oldest open question of a feed without an answer. Whether there was one.
@@ -194,10 +194,6 @@ impl Link {
         });
         self.delay = delay;
         self.meet_feeds(&new);
-    }
-
-    fn wait_for_answers(&mut self) {
-        self.deadline = self.asked.as_ref().map_or(Time::NEVER, |asked| asked.deadline().0);
     }
 
     /// Whether packets here may wait for answers.

@@ -61,9 +61,9 @@ impl Link {
         passes
     }
 
-    /// The next packet that leaves in the slot that is open at `now`.
+    /// The next packet that leaves in the slot that opens at `now`, if one does.
     pub(super) fn pass_next(&mut self, now: Time, pool: &mut Pool) -> Option<PacketRef> {
-        let packet = self.gate.as_ref()?.waiting.front()?;
+        let packet = self.gate.as_ref().filter(|gate| gate.next_event() == now)?.waiting.front()?;
         let bytes = self.slot_bytes(packet, pool);
         if let Some(gate) = &mut self.gate {
             gate.waiting.pop_front(pool);
@@ -75,7 +75,12 @@ impl Link {
 
     fn attend_gate(&mut self) {
         self.gate.take_if(|gate| gate.slots.is_none() && gate.waiting.is_empty());
-        self.opens = self.gate.as_ref().map_or(Time::NEVER, |gate| gate.next_event());
+        self.attend();
+    }
+
+    /// When the gate opens for packets that wait.
+    pub(super) fn gate_opens(&self) -> Time {
+        self.gate.as_ref().map_or(Time::NEVER, |gate| gate.next_event())
     }
 
     fn slot_bytes(&self, packet: PacketRef, pool: &Pool) -> u64 {

@@ -12,7 +12,9 @@ use proptest::sample::Index;
 
 use crate::drive::{END, Record, Run};
 use crate::foreign::{Drawn, Recorder};
-use crate::plan::{Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan};
+use crate::plan::{
+    BitsPlan, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan, SlotsPlan,
+};
 use crate::random::scheduler;
 
 /// A path through links, some of which it may visit twice, as a relay on a shared medium does.
@@ -173,7 +175,7 @@ proptest! {
         path in path(),
         packets in packets(),
         link in any::<Index>(),
-        impairment in 0..5,
+        impairment in 0..8,
     ) {
         let mut impaired = path.clone();
         let link = &mut impaired.links[link.index(path.links.len())];
@@ -185,6 +187,12 @@ proptest! {
             1 => link.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment }),
             2 => link.reorder = Some(ReorderPlan { probability: percentage(30), gap: 2 }),
             3 => link.ingress_loss = Some(LossPlan::Independent(percentage(30))),
+            4 => {
+                let gap = (Duration::from_micros(10), Duration::from_millis(2));
+                link.slots = Some(SlotsPlan { gap, packets: 2, bytes: 2_000 });
+            }
+            5 => link.duplicates = Some(LossPlan::Correlated(percentage(30), 0.5)),
+            6 => link.bits = Some(BitsPlan::Errors(percentage(1))),
             _ => link.service = ServicePlan::Rate(Rate::from_bits_per_second(100_000)),
         }
         let name = link.name.clone();
@@ -199,7 +207,7 @@ proptest! {
             }
             _ => includes(&drawn, &base)?,
         }
-        if impairment == 0 || impairment == 4 {
+        if [0, 4, 5, 7].contains(&impairment) {
             same_flips(&records, &impaired)?;
         }
     }
