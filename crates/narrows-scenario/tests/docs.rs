@@ -3,13 +3,31 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use narrows_scenario::Scenario;
+use narrows_scenario::{Files, Scenario, ScenarioError};
 
 const HOSTS: &str = "\n[hosts.client]\n[hosts.server]\n";
 const LINK: &str = "\n[links.access]\nbetween = [\"client\", \"server\"]\n";
 const CLASSES: &str = r#"
 scheduler = { type = "drr", classes = [{ name = "voip", match = { dscp = "ef" } }, { name = "rest" }] }
 "#;
+/// The files that examples name, with as little in them as will do.
+const FILES: &[(&str, &str)] = &[
+    ("cell.down", "1\n2\n5\n"),
+    ("cell.up", "4\n9\n"),
+    ("path.csv", "time_s,rate_mbit\n0,10\n40,5\n60,\n"),
+    ("rtt.txt", "10\n12\n"),
+    ("x.dist", "-8192 0 8192\n"),
+    ("h.csv", "0,1,ns\n100,0,ns\n"),
+    ("d.pattern", "pattern delay\nper packet\nlength 10\n1 3ms\n"),
+    ("l.pattern", "pattern loss\nper packet\nlength 10\n3\n"),
+    ("b.pattern", "pattern bit-errors\nper bit\nlength 1000000\n77\n"),
+];
+
+fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    let files = Files::given(FILES.iter().map(|(name, contents)| (*name, contents.as_bytes().to_vec())));
+    Scenario::parse_with(text, "block.toml", files)
+}
+
 /// Keys at the top of a file that stand alone; the first line of a fragment says by these where it belongs.
 const TOP: [&str; 2] = ["seed", "duration"];
 
@@ -73,7 +91,7 @@ fn every_scenario_parses() {
     let mut seen = 0;
     for (page, text) in pages() {
         for (line, block) in blocks(&text, "toml") {
-            if let Err(error) = Scenario::parse(&completed(&block), "block.toml") {
+            if let Err(error) = parse(&completed(&block)) {
                 panic!("{page}:{line}\n{error}");
             }
             seen += 1;
@@ -108,7 +126,7 @@ fn every_change_applies() {
         for (line, block) in blocks(&text, "sh") {
             // Every change is shown for the link `access`, with the usual two classes, or for `link`, which flags make.
             let text = format!("{HOSTS}{LINK}{CLASSES}{}", LINK.replace("access", "link"));
-            let mut scenario = Scenario::parse(&text, "block.toml").expect("two hosts and two links");
+            let mut scenario = parse(&text).expect("two hosts and two links");
             for command in block.lines().filter(|command| command.starts_with("narrows set ")) {
                 let words = words(command);
                 let changes: Vec<&String> = words.iter().filter(|word| word.contains('=')).collect();
