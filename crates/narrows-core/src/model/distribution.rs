@@ -1,7 +1,7 @@
 //! Distributions of delays, in nanoseconds.
 //!
-//! Every distribution is drawn from by inversion, X = Q(U), or as a mixture of such, from keyed random bits, with
-//! + − × ÷ √ and the pinned libm only: the same values on every machine. The real line is where a distribution lives, so
+//! Every distribution is drawn from by inversion, X = Q(U), or as a mixture of such, from keyed random bits, with the four
+//! operations, roots and the pinned libm only: the same values on every machine. The real line is where a distribution lives, so
 //! that a normal distribution may be shifted or mixed before it is cut off; what lies below zero in the end is clamped or
 //! truncated ([`BelowZero`]).
 //!

@@ -219,11 +219,15 @@ impl Transition {
     }
 }
 
-/// e^x − 1 − x − x²/2 for x up to ½: x³/3!·(1 + x/4·(1 + x/5·(1 + …))).
+/// e^x − 1 − x − x²/2 for x up to ½: x³·(1/3! + x/4! + x²/5! + …), of which twelve terms leave 10⁻¹⁷.
 fn remainder(x: f64) -> f64 {
-    let mut sum = 1.0;
-    for n in (4..=14).rev() {
-        sum = 1.0 + sum * x / f64::from(n);
-    }
-    x * x * x / 6.0 * sum
+    const TERMS: [f64; 12] = {
+        let (mut terms, mut n) = ([1.0 / 6.0; 12], 1);
+        while n < 12 {
+            terms[n] = terms[n - 1] / (n + 3) as f64;
+            n += 1;
+        }
+        terms
+    };
+    x * x * x * TERMS.iter().rev().fold(0.0, |sum, term| sum * x + term)
 }

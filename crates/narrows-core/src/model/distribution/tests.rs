@@ -116,7 +116,8 @@ fn the_interpolation_is_as_close_as_it_says() {
             };
             let within = off(-1e-6) <= found && found <= off(1e-6);
             assert!(close || within, "{shape} at {z}: {found}, not {exact}");
-            assert!(found >= last, "{shape} at {z}: {found} after {last}");
+            // At a jump what is found by search is a few of its last digits off.
+            assert!(found >= last - 1e-12 * last.abs(), "{shape} at {z}: {found} after {last}");
             last = found;
         }
     }
