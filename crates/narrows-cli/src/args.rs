@@ -50,6 +50,9 @@ pub(crate) enum Command {
     Calibrate(crate::calibrate::Calibrate),
     /// NetEm's commands: explained (check), or at work on a run (qdisc add, change, replace, del, show)
     Tc(crate::tc::Tc),
+    /// Distributions of delays: fit them to samples, make tables and scenario entries of them, draw them
+    #[command(subcommand)]
+    Dist(crate::dist::Dist),
     /// Say what this host can do, and what it lacks
     Doctor,
     /// Remove what killed runs left behind

@@ -5,6 +5,7 @@ mod args;
 mod calibrate;
 mod check;
 mod clean;
+mod dist;
 mod doctor;
 mod feed;
 mod live;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Sched(sched) => sched::sched(&sched),
         Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Tc(args) => tc::tc(&args),
+        Command::Dist(dist) => dist::dist(&dist),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
     };

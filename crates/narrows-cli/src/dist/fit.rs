@@ -1,0 +1,91 @@
+//! `narrows dist fit`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use narrows_core::model::Distribution;
+use narrows_lab::dist::{FitJson, Source, figure, fit as fitted};
+use serde::Serialize;
+
+use super::input::{Delays, Input};
+use super::picture;
+use crate::output::{Failure, print, probe_writable, write_json};
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+Examples:
+  ping -c 1000 -i 0.01 example.org | sed -n 's/.*time=\\([0-9.]*\\) ms/\\1/p' > rtt.txt
+  narrows dist fit rtt.txt --unit ms --plot fit.svg
+  narrows dist fit probes.csv --column rtt --unit us --json -";
+
+/// How many of the best are drawn.
+const DRAWN: usize = 3;
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    input: Input,
+    /// Write it for a program, too; - is the standard output, and then there is no table
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw the three best beside the samples
+    #[arg(long, value_name = "FILE.svg|png")]
+    plot: Option<PathBuf>,
+}
+
+/// For a program. Times are in nanoseconds.
+#[derive(Serialize)]
+struct Json<'a> {
+    samples: &'a str,
+    count: usize,
+    least_ns: f64,
+    greatest_ns: f64,
+    mean_ns: f64,
+    sd_ns: f64,
+    quartiles_ns: [f64; 3],
+    fits: Vec<FitJson>,
+    left_out: Vec<LeftOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct LeftOut<'a> {
+    name: &'a str,
+    why: &'a str,
+}
+
+pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
+    probe_writable(args.json.as_deref())?;
+    picture::probe(args.plot.as_deref(), "--plot")?;
+    let delays = Delays::read(&args.input.file, &args.input.options.column(false))?;
+    delays.differ()?;
+    let sample = &delays.sample;
+    let fits = fitted(sample);
+    if let Some(path) = &args.plot {
+        let best: Vec<(String, &Distribution)> =
+            fits.fits.iter().take(DRAWN).map(|fit| (fit.name.to_owned(), &fit.distribution)).collect();
+        picture::write(path, &figure(&delays.name, sample, &best))?;
+    }
+    if let Some(path) = &args.json {
+        let json = Json {
+            samples: &delays.name,
+            count: sample.len(),
+            least_ns: sample.least(),
+            greatest_ns: sample.greatest(),
+            mean_ns: sample.mean(),
+            sd_ns: sample.sd(),
+            quartiles_ns: sample.quartiles(),
+            fits: fits.fits.iter().map(narrows_lab::dist::Fit::json).collect(),
+            left_out: fits.left_out.iter().map(|(name, why)| LeftOut { name, why }).collect(),
+        };
+        write_json(path, &json)?;
+        if path.as_os_str() == "-" {
+            return Ok(0);
+        }
+    }
+    let unit = delays.unit();
+    let name = unit.to_string();
+    print(&fits.text(Source { sample, name: &delays.name, unit: (&name, unit.nanoseconds()) }))?;
+    Ok(0)
+}

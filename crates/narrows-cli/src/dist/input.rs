@@ -1,0 +1,101 @@
+//! Where samples come from.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use narrows_core::model::Distribution;
+use narrows_lab::dist::read_entry;
+use narrows_lab::statistics::Sample;
+use narrows_scenario::tables::{SampleColumn, Samples, TimeUnit, read_samples};
+
+use crate::output::Failure;
+
+/// A file of samples and how it is to be read.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Input {
+    /// Measured delays: a number a line, or a column of a CSV file; - is the standard input
+    #[arg(value_name = "SAMPLES")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+/// How a file of samples is to be read.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Options {
+    /// The unit of numbers that have none of their own: ns, us, ms, s
+    #[arg(long, value_name = "UNIT")]
+    pub(crate) unit: Option<TimeUnit>,
+    /// The column, by the name at its head or its number from 1 [default: the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) column: Option<String>,
+}
+
+/// What was read.
+pub(crate) struct Delays {
+    pub(crate) samples: Samples,
+    /// In nanoseconds, rising.
+    pub(crate) sample: Sample,
+    /// What to call the file.
+    pub(crate) name: String,
+}
+
+impl Options {
+    pub(crate) fn column(&self, plain: bool) -> SampleColumn {
+        SampleColumn { unit: self.unit, name: self.column.clone(), plain }
+    }
+}
+
+impl Delays {
+    pub(crate) fn read(file: &Path, column: &SampleColumn) -> Result<Self, Failure> {
+        let (name, bytes) = match file == Path::new("-") {
+            true => {
+                let mut bytes = Vec::new();
+                let read = io::stdin().lock().read_to_end(&mut bytes);
+                ("the standard input".to_owned(), read.map(|_| bytes))
+            }
+            false => (file.display().to_string(), fs::read(file)),
+        };
+        let bytes = bytes.map_err(|cause| Failure::Other(format!("cannot read {name}: {cause}")))?;
+        let samples = read_samples(&name, &bytes, column).map_err(|error| {
+            let hint =
+                if error.what().contains("has no unit: give") { "\nhelp: say which: --unit ms" } else { "" };
+            let hint =
+                if error.what().contains("say which one to read") { "\nhelp: --column NAME" } else { hint };
+            Failure::Other(format!("{error}{hint}"))
+        })?;
+        let sample =
+            Sample::new(samples.nanoseconds()).expect("numbers that were read are finite, and there is one");
+        Ok(Self { samples, sample, name })
+    }
+
+    /// That there is something to fit or draw: two different values at least.
+    pub(crate) fn differ(&self) -> Result<(), Failure> {
+        let (least, count) = (self.sample.least(), self.sample.len());
+        if self.sample.greatest() > least {
+            return Ok(());
+        }
+        let delay = narrows_core::Duration::from_nanos(least.round() as u64);
+        let all =
+            if count == 1 { "there is one value".into() } else { format!("all {count} values are equal") };
+        Err(Failure::Other(format!(
+            "{}: {all}, {delay}: no distribution can be told from it\nhelp: a constant delay is `delay = \"{delay}\"`",
+            self.name
+        )))
+    }
+
+    /// For the likelihood: the file's unit.
+    pub(crate) fn unit(&self) -> TimeUnit {
+        self.samples.unit.unwrap_or(TimeUnit::Nanoseconds)
+    }
+}
+
+/// Reads a distribution as a scenario has it. `option` is where it was given.
+pub(crate) fn distribution(text: &str, option: &str) -> Result<Distribution, Failure> {
+    read_entry(text, option).map_err(|error| match error {
+        narrows_lab::dist::EntryError::Scenario(error) => error.into(),
+        other => Failure::Other(format!("{option}: {other}")),
+    })
+}

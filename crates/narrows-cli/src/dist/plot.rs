@@ -1,0 +1,41 @@
+//! `narrows dist plot`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use narrows_lab::dist::figure;
+
+use super::input::{Delays, Input, distribution};
+use super::picture;
+use crate::output::Failure;
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+Examples:
+  narrows dist plot rtt.txt --unit ms -o rtt.svg
+  narrows dist plot rtt.txt --unit ms --fit '{ gamma = { shape = 2.1, scale = \"1.2ms\" }, shift = \"9ms\" }' -o rtt.png";
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Plot {
+    #[command(flatten)]
+    input: Input,
+    /// A distribution to draw beside the samples, as a scenario has it; any number of times
+    #[arg(long, value_name = "DELAY")]
+    fit: Vec<String>,
+    /// Where to; PNG needs rsvg-convert, inkscape or magick
+    #[arg(long, short, value_name = "FILE.svg|png")]
+    output: PathBuf,
+}
+
+pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
+    picture::probe(Some(&args.output), "--output")?;
+    let fits = args.fit.iter().map(|text| Ok((text, distribution(text, "--fit")?)));
+    let fits = fits.collect::<Result<Vec<_>, Failure>>()?;
+    let delays = Delays::read(&args.input.file, &args.input.options.column(false))?;
+    delays.differ()?;
+    let named: Vec<_> = fits.iter().map(|(_, fit)| (fit.to_string(), fit)).collect();
+    picture::write(&args.output, &figure(&delays.name, &delays.sample, &named))?;
+    Ok(0)
+}
