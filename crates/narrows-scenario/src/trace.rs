@@ -145,6 +145,38 @@ impl Trace {
         (whole && length > Duration::ZERO).then_some(trace)
     }
 
+    /// The same with these columns only: `rate` (or opportunities), `delay`, `loss`, `duplicate`, `queue`.
+    ///
+    /// # Errors
+    /// Which name is none of these, or of nothing that the trace has.
+    pub fn only(&self, names: &[&str]) -> Result<Self, String> {
+        const NAMES: [&str; 5] = ["rate", "delay", "loss", "duplicate", "queue"];
+        let there = [
+            self.rate.is_some() || self.opportunities.is_some(),
+            self.delay.is_some(),
+            self.loss.is_some(),
+            self.duplicate.is_some(),
+            self.bound.is_some(),
+        ];
+        for name in names {
+            match NAMES.iter().position(|known| known == name) {
+                None => return Err(format!("`{name}` is none of {}", one_of(&NAMES))),
+                Some(index) if !there[index] => return Err(format!("the trace has no column `{name}`")),
+                Some(_) => {}
+            }
+        }
+        let mut trace = self.clone();
+        let drop = |name| !names.contains(&name);
+        if drop("rate") {
+            (trace.rate, trace.opportunities) = (None, None);
+        }
+        trace.delay.take_if(|_| drop("delay"));
+        trace.loss.take_if(|_| drop("loss"));
+        trace.duplicate.take_if(|_| drop("duplicate"));
+        trace.bound.take_if(|_| drop("queue"));
+        Ok(trace)
+    }
+
     /// The format that it was read from.
     pub const fn format(&self) -> Format {
         self.format

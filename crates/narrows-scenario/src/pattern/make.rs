@@ -108,9 +108,17 @@ impl Pattern {
     /// What is wrong with them.
     pub fn at(about: About, per: Per, length: u64, places: &str) -> Result<Self, CannotMake> {
         check(about, per, length)?;
-        let lines: Vec<&str> = places.split(',').map(str::trim).collect();
-        let text = format!("pattern {about}\nper {per}\nlength {length}\n{}\n", lines.join("\n"));
-        Ok(Self::read("the places", text.as_bytes())?)
+        let read = |source: &Source<'_>| {
+            let mut content = Content::empty(about);
+            for part in source.text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+                content.line(source, part, length)?;
+            }
+            match content.says_nothing() {
+                true => Err(source.empty()),
+                false => Ok(content),
+            }
+        };
+        Ok(Self { per, length, content: Source::read("the places", places.as_bytes(), read)? })
     }
 
     /// Of runs, each a number of places and what happens there: `100 pass, 5 hit`, or `50 10ms, 50 30ms`. Its length is

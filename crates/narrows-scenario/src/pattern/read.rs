@@ -54,9 +54,7 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Pattern, Problem> {
     let (Some((_, _)), Some((per, _)), Some(length)) = (head.about, head.per, head.length) else {
         unreachable!("the head is whole where there is a content")
     };
-    if matches!(&content, Content::Delay(changes) if changes.is_empty())
-        || matches!(&content, Content::Rate(changes) if changes.is_empty())
-    {
+    if content.says_nothing() {
         let problem = Problem::new("the pattern says nothing").at(&(0..source.text.len()));
         return Err(problem
             .help("a change is a place and what holds from there on, such as `1 10ms`; the first is at 1"));
@@ -118,18 +116,32 @@ impl<'a> Head<'a> {
                 Problem::new(format!("a pattern of {about} is not per {per}")).at(&source.span(place));
             return Err(problem.help(format!("it is per {}", one_of(&allowed))));
         }
-        Ok(match about {
-            About::Loss => Content::Loss(Vec::new()),
-            About::BitErrors => Content::BitErrors(Vec::new()),
-            About::Delay => Content::Delay(Vec::new()),
-            About::Rate => Content::Rate(Vec::new()),
-        })
+        Ok(Content::empty(about))
     }
 }
 
 impl Content {
+    /// Without a place.
+    pub(super) const fn empty(about: About) -> Self {
+        match about {
+            About::Loss => Self::Loss(Vec::new()),
+            About::BitErrors => Self::BitErrors(Vec::new()),
+            About::Delay => Self::Delay(Vec::new()),
+            About::Rate => Self::Rate(Vec::new()),
+        }
+    }
+
+    /// Whether it lacks what holds from the beginning on. Of losses and bit errors there may be none.
+    pub(super) fn says_nothing(&self) -> bool {
+        match self {
+            Self::Loss(_) | Self::BitErrors(_) => false,
+            Self::Delay(changes) => changes.is_empty(),
+            Self::Rate(changes) => changes.is_empty(),
+        }
+    }
+
     /// A line that begins with a place.
-    fn line(&mut self, source: &Source<'_>, line: &str, length: u64) -> Result<(), Problem> {
+    pub(super) fn line(&mut self, source: &Source<'_>, line: &str, length: u64) -> Result<(), Problem> {
         let count = match self {
             Self::Loss(hits) | Self::BitErrors(hits) => {
                 for part in line.split([',', ' ', '\t']).filter(|part| !part.is_empty()) {

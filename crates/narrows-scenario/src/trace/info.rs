@@ -64,7 +64,7 @@ impl Trace {
     /// What it comes to.
     pub fn info(&self) -> TraceInfo {
         let mut columns = Vec::new();
-        let mut outages = Vec::new();
+        let mut outages: Vec<Outage> = Vec::new();
         if let Some(rates) = &self.rate {
             let limit = |rate: Rate| (rate != Rate::UNLIMITED).then_some(rate.bits_per_second() as f64);
             columns.push(self.column("rate", "bit/s", rates, limit));
@@ -94,7 +94,7 @@ impl Trace {
             };
             columns.push(self.column("queue", if bytes { "bytes" } else { "packets" }, bounds, limit));
         }
-        outages.sort_by(|a: &Outage, b| a.start_seconds.total_cmp(&b.start_seconds));
+        let outages = joined(outages);
         TraceInfo {
             format: self.format.name(),
             length_seconds: self.length.seconds(),
@@ -177,6 +177,23 @@ impl Trace {
         }
         outages.extend(open.map(|(start, length)| outage(start, length)));
     }
+}
+
+/// Outages in order, those that overlap as one.
+fn joined(mut outages: Vec<Outage>) -> Vec<Outage> {
+    outages.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
+    let mut joined: Vec<Outage> = Vec::new();
+    for outage in outages {
+        let end = outage.start_seconds + outage.length_seconds;
+        match joined
+            .last_mut()
+            .filter(|last| last.start_seconds + last.length_seconds >= outage.start_seconds)
+        {
+            Some(last) => last.length_seconds = last.length_seconds.max(end - last.start_seconds),
+            None => joined.push(outage),
+        }
+    }
+    joined
 }
 
 fn outage(start: Time, length: Duration) -> Outage {

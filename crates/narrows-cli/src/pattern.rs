@@ -1,0 +1,152 @@
+//! `narrows pattern`: what happens to which packet, or in which millisecond, laid down beforehand.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use narrows_scenario::pattern::{About, Pattern, Per, Random};
+use narrows_scenario::typed;
+
+use crate::output::{Failure, print, write_json};
+use crate::trace::{put, read};
+
+/// What is done with a pattern.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PatternCommand {
+    /// Make a pattern of places, runs, a list, or at random
+    Make(Make),
+    /// Say what a pattern comes to: share, bursts, gaps, mean
+    Info(Info),
+}
+
+/// What nobody can guess, at the end of the help.
+const MAKE_HELP: &str = "\
+Places count from 1. A scenario takes patterns as loss = { pattern = { file = \"x.pattern\" } }, and
+likewise for delay and corrupt; those per millisecond of rates, delays and losses also as
+trace = \"x.pattern\". docs/traces.md has the format of the files.
+
+Examples:
+  narrows pattern make loss --length 1000 --at 11-15,400 -o x.pattern
+  narrows pattern make loss --length 100000 --random 1% --burst 3 --seed 7 -o x.pattern
+  narrows pattern make delay --per millisecond --runs '30000 20ms, 30000 35ms' -o x.pattern
+  narrows pattern make bit-errors --per bit --length 10000000 --random 0.0001%
+  narrows pattern make rate --per millisecond --list rates.txt -o x.pattern";
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = MAKE_HELP)]
+#[command(group(clap::ArgGroup::new("source").required(true).args(["at", "random", "runs", "list"])))]
+pub(crate) struct Make {
+    /// What it is about
+    #[arg(value_enum)]
+    about: AboutName,
+    /// What its places are [default: packet, or millisecond for rates]
+    #[arg(long, value_enum)]
+    per: Option<PerName>,
+    /// How many places it has; then it begins anew
+    #[arg(long, value_name = "PLACES", required_unless_present_any = ["runs", "list"], conflicts_with_all = ["runs", "list"])]
+    length: Option<u64>,
+    /// The places that are hit, as 11-15,400; of delays and rates what holds from there on, as '1 10ms, 51 30ms'
+    #[arg(long, value_name = "PLACES")]
+    at: Option<String>,
+    /// The share of places that is hit, at random
+    #[arg(long, value_name = "SHARE")]
+    random: Option<String>,
+    /// How many are hit in a row in the mean, at random [default: independent of one another]
+    #[arg(long, value_name = "PLACES", requires = "random")]
+    burst: Option<f64>,
+    /// The seed of the draws
+    #[arg(long, default_value_t = 1, requires = "random")]
+    seed: u64,
+    /// Runs of places, as '100 pass, 5 hit' or '50 10ms, 50 30ms'
+    #[arg(long, value_name = "RUNS")]
+    runs: Option<String>,
+    /// A file with a line for each place: 0 or 1, pass or hit, or a value with its unit; - is the standard input
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
+    /// Where the pattern goes [default: the standard output]
+    #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
+    output: PathBuf,
+}
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// The pattern; - is the standard input
+    file: PathBuf,
+    /// Write it for a program instead; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AboutName {
+    /// Packets that are lost
+    Loss,
+    /// Bits that are flipped
+    BitErrors,
+    /// Propagation delays
+    Delay,
+    /// Rates of the wire
+    Rate,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PerName {
+    /// Packets, as they come by
+    Packet,
+    /// Milliseconds, from the start of the run on
+    #[value(alias = "ms")]
+    Millisecond,
+    /// Bits, through all packets
+    Bit,
+}
+
+/// Does one of them.
+pub(crate) fn pattern(command: &PatternCommand) -> Result<u8, Failure> {
+    match command {
+        PatternCommand::Make(args) => make(args),
+        PatternCommand::Info(args) => info(args),
+    }
+}
+
+fn make(args: &Make) -> Result<u8, Failure> {
+    let about = match args.about {
+        AboutName::Loss => About::Loss,
+        AboutName::BitErrors => About::BitErrors,
+        AboutName::Delay => About::Delay,
+        AboutName::Rate => About::Rate,
+    };
+    let per = match args.per {
+        Some(PerName::Packet) => Per::Packet,
+        Some(PerName::Millisecond) => Per::Millisecond,
+        Some(PerName::Bit) => Per::Bit,
+        // The first that it can have.
+        None => about.places()[0],
+    };
+    let length = args.length.unwrap_or_default();
+    let made = match (&args.at, &args.random, &args.runs, &args.list) {
+        (Some(places), ..) => Pattern::at(about, per, length, places),
+        (None, Some(share), ..) => {
+            let random = Random { rate: typed::share(share)?, burst: args.burst, seed: args.seed };
+            Pattern::random(about, per, length, &random)
+        }
+        (None, None, Some(runs), _) => Pattern::runs(about, per, runs),
+        (None, None, None, list) => {
+            let (name, bytes) = read(list.as_deref().unwrap_or(Path::new("-")))?;
+            Pattern::list(about, per, &name, &bytes)
+        }
+    };
+    let made = made.map_err(|error| Failure::Other(error.to_string()))?;
+    put(&args.output, &made.text())?;
+    Ok(0)
+}
+
+fn info(args: &Info) -> Result<u8, Failure> {
+    let (name, bytes) = read(&args.file)?;
+    let info = Pattern::read(&name, &bytes)?.info();
+    match &args.json {
+        Some(path) => write_json(path, &info)?,
+        None => print(&info.to_string())?,
+    }
+    Ok(0)
+}

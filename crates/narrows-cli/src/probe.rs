@@ -1,0 +1,194 @@
+//! `narrows probe`: round trips and losses of a real path, as a trace, or as the values of a link while they are measured.
+//!
+//! An echo is a round trip, and what it says of one way is a guess: half of it, unless `--whole`. With losses of L on the
+//! round trip, each way is taken to lose `1 − √(1 − L)`, which makes L of two ways that lose alike. Both guesses are told.
+
+mod drive;
+mod measure;
+mod summary;
+
+use std::io::{IsTerminal, Write, stderr};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::Args;
+use narrows_core::Duration;
+use narrows_io::icmp::{Echo, LONGEST};
+use narrows_scenario::trace::Format;
+use narrows_scenario::typed;
+
+use crate::output::{Failure, print, probe_writable, write_json};
+use crate::trace::{put, tell};
+use drive::Drive;
+use measure::{Measurement, Outcome, Plan};
+use summary::Guess;
+
+/// What nobody can guess, at the end of the help.
+const HELP: &str = "\
+It asks by ICMP echo, as ping does: by a ping socket where net.ipv4.ping_group_range allows it, else
+by a raw socket, which needs root. A round trip says nothing about which way its time and its losses
+are on: half of the time is taken for one way, and equal losses for both, unless --whole.
+
+Examples:
+  narrows probe 192.0.2.1 --duration 1min -o path.csv
+  narrows probe 2001:db8::1 --interval 20ms --size 1200 --count 500 --json -
+  narrows probe 192.0.2.1 --drive access.down";
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Probe {
+    /// The host at the other end: an address, IPv4 or IPv6, or a name
+    address: String,
+    /// Probes in all [default: as many as the duration has]
+    #[arg(long, value_name = "PROBES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    count: Option<u64>,
+    /// How long to go on [default: 10s, or until Ctrl-C with --drive]
+    #[arg(long, value_name = "TIME", conflicts_with = "count")]
+    duration: Option<String>,
+    /// From one probe to the next; 1ms or more
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    interval: String,
+    /// Bytes in a probe behind the headers of IP and ICMP
+    #[arg(long, value_name = "BYTES", default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=LONGEST as i64))]
+    size: u16,
+    /// What is not answered after so long is lost
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    timeout: String,
+    /// The share of losses is taken over so long
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    window: String,
+    /// Take the whole round trip and its losses for one way
+    #[arg(long)]
+    whole: bool,
+    /// Write what is measured as a trace, CSV; - is the standard output
+    #[arg(short, long, value_name = "FILE.csv")]
+    output: Option<PathBuf>,
+    /// Give a link of a run what is measured, as it is measured: access, or access.down for one way
+    #[arg(long, value_name = "LINK")]
+    drive: Option<String>,
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long, requires = "drive")]
+    run: Option<String>,
+    /// Write the round trips in numbers for a program, too; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// The least interval: below, sixteen bits of sequence numbers come round within a minute.
+const LEAST: Duration = Duration::from_millis(1);
+/// Where nothing else is said.
+const USUAL: Duration = Duration::from_secs(10);
+
+pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
+    let plan = plan(args)?;
+    let guess = if args.whole { Guess::Whole } else { Guess::Half };
+    let window = typed::time(&args.window)?.max(LEAST);
+    probe_writable(args.output.as_deref())?;
+    probe_writable(args.json.as_deref())?;
+    let mut drive = match &args.drive {
+        Some(link) => Some(Drive::start(link, args.run.as_deref(), guess, window)?),
+        None => None,
+    };
+    let to = resolve(&args.address)?;
+    let cannot = |cause| Failure::Other(format!("cannot ask {} ({}): {cause}", args.address, to.ip()));
+    let echo = Echo::open(to).map_err(|cause| match cause.raw_os_error() {
+        // Neither kind of socket is allowed.
+        Some(EPERM | EACCES) => Failure::Other(format!(
+            "cannot ask {}: echoes need root, or your group in the sysctl net.ipv4.ping_group_range",
+            args.address
+        )),
+        _ => cannot(cause),
+    })?;
+    let mut line = Line { wanted: !args.quiet && stderr().is_terminal(), told: None };
+    let mut measurement = Measurement::new(echo, plan);
+    let measured = measurement.run(|outcome, so_far| {
+        line.tell(outcome, so_far);
+        drive.as_mut().is_none_or(|drive| drive.take(outcome))
+    });
+    line.clear();
+    measured.map_err(cannot)?;
+    if let Some(cause) = drive.as_mut().and_then(Drive::ended) {
+        tell([&format!("the run takes no more values: {cause}")]);
+    }
+    let summary = measurement.summary(&args.address, guess);
+    if let Some(path) = &args.json {
+        write_json(path, &summary)?;
+    }
+    if summary.answered == 0 {
+        return Err(Failure::Other(format!("no answer from {} to {} probes", args.address, summary.asked)));
+    }
+    if let Some(path) = &args.output {
+        let trace = measurement.trace(&args.address, guess, window).expect("there is an answer");
+        let written = trace.write(Format::Csv).map_err(|error| Failure::Other(error.to_string()))?;
+        let heading: String = trace.remarks().iter().map(|remark| format!("# {remark}\n")).collect();
+        put(path, &(heading + &written.text))?;
+    }
+    let is_used = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if !args.quiet && !is_used(&args.output) && !is_used(&args.json) {
+        print(&summary.to_string())?;
+    }
+    Ok(0)
+}
+
+/// What the system says to who may not.
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+
+fn plan(args: &Probe) -> Result<Plan, Failure> {
+    let interval = typed::time(&args.interval)?;
+    if interval < LEAST {
+        return Err(Failure::Other(format!("--interval {}: at least {LEAST}", args.interval)));
+    }
+    let duration = args.duration.as_deref().map(typed::time).transpose()?;
+    let count = match (args.count, duration, &args.drive) {
+        (Some(count), ..) => Some(count),
+        (None, Some(duration), _) => Some((duration.nanos() / interval.nanos()).max(1)),
+        (None, None, Some(_)) => None,
+        (None, None, None) => Some(USUAL.nanos() / interval.nanos()),
+    };
+    Ok(Plan { interval, count, size: args.size.into(), timeout: typed::time(&args.timeout)?.max(LEAST) })
+}
+
+fn resolve(address: &str) -> Result<SocketAddr, Failure> {
+    let addresses = (address, 0).to_socket_addrs();
+    let first = addresses.map(|mut addresses| addresses.next());
+    match first {
+        Ok(Some(address)) => Ok(address),
+        Ok(None) => Err(Failure::Other(format!("{address} has no address"))),
+        Err(cause) => {
+            Err(Failure::Other(format!("{address} is no address, and no name that is known: {cause}")))
+        }
+    }
+}
+
+/// A line on the terminal that says how it is going.
+struct Line {
+    wanted: bool,
+    told: Option<Duration>,
+}
+
+impl Line {
+    /// Back to the start of the line, and what is on it goes.
+    const ERASE: &str = "\r\x1b[K";
+    /// No more often than a person reads.
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    fn tell(&mut self, outcome: &Outcome, so_far: &str) {
+        let soon = self.told.is_some_and(|told| outcome.known - told < Self::PAUSE);
+        if self.wanted && !soon {
+            self.told = Some(outcome.known);
+            // Where nobody sees it, nothing is lost.
+            let _ = write!(stderr(), "{}{so_far}", Self::ERASE);
+        }
+    }
+
+    fn clear(&self) {
+        if self.wanted && self.told.is_some() {
+            let _ = write!(stderr(), "{}", Self::ERASE);
+        }
+    }
+}

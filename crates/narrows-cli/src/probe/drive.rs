@@ -1,0 +1,89 @@
+//! A link of a run that gets what is measured.
+
+use std::path::PathBuf;
+
+use narrows_core::Duration;
+use narrows_live::control::{self, ControlError, Request};
+
+use super::measure::Outcome;
+use super::summary::{Guess, losses};
+use crate::output::Failure;
+
+/// No more often than this is a run asked for a change.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Sets a link's delay at each answer and its loss after each window.
+#[derive(Debug)]
+pub(super) struct Drive {
+    socket: PathBuf,
+    /// As it stands before the key: `access` or `access.down`.
+    link: String,
+    guess: Guess,
+    window: Duration,
+    /// The window that is under way, what is known of it, and when the delay was set last.
+    number: u64,
+    recent: Vec<Outcome>,
+    set: Option<Duration>,
+    ended: Option<ControlError>,
+}
+
+impl Drive {
+    /// Looks for the run, and whether the link takes values.
+    pub(super) fn start(
+        link: &str,
+        run: Option<&str>,
+        guess: Guess,
+        window: Duration,
+    ) -> Result<Self, Failure> {
+        let socket = control::find(&control::run_folder(), run)?;
+        let drive = Self {
+            socket,
+            link: link.into(),
+            guess,
+            window,
+            number: 0,
+            recent: Vec::new(),
+            set: None,
+            ended: None,
+        };
+        // A link that is not there is said before anything is measured.
+        drive.ask(vec![format!("{link}.loss=0%")])?;
+        Ok(drive)
+    }
+
+    /// Takes an outcome. False when the run is over.
+    pub(super) fn take(&mut self, outcome: &Outcome) -> bool {
+        let mut assignments = Vec::new();
+        let number = outcome.known.nanos() / self.window.nanos();
+        if number > self.number {
+            // By when they were known, since a loss is known late: each window has what became known in it.
+            let shares = losses(&self.recent, Duration::MAX);
+            if let Some((_, lost)) = shares.first() {
+                assignments.push(format!("{}.loss={:.6}%", self.link, self.guess.loss(*lost) * 100.0));
+            }
+            self.number = number;
+            self.recent.clear();
+        }
+        self.recent.push(*outcome);
+        if let Some(round_trip) = outcome.round_trip
+            && self.set.is_none_or(|set| outcome.known - set >= PAUSE)
+        {
+            self.set = Some(outcome.known);
+            assignments.push(format!("{}.delay={}", self.link, self.guess.delay(round_trip)));
+        }
+        if assignments.is_empty() {
+            return true;
+        }
+        self.ended = self.ask(assignments).err();
+        self.ended.is_none()
+    }
+
+    /// Why the run took no more values, if it did not.
+    pub(super) fn ended(&mut self) -> Option<ControlError> {
+        self.ended.take()
+    }
+
+    fn ask(&self, assignments: Vec<String>) -> Result<(), ControlError> {
+        control::ask(&self.socket, &Request::Set { assignments }).map(|_| ())
+    }
+}

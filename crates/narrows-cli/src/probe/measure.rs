@@ -1,0 +1,167 @@
+//! Probes sent at their instants, and what became of each.
+
+use std::collections::VecDeque;
+use std::io;
+
+use narrows_core::Duration;
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::icmp::Echo;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+
+/// What is sent when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    /// From one probe to the next.
+    pub(super) interval: Duration,
+    /// Probes in all; nothing for as long as nobody ends it.
+    pub(super) count: Option<u64>,
+    /// Bytes behind the headers.
+    pub(super) size: usize,
+    /// What is not answered after so long is lost.
+    pub(super) timeout: Duration,
+}
+
+/// What became of a probe. Times count from the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// When it was sent.
+    pub(super) sent: Duration,
+    /// When this was known.
+    pub(super) known: Duration,
+    /// How long the answer took; nothing when none came in time.
+    pub(super) round_trip: Option<Duration>,
+}
+
+/// Probes that are remembered at most: enough for a day at 10 ms.
+const MOST: usize = 10_000_000;
+
+/// A measurement under way, or done.
+#[derive(Debug)]
+pub(super) struct Measurement {
+    echo: Echo,
+    plan: Plan,
+    start: MonotonicTime,
+    asked: u64,
+    /// The numbers of probes that wait for an answer, in order, and when they were sent.
+    waiting: VecDeque<(u64, MonotonicTime)>,
+    pub(super) outcomes: Vec<Outcome>,
+    /// Answers to what was given up.
+    pub(super) late: u64,
+}
+
+impl Measurement {
+    pub(super) fn new(echo: Echo, plan: Plan) -> Self {
+        let start = clock_monotonic();
+        Self { echo, plan, start, asked: 0, waiting: VecDeque::new(), outcomes: Vec::new(), late: 0 }
+    }
+
+    pub(super) const fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    pub(super) const fn interval(&self) -> Duration {
+        self.plan.interval
+    }
+
+    pub(super) fn is_raw(&self) -> bool {
+        self.echo.is_raw()
+    }
+
+    /// Measures until all probes are answered or lost, a signal asks for the end, or `each` has enough; it is called with
+    /// each outcome and a line on all so far.
+    pub(super) fn run(&mut self, mut each: impl FnMut(&Outcome, &str) -> bool) -> io::Result<()> {
+        let mut signals = EndSignals::catch()?;
+        self.start = clock_monotonic();
+        loop {
+            let now = clock_monotonic();
+            let mut news = Vec::new();
+            self.answers(&mut news)?;
+            self.give_up(now, &mut news);
+            let next = self.ask(now, &mut news)?;
+            for outcome in news {
+                self.outcomes.push(outcome);
+                let line = self.line();
+                if !each(&outcome, &line) {
+                    return Ok(());
+                }
+            }
+            let deadline = self.waiting.front().map(|(_, sent)| later(*sent, self.plan.timeout));
+            let Some(wake) = next.into_iter().chain(deadline).min() else { return Ok(()) };
+            let mut descriptors = [Waiting::readable(&self.echo), Waiting::readable(&signals)];
+            wait(&mut descriptors, Some(wake))?;
+            if signals.take()?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends what is due. When the next one is; nothing when there is none.
+    fn ask(&mut self, now: MonotonicTime, news: &mut Vec<Outcome>) -> io::Result<Option<MonotonicTime>> {
+        while self.plan.count.is_none_or(|count| self.asked < count) && self.outcomes.len() < MOST {
+            let due = later(
+                self.start,
+                Duration::from_nanos(self.asked.saturating_mul(self.plan.interval.nanos())),
+            );
+            if due > now {
+                return Ok(Some(due));
+            }
+            let number = self.asked;
+            self.asked += 1;
+            match self.echo.ask(number as u16, self.plan.size) {
+                Ok(sent) => {
+                    if number == 0 {
+                        self.start = sent;
+                    }
+                    self.waiting.push_back((number, sent));
+                }
+                // At first it says that there is no way; later it is a loss, which is what is measured.
+                Err(cause) if number == 0 => return Err(cause),
+                Err(_) => news.push(self.outcome(now, now, None)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the answers that are there.
+    fn answers(&mut self, news: &mut Vec<Outcome>) -> io::Result<()> {
+        while let Some(answer) = self.echo.answer()? {
+            match self.waiting.iter().position(|(number, _)| *number as u16 == answer.sequence) {
+                None => self.late += 1,
+                Some(index) => {
+                    let (_, sent) = self.waiting.remove(index).expect("it is there");
+                    let took = Duration::from_nanos(answer.at.as_nanos().saturating_sub(sent.as_nanos()));
+                    news.push(self.outcome(sent, answer.at, Some(took)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What has waited for too long is lost.
+    fn give_up(&mut self, now: MonotonicTime, news: &mut Vec<Outcome>) {
+        while let Some((_, sent)) = self.waiting.front().copied() {
+            if later(sent, self.plan.timeout) > now {
+                return;
+            }
+            self.waiting.pop_front();
+            news.push(self.outcome(sent, now, None));
+        }
+    }
+
+    fn outcome(&self, sent: MonotonicTime, known: MonotonicTime, round_trip: Option<Duration>) -> Outcome {
+        let since =
+            |at: MonotonicTime| Duration::from_nanos(at.as_nanos().saturating_sub(self.start.as_nanos()));
+        Outcome { sent: since(sent), known: since(known), round_trip }
+    }
+
+    fn line(&self) -> String {
+        let lost = self.outcomes.iter().filter(|outcome| outcome.round_trip.is_none()).count();
+        let last = self.outcomes.iter().rev().find_map(|outcome| outcome.round_trip);
+        let last = last.map_or("none yet".to_owned(), |last| format!("{:.3} ms", last.seconds() * 1e3));
+        format!("{} asked, {lost} lost, last round trip {last}", self.asked)
+    }
+}
+
+fn later(at: MonotonicTime, span: Duration) -> MonotonicTime {
+    MonotonicTime::from_nanos(at.as_nanos().saturating_add(span.nanos()))
+}

@@ -1,0 +1,191 @@
+//! What was measured, in numbers and as a trace.
+
+use std::fmt;
+
+use narrows_core::{Duration, Probability, Time};
+use narrows_scenario::trace::{Column, Trace};
+use serde::Serialize;
+
+use super::measure::{Measurement, Outcome};
+
+/// What a round trip is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guess {
+    /// Half of it is one way, and both ways lose alike.
+    Half,
+    /// All of it is one way.
+    Whole,
+}
+
+impl Guess {
+    /// The delay of one way.
+    pub(super) const fn delay(self, round_trip: Duration) -> Duration {
+        match self {
+            Self::Half => Duration::from_nanos(round_trip.nanos() / 2),
+            Self::Whole => round_trip,
+        }
+    }
+
+    /// The share that one way loses, where the round trip loses this.
+    pub(super) fn loss(self, lost: f64) -> f64 {
+        match self {
+            Self::Half => 1.0 - (1.0 - lost).sqrt(),
+            Self::Whole => lost,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Half => "delays are half of the round trip, and both ways are taken to lose alike",
+            Self::Whole => "delays and losses are those of the round trip",
+        }
+    }
+}
+
+/// Round trips in numbers; times are seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Summary {
+    pub(super) address: String,
+    /// `ping` or `raw`.
+    pub(super) socket: &'static str,
+    pub(super) asked: u64,
+    pub(super) answered: u64,
+    pub(super) lost: u64,
+    /// Answered after they were given up; they are lost, too.
+    pub(super) late: u64,
+    /// Neither answered nor lost when it was ended.
+    pub(super) open: u64,
+    pub(super) minimum: Option<f64>,
+    pub(super) median: Option<f64>,
+    pub(super) mean: Option<f64>,
+    pub(super) p99: Option<f64>,
+    pub(super) maximum: Option<f64>,
+    /// What one way is taken for.
+    pub(super) one_way: &'static str,
+}
+
+/// The share of losses in each window of this length, by its number.
+pub(super) fn losses(outcomes: &[Outcome], window: Duration) -> Vec<(u64, f64)> {
+    let mut windows: Vec<(u64, u64, u64)> = Vec::new();
+    let mut sorted: Vec<&Outcome> = outcomes.iter().collect();
+    sorted.sort_by_key(|outcome| outcome.sent);
+    for outcome in sorted {
+        let number = outcome.sent.nanos() / window.nanos();
+        if windows.last().is_none_or(|last| last.0 != number) {
+            windows.push((number, 0, 0));
+        }
+        let last = windows.last_mut().expect("it was put there");
+        last.1 += 1;
+        last.2 += u64::from(outcome.round_trip.is_none());
+    }
+    windows.into_iter().map(|(number, all, lost)| (number, lost as f64 / all as f64)).collect()
+}
+
+impl Measurement {
+    pub(super) fn summary(&self, address: &str, guess: Guess) -> Summary {
+        let mut trips: Vec<f64> =
+            self.outcomes.iter().filter_map(|outcome| outcome.round_trip).map(Duration::seconds).collect();
+        trips.sort_by(f64::total_cmp);
+        let answered = trips.len() as u64;
+        let lost = self.outcomes.len() as u64 - answered;
+        // The least that so many are not above.
+        let quantile = |percent: usize| trips.get((trips.len() * percent).div_ceil(100).max(1) - 1).copied();
+        Summary {
+            address: address.into(),
+            socket: if self.is_raw() { "raw" } else { "ping" },
+            asked: self.asked(),
+            answered,
+            lost,
+            late: self.late,
+            open: self.asked() - answered - lost,
+            minimum: trips.first().copied(),
+            median: quantile(50),
+            mean: (answered > 0).then(|| trips.iter().sum::<f64>() / answered as f64),
+            p99: quantile(99),
+            maximum: trips.last().copied(),
+            one_way: guess.words(),
+        }
+    }
+
+    /// The delays at the instants at which probes were sent, and the losses of each window. Nothing without an answer.
+    pub(super) fn trace(&self, address: &str, guess: Guess, window: Duration) -> Option<Trace> {
+        let mut answered: Vec<(Duration, Duration)> =
+            self.outcomes.iter().filter_map(|outcome| Some((outcome.sent, outcome.round_trip?))).collect();
+        answered.sort_by_key(|(sent, _)| *sent);
+        let mut delays: Column<Duration> = Vec::new();
+        for (sent, round_trip) in answered {
+            // What comes before the first answer is taken for what that says.
+            let at = if delays.is_empty() { Time::ZERO } else { Time::ZERO + sent };
+            if delays.last().is_none_or(|last| last.0 < at) {
+                delays.push((at, guess.delay(round_trip)));
+            }
+        }
+        let losses = losses(&self.outcomes, window).into_iter().map(|(number, lost)| {
+            let share =
+                Probability::from_ratio((guess.loss(lost) * 1e18 + 0.5) as u64, 1_000_000_000_000_000_000);
+            (Time::from_nanos(number * window.nanos()), share.expect("it is a share"))
+        });
+        let last = self.outcomes.iter().map(|outcome| outcome.sent).max()?;
+        let remark = format!(
+            "measured by echoes to {address}, one each {}; {}; losses over {window} each",
+            self.interval(),
+            guess.words()
+        );
+        Trace::measured(delays, losses.collect(), last + self.interval(), remark)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, asked, answered, lost, late, open, .. } = self;
+        let known = (answered + lost).max(1);
+        let share = *lost as f64 / known as f64 * 100.0;
+        write!(f, "{address}: {asked} asked, {answered} answered, {lost} lost ({share:.2} %)")?;
+        if *late > 0 {
+            write!(f, ", {late} answered too late")?;
+        }
+        if *open > 0 {
+            write!(f, ", {open} not known at the end")?;
+        }
+        writeln!(f)?;
+        let show =
+            |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:.3} ms", value * 1e3));
+        writeln!(
+            f,
+            "round trips: {} at least, {} the median, {} the mean, {} for 99 %, {} at most",
+            show(self.minimum),
+            show(self.median),
+            show(self.mean),
+            show(self.p99),
+            show(self.maximum)
+        )?;
+        writeln!(f, "one way: {}", self.one_way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_counted_by_window_and_shared_between_the_ways() {
+        let outcome = |millis, answered: bool| Outcome {
+            sent: Duration::from_millis(millis),
+            known: Duration::from_millis(millis + 5),
+            round_trip: answered.then_some(Duration::from_millis(5)),
+        };
+        // Known in another order than sent: what is lost is known last.
+        let outcomes = [
+            outcome(0, true),
+            outcome(400, true),
+            outcome(2_100, true),
+            outcome(100, false),
+            outcome(200, false),
+        ];
+        assert_eq!(losses(&outcomes, Duration::from_secs(1)), [(0, 0.5), (2, 0.0)]);
+        let one = Guess::Half.loss(0.19);
+        assert!((one - 0.1).abs() < 1e-12 && (1.0 - (1.0 - one) * (1.0 - one) - 0.19).abs() < 1e-12);
+        assert_eq!((Guess::Whole.loss(0.19), Guess::Half.loss(1.0)), (0.19, 1.0));
+        assert_eq!(Guess::Half.delay(Duration::from_millis(5)), Duration::from_micros(2_500));
+    }
+}

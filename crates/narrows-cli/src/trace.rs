@@ -1,0 +1,177 @@
+//! `narrows trace`: traces of links, converted, described, drawn.
+
+mod picture;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use narrows_scenario::trace::{Format, Trace};
+use narrows_scenario::typed;
+
+use crate::output::{Failure, print, write_json};
+
+/// What is done with a trace.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Write a trace in another format, or in equal steps
+    Convert(Convert),
+    /// Say what a trace comes to: length, means, outages, what it cannot say here
+    Info(Info),
+    /// Draw each column of a trace over time, as SVG
+    Plot(Plot),
+}
+
+/// What nobody can guess, at the end of the help.
+const CONVERT_HELP: &str = "\
+Formats: csv, mahimahi, netem-trace (JSON; TOML is read, too), theaterq, pattern (read only). Without
+--from it is found out by the name and the content, without --to by OUT's ending: .csv, .json,
+.mahi, .up or .down (mahimahi), .raw (TheaterQ). What the format cannot say is told.
+
+Examples:
+  narrows trace convert verizon.up cell.csv --resample 100ms
+  narrows trace convert cell.csv cell.json --columns rate
+  narrows trace convert - - --from theaterq --to csv < x.raw";
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = CONVERT_HELP)]
+pub(crate) struct Convert {
+    /// The trace; - is the standard input
+    input: PathBuf,
+    /// The file to write; - is the standard output
+    output: PathBuf,
+    /// The format of the trace [default: what it looks like]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+    /// The format to write [default: by OUT's ending]
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<Format>,
+    /// Write it in equal steps, each with the mean over its time
+    #[arg(long, value_name = "TIME")]
+    resample: Option<String>,
+    /// Only these columns: rate, delay, loss, duplicate, queue
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+}
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// The trace; - is the standard input
+    file: PathBuf,
+    /// Its format [default: what it looks like]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+    /// Write it for a program instead; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub(crate) struct Plot {
+    /// The trace; - is the standard input
+    file: PathBuf,
+    /// Its format [default: what it looks like]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+    /// Where the figure goes
+    #[arg(short, long, value_name = "FILE.svg", required_unless_present = "svg")]
+    output: Option<PathBuf>,
+    /// Print the figure
+    #[arg(long, conflicts_with = "output")]
+    svg: bool,
+    /// Draw equal steps, each with the mean over its time
+    #[arg(long, value_name = "TIME")]
+    resample: Option<String>,
+}
+
+/// Does one of them.
+pub(crate) fn trace(command: &TraceCommand) -> Result<u8, Failure> {
+    match command {
+        TraceCommand::Convert(args) => convert(args),
+        TraceCommand::Info(args) => info(args),
+        TraceCommand::Plot(args) => plot(args),
+    }
+}
+
+fn convert(args: &Convert) -> Result<u8, Failure> {
+    let mut trace = load(&args.input, args.from, args.resample.as_deref())?;
+    if !args.columns.is_empty() {
+        let names: Vec<&str> = args.columns.iter().map(|name| name.trim()).collect();
+        trace = trace.only(&names).map_err(|error| Failure::Other(format!("--columns: {error}")))?;
+    }
+    let format = args.to.or_else(|| Format::of_file(&args.output.to_string_lossy())).ok_or_else(|| {
+        let names = Format::ALL.map(Format::name).join(", ");
+        Failure::Other(format!(
+            "{}: which format? Its ending does not say; --to does, with one of {names}",
+            args.output.display()
+        ))
+    })?;
+    let written = trace.write(format).map_err(|error| Failure::Other(error.to_string()))?;
+    put(&args.output, &written.text)?;
+    tell(trace.remarks().iter().chain(&written.remarks));
+    Ok(0)
+}
+
+fn info(args: &Info) -> Result<u8, Failure> {
+    let info = load(&args.file, args.from, None)?.info();
+    match &args.json {
+        Some(path) => write_json(path, &info)?,
+        None => print(&info.to_string())?,
+    }
+    Ok(0)
+}
+
+fn plot(args: &Plot) -> Result<u8, Failure> {
+    crate::output::probe_plot(args.output.as_deref())?;
+    let trace = load(&args.file, args.from, args.resample.as_deref())?;
+    let figure = picture::figure(&args.file.display().to_string(), &trace).svg();
+    put(args.output.as_deref().unwrap_or(Path::new("-")), &figure)?;
+    Ok(0)
+}
+
+/// Reads a trace, in steps if that is asked for.
+fn load(file: &Path, format: Option<Format>, step: Option<&str>) -> Result<Trace, Failure> {
+    let (name, bytes) = read(file)?;
+    let trace = Trace::read(&name, &bytes, format)?;
+    let Some(step) = step else { return Ok(trace) };
+    trace.resample(typed::time(step)?).ok_or_else(|| {
+        let length = trace.length();
+        Failure::Other(format!(
+            "--resample {step}: the trace lasts {length}, which cannot be in steps of that"
+        ))
+    })
+}
+
+/// A file or the standard input, and what it is called.
+pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
+    let name = if file == Path::new("-") { "the standard input".into() } else { file.display().to_string() };
+    let mut bytes = Vec::new();
+    let result = match file == Path::new("-") {
+        true => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
+        false => fs::read(file).map(|read| bytes = read),
+    };
+    match result {
+        Ok(()) => Ok((name, bytes)),
+        Err(cause) => Err(Failure::Other(format!("cannot read {name}: {cause}"))),
+    }
+}
+
+/// Writes to a file or the standard output.
+pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => print(text),
+        false => fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause }),
+    }
+}
+
+/// Prints remarks beside the output.
+pub(crate) fn tell<'a>(remarks: impl IntoIterator<Item = &'a String>) {
+    for remark in remarks {
+        // Where nobody listens, nothing is lost.
+        let _ = writeln!(io::stderr(), "narrows: note: {remark}");
+    }
+}

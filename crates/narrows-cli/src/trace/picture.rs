@@ -1,0 +1,113 @@
+//! A trace as a figure: a panel for each column, over time.
+
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Rate, Time};
+use narrows_lab::plot::{Axis, Figure, Line, Panel};
+use narrows_scenario::trace::Trace;
+
+/// Stretches of time of which a long trace is drawn by its least and its greatest value.
+const STRETCHES: u64 = 1000;
+
+pub(super) fn figure(name: &str, trace: &Trace) -> Figure {
+    let end = trace.length().seconds();
+    let mut panels = Vec::new();
+    let mut panel = |title: &str, label: &str, unit: &str, colour: usize, stretches: Vec<Vec<(f64, f64)>>| {
+        let lines = stretches.into_iter().map(|points| Line::new("", colour, points)).collect();
+        let y = Axis::linear(label, unit).covering(0.0, 0.0);
+        panels.push(Panel { title: title.into(), x: Axis::linear("time", "s").within(0.0, end), y, lines });
+    };
+    // Opportunities have no rate of their own: it is drawn in so many steps that each has some of them.
+    let step = Duration::from_nanos((trace.length().nanos() / (STRETCHES / 8)).max(20_000_000));
+    let spread = trace.opportunities().and_then(|_| trace.resample(step));
+    let rates = spread.as_ref().unwrap_or(trace).rate();
+    if let Some(rates) = rates {
+        let title = match &spread {
+            Some(_) => format!("opportunities, as a rate in steps of {step}"),
+            None => "rate".into(),
+        };
+        let value = |rate: Rate| (rate != Rate::UNLIMITED).then_some(rate.bits_per_second() as f64);
+        panel(&title, "rate", "bit/s", 0, stairs(rates, trace.length(), value));
+    }
+    if let Some(delays) = trace.delay() {
+        panel(
+            "delay, one way",
+            "delay",
+            "s",
+            1,
+            stairs(delays, trace.length(), |delay| Some(delay.seconds())),
+        );
+    }
+    if let Some(losses) = trace.loss() {
+        panel("packets lost", "share", "", 2, stairs(losses, trace.length(), |share| Some(share.as_f64())));
+    }
+    if let Some(shares) = trace.duplicate() {
+        panel(
+            "packets duplicated",
+            "share",
+            "",
+            3,
+            stairs(shares, trace.length(), |share| Some(share.as_f64())),
+        );
+    }
+    if let Some(bounds) = trace.bound() {
+        let bytes = matches!(bounds[0].1, Bound::Bytes(_));
+        let value = |bound: Bound| match bound {
+            Bound::Packets(packets) => Some(packets as f64),
+            Bound::Bytes(bytes) => Some(bytes.get() as f64),
+        };
+        let (title, unit) = if bytes { ("bound", "B") } else { ("packets", "") };
+        panel("queue bound", title, unit, 4, stairs(bounds, trace.length(), value));
+    }
+    let unlimited = rates.is_some_and(|rates| rates.iter().any(|(_, rate)| *rate == Rate::UNLIMITED));
+    let gaps = if unlimited { "; no line where the rate is unlimited" } else { "" };
+    let subtitle = format!("{} trace, {}{gaps}", trace.format(), trace.length());
+    Figure { title: name.into(), subtitle, columns: 1, panels }
+}
+
+/// A stair through a column's values; where it has none the line is broken.
+fn stairs<T: Copy>(
+    column: &[(Time, T)],
+    length: Duration,
+    value: impl Fn(T) -> Option<f64>,
+) -> Vec<Vec<(f64, f64)>> {
+    let ends = column.iter().skip(1).map(|point| point.0).chain([Time::ZERO + length]);
+    let stretch = (length.nanos() / STRETCHES).max(1);
+    let mut lines = vec![Vec::new()];
+    // Of what lies within one stretch: its number, the least and the greatest value, the last one.
+    let mut within: Option<(u64, f64, f64, f64)> = None;
+    for (point, end) in column.iter().zip(ends) {
+        let Some(value) = value(point.1) else {
+            flush(&mut lines, &mut within, stretch);
+            lines.push(Vec::new());
+            continue;
+        };
+        let (first, last) = (point.0.nanos() / stretch, end.nanos() / stretch);
+        if let Some(open) = within.as_mut().filter(|open| open.0 == first) {
+            *open = (first, open.1.min(value), open.2.max(value), value);
+        } else {
+            flush(&mut lines, &mut within, stretch);
+            within = Some((first, value, value, value));
+        }
+        if last > first {
+            let many = within.is_some_and(|open| open.1 != open.2);
+            if many {
+                flush(&mut lines, &mut within, stretch);
+            }
+            within = None;
+            let line = lines.last_mut().expect("there is a first line");
+            line.push((point.0.seconds(), value));
+            line.push((end.seconds(), value));
+        }
+    }
+    flush(&mut lines, &mut within, stretch);
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// Draws what lies within a stretch, as a bar from its least to its greatest value.
+fn flush(lines: &mut [Vec<(f64, f64)>], within: &mut Option<(u64, f64, f64, f64)>, stretch: u64) {
+    let Some((number, least, greatest, last)) = within.take() else { return };
+    let at = Time::from_nanos(number * stretch).seconds();
+    let line = lines.last_mut().expect("there is a first line");
+    line.extend([(at, least), (at, greatest), (at, last)]);
+}
