@@ -253,6 +253,7 @@ impl Input {
         while repeat && !self.repeated.is_empty() {
             client.send(&self.repeated)?;
         }
+        client.finish()?;
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 mod bad_input;
 mod calibrate;
 mod common;
+mod feed;
 mod leftovers;
 mod main_job;
 mod ordinary_user;

@@ -9,7 +9,7 @@ use std::path::Path;
 use narrows_io::clock::MonotonicTime;
 use narrows_io::wait::{Waiting, wait};
 
-use super::protocol::{ASK_WAKE, Answer, INTEGER};
+use super::protocol::{ASK_ROOM, ASK_WAKE, Answer, INTEGER};
 
 /// Why nothing more goes to a feed.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,17 @@ impl Client {
             self.sent += count as u64;
             values = later;
         }
+        Ok(())
+    }
+
+    /// Waits until the run has taken all that was sent.
+    ///
+    /// # Errors
+    /// As of [`Client::send`].
+    pub fn finish(&mut self) -> Result<(), ClientError> {
+        // What is sent is taken in order.
+        self.write(&[ASK_ROOM])?;
+        self.room = self.hear()?;
         Ok(())
     }
 
