@@ -1,12 +1,13 @@
 //! Runs of a plan, polled in one way or another, and what came of them.
 
+use narrows_core::model::FeedCounters;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::{
-    Body, Duration, Engine, Event, FlowKey, Fragment, LinkId, NetworkConfig, Packet, PacketId, PortId, Rate,
-    Time, Verdict,
+    Body, Duration, Engine, Event, FeedView, FlowKey, Fragment, LinkId, NetworkConfig, Packet, PacketId,
+    PortId, Question, Rate, Time, Verdict,
 };
 
-use crate::plan::{ChangePlan, DelayPlan, Input, PacketPlan, Plan, QueuePlan, ServicePlan, What};
+use crate::plan::{ChangePlan, DelayPlan, Input, PacketPlan, Plan, QueuePlan, ServicePlan, What, feed_name};
 
 /// An event that can be compared. The body is the number of the packet among all that were handed in.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +60,10 @@ pub(crate) struct Run {
     ports: Vec<PortId>,
     links: Vec<LinkId>,
     handed_in: u64,
+    /// How many values a feed took, each time, and what the feeds of its link had counted then.
+    pub(crate) fed: Vec<(usize, Vec<FeedCounters>)>,
+    /// Those that were taken.
+    pub(crate) questions: Vec<Question>,
 }
 
 /// Beyond everything that a test schedules.
@@ -75,7 +80,8 @@ impl Run {
         let port = |(name, _): &(String, _)| engine.port(name).expect("it was configured");
         let (ports, links) = (plan.ports.iter().map(port).collect(), plan.links.iter());
         let links = links.map(|link| engine.link(&link.name).expect("it was configured")).collect();
-        Self { engine, records: Vec::new(), ports, links, handed_in: 0 }
+        let (records, fed, questions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { engine, records, ports, links, handed_in: 0, fed, questions }
     }
 
     pub(crate) fn hand_in(&mut self, at: Time, packet: PacketPlan) {
@@ -94,6 +100,14 @@ impl Run {
         match &input.what {
             What::Packet(packet) => self.hand_in(input.at, *packet),
             What::Change(link, change) => self.engine.change(input.at, self.links[*link], change.build()),
+            What::Feed(link, feed, values) => {
+                let link = self.links[*link];
+                let taken = self.engine.feed(input.at, link, &feed_name(*feed), values);
+                // How many questions nobody took in time depends on when they are taken, and nothing else does.
+                let counters = |feed: FeedView<'_>| FeedCounters { untold: 0, ..feed.counters };
+                let feeds = self.engine.view(link).feeds().into_iter().map(counters).collect();
+                self.fed.push((taken, feeds));
+            }
         }
     }
 
@@ -103,6 +117,7 @@ impl Run {
             let Some(event) = self.engine.poll(now) else { return };
             self.records.push(event.into());
         }
+        self.engine.take_questions(&mut self.questions);
     }
 
     /// Polls at every instant at which something happens, up to `until`.
@@ -130,6 +145,11 @@ pub(crate) enum Step {
 
 /// All events of a run, polled before inputs as `steps` say, in turn, and after the last input in one go.
 pub(crate) fn run(plan: &Plan, inputs: &[Input], steps: &[Step]) -> Vec<Record> {
+    finished(plan, inputs, steps).records
+}
+
+/// The same run with all that came of it.
+pub(crate) fn finished(plan: &Plan, inputs: &[Input], steps: &[Step]) -> Run {
     let mut run = Run::new(plan);
     let mut last = Time::ZERO;
     for (input, step) in inputs.iter().zip(steps.iter().cycle()) {
@@ -150,7 +170,7 @@ pub(crate) fn run(plan: &Plan, inputs: &[Input], steps: &[Step]) -> Vec<Record> 
         _ => run.poll(END, usize::MAX),
     }
     assert_eq!(run.engine.stragglers(), 0);
-    run.records
+    run
 }
 
 /// Changes at `at` that let every packet out, however its link was configured.
@@ -158,6 +178,7 @@ pub(crate) fn flush(plan: &Plan, at: Time) -> Vec<Input> {
     let open = [
         ChangePlan::Netem(None),
         ChangePlan::Slots(None),
+        ChangePlan::BoundSteps(None),
         ChangePlan::Service(ServicePlan::Rate(Rate::UNLIMITED)),
         ChangePlan::Queue(QueuePlan::Fifo(Bound::Packets(1000), DropAt::Tail)),
         ChangePlan::Delay(DelayPlan::Constant(Duration::ZERO)),

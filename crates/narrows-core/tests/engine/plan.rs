@@ -4,14 +4,18 @@ use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::model::selector::{
     BitPattern, Conditional, Correlated, FourState, GilbertElliott, Pattern, Per, Transitions,
 };
-use narrows_core::model::{Constant, DelayModel, Independent, Normal, Selector, Uniform};
+use narrows_core::model::{
+    ByClass, Constant, DelayModel, DelaySteps, Fed, FeedConfig, Independent, LossSteps, Normal, OnEmpty,
+    Selector, Uniform,
+};
 use narrows_core::netem::{self, Chance, Netem, Share, Table};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
     self, Class, Drr, Fair, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
     Wf2q,
 };
-use narrows_core::service::{ConstantRate, Overhead, ServiceCurve};
+use narrows_core::service::{ConstantRate, Opportunities, Overhead, RateSteps, ServiceCurve};
+use narrows_core::steps::{After, Steps};
 use narrows_core::{
     BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig,
     Probability, Protocol, Rate, Reorder, Seed, SlotGap, Target, Time,
@@ -34,6 +38,7 @@ pub(crate) struct LinkPlan {
     pub(crate) name: String,
     pub(crate) lanes: Vec<Target>,
     pub(crate) queue: QueuePlan,
+    pub(crate) bounds: Option<TracePlan<Bound>>,
     pub(crate) service: ServicePlan,
     pub(crate) overhead: Overhead,
     pub(crate) ingress_loss: Option<LossPlan>,
@@ -86,6 +91,27 @@ pub(crate) enum Limits {
 pub(crate) enum ServicePlan {
     Rate(Rate),
     Outage(Outage),
+    Trace(TracePlan<Rate>),
+    /// Gaps, whether they repeat, and bytes.
+    Opportunities([Duration; 3], bool, u64),
+}
+
+/// Two values, in turn for these spans, again and again from some instant on, or until the first stays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TracePlan<T> {
+    pub(crate) values: [T; 2],
+    pub(crate) spans: [Duration; 2],
+    pub(crate) start: Time,
+    pub(crate) loops: bool,
+}
+
+/// A feed, by the number of its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FedPlan {
+    pub(crate) name: u8,
+    pub(crate) on_empty: OnEmpty,
+    pub(crate) lead: usize,
+    pub(crate) ask: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +126,7 @@ pub(crate) enum LossPlan {
     Pattern(Option<Duration>, u64, [u64; 2]),
     /// Those that are congested anyway are marked instead.
     Marking(Probability),
+    Trace(TracePlan<Probability>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +175,10 @@ pub(crate) enum DelayPlan {
     Uniform(Duration, Duration),
     Normal(Duration, Duration),
     InTurn(Duration, Duration),
+    Trace(TracePlan<Duration>),
+    Fed(FedPlan),
+    /// One for long packets, one for the others of the first lane, and none for the rest.
+    ByClass(FedPlan, FedPlan, Duration),
 }
 
 /// What is handed in.
@@ -162,6 +193,8 @@ pub(crate) enum What {
     Packet(PacketPlan),
     /// A change of the link with this index in the plan.
     Change(usize, ChangePlan),
+    /// Values for a feed of that name of the link.
+    Feed(usize, u8, Vec<i64>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +210,7 @@ pub(crate) enum ChangePlan {
     Service(ServicePlan),
     Queue(QueuePlan),
     QueueBound(Bound),
+    BoundSteps(Option<TracePlan<Bound>>),
     Overhead(Overhead),
     IngressLoss(Option<LossPlan>),
     WireLoss(Option<LossPlan>),
@@ -224,6 +258,7 @@ impl LinkPlan {
             name: name.into(),
             lanes: vec![Target::Port("z".into())],
             queue: QueuePlan::Fifo(LinkConfig::DEFAULT_BOUND, DropAt::Tail),
+            bounds: None,
             service: ServicePlan::Rate(Rate::UNLIMITED),
             overhead: Overhead::IP,
             ingress_loss: None,
@@ -246,6 +281,7 @@ impl LinkPlan {
         LinkConfig {
             lanes: self.lanes.clone(),
             queue: self.queue.build(),
+            bound_steps: self.bounds.map(TracePlan::build),
             service: self.service.build(),
             overhead: self.overhead,
             ingress_loss: self.ingress_loss.map(LossPlan::loss),
@@ -343,8 +379,40 @@ impl ServicePlan {
         match self {
             Self::Rate(rate) => Box::new(ConstantRate(rate)),
             Self::Outage(outage) => Box::new(outage),
+            Self::Trace(trace) => Box::new(RateSteps::new(trace.build())),
+            Self::Opportunities(gaps, loops, bytes) => {
+                let mut at = Time::ZERO;
+                let instants = gaps.map(|gap| {
+                    at = at + gap;
+                    at
+                });
+                let length = at.since(Time::ZERO) + Duration::from_nanos(1);
+                let after = if loops { After::Loop(length) } else { After::End(length, Rate::UNLIMITED) };
+                Box::new(Opportunities::new(&instants, Bytes::new(bytes), after).expect("in order"))
+            }
         }
     }
+}
+
+impl<T: Copy> TracePlan<T> {
+    fn build(self) -> Steps<T> {
+        let [first, second] = self.values;
+        let points = vec![(Time::ZERO, first), (Time::ZERO + self.spans[0], second)];
+        let length = self.spans[0] + self.spans[1];
+        let after = if self.loops { After::Loop(length) } else { After::End(length, first) };
+        Steps::new(points, after).expect("no span is zero").starting(self.start, self.spans[1])
+    }
+}
+
+impl FedPlan {
+    fn build(self) -> Fed {
+        let Self { on_empty, lead, ask, .. } = self;
+        Fed::new(FeedConfig { on_empty, lead, ask, ..FeedConfig::new(feed_name(self.name)) })
+    }
+}
+
+pub(crate) fn feed_name(number: u8) -> String {
+    format!("feed {number}")
 }
 
 impl LossPlan {
@@ -360,6 +428,7 @@ impl LossPlan {
                 let per = span.map_or(Per::Packet, |unit| Per::Time { unit, origin: Time::ZERO });
                 Loss::of(Pattern::new(per, length, [from..to]).expect("within the length"))
             }
+            Self::Trace(trace) => Loss::of(LossSteps::new(trace.build())),
             Self::Marking(p) => Loss { selector: Box::new(Independent(p)), mark: true },
         }
     }
@@ -454,6 +523,16 @@ impl DelayPlan {
             Self::Uniform(low, high) => Box::new(Uniform::new(low, high).expect("in order")),
             Self::Normal(mean, sd) => Box::new(Normal { mean, sd }),
             Self::InTurn(one, other) => Box::new(InTurn { delays: [one, other], seen: 0 }),
+            Self::Trace(trace) => Box::new(DelaySteps::new(trace.build())),
+            Self::Fed(fed) => Box::new(fed.build()),
+            Self::ByClass(long, first_lane, rest) => {
+                let long =
+                    (Condition { lengths: Some(700..=u32::MAX), ..Condition::default() }, long.build());
+                let first_lane = (Condition { lane: Some(0), ..Condition::default() }, first_lane.build());
+                let classes =
+                    [long, first_lane].map(|(which, fed)| (which, Box::new(fed) as Box<dyn DelayModel>));
+                Box::new(ByClass::new(classes.into(), Box::new(Constant(rest))))
+            }
         }
     }
 }
@@ -464,6 +543,7 @@ impl ChangePlan {
             Self::Service(service) => Change::Service(service.build()),
             Self::Queue(queue) => Change::Queue(queue.build()),
             Self::QueueBound(bound) => Change::QueueBound(bound),
+            Self::BoundSteps(bounds) => Change::BoundSteps(bounds.map(TracePlan::build)),
             Self::Overhead(overhead) => Change::Overhead(overhead),
             Self::IngressLoss(loss) => Change::IngressLoss(loss.map(LossPlan::loss)),
             Self::WireLoss(loss) => Change::WireLoss(loss.map(LossPlan::loss)),

@@ -1,5 +1,6 @@
 //! Random networks, traffic, changes and polls.
 
+use narrows_core::model::OnEmpty;
 use narrows_core::model::selector::Transitions;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
@@ -12,8 +13,8 @@ use proptest::prelude::*;
 use crate::drive::{Step, flush};
 use crate::foreign::Outage;
 use crate::plan::{
-    BitsPlan, ChangePlan, DelayPlan, GATE, Input, Limits, LinkPlan, LossPlan, NetemPlan, PacketPlan, Plan,
-    QueuePlan, ReorderPlan, SchedulerPlan, ServicePlan, SlotsPlan, What,
+    BitsPlan, ChangePlan, DelayPlan, FedPlan, GATE, Input, Limits, LinkPlan, LossPlan, NetemPlan, PacketPlan,
+    Plan, QueuePlan, ReorderPlan, SchedulerPlan, ServicePlan, SlotsPlan, TracePlan, What,
 };
 
 /// Names in no particular order, so that neither the plan's order nor the path's is that of the names.
@@ -66,6 +67,7 @@ pub(crate) fn plan_and_inputs() -> impl Strategy<Value = (Plan, Vec<Input>)> {
                 let what = match what {
                     What::Packet(p) => What::Packet(PacketPlan { port: p.port % plan.ports.len(), ..p }),
                     What::Change(link, change) => What::Change(link % plan.links.len(), change),
+                    What::Feed(link, name, values) => What::Feed(link % plan.links.len(), name, values),
                 };
                 Input { at, what }
             })
@@ -101,7 +103,41 @@ fn what() -> impl Strategy<Value = What> {
     prop_oneof![
         6 => packet().prop_map(What::Packet),
         1 => (any::<usize>(), change()).prop_map(|(link, change)| What::Change(link, change)),
+        2 => (any::<usize>(), prop_oneof![4 => Just(0u8), 1 => Just(1)], vec(value(), 1..6))
+            .prop_map(|(link, name, values)| What::Feed(link, name, values)),
     ]
+}
+
+/// For a feed: losses and what is not possible among them.
+fn value() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        2 => Just(-1i64),
+        1 => Just(0),
+        6 => 1i64..4_000_000,
+        1 => prop_oneof![Just(i64::MIN), Just(-2)],
+    ]
+}
+
+fn fed() -> impl Strategy<Value = FedPlan> {
+    let on_empty =
+        prop_oneof![Just(OnEmpty::Zero), Just(OnEmpty::Last), Just(OnEmpty::Repeat), Just(OnEmpty::Drop)];
+    let patience = prop_oneof![Just(0u64), 1u64..1_000, 1_000u64..3_000_000].prop_map(Duration::from_nanos);
+    (prop_oneof![4 => Just(0u8), 1 => Just(1)], on_empty, 0usize..6, option::of(patience))
+        .prop_map(|(name, on_empty, lead, ask)| FedPlan { name, on_empty, lead, ask })
+}
+
+fn trace<T: Copy + std::fmt::Debug + 'static>(
+    value: impl Strategy<Value = T> + Clone + 'static,
+) -> BoxedStrategy<TracePlan<T>> {
+    let span = || prop_oneof![1u64..100, 100u64..3_000_000].prop_map(Duration::from_nanos);
+    ([value.clone(), value], [span(), span()], 0u64..5_000_000, any::<bool>())
+        .prop_map(|(values, spans, start, loops)| TracePlan {
+            values,
+            spans,
+            start: Time::from_nanos(start),
+            loops,
+        })
+        .boxed()
 }
 
 pub(crate) fn packet() -> impl Strategy<Value = PacketPlan> {
@@ -126,6 +162,7 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
         option::weighted(0.2, loss()),
         option::weighted(0.3, slots()),
         option::weighted(0.2, netem()),
+        option::weighted(0.2, trace(bound().boxed())),
     );
     (wire, chance, rest, more)
         .prop_map(
@@ -133,7 +170,7 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
                 (queue, service, overhead, delay, order),
                 (ingress_loss, wire_loss, corruption, duplication),
                 (reorder, line_limit, mtu),
-                (bits, duplicates, slots, netem),
+                (bits, duplicates, slots, netem, bounds),
             )| LinkPlan {
                 queue,
                 service,
@@ -151,6 +188,7 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
                 duplicates,
                 slots,
                 netem,
+                bounds,
                 ..LinkPlan::new("")
             },
         )
@@ -162,6 +200,7 @@ pub(crate) fn change() -> BoxedStrategy<ChangePlan> {
         4 => service().prop_map(ChangePlan::Service),
         2 => queue().prop_map(ChangePlan::Queue),
         1 => bound().prop_map(ChangePlan::QueueBound),
+        1 => option::of(trace(bound().boxed())).prop_map(ChangePlan::BoundSteps),
         1 => overhead().prop_map(ChangePlan::Overhead),
         1 => option::of(loss()).prop_map(ChangePlan::IngressLoss),
         1 => option::of(loss()).prop_map(ChangePlan::WireLoss),
@@ -235,7 +274,15 @@ fn service() -> impl Strategy<Value = ServicePlan> {
             let down = Time::from_nanos(at);
             ServicePlan::Outage(Outage { before, down, up: down + Duration::from_nanos(lasts), after })
         });
-    prop_oneof![4 => rate().prop_map(ServicePlan::Rate), 1 => outage]
+    let gap = || prop_oneof![Just(0u64), 1u64..100, 100u64..1_000_000].prop_map(Duration::from_nanos);
+    let opportunities = ([gap(), gap(), gap()], any::<bool>(), 100u64..2_000)
+        .prop_map(|(gaps, loops, bytes)| ServicePlan::Opportunities(gaps, loops, bytes));
+    prop_oneof![
+        8 => rate().prop_map(ServicePlan::Rate),
+        2 => outage,
+        2 => trace(rate().boxed()).prop_map(ServicePlan::Trace),
+        2 => opportunities,
+    ]
 }
 
 fn overhead() -> impl Strategy<Value = Overhead> {
@@ -268,6 +315,7 @@ fn loss() -> BoxedStrategy<LossPlan> {
         1 => [probability(), probability(), probability()].prop_map(LossPlan::Conditional),
         1 => pattern,
         1 => probability().prop_map(LossPlan::Marking),
+        1 => trace(probability().boxed()).prop_map(LossPlan::Trace),
     ]
     .boxed()
 }
@@ -326,10 +374,13 @@ fn netem() -> BoxedStrategy<NetemPlan> {
 fn delay() -> impl Strategy<Value = DelayPlan> {
     let span = || prop_oneof![Just(0u64), 1u64..100, 100u64..5_000_000].prop_map(Duration::from_nanos);
     prop_oneof![
-        span().prop_map(DelayPlan::Constant),
-        (span(), span()).prop_map(|(a, b)| DelayPlan::Uniform(a.min(b), a.max(b))),
-        (span(), span()).prop_map(|(mean, sd)| DelayPlan::Normal(mean, sd)),
-        (span(), span()).prop_map(|(a, b)| DelayPlan::InTurn(a, b)),
+        1 => span().prop_map(DelayPlan::Constant),
+        1 => (span(), span()).prop_map(|(a, b)| DelayPlan::Uniform(a.min(b), a.max(b))),
+        1 => (span(), span()).prop_map(|(mean, sd)| DelayPlan::Normal(mean, sd)),
+        1 => (span(), span()).prop_map(|(a, b)| DelayPlan::InTurn(a, b)),
+        1 => trace(span().boxed()).prop_map(DelayPlan::Trace),
+        2 => fed().prop_map(DelayPlan::Fed),
+        1 => (fed(), fed(), span()).prop_map(|(long, lane, rest)| DelayPlan::ByClass(long, lane, rest)),
     ]
 }
 

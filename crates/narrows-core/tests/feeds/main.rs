@@ -1,0 +1,6 @@
+//! What must hold of delays that come from outside: worked by hand, and against a plain model of the rules.
+
+mod by_hand;
+mod plain;
+mod stand;
+mod two_way;
