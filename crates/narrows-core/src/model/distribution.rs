@@ -47,7 +47,6 @@ pub use sampler::Sampler;
 pub(crate) use sampler::whole;
 pub(crate) use transform::Transform;
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::time::Duration;
@@ -94,11 +93,7 @@ impl Distribution {
     /// When nothing is left above zero that is to be truncated there, or the shift is longer than 104 days.
     pub fn shifted(self, by: i64) -> Result<Self, DistributionError> {
         let by = construct::place("shift", by as f64)?;
-        let raw = match self.raw.clone() {
-            Shape::Constant(value) => Shape::Constant(value + by),
-            Shape::Shifted { inner, by: before } => Shape::Shifted { inner, by: before + by },
-            inner => Shape::Shifted { inner: Arc::new(inner), by },
-        };
+        let raw = construct::shifted(self.raw.clone(), by);
         self.with(raw)
     }
 

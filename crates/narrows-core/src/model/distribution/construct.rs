@@ -1,5 +1,6 @@
 //! How distributions are made.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::atoms::Atoms;
@@ -189,7 +190,29 @@ pub(super) fn truncated(shape: Shape, low: f64, high: f64) -> Result<Shape, Dist
     if (low, high) == (f64::NEG_INFINITY, f64::INFINITY) {
         return Ok(shape);
     }
-    Truncated::new(shape, low, high).map(Shape::Truncated).ok_or(nothing)
+    let Shape::Mixture(mixture) = shape else {
+        return Truncated::new(shape, low, high).map(Shape::Truncated).ok_or(nothing);
+    };
+    // A mixture of what is left of its parts, which are drawn from at less cost than the whole.
+    let part = |(share, shape): &(f64, Shape)| {
+        let kept = Truncated::new(shape.clone(), low, high)?;
+        Some((share * kept.mass(), Shape::Truncated(kept)))
+    };
+    let parts: Vec<_> = mixture.parts().iter().filter_map(part).filter(|(share, _)| *share > 0.0).collect();
+    if parts.is_empty() { Err(nothing) } else { Ok(Shape::Mixture(Mixture::new(parts))) }
+}
+
+/// A shape so much later.
+pub(super) fn shifted(shape: Shape, by: f64) -> Shape {
+    match shape {
+        Shape::Constant(value) => Shape::Constant(value + by),
+        Shape::Shifted { inner, by: before } => Shape::Shifted { inner, by: before + by },
+        Shape::Mixture(mixture) => {
+            let part = |(share, shape): &(f64, Shape)| (*share, shifted(shape.clone(), by));
+            Shape::Mixture(Mixture::new(mixture.parts().iter().map(part).collect()))
+        }
+        inner => Shape::Shifted { inner: Arc::new(inner), by },
+    }
 }
 
 /// A shape, or a constant where it has no width.

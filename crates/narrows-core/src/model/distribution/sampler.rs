@@ -12,9 +12,9 @@ use crate::time::Duration;
 
 /// Draws delays from a distribution, in whole nanoseconds.
 ///
-/// By inversion from one random number of 53 bits; a mixture takes one more to choose the part. Where the quantile is
-/// dear to work out (gamma, a truncated mixture), it comes from an interpolation made once; it is within 0.1 ns or 1 part in 10⁹ of the
-/// exact quantile of a probability within 10⁻⁶ of the one drawn (10⁻⁴ for a truncated mixture of thousands of atoms).
+/// By inversion from one random number of 53 bits; a mixture takes one more to choose the part. The quantiles of a gamma
+/// distribution, which are dear to work out, come from an interpolation made once: within 0.1 ns, or 1 part in 10⁹ if that
+/// is more, of the exact quantile of a probability within 10⁻⁶ of the one drawn.
 #[derive(Clone, Debug)]
 pub struct Sampler(Kind);
 

@@ -75,7 +75,7 @@ impl Truncated {
         (to.from(from) > 0.0).then(|| Self { inner: Arc::new(inner), low, high, from, to })
     }
 
-    fn mass(&self) -> f64 {
+    pub(crate) fn mass(&self) -> f64 {
         self.to.from(self.from)
     }
 
