@@ -40,8 +40,8 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     let command = Command::parse(&args.words.join(" "))?;
     let path = control::find(&control::run_folder(), args.run.as_deref())?;
     let answer = control::ask(&path, &Request::Scenario {})?;
-    let in_force: ScenarioInForce =
-        serde_json::from_value(answer).map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
+    let in_force: ScenarioInForce = serde_json::from_value(answer)
+        .map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
     let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
     if let Some(parent) = command.parent.as_deref().filter(|parent| *parent != "root") {
         return Err(Failure::Other(format!(
@@ -93,13 +93,23 @@ fn replacement(command: &Command, link: &LinkInForce) -> Result<Vec<netem::Assig
         (Verb::Change, _) if !there => Err(nothing()),
         // As in the kernel, to replace a discipline by one of its kind is to change it, unless it has a new name.
         (Verb::Change | Verb::Replace, Some(qdisc)) => match before {
+            Some(before) if command.verb == Verb::Change && !before.is_like(&qdisc) => {
+                Err(Failure::Other(format!(
+                    "at {} there is another kind of queueing discipline, which `change` cannot make of it: {}\n\
+                 `replace` puts this one in its place",
+                    link.link,
+                    before.text()
+                )))
+            }
             Some(before) if command.verb == Verb::Change || command.handle.is_none() => {
                 with(&qdisc.changed_from(&before))
             }
             _ => with(&qdisc),
         },
         (_, Some(qdisc)) => with(&qdisc),
-        (_, None) => Err(Failure::Other("the queueing discipline is missing, as in: root netem delay 10ms".into())),
+        (_, None) => {
+            Err(Failure::Other("the queueing discipline is missing, as in: root netem delay 10ms".into()))
+        }
     }
 }
 

@@ -213,7 +213,14 @@ fn set_all(
 /// Refuses keys beside `netem` that its words mean: which of the two counts would be up to the order of the file.
 fn beside_netem(table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
     let Some((words, node)) = table.key("netem").zip(table.get("netem")) else { return };
-    let Some(assignments) = netem::read(node).ok().and_then(|qdisc| qdisc.assignments().ok()) else { return };
+    let Ok(qdisc) = netem::read(node) else { return };
+    if qdisc.seed().is_some() {
+        keep(Err(Problem::new("`seed` in the words of one link")
+            .at(&node.span)
+            .inside("netem")
+            .help("there is one seed for all draws of a scenario, which stands at its top: seed = 7")));
+    }
+    let Ok(assignments) = qdisc.assignments() else { return };
     let both = assignments.iter().find_map(|(key, text)| Some((table.key(key)?, text)));
     if let Some((key, text)) = both {
         keep(Err(Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))

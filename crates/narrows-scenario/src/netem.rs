@@ -224,6 +224,11 @@ impl Qdisc {
         self.keys().map_err(|problem| ScenarioError::new(NAME, &self.text(), vec![problem]))
     }
 
+    /// Whether both are of one kind: only then can one be changed into the other.
+    pub fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(&self.kind) == std::mem::discriminant(&other.kind)
+    }
+
     /// The seed, where one is given.
     pub fn seed(&self) -> Option<u64> {
         match &self.kind {

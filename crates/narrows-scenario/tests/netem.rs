@@ -101,6 +101,8 @@ fn errors_in_a_file_point_into_the_text() {
     assert!(message.contains("a queueing discipline of its own"), "{message}");
     let message = error("netem = \"delay 9ms 1ms distribution none.dist\"");
     assert!(message.contains("none.dist") && message.contains("cannot be read"), "{message}");
+    let message = error("netem = \"delay 10ms seed 7\"");
+    assert!(message.contains("`seed` in the words of one link"), "{message}");
     let message = error("netem = \"loss 1% 100%\"");
     assert!(message.contains("below 100%"), "{message}");
 }

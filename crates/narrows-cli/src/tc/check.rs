@@ -7,7 +7,9 @@ use crate::output::{Failure, print};
 
 pub(super) fn check(text: &str) -> Result<u8, Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::Other("say what to check, as in: narrows tc check 'delay 100ms loss 1%'".into()));
+        return Err(Failure::Other(
+            "say what to check, as in: narrows tc check 'delay 100ms loss 1%'".into(),
+        ));
     }
     let mut besides = String::new();
     let qdisc = if Command::is_meant(text) {
@@ -42,12 +44,16 @@ fn around(command: &Command) -> String {
             "changes what is at {device}: of what it does not name, distribution, rate, corrupt, slot and ecn stay as they\n\
              were, and so do correlations where it names none; delay, loss, duplicate, reorder and limit are set back\n"
         ),
-        Verb::Replace => format!("puts this at {device}, or changes the netem that is there as `change` does\n"),
+        Verb::Replace => {
+            format!("puts this at {device}, or changes the netem that is there as `change` does\n")
+        }
         Verb::Delete => format!("takes away what is at {device}\n"),
         Verb::Show => format!("shows what is at {device}\n"),
     };
     if let Some(parent) = &command.parent {
-        text += &format!("in class {parent} of another discipline, which is not looked at: the options stand for themselves\n");
+        text += &format!(
+            "in class {parent} of another discipline, which is not looked at: the options stand for themselves\n"
+        );
     }
     text.push('\n');
     text

@@ -38,6 +38,9 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
                 format!("there is no device `{device}`; there are: {}", super::known(in_force))
             }))
         }
-        _ => Err(Failure::Other(format!("the host `{device}` is on several links: say which of {}", ports().join(", ")))),
+        _ => Err(Failure::Other(format!(
+            "the host `{device}` is on several links: say which of {}",
+            ports().join(", ")
+        ))),
     }
 }

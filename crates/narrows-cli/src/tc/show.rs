@@ -60,7 +60,8 @@ fn statistics(text: &mut String, link: &str, report: &Value) -> std::fmt::Result
     let delivered = |key: &str| sum(&|lane| lane["delivered"][key].as_u64().unwrap_or(0));
     let lost = sum(&|lane| {
         let drops = lane["drops"].as_array().map_or(&[][..], Vec::as_slice);
-        let losses = drops.iter().filter(|drop| drop["reason"].as_str().is_some_and(|reason| reason.contains("loss")));
+        let losses =
+            drops.iter().filter(|drop| drop["reason"].as_str().is_some_and(|reason| reason.contains("loss")));
         losses.map(|drop| drop["packets"].as_u64().unwrap_or(0)).sum()
     });
     writeln!(

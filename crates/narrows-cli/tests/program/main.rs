@@ -8,9 +8,11 @@
 mod bad_input;
 mod calibrate;
 mod common;
+mod dist;
 mod feed;
 mod leftovers;
 mod main_job;
+mod netem;
 mod ordinary_user;
 mod probes;
 mod record;
@@ -20,4 +22,5 @@ mod sched_lab;
 mod schedulers;
 mod simulation;
 mod together;
+mod trace;
 mod traffic;
