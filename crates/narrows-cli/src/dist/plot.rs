@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use narrows_core::model::Distribution;
 use narrows_lab::dist::figure;
 
 use super::input::{Delays, Input, distribution};
@@ -31,11 +32,23 @@ pub(crate) struct Plot {
 
 pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
     picture::probe(Some(&args.output), "--output")?;
-    let fits = args.fit.iter().map(|text| Ok((text, distribution(text, "--fit")?)));
-    let fits = fits.collect::<Result<Vec<_>, Failure>>()?;
+    let fits = args.fit.iter().map(|text| distribution(text, "--fit")).collect::<Result<Vec<_>, _>>()?;
     let delays = Delays::read(&args.input.file, &args.input.options.column(false))?;
     delays.differ()?;
-    let named: Vec<_> = fits.iter().map(|(_, fit)| (fit.to_string(), fit)).collect();
+    let named: Vec<_> = fits.iter().enumerate().map(|(index, fit)| (name(index + 1, fit), fit)).collect();
     picture::write(&args.output, &figure(&delays.name, &delays.sample, &named))?;
     Ok(0)
+}
+
+/// What the legend has room for.
+const LONGEST: usize = 48;
+
+/// What the legend calls the distribution of this number.
+fn name(number: usize, distribution: &Distribution) -> String {
+    let words = distribution.to_string();
+    let words = words.strip_suffix(", below zero clamped").unwrap_or(&words);
+    match words.chars().count() <= LONGEST {
+        true => words.into(),
+        false => format!("{}, the distribution no. {number}", words.split([' ', ',']).next().unwrap_or("")),
+    }
 }

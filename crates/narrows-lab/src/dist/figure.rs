@@ -10,8 +10,14 @@ use crate::statistics::Sample;
 const STEPS: usize = 500;
 /// The share at either end of the sample that the first two panels may leave out, so that the rest can be seen.
 const HIDDEN: f64 = 0.001;
+/// The same where the tail is long.
+const HIDDEN_TAIL: f64 = 0.01;
+/// So many times the median the greatest value is where a tail is long: its axes are logarithmic.
+const LONG: f64 = 20.0;
 /// Of one histogram.
 const MOST_BINS: f64 = 120.0;
+/// Bins that so many values can fill anyway, where the interquartile range spans two modes.
+const PLAIN_BINS: f64 = 40.0;
 /// On each end of the sample, quantiles are compared value by value.
 const ENDS: usize = 60;
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
@@ -43,10 +49,16 @@ struct Draw<'a> {
 
 /// The part of the axis that the bulk of the sample is in.
 fn view(sample: &Sample) -> (f64, f64) {
-    let (low, high) = (sample.quantile(HIDDEN), sample.quantile(1.0 - HIDDEN));
+    let hidden = if is_long(sample) { HIDDEN_TAIL } else { HIDDEN };
+    let (low, high) = (sample.quantile(HIDDEN), sample.quantile(1.0 - hidden));
     let margin = (high - low).max(high.abs() * 1e-6) * 0.15;
     let (low, high) = (low - margin, high + margin);
     (low.max(sample.least().min(low + margin) - margin).max(0.0), high)
+}
+
+/// Whether a logarithmic axis shows it better.
+fn is_long(sample: &Sample) -> bool {
+    sample.least() > 0.0 && sample.greatest() > LONG * sample.median()
 }
 
 fn seconds(nanos: f64) -> f64 {
@@ -60,7 +72,8 @@ impl Draw<'_> {
         let [lower, _, upper] = self.sample.quartiles();
         // Freedman and Diaconis (1981); where half of the sample is one value, by the view alone.
         let width = 2.0 * (upper - lower) / libm::cbrt(values.len() as f64);
-        let bins = ((high - low) / width).ceil().clamp(12.0, MOST_BINS);
+        let plain = libm::sqrt(values.len() as f64).min(PLAIN_BINS);
+        let bins = ((high - low) / width).max(plain).ceil().clamp(12.0, MOST_BINS);
         let width = (high - low) / bins;
         let mut outline = vec![(seconds(low), 0.0)];
         for bin in 0..bins as usize {
@@ -98,16 +111,19 @@ impl Draw<'_> {
         let smallest = 0.5 / self.sample.len() as f64;
         let mut lines = vec![Line::new("sample", 0, self.steps(|share| 1.0 - share))];
         let (low, high) = (self.sample.least(), self.sample.greatest());
+        let long = is_long(self.sample);
+        let beyond = if long { high * 1.3 } else { high + (high - low) * 0.05 };
         lines.extend(self.curves(|distribution| {
-            let beyond = high + (high - low) * 0.1;
-            let across = (0..=STEPS).map(move |step| low + (beyond - low) * step as f64 / STEPS as f64);
+            let across = (0..=STEPS).map(|step| {
+                let part = step as f64 / STEPS as f64;
+                if long { low * libm::pow(beyond / low, part) } else { low + (beyond - low) * part }
+            });
             let points = across.map(|x| (seconds(x), distribution.survival(x)));
             points.take_while(|&(_, share)| share > smallest).collect()
         }));
-        let ends = (seconds(low), seconds(high + (high - low) * 0.05));
         Panel {
             title: "Longer delays".into(),
-            x: Axis::linear("delay", "s").within(ends.0, ends.1),
+            x: self.axis("delay").within(seconds(low), seconds(beyond)),
             y: Axis::logarithmic("share of delays beyond this", "").within(smallest * 1.4, 1.0),
             lines,
         }
@@ -132,16 +148,25 @@ impl Draw<'_> {
         }
         // One fit that goes far beyond the sample would leave nothing of the others to be seen.
         let room = (high - low).max(high * 1e-6) * 0.08;
+        let (least, most) = match is_long(self.sample) {
+            true => (low / 1.3, high * 1.3),
+            false => ((low - room).max(0.0), high + room),
+        };
         Panel {
             title: "Quantiles against quantiles".into(),
-            x: Axis::linear("by the distribution", "s").within((low - room).max(0.0), high + room),
-            y: Axis::linear("in the sample", "s").within((low - room).max(0.0), high + room),
+            x: self.axis("by the distribution").within(least, most),
+            y: self.axis("in the sample").within(least, most),
             lines,
         }
     }
 
     fn delays(&self) -> Axis {
         Axis::linear("delay", "s").within(seconds(self.view.0), seconds(self.view.1))
+    }
+
+    /// For delays out to the end of the tail.
+    fn axis(&self, label: &str) -> Axis {
+        if is_long(self.sample) { Axis::logarithmic(label, "s") } else { Axis::linear(label, "s") }
     }
 
     fn across(&self) -> impl Iterator<Item = f64> {

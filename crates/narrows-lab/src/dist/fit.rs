@@ -86,12 +86,7 @@ impl Fits {
         self.fits.first()
     }
 
-    fn take(
-        &mut self,
-        sample: &Sample,
-        name: &'static str,
-        found: Result<(Parts, f64), &'static str>,
-    ) {
+    fn take(&mut self, sample: &Sample, name: &'static str, found: Result<(Parts, f64), &'static str>) {
         let fit = found.map_err(str::to_owned).and_then(|(parts, shift)| {
             Fit::new(name, sample, parts, shift).map_err(|error| error.to_string())
         });
@@ -104,12 +99,7 @@ impl Fits {
 }
 
 impl Fit {
-    fn new(
-        name: &'static str,
-        sample: &Sample,
-        parts: Parts,
-        shift: f64,
-    ) -> Result<Self, DistributionError> {
+    fn new(name: &'static str, sample: &Sample, parts: Parts, shift: f64) -> Result<Self, DistributionError> {
         let of_parts: u32 = parts.iter().map(|(_, shape)| shape.parameters().len() as u32).sum();
         // Of the weights all but one are free.
         let parameters = of_parts + parts.len() as u32 - 1 + u32::from(shift != 0.0);

@@ -17,6 +17,9 @@ pub struct Source<'a> {
     pub unit: (&'a str, f64),
 }
 
+/// Of p-values that are too large: far below what is commonly called significant.
+const REFUTED: f64 = 0.001;
+
 const HEAD: [&str; 6] = ["", "ln L", "AIC", "ΔAIC", "KS", "p"];
 
 impl Fits {
@@ -45,6 +48,15 @@ impl Fits {
                 source.unit.0
             ),
         );
+        if self.fits.iter().all(|fit| fit.kolmogorov_smirnov.p_value < REFUTED) {
+            line(
+                &mut text,
+                format_args!(
+                    "\nEach of them is refuted: what was measured has another shape, or its values depend on one another.\n\
+                     The values themselves can be drawn: narrows dist make --toml=samples, or --toml=cdf."
+                ),
+            );
+        }
         if let Some(best) = self.best() {
             line(&mut text, format_args!("\nThe best by AIC, for a scenario:\n{}", best.entry()));
         }
