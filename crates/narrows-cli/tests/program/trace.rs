@@ -1,0 +1,249 @@
+//! Traces, patterns, and paths that are measured into them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Scratch, finish, live, narrows, quoted, run, scenarios};
+
+fn example(name: &str) -> String {
+    scenarios().join("traces").join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn traces_are_converted_and_what_gets_lost_is_told() {
+    let scratch = Scratch::new();
+    let file = |name: &str| scratch.file(name).to_str().unwrap().to_owned();
+    let (json, mahimahi) = (file("cell.json"), file("cell.mahi"));
+    let done = finish(&mut narrows(["trace", "convert", &example("cell.csv"), &json])).expect(0);
+    assert!(done.err.contains("note: the file cannot say delay, loss, queue bound"), "{done}");
+    finish(&mut narrows(["trace", "convert", &json, &mahimahi])).expect(0);
+    let info = finish(&mut narrows(["trace", "info", &mahimahi, "--json", "-"])).expect(0).json();
+    let original =
+        finish(&mut narrows(["trace", "info", &example("cell.csv"), "--json", "-"])).expect(0).json();
+    let mean = |info: &Value| info["columns"][0]["mean"].as_f64().unwrap();
+    // Whole packets of 1504 bytes over ten seconds: less than one is lost.
+    let lost = (mean(&original) - mean(&info)) * 10.0;
+    assert!((-0.1..12_032.1).contains(&lost), "{lost}");
+    assert_eq!(original["outages"][0]["start_seconds"], 4.0);
+
+    let only = finish(&mut narrows([
+        "trace",
+        "convert",
+        &example("cell.csv"),
+        "-",
+        "--to",
+        "csv",
+        "--columns",
+        "loss",
+    ]));
+    assert_eq!(only.expect(0).out, "time_s,loss\n0,0.002\n3.5,0.03\n4.5,0.002\n10\n");
+    let steps = ["trace", "convert", &example("fading.mahi"), "-", "--to", "csv", "--resample", "1s"];
+    let steps = finish(&mut narrows(steps)).expect(0);
+    // 505 and 400 opportunities.
+    assert_eq!(steps.out, "time_s,rate_mbit\n0,6.07616\n1,4.8128\n2\n");
+}
+
+#[test]
+fn what_is_wrong_with_a_trace_or_a_pattern_is_said_and_exits_with_2() {
+    let scratch = Scratch::new();
+    let back = scratch.write("back.csv", "time_s,rate_mbit\n1,2\n0,1\n");
+    let back = back.to_str().unwrap();
+    for (arguments, words) in [
+        (&["trace", "info", back][..], &["back.csv:3", "goes back"][..]),
+        (&["trace", "info", "/nowhere/x.csv"], &["cannot read /nowhere/x.csv"]),
+        (&["trace", "convert", &example("cell.csv"), "x.y"], &["which format?", "--to"]),
+        (&["trace", "convert", &example("cell.csv"), "-", "--to", "mahimaji"], &["did you mean `mahimahi`?"]),
+        (
+            &["trace", "convert", &example("cell.csv"), "-", "--to", "csv", "--columns", "jitter"],
+            &["`jitter`"],
+        ),
+        (
+            &["trace", "convert", &example("cell.csv"), "-", "--to", "csv", "--resample", "0s"],
+            &["--resample 0s"],
+        ),
+        (&["trace", "convert", &example("cell.csv"), "-", "--to", "csv", "--resample", "5"], &["no unit"]),
+        (&["trace", "plot", &example("cell.csv"), "-o", "x.png"], &["SVG"]),
+        (&["pattern", "make", "loss", "--length", "9", "--at", "10"], &["beyond the length, 9"]),
+        (&["pattern", "make", "loss", "--length", "9"], &["--at"]),
+        (&["pattern", "make", "delay", "--length", "9", "--random", "1%"], &["only losses and bit errors"]),
+        (&["pattern", "make", "loss", "--length", "9", "--random", "60%", "--burst", "1"], &["from 1.500"]),
+        (&["pattern", "make", "rate", "--per", "packet", "--runs", "9 1mbit"], &["not per packet"]),
+        (&["pattern", "info", back], &["back.csv:1", "unknown word"]),
+        (&["probe", "127.0.0.1", "--interval", "1us"], &["at least 1ms"]),
+        (&["probe", "127.0.0.1", "--output", "/nowhere/x.csv"], &["there is no folder"]),
+    ] {
+        let done = finish(&mut narrows(arguments.iter().copied())).expect(2);
+        for word in words {
+            assert!(done.err.contains(word), "{word:?} is not said: {done}");
+        }
+        assert!(done.out.is_empty(), "{done}");
+    }
+}
+
+#[test]
+fn a_trace_is_described_and_drawn() {
+    let scratch = Scratch::new();
+    for (name, word) in [
+        ("cell.csv", "1 outage, 500 ms in all"),
+        ("fading.mahi", "begins again"),
+        ("steps.json", "12 Mbit/s"),
+        ("orbit.theaterq", "150 ms from 3 s on"),
+    ] {
+        let done = finish(&mut narrows(["trace", "info", &example(name)])).expect(0);
+        assert!(done.out.contains(word), "{done}");
+        let figure = scratch.file("figure.svg");
+        finish(&mut narrows(["trace", "plot", &example(name), "-o", figure.to_str().unwrap()])).expect(0);
+        let printed = finish(&mut narrows(["trace", "plot", &example(name), "--svg"])).expect(0);
+        let written = fs::read_to_string(&figure).unwrap();
+        assert_eq!(written, printed.out);
+        assert!(written.starts_with("<svg") && written.contains("<path class=\"line"), "{name}");
+    }
+}
+
+#[test]
+fn a_long_trace_makes_a_figure_of_a_size_that_can_be_looked_at() {
+    let scratch = Scratch::new();
+    let rows: String = (0..100_000).map(|n| format!("{n},{}\n", 1 + n * 7919 % 101)).collect();
+    let file = scratch.write("long.csv", &format!("time_ms,rate_mbit\n{rows}"));
+    let done = finish(&mut narrows(["trace", "plot", file.to_str().unwrap(), "--svg"])).expect(0);
+    // A thousand bars of a few places each.
+    assert!(done.out.len() < 200_000, "{}", done.out.len());
+}
+
+#[test]
+fn patterns_are_made_and_described() {
+    let scratch = Scratch::new();
+    let file = scratch.file("x.pattern");
+    let file = file.to_str().unwrap();
+    let made = ["pattern", "make", "loss", "--length", "1000", "--at", "101-105,640", "-o", file];
+    finish(&mut narrows(made)).expect(0);
+    let shipped = fs::read_to_string(example("bursts.pattern")).unwrap();
+    let without_comments: String =
+        shipped.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    assert_eq!(fs::read_to_string(file).unwrap(), without_comments);
+    let info = finish(&mut narrows(["pattern", "info", file, "--json", "-"])).expect(0).json();
+    assert_eq!((&info["hits"]["places"], &info["hits"]["longest_burst"]), (&6.into(), &5.into()));
+
+    let random =
+        ["pattern", "make", "loss", "--length", "2000", "--random", "5%", "--burst", "3", "--seed", "7"];
+    let once = finish(&mut narrows(random)).expect(0).out;
+    assert_eq!(finish(&mut narrows(random)).expect(0).out, once);
+    let rates = finish(&mut narrows(["pattern", "make", "rate", "--runs", "250 4mbit, 250 down"])).expect(0);
+    assert_eq!(rates.out, "pattern rate\nper millisecond\nlength 500\n1 4mbit\n251 down\n");
+    let trace = scratch.write("rate.pattern", &rates.out);
+    let info = finish(&mut narrows(["trace", "info", trace.to_str().unwrap()])).expect(0);
+    assert!(info.out.contains("250 ms from 250 ms on"), "{info}");
+}
+
+/// The program itself, for a line of the shell.
+fn program() -> String {
+    quoted(crate::common::NARROWS)
+}
+
+#[test]
+fn a_path_is_measured_into_a_trace_of_half_its_round_trips() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let narrows = program();
+    let file = scratch.file("path.csv");
+    let (four, six) = (scratch.file("4.json"), scratch.file("6.json"));
+    let line = format!(
+        "{narrows} probe $NARROWS_SERVER --count 20 --interval 5ms -o {} --json {} && \
+         {narrows} probe $NARROWS_SERVER6 --count 20 --interval 5ms --size 1200 --whole --json {}",
+        quoted(file.to_str().unwrap()),
+        quoted(four.to_str().unwrap()),
+        quoted(six.to_str().unwrap()),
+    );
+    let done = finish(&mut run(["--delay", "15ms", "--quiet"], &line)).expect(0);
+    assert!(
+        done.out.contains("20 asked, 20 answered, 0 lost") && done.out.contains("delays are half"),
+        "{done}"
+    );
+    for path in [&four, &six] {
+        let summary: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        assert_eq!((&summary["answered"], &summary["lost"]), (&20.into(), &0.into()), "{summary}");
+        assert!(summary["minimum"].as_f64().unwrap() >= 0.030, "{summary}");
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# measured by echoes to") && text.contains("half of the round trip"), "{text}");
+    let info = finish(&mut crate::common::narrows(["trace", "info", file.to_str().unwrap(), "--json", "-"]))
+        .expect(0)
+        .json();
+    assert_eq!((&info["columns"][0]["name"], &info["columns"][1]["name"]), (&"delay".into(), &"loss".into()));
+    assert!(info["columns"][0]["minimum"].as_f64().unwrap() >= 0.015, "{info}");
+    assert_eq!(info["columns"][1]["maximum"], 0.0);
+    assert!(info["length_seconds"].as_f64().unwrap() >= 0.1, "{info}");
+}
+
+#[test]
+fn a_ping_socket_is_used_where_it_is_allowed_and_losses_are_counted() {
+    if !live() {
+        return;
+    }
+    let narrows = program();
+    let line = format!(
+        "{narrows} probe $NARROWS_SERVER --count 3 --interval 2ms --json -; \
+         echo '0 0' > /proc/sys/net/ipv4/ping_group_range; \
+         {narrows} probe $NARROWS_SERVER --count 3 --interval 2ms --json -; \
+         {narrows} probe $NARROWS_SERVER6 --count 3 --interval 2ms --json -"
+    );
+    let done = finish(&mut run(["--delay", "1ms", "--quiet"], &line)).expect(0);
+    let summaries: Vec<Value> =
+        serde_json::Deserializer::from_str(&done.out).into_iter().map(Result::unwrap).collect();
+    let sockets: Vec<&str> = summaries.iter().map(|summary| summary["socket"].as_str().unwrap()).collect();
+    assert_eq!(sockets, ["raw", "ping", "ping"], "{done}");
+    assert!(summaries.iter().all(|summary| summary["answered"] == 3), "{done}");
+
+    // Every second packet on the way there, by pattern.
+    let scratch = Scratch::new();
+    let pattern = scratch.write("half.pattern", "pattern loss\nper packet\nlength 2\n2\n");
+    let network = scratch.write(
+        "net.toml",
+        &format!(
+            "[hosts.client]\n[hosts.server]\n[links.l]\nbetween = [\"client\", \"server\"]\n\
+             up = {{ loss = {{ pattern = {{ file = {:?} }} }} }}\n",
+            pattern.to_str().unwrap()
+        ),
+    );
+    let line = format!(
+        "{narrows} probe $NARROWS_SERVER --count 10 --interval 2ms --timeout 1s --json -; \
+         {narrows} probe $NARROWS_SERVER --count 1 --interval 2ms --timeout 50ms; \
+         {narrows} probe $NARROWS_SERVER --count 1 --interval 2ms --timeout 50ms"
+    );
+    let done = finish(&mut run([network.to_str().unwrap(), "--quiet"], &line)).expect(2);
+    let summary: Value = serde_json::Deserializer::from_str(&done.out).into_iter().next().unwrap().unwrap();
+    // A packet of the hosts' own between two probes shifts the pattern by one.
+    let lost = summary["lost"].as_u64().unwrap();
+    assert!((3..=7).contains(&lost), "{done}");
+    assert_eq!((&summary["asked"], &summary["answered"]), (&10.into(), &(10 - lost).into()), "{done}");
+    assert!(done.err.contains("no answer from") && done.err.contains("to 1 probes"), "{done}");
+}
+
+#[test]
+fn a_link_is_driven_by_a_path_that_is_measured() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let network = scratch.write(
+        "net.toml",
+        "[hosts.client]\n[hosts.near]\n[hosts.far]\n\
+         [links.path]\nbetween = [\"client\", \"near\"]\ndelay = \"10ms\"\n\
+         [links.driven]\nbetween = [\"client\", \"far\"]\n",
+    );
+    let narrows = program();
+    let line = format!(
+        "{narrows} probe $NARROWS_HOST_NEAR --drive driven.down --count 5 --interval 5ms --window 10ms -q && \
+         {narrows} probe $NARROWS_HOST_FAR --count 5 --interval 5ms --json -; \
+         {narrows} probe $NARROWS_HOST_FAR --drive drivn --count 5"
+    );
+    let done = finish(&mut run([network.to_str().unwrap(), "--quiet"], &line)).expect(2);
+    let summary: Value = serde_json::Deserializer::from_str(&done.out).into_iter().next().unwrap().unwrap();
+    // Half of at least 20 ms has become the delay of the one direction that was named.
+    assert!(summary["minimum"].as_f64().unwrap() >= 0.010, "{done}");
+    assert_eq!(summary["answered"], 5, "{done}");
+    assert!(done.err.contains("`drivn`") && done.err.contains("`driven`"), "{done}");
+}
