@@ -89,15 +89,21 @@ impl Draw {
         p.decides(self.bits())
     }
 
-    /// Uniform in the open interval (0, 1): a multiple of 2⁻⁵³ plus 2⁻⁵⁴, never 0 and never 1.
+    /// Uniform in the open interval (0, 1): a multiple of 2⁻⁵³ plus 2⁻⁵⁴, rounded, and never 0 or 1.
     pub fn uniform(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+        unit(self.bits())
     }
 
     /// A whole number below `limit` (zero when that is zero). The bias is below `limit`·2⁻⁶⁴.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
     }
+}
+
+/// See [`Draw::uniform`]. From ½ on a float has no room for the 2⁻⁵⁴: the last one would be rounded to 1.
+fn unit(bits: u64) -> f64 {
+    const LAST: f64 = 1.0 - f64::EPSILON / 2.0;
+    (((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)).min(LAST)
 }
 
 /// FNV-1a, 64 bits: names are short, and [`mix`] does the spreading.
@@ -153,6 +159,13 @@ mod tests {
         ] {
             assert_ne!(base, other);
         }
+    }
+
+    #[test]
+    fn the_ends_of_the_unit_interval_are_never_drawn() {
+        assert_eq!(unit(0), 0.5 / (1u64 << 53) as f64);
+        assert_eq!(unit(u64::MAX), 1.0 - 1.0 / (1u64 << 53) as f64);
+        assert_eq!(unit(1 << 63), 0.5);
     }
 
     #[test]
