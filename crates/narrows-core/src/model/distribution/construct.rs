@@ -122,6 +122,8 @@ impl Distribution {
         something(bins.len(), "bins", sum)?;
         let mut bins = bins;
         bins.sort_by_key(|&(low, high, _)| (low, high));
+        // In the order in which it is reached, so that the last corner is at 1 exactly.
+        let sum: f64 = bins.iter().fold(0.0, |sum, (_, _, weight)| sum + weight);
         let mut corners: Vec<Corner> = Vec::with_capacity(2 * bins.len());
         let mut reached = 0.0;
         for (number, &(low, high, weight)) in bins.iter().enumerate() {

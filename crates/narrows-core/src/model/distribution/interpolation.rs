@@ -34,6 +34,8 @@ const REACH: f64 = 8.5;
 const PER_UNIT: f64 = 16.0;
 const ROOTS: usize = (2.0 * REACH * PER_UNIT) as usize;
 const MOST_NODES: usize = 1 << 16;
+/// In nanoseconds.
+const TOLERANCE: f64 = 0.1;
 
 impl Interpolation {
     /// Of a quantile function.
@@ -49,12 +51,13 @@ impl Interpolation {
     fn build(exact: &impl Fn(f64) -> f64, mass: f64, most: usize) -> Option<Self> {
         let mut nodes = Vec::new();
         nodes.resize(ROOTS, Node::Halves(0));
-        // (node, start, width) of what is still to be made.
-        let mut open: Vec<(usize, f64, f64)> = Vec::new();
+        // What is still to be made: the node, where it starts, how wide it is, and the values at its ends.
+        let mut open: Vec<(usize, f64, f64, [f64; 2])> = Vec::new();
         for root in 0..ROOTS {
-            open.push((root, root as f64 / PER_UNIT - REACH, 1.0 / PER_UNIT));
-            while let Some((node, start, width)) = open.pop() {
-                if let Some(cell) = cell(exact, start, width, mass) {
+            let (start, width) = (root as f64 / PER_UNIT - REACH, 1.0 / PER_UNIT);
+            open.push((root, start, width, [exact(start), exact(start + width)]));
+            while let Some((node, start, width, ends)) = open.pop() {
+                if let Some(cell) = cell(exact, start, width, ends, mass) {
                     nodes[node] = Node::Cell(cell);
                     continue;
                 }
@@ -64,8 +67,10 @@ impl Interpolation {
                 }
                 nodes[node] = Node::Halves(halves as u32);
                 nodes.extend([Node::Halves(0); 2]);
-                open.push((halves, start, 0.5 * width));
-                open.push((halves + 1, start + 0.5 * width, 0.5 * width));
+                let half = 0.5 * width;
+                let middle = exact(start + half);
+                open.push((halves, start, half, [ends[0], middle]));
+                open.push((halves + 1, start + half, half, [middle, ends[1]]));
             }
         }
         Some(Self { nodes })
@@ -98,9 +103,20 @@ impl Interpolation {
 }
 
 /// The cubic for a cell, if it is good enough, or the line, if it matters little enough.
-fn cell(exact: &impl Fn(f64) -> f64, start: f64, width: f64, mass: f64) -> Option<[f64; 4]> {
+fn cell(
+    exact: &impl Fn(f64) -> f64,
+    start: f64,
+    width: f64,
+    [y0, y3]: [f64; 2],
+    mass: f64,
+) -> Option<[f64; 4]> {
+    let line = [y0, y3 - y0, 0.0, 0.0];
+    // Quantiles never go down: none in between is further off than that.
+    if y3 - y0 <= TOLERANCE {
+        return Some(line);
+    }
     let at = |t: f64| exact(start + t * width);
-    let [y0, y1, y2, y3] = [at(0.0), at(1.0 / 3.0), at(2.0 / 3.0), at(1.0)];
+    let [y1, y2] = [at(1.0 / 3.0), at(2.0 / 3.0)];
     // Newton's divided differences, at steps of a third.
     let (d1, d2, d3) = (y1 - y0, y2 - 2.0 * y1 + y0, y3 - 3.0 * y2 + 3.0 * y1 - y0);
     let (c1, c2, c3) = (3.0 * d1, 4.5 * d2, 4.5 * d3);
@@ -109,7 +125,7 @@ fn cell(exact: &impl Fn(f64) -> f64, start: f64, width: f64, mass: f64) -> Optio
     let value = |t: f64| ((cubic[3] * t + cubic[2]) * t + cubic[1]) * t + cubic[0];
     let good = [1.0 / 6.0, 0.5, 5.0 / 6.0].iter().all(|&t| {
         let wanted = at(t);
-        (value(t) - wanted).abs() <= (1e-9 * wanted.abs()).max(0.1)
+        (value(t) - wanted).abs() <= (1e-9 * wanted.abs()).max(TOLERANCE)
     });
     // The tolerance is for values; a cubic might still go down between them where steps are as small as that.
     let goes_up = cubic_goes_up(cubic);
@@ -117,7 +133,7 @@ fn cell(exact: &impl Fn(f64) -> f64, start: f64, width: f64, mass: f64) -> Optio
         return Some(cubic);
     }
     let held = Level::of_normal(start + width).from(Level::of_normal(start));
-    (held < mass || y3 - y0 <= 0.1).then_some([y0, y3 - y0, 0.0, 0.0])
+    (held < mass).then_some(line)
 }
 
 /// Whether the slope, b + 2·c·t + 3·d·t², is nowhere negative from 0 to 1.

@@ -34,7 +34,7 @@ impl Mixture {
             below += share * level.below;
             above += share * level.above;
         }
-        Level { below, above }
+        Level { below: below.min(1.0), above: above.min(1.0) }
     }
 
     /// Lies between the least and the greatest of the parts' quantiles, and is found there by search.
