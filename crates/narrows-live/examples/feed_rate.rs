@@ -1,9 +1,10 @@
 //! A feed at a million packets a second, by hand:
 //!
 //! ```sh
-//! cargo run --release -p narrows-live --example feed_rate -- [PACKETS A SECOND] [SECONDS]
+//! cargo run --release -p narrows-live --example feed_rate -- [PACKETS A SECOND] [SECONDS] [LEAD]
 //! ```
 //!
+//! The lead must cover the pauses of this thread, the reader's and the writer's: 65,536 values are 66 ms at that rate.
 //! A thread writes to the feed's socket as a program would. This thread does what the packet loop does, but for the packets
 //! themselves, which come by the clock: it takes values out of the ring, hands them and the packets to an engine, and
 //! polls. At the end stand the underruns, and whether each packet got the value that was meant for it. To see that it
@@ -37,8 +38,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rate: u64 = arguments.next().map_or(Ok(1_000_000), |text| text.parse())?;
     let seconds: u64 = arguments.next().map_or(Ok(10), |text| text.parse())?;
 
+    let lead: usize = arguments.next().map_or(Ok(1 << 16), |text| text.parse())?;
+
     let mut link = LinkConfig::new("wire", Target::Port("b".into()));
-    link.delay = Box::new(Fed::new(FeedConfig { on_empty: OnEmpty::Drop, ..FeedConfig::new("delays") }));
+    link.delay =
+        Box::new(Fed::new(FeedConfig { on_empty: OnEmpty::Drop, lead, ..FeedConfig::new("delays") }));
     link.order = Order::Allow;
     let mut config = NetworkConfig::new(Seed(1));
     config.links.push(link);
@@ -55,7 +59,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let writer = thread::spawn(move || write(&path));
 
     let task = std::fs::read_link("/proc/thread-self")?;
-    println!("{rate} packets a second for {seconds} s; this thread is {}", task.display());
+    println!(
+        "{rate} packets a second for {seconds} s, a lead of {lead} values; this thread is {}",
+        task.display()
+    );
     let clock = Clock::start();
     let packet = |number| Packet {
         length: 100,

@@ -100,6 +100,8 @@ pub struct Feeds {
     batches: VecDeque<Batch>,
     questions: Vec<Question>,
     spent: Vec<Vec<i64>>,
+    /// How far the engine had got when the threads were told last.
+    told: Time,
 }
 
 /// A feed that has its socket.
@@ -126,6 +128,7 @@ impl Feeds {
             batches: VecDeque::new(),
             questions: Vec::new(),
             spent: Vec::new(),
+            told: Time::NEVER,
         })
     }
 
@@ -259,6 +262,11 @@ impl Feeds {
 
     /// Tells the threads how far packets have got, and passes questions on. No system call.
     pub fn tell<B>(&mut self, clock: &Clock, engine: &mut Engine<B>) {
+        // As long as nothing happens, packets get no further.
+        if engine.now() == self.told {
+            return;
+        }
+        self.told = engine.now();
         for feed in &self.open {
             feed.view(engine, |view| {
                 let waiting = usize::try_from(view.waiting).unwrap_or(usize::MAX);
@@ -335,3 +343,6 @@ impl Drop for Feed {
 fn capitals(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,10 +27,9 @@ impl Lines {
         let mut values = Vec::new();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.part.extend_from_slice(piece);
-            if piece.ends_with(b"\n") || self.part.len() > LONGEST_LINE {
-                if let Err(message) = self.line(&mut values) {
-                    return (values, Err(message));
-                }
+            let is_whole = piece.ends_with(b"\n") || self.part.len() > LONGEST_LINE;
+            if is_whole && let Err(message) = self.line(&mut values) {
+                return (values, Err(message));
             }
         }
         (values, Ok(()))
