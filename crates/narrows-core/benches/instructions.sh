@@ -13,7 +13,7 @@ count() { # case, in flight, packets
 }
 
 n=20000
-cases='heap-random heap-growing constant jitter normal gilbert-elliott slots netem unlimited 100000-links'
+cases='heap-random heap-growing constant jitter normal gilbert-elliott slots netem fed trace opportunities unlimited 100000-links'
 printf '%-14s' 'in flight'
 for case in $cases; do printf '%16s' "$case"; done
 echo

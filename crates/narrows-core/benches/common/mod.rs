@@ -5,12 +5,13 @@ use std::collections::BinaryHeap;
 use std::hint::black_box;
 
 use narrows_core::model::selector::GilbertElliott;
-use narrows_core::model::{Constant, Independent, Normal};
+use narrows_core::model::{Constant, Fed, FeedConfig, Independent, Normal};
 use narrows_core::netem::{self, Chance, Netem, Share};
-use narrows_core::service::ConstantRate;
+use narrows_core::service::{ConstantRate, Opportunities, RateSteps};
+use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    Bytes, Duration, Engine, FlowKey, LinkConfig, Loss, NetworkConfig, Order, Packet, PortConfig, PortId,
-    Probability, Protocol, Rate, Seed, SlotGap, Slots, Target, Time,
+    Bytes, Duration, Engine, FlowKey, LinkConfig, LinkId, Loss, NetworkConfig, Order, Packet, PortConfig,
+    PortId, Probability, Protocol, Rate, Seed, SlotGap, Slots, Target, Time,
 };
 
 /// Packets of 1,000 bytes come every 10 µs; at 1 Gbit/s each is on the wire for 8 µs.
@@ -37,6 +38,12 @@ pub(crate) enum Case {
     Slots,
     /// NetEm's single queue with a delay that is uniform, and loss.
     Netem,
+    /// A rate and delays from outside, order kept; values are handed in 64 at a time.
+    Fed,
+    /// As the normal delay with order kept, at a rate that a trace gives, every 100 µs another.
+    Trace,
+    /// The same with opportunities to send, one every 9 µs.
+    Opportunities,
     /// Neither rate nor delay.
     Unlimited,
 }
@@ -152,6 +159,27 @@ pub(crate) struct Wire {
     port: PortId,
     packet: Packet<u32>,
     at: Time,
+    /// The link in use, values for its feed where it has one, and how many of them are left.
+    link: LinkId,
+    values: Vec<i64>,
+    left: usize,
+}
+
+/// A tenth more and a fifth less than the rate, in turn.
+fn rates() -> RateSteps {
+    let point = |(number, tenths): (u64, u64)| {
+        let at = Time::from_nanos(number * 100_000);
+        (at, Rate::from_bits_per_second(RATE.bits_per_second() / 10 * tenths))
+    };
+    let points: Vec<_> = (0..).zip([11, 8, 11, 9, 11, 12, 8, 11]).map(point).collect();
+    let after = After::Loop(Duration::from_micros(100 * points.len() as u64));
+    RateSteps::new(Steps::new(points, after).expect("they are in order"))
+}
+
+fn opportunities() -> Opportunities {
+    let instants: Vec<_> = (1..=1_000).map(|number| Time::from_nanos(number * 9_000)).collect();
+    let after = After::Loop(Duration::from_micros(9 * instants.len() as u64));
+    Opportunities::new(&instants, Bytes::new(LENGTH.into()), after).expect("they are in order")
 }
 
 impl Wire {
@@ -173,13 +201,21 @@ impl Wire {
             }
             let normal = || Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) };
             match case {
-                Case::Normal | Case::GilbertElliott | Case::Slots => link.delay = Box::new(normal()),
+                Case::Normal | Case::GilbertElliott | Case::Slots | Case::Trace | Case::Opportunities => {
+                    link.delay = Box::new(normal())
+                }
+                Case::Fed => link.delay = Box::new(Fed::new(FeedConfig::new("feed"))),
                 Case::Netem => link.netem = Some(Box::new(netem(delay))),
                 _ => {}
             }
             if matches!(case, Case::GilbertElliott) {
                 let [p, r, bad, good] = [1, 25, 80, 0].map(percent);
                 link.wire_loss = Some(Loss::of(GilbertElliott::new(p, r, bad, good)));
+            }
+            match case {
+                Case::Trace => link.service = Box::new(rates()),
+                Case::Opportunities => link.service = Box::new(opportunities()),
+                _ => {}
             }
             if matches!(case, Case::Slots) {
                 let gap = SlotGap::Between(Duration::ZERO, Duration::from_micros(100));
@@ -192,9 +228,15 @@ impl Wire {
             vec![PortConfig { name: "in".into(), entry }, PortConfig { name: "out".into(), entry: out() }];
         let engine = Engine::new(config).expect("names are unique and lead somewhere");
         let port = engine.port("in").expect("it was just configured");
+        let link = engine.link(&format!("link {}", links / 2)).expect("it was just configured");
+        // About as much spread as the normal delay has, in no order.
+        let spread = |number: u64| {
+            (delay.nanos() - delay.nanos() / 3 + delay.nanos() / 96 * (number * 37 % 64)) as i64
+        };
+        let values = if matches!(case, Case::Fed) { (0..64).map(spread).collect() } else { Vec::new() };
         let key = FlowKey { network: Protocol::Ipv4, transport: 17, ..FlowKey::default() };
         let packet = Packet { length: LENGTH, link_header: 14, network_header: 20, key, body: 7 };
-        Self { engine, port, packet, at: Time::ZERO }
+        Self { engine, port, packet, at: Time::ZERO, link, values, left: 0 }
     }
 
     /// What is due by the time of the next packet leaves, and the packet comes.
@@ -203,6 +245,10 @@ impl Wire {
         while let Some(event) = &self.engine.poll(self.at) {
             black_box(event);
         }
+        if self.left == 0 && !self.values.is_empty() {
+            self.left = self.engine.feed(self.at, self.link, "feed", black_box(&self.values));
+        }
+        self.left = self.left.saturating_sub(1);
         self.engine.hand_in(self.at, self.port, black_box(&self.packet).clone());
     }
 }

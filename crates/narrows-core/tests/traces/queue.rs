@@ -16,8 +16,10 @@ use crate::wire::{link, run};
 struct Watching {
     fifo: Fifo,
     rate: Rate,
-    seen: Arc<Mutex<Vec<(Time, Rate, Bound)>>>,
+    seen: Seen,
 }
+
+type Seen = Arc<Mutex<Vec<(Time, Rate, Bound)>>>;
 
 impl Watching {
     fn note(&self, now: Time) {
@@ -61,7 +63,7 @@ impl Queue for Watching {
     }
 }
 
-fn watching(seen: &Arc<Mutex<Vec<(Time, Rate, Bound)>>>) -> Box<Watching> {
+fn watching(seen: &Seen) -> Box<Watching> {
     let fifo = Fifo::new(Bound::Packets(77), DropAt::Tail);
     Box::new(Watching { fifo, rate: Rate::DOWN, seen: Arc::clone(seen) })
 }
@@ -97,7 +99,7 @@ proptest! {
         changes in vec(1u64..9_000_000, 3),
         queue_at in 1u64..20_000_000,
     ) {
-        let seen = Arc::default();
+        let seen = Seen::default();
         let mut link = link(RateSteps::new(rates[0].clone()));
         (link.queue, link.bound_steps) = (watching(&seen), Some(bounds[0].clone()));
         let mut at = 0;
