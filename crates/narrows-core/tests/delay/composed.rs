@@ -55,7 +55,7 @@ const fn nanos(nanos: u64) -> Duration {
 }
 
 fn percent(percent: u64) -> Probability {
-    Probability::from_ratio(percent, 100).unwrap()
+    Probability::from_ratio(percent, 100).expect("in range")
 }
 
 #[test]

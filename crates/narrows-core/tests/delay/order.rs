@@ -52,23 +52,23 @@ fn shortest(distribution: &Distribution) -> u64 {
     while high / low > 1.01_f64 {
         let middle = (low * high).sqrt();
         let length = Duration::from_nanos(middle as u64);
-        let predicted = Correlated::in_time(distribution.clone(), length).unwrap().held_back();
-        if predicted.unwrap() < 0.01 { high = middle } else { low = middle }
+        let predicted = Correlated::in_time(distribution.clone(), length).expect("in range").held_back();
+        if predicted.expect("in range") < 0.01 { high = middle } else { low = middle }
     }
     high as u64
 }
 
 fn distributions() -> Vec<Distribution> {
-    let normal = |mean, sd| Distribution::normal(mean, sd).unwrap();
+    let normal = |mean, sd| Distribution::normal(mean, sd).expect("in range");
     let modes = vec![(3.0, normal(5e6, 2e5)), (1.0, normal(9e6, 3e5))];
     let samples = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5].map(Duration::from_millis);
     vec![
         normal(10e6, 2e6),
-        Distribution::exponential(4e6).unwrap(),
-        Distribution::log_normal(5e6, 5e6).unwrap(),
-        Distribution::uniform(0.0, 10e6).unwrap(),
-        Distribution::mixture(modes).unwrap(),
-        Distribution::samples(samples.to_vec()).unwrap(),
+        Distribution::exponential(4e6).expect("in range"),
+        Distribution::log_normal(5e6, 5e6).expect("in range"),
+        Distribution::uniform(0.0, 10e6).expect("in range"),
+        Distribution::mixture(modes).expect("in range"),
+        Distribution::samples(samples.to_vec()).expect("in range"),
         normal(1e6, 1e6),
     ]
 }

@@ -8,7 +8,7 @@ fn ms(ms: u64) -> Duration {
 }
 
 fn normal() -> Distribution {
-    Distribution::normal(10e6, 1e6).unwrap()
+    Distribution::normal(10e6, 1e6).expect("in range")
 }
 
 #[test]

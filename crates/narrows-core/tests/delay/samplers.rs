@@ -57,7 +57,7 @@ fn check(seed: u64, distribution: &Distribution, table: &Table, mean: f64, sd: f
 }
 
 fn is(made: Result<Distribution, narrows_core::model::DistributionError>) -> Distribution {
-    made.unwrap()
+    made.expect("in range")
 }
 
 fn mixture() -> Distribution {
