@@ -15,6 +15,8 @@
 //!   one that leaves last, also when that is far ahead of it only by its delay.
 //! - Correlation is `x' = (x·(2³² − ρ) + last·ρ)/2³²` on uniform numbers, with ρ one more than what was asked for: it
 //!   draws x' to the middle, so that a rare loss with a correlation becomes much rarer than asked.
+//! - Of the correlation of delays next to nothing is left, because a delay goes by the remainder of the random number by the
+//!   jitter or the length of the table.
 //! - A probability is a multiple of 1/(2³² − 1), compared with "not less"; `dist` tables are looked up with a remainder, and
 //!   a jitter without a table is uniform on [−jitter, jitter), jitter at most 2³¹ − 1 ns.
 //! - A delay that comes out negative is a packet that leaves at once, before others that are due.
@@ -26,6 +28,9 @@
 //!
 //! The kernel takes its random numbers from one generator. Here each decision has a stream of its own, keyed by the packet,
 //! the number of a slot, or a correlation, so that switching one on shifts no other.
+//!
+//! tc, too, has a fault that matters to who compares: it hands a correlation of duplication to the kernel only beside a
+//! correlation of something else (iproute2 6.1 to this day).
 
 mod arithmetic;
 mod config;

@@ -1,6 +1,7 @@
 //! The integer arithmetic against the formulas, in wider numbers, and against answers worked out by hand.
 
 use narrows_core::netem::{Crandom, NoTable, Rate, Share, Table, packet_nanos, table_delay};
+use narrows_core::{Seed, Stream};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -55,6 +56,48 @@ fn answers_known_beforehand() {
     // A length below zero wraps around.
     let shrinks = Rate { packet_overhead: -100, ..rate };
     assert_eq!(packet_nanos(60, shrinks), 40u64.wrapping_neg().wrapping_mul(1_000_000_000) / 125_000);
+}
+
+/// How much of `loss 20% 40%` is lost, against the distribution that the formula has in the long run: its density is
+/// `f(x) = (F(x/ρ) − F((x − 1 + ρ)/ρ))/(1 − ρ)`, F being its integral, and is found by putting it into itself.
+#[test]
+fn a_correlation_makes_rare_what_is_rare() {
+    let (rho, steps) = (0.4, 2_000usize);
+    let mut integral: Vec<f64> = (0..=steps).map(|n| n as f64 / steps as f64).collect();
+    let at = |integral: &[f64], x: f64| {
+        let place = x.clamp(0.0, 1.0) * steps as f64;
+        let below = (place as usize).min(steps - 1);
+        integral[below] + (integral[below + 1] - integral[below]) * (place - below as f64)
+    };
+    for _ in 0..30 {
+        let density = |n: usize| {
+            let x = n as f64 / steps as f64;
+            (at(&integral, x / rho) - at(&integral, (x - 1.0 + rho) / rho)) / (1.0 - rho)
+        };
+        let mut sum = 0.0;
+        let mut next = vec![0.0];
+        for n in 0..steps {
+            sum += (density(n) + density(n + 1)) / 2.0;
+            next.push(sum);
+        }
+        integral = next.iter().map(|part| part / sum).collect();
+    }
+    let expected = at(&integral, 0.2);
+    assert!((expected - 0.05317).abs() < 1e-4, "{expected}");
+
+    let percent = |percent| Share::from_percent(percent).expect("a percentage");
+    let mut crandom = Crandom::new(percent(40.0), u32::MAX / 2);
+    let stream = Stream::new(Seed(8), "link", "netem loss");
+    let lost: Vec<bool> = (0..400_000)
+        .map(|n| crandom.next((stream.nth(n).bits() >> 32) as u32) <= percent(20.0).raw())
+        .collect();
+    // Means of batches of 4,000, beyond any dependence, for the standard error.
+    let batches: Vec<f64> =
+        lost.chunks(4_000).map(|batch| batch.iter().filter(|&&lost| lost).count() as f64 / 4_000.0).collect();
+    let n = batches.len() as f64;
+    let mean = batches.iter().sum::<f64>() / n;
+    let error = (batches.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+    assert!((mean - expected).abs() < 4.0 * error, "{mean} for {expected}, standard error {error}");
 }
 
 #[test]

@@ -3,3 +3,4 @@
 
 mod arithmetic;
 mod link;
+mod side_by_side;
