@@ -1,12 +1,12 @@
 //! Statistics of samples: quantiles, tests of fit, distances between distributions, rank correlation.
 //!
-//! [`Sample`] is what the rest works on: values in rising order, finite, at least one. A value is a bare number here, in
-//! whatever unit the caller counts; distances come in the same unit.
+//! [`Sample`] is what the rest works on: values in rising order, finite, at least one. A value is a bare number here,
+//! in whatever unit the caller counts; distances come in the same unit.
 //!
 //! **What the tests assume.** The p-values of Kolmogorov and Smirnov are those of *independent* values against a
-//! *continuous* distribution that was not fitted to them: values that follow one another in time are correlated as a rule,
-//! and have to be thinned first; a distribution with atoms gives too large a p-value, and [`chi_square`] is the test for
-//! it; parameters that were fitted make it too large, too.
+//! *continuous* distribution that was not fitted to them: values that follow one another in time are correlated as a
+//! rule, and have to be thinned first; a distribution with atoms gives too large a p-value, and [`chi_square`] is the
+//! test for it; parameters that were fitted make it too large, too.
 //!
 //! ```
 //! use narrows_lab::statistics::Sample;

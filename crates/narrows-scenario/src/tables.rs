@@ -8,8 +8,8 @@
 //! | histogram | `lower bound,count,unit` a row, as for `sch_delay`; the last row ends the last bin and has count 0 | [`read_histogram`] |
 //! | distribution function | `delay,probability` a row, both rising, up to 1 | [`read_cdf`] |
 //!
-//! Lines that are empty or begin with `#` say nothing, in all of them. What a line gets wrong is a [`TableError`] with its
-//! number.
+//! Lines that are empty or begin with `#` say nothing, in all of them. What a line gets wrong is a [`TableError`] with
+//! its number.
 //!
 //! ```
 //! use narrows_scenario::tables::{SampleColumn, read_samples};

@@ -16,8 +16,8 @@ pub enum EntryError {
     NoDistribution(&'static str),
 }
 
-/// Reads `{ gamma = { … }, shift = "5ms" }`, `10ms`, or a whole line `delay = …`, as it stands in a scenario. `origin` is
-/// what errors name as its place; files that it names are looked for in the working folder.
+/// Reads `{ gamma = { … }, shift = "5ms" }`, `10ms`, or a whole line `delay = …`, as it stands in a scenario. `origin`
+/// is what errors name as its place; files that it names are looked for in the working folder.
 ///
 /// # Errors
 /// Where it is none.
@@ -47,8 +47,8 @@ pub fn read_entry(text: &str, origin: &str) -> Result<Distribution, EntryError> 
 const POINTS: u32 = 200;
 const BINS: u32 = 100;
 
-/// `delay = { cdf = … }` by points of equal steps of probability. `quantile(p)` is in nanoseconds, from the least at 0 to
-/// the greatest at 1; both have to be finite.
+/// `delay = { cdf = … }` by points of equal steps of probability. `quantile(p)` is in nanoseconds, from the least at 0
+/// to the greatest at 1; both have to be finite.
 pub fn cdf_entry(quantile: impl Fn(f64) -> f64) -> String {
     let point = |step: u32| {
         let share = f64::from(step) / f64::from(POINTS);

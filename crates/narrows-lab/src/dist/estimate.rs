@@ -1,16 +1,17 @@
 //! Maximum-likelihood estimates: the parameters under which a sample is most probable.
 //!
-//! In closed form for normal (mean, root of the mean square off it), log-normal (the same of the logarithms), exponential
-//! (mean), uniform (ends) and Pareto (`a = min`, `k = n/Σ ln(x/a)`). By Newton's method, to the last digits, for
+//! In closed form for normal (mean, root of the mean square off it), log-normal (the same of the logarithms),
+//! exponential (mean), uniform (ends) and Pareto (`a = min`, `k = n/Σ ln(x/a)`). By Newton's method, to the last
+//! digits, for
 //!
 //! - gamma: `ln k − ψ(k) = ln x̄ − mean(ln x)`, `θ = x̄/k`; started as Minka (2002, Estimating a Gamma Distribution) has it;
 //! - Weibull: `Σ xᵏ·ln x/Σ xᵏ − 1/k = mean(ln x)`, `θᵏ = mean(xᵏ)`; started from the spread of the logarithms.
 //!
-//! With a shift the likelihood of gamma, Weibull and log-normal distributions has no bound where the shift comes near to the
-//! least value (Hill 1963, doi:10.1080/01621459.1963.10500835), so what is taken, where there is one, is the greatest
-//! *local* maximum with a shift of at least zero: of the likelihood as a function of the shift alone, the other parameters
-//! at their best for it. It is searched over the distance from the shift to the least value, by steps of its logarithm, then by the golden
-//! section.
+//! With a shift the likelihood of gamma, Weibull and log-normal distributions has no bound where the shift comes near
+//! to the least value (Hill 1963, doi:10.1080/01621459.1963.10500835), so what is taken, where there is one, is the
+//! greatest *local* maximum with a shift of at least zero: of the likelihood as a function of the shift alone, the
+//! other parameters at their best for it. It is searched over the distance from the shift to the least value, by steps
+//! of its logarithm, then by the golden section.
 
 use super::shape::Shape;
 use crate::statistics::Sample;
@@ -33,7 +34,8 @@ const MOST_STEPS: usize = 100;
 const ENOUGH: f64 = 1e-14;
 
 impl Kind {
-    /// The best of this kind for these values, of which not all are equal. What is wrong is said as a part of a sentence.
+    /// The best of this kind for these values, of which not all are equal. What is wrong is said as a part of a
+    /// sentence.
     pub(super) fn best(self, values: &[f64]) -> Result<Shape, &'static str> {
         let count = values.len() as f64;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -22,9 +22,9 @@ const PLAIN_BINS: f64 = 40.0;
 const ENDS: usize = 60;
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
 
-/// Four panels: a histogram of the sample (nanoseconds) with what each distribution puts into its bins; distribution functions; the share of longer
-/// delays, on a logarithmic axis, where tails can be told apart; quantiles against quantiles, where a perfect fit is the
-/// diagonal.
+/// Four panels: a histogram of the sample (nanoseconds) with what each distribution puts into its bins; distribution
+/// functions; the share of longer delays, on a logarithmic axis, where tails can be told apart; quantiles against
+/// quantiles, where a perfect fit is the diagonal.
 pub fn figure(title: &str, sample: &Sample, distributions: &[(String, &Distribution)]) -> Figure {
     let draw = Draw { sample, distributions, view: view(sample) };
     let [lower, middle, upper] = sample.quartiles().map(short_time);

@@ -1,13 +1,13 @@
 //! Named distributions fitted to a sample, and which of them is nearest.
 //!
 //! Each is fitted by maximum likelihood. They are ordered by Akaike's criterion, `AIC = 2k − 2·ln L` with k parameters
-//! (1974, doi:10.1109/TAC.1974.1100705): less is better, and one that is 10 above the best has hardly anything for it. The
-//! distance of Kolmogorov and Smirnov is that of the sample from the distribution as the scenario's words have it, with times rounded to a
-//! nanosecond and numbers to nine digits. Its p-value is for a distribution that was not fitted to the sample,
-//! so it is too large: a small one refutes the distribution, a large one does not prove it.
+//! (1974, doi:10.1109/TAC.1974.1100705): less is better, and one that is 10 above the best has hardly anything for it.
+//! The distance of Kolmogorov and Smirnov is that of the sample from the distribution as the scenario's words have it,
+//! with times rounded to a nanosecond and numbers to nine digits. Its p-value is for a distribution that was not fitted
+//! to the sample, so it is too large: a small one refutes the distribution, a large one does not prove it.
 //!
-//! The criterion's derivation supposes that the likelihood is smooth in the parameters. For uniform and Pareto distributions,
-//! and for the shift of an exponential one, it is not, and there it is a guide only.
+//! The criterion's derivation supposes that the likelihood is smooth in the parameters. For uniform and Pareto
+//! distributions, and for the shift of an exponential one, it is not, and there it is a guide only.
 
 use narrows_core::model::{Distribution, DistributionError};
 use serde::Serialize;
@@ -48,8 +48,8 @@ pub struct Fit {
 /// Weights and shapes.
 type Parts = Vec<(f64, Shape)>;
 
-/// Kinds, their names, and whether a shift makes sense: normal, uniform and Pareto distributions have one already or end
-/// where they please.
+/// Kinds, their names, and whether a shift makes sense: normal, uniform and Pareto distributions have one already or
+/// end where they please.
 const KINDS: [(Kind, &str, Option<&str>); 7] = [
     (Kind::Normal, "normal", None),
     (Kind::LogNormal, "log-normal", Some("log-normal, shifted")),

@@ -2,9 +2,9 @@
 //! 1977, doi:10.1111/j.2517-6161.1977.tb01600.x).
 //!
 //! In turns: what part of each value belongs to which component, `r = w·f₁/(w·f₁ + (1 − w)·f₂)`; then weight, mean and
-//! standard deviation of each, with these parts as weights. The likelihood never falls. It has no bound where a component
-//! shrinks onto one value, so a standard deviation stays above a thousandth of the sample's. As there may be several maxima, it is
-//! started from several divisions of the sample, and the best of them is followed to the end.
+//! standard deviation of each, with these parts as weights. The likelihood never falls. It has no bound where a
+//! component shrinks onto one value, so a standard deviation stays above a thousandth of the sample's. As there may be
+//! several maxima, it is started from several divisions of the sample, and the best of them is followed to the end.
 
 use super::estimate::{logs, thinned};
 use super::shape::Shape;

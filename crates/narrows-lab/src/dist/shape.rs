@@ -1,7 +1,7 @@
 //! Named distributions with parameters: their densities, and how a scenario writes them.
 //!
-//! Distribution functions and quantiles are the engine's (`narrows_core::model::Distribution`), which the scenario's words
-//! lead to; only what a likelihood needs is here. With m, s, μ̃, σ, k, θ, a the parameters as named below:
+//! Distribution functions and quantiles are the engine's (`narrows_core::model::Distribution`), which the scenario's
+//! words lead to; only what a likelihood needs is here. With m, s, μ̃, σ, k, θ, a the parameters as named below:
 //!
 //! | distribution | ln f(x) |
 //! |---|---|

@@ -1,10 +1,10 @@
 //! NetEm's distribution table made from samples: as iproute2's `maketable` makes it, and by quantiles.
 //!
-//! **`maketable`** (`netem/maketable.c`, NIST Net's) norms the values by mean μ and standard deviation σ (of n − 1), counts
-//! them in 400,000 steps of σ/50000 from −4σ to +4σ, where what lies outside counts for the outermost step, adds up, and
-//! walks over the steps: the entry `round(share·4096)` becomes the step, `round(8192·(step/50000 − 4))`. Each entry is left
-//! with the *last* step that fell to it; entries that none fell to are filled by straight lines, in whole numbers.
-//! [`maketable`] does this number for number. What it does with a sample ✗:
+//! **`maketable`** (`netem/maketable.c`, NIST Net's) norms the values by mean μ and standard deviation σ (of n − 1),
+//! counts them in 400,000 steps of σ/50000 from −4σ to +4σ, where what lies outside counts for the outermost step, adds
+//! up, and walks over the steps: the entry `round(share·4096)` becomes the step, `round(8192·(step/50000 − 4))`. Each
+//! entry is left with the *last* step that fell to it; entries that none fell to are filled by straight lines, in whole
+//! numbers. [`maketable`] does this number for number. Its faults:
 //!
 //! - the last entry is always 32767, 4σ: one packet in 4096 has that delay, whatever the sample says. After a sample whose
 //!   greatest value is rare the line to it takes some entries more;
@@ -14,11 +14,12 @@
 //!   smaller than those asked for.
 //!
 //! **By quantiles**: entry i of n is the sample's value at the share (i + ½)/n, which are the n equal steps that are
-//! nearest to the distribution (in Wasserstein's distance), atoms included. μ and σ are chosen such that the table gives
-//! the mean and deviation of the sample again, as far as 16 bits let it.
+//! nearest to the distribution (in Wasserstein's distance), atoms included. μ and σ are chosen such that the table
+//! gives the mean and deviation of the sample again, as far as 16 bits let it.
 //!
-//! **What any table costs.** NetEm draws one of 4,096 entries, each in steps of σ/8192 within ±4σ: a distribution becomes
-//! 4,096 atoms, and what is rarer than 1 in 4096 does not happen. [`Judgement`] says how far it is from the sample.
+//! **What any table costs.** NetEm draws one of 4,096 entries, each in steps of σ/8192 within ±4σ: a distribution
+//! becomes 4,096 atoms, and what is rarer than 1 in 4096 does not happen. [`Judgement`] says how far it is from the
+//! sample.
 
 use crate::statistics::Sample;
 

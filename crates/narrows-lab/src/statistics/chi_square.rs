@@ -1,5 +1,5 @@
-//! Pearson's χ² test: counts in cells against what was expected there, `χ² = Σ (observed − expected)²/expected`. The test
-//! for distributions with atoms, and for histograms.
+//! Pearson's χ² test: counts in cells against what was expected there, `χ² = Σ (observed − expected)²/expected`. The
+//! test for distributions with atoms, and for histograms.
 
 use super::special::upper_gamma;
 
@@ -14,9 +14,9 @@ pub struct ChiSquare {
     pub p_value: f64,
 }
 
-/// Tests counts against expected ones, of which about the same sum is asked. `fitted` parameters of what is expected came
-/// from the counts. `None` where the numbers of cells differ, where a count is expected to be 0 or less, and where no
-/// degree of freedom is left.
+/// Tests counts against expected ones, of which about the same sum is asked. `fitted` parameters of what is expected
+/// came from the counts. `None` where the numbers of cells differ, where a count is expected to be 0 or less, and where
+/// no degree of freedom is left.
 ///
 /// The p-value is that of the limit for large counts, `Q(freedom/2, χ²/2)`: join cells of fewer than five.
 pub fn chi_square(observed: &[u64], expected: &[f64], fitted: u32) -> Option<ChiSquare> {

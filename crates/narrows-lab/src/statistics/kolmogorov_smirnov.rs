@@ -1,7 +1,7 @@
 //! The tests of Kolmogorov and Smirnov.
 //!
-//! The distance is the greatest difference between two distribution functions, `D = sup |F(x) − G(x)|`. Its p-value is the
-//! probability that n independent values of F are as far from it or farther. That is computed, following Simard and
+//! The distance is the greatest difference between two distribution functions, `D = sup |F(x) − G(x)|`. Its p-value is
+//! the probability that n independent values of F are as far from it or farther. That is computed, following Simard and
 //! L'Ecuyer (2011, Computing the Two-Sided Kolmogorov-Smirnov Distribution, doi:10.18637/jss.v039.i11), by
 //!
 //! - twice Smirnov's one-sided probability where n·D² ≥ 4: there, the probability of both is 10⁻¹⁰ of it;
@@ -9,8 +9,8 @@
 //!   doi:10.18637/jss.v008.i18), exact to rounding;
 //! - else by Pelz and Good's four terms (1976, doi:10.1111/j.2517-6161.1976.tb01570.x), good to 10⁻⁵ from there on.
 //!
-//! Two samples of m and n values: where m·n ≤ 10⁷ the p-value is exact (the share of lattice paths that stay inside, after
-//! Hodges 1958, doi:10.1007/BF02589501), else that of one sample of `m·n/(m + n)` values.
+//! Two samples of m and n values: where m·n ≤ 10⁷ the p-value is exact (the share of lattice paths that stay inside,
+//! after Hodges 1958, doi:10.1007/BF02589501), else that of one sample of `m·n/(m + n)` values.
 
 use std::f64::consts::PI;
 

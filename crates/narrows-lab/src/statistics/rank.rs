@@ -17,8 +17,8 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
 /// Spearman's rank correlation: Pearson's correlation of the [`ranks`], −1 to 1. `None` where there are fewer than two
 /// pairs, and where all values of one side are equal.
 ///
-/// Its standard error is about `1/√(n − 1)` for independent pairs. The correlation of lag 1 is that of `values[..n − 1]`
-/// and `values[1..]`. Of two lists of different lengths the longer one's rest is left out.
+/// Its standard error is about `1/√(n − 1)` for independent pairs. The correlation of lag 1 is that of `values[..n −
+/// 1]` and `values[1..]`. Of two lists of different lengths the longer one's rest is left out.
 pub fn spearman(first: &[f64], second: &[f64]) -> Option<f64> {
     let count = first.len().min(second.len());
     if count < 2 {

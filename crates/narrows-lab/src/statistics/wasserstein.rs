@@ -13,8 +13,8 @@ const NODES: [(f64, f64); 4] = [
 
 /// In so many panels, at least, the interval from 0 to 1 is integrated.
 const PANELS: usize = 4096;
-/// Down to this the outermost panels are halved towards the ends, where a quantile function may have no bound. Well above
-/// the spacing of numbers next to 1.
+/// Down to this the outermost panels are halved towards the ends, where a quantile function may have no bound. Well
+/// above the spacing of numbers next to 1.
 const NARROWEST: f64 = 1e-13;
 
 impl Sample {
@@ -35,8 +35,9 @@ impl Sample {
         distance
     }
 
-    /// To a distribution with this quantile function, which has to be finite inside (0, 1) and have a mean. By quadrature,
-    /// with a relative error of about 10⁻⁵ where the tails fall off as fast as those of a Pareto distribution of shape 3.
+    /// To a distribution with this quantile function, which has to be finite inside (0, 1) and have a mean. By
+    /// quadrature, with a relative error of about 10⁻⁵ where the tails fall off as fast as those of a Pareto
+    /// distribution of shape 3.
     pub fn wasserstein(&self, quantile: impl Fn(f64) -> f64) -> f64 {
         let (values, count) = (self.values(), self.len() as f64);
         let panels = PANELS.div_ceil(values.len());

@@ -7,8 +7,8 @@ use super::histogram::time;
 use super::quantity::{self, TimeUnit, is_name};
 use super::rows::{self, Separator};
 
-/// Reads the points of a distribution function, the last of which has probability 1. `file` is its name, for errors, and
-/// `unit` that of delays that stand without one. Probabilities are from 0 to 1, or in percent with `%`.
+/// Reads the points of a distribution function, the last of which has probability 1. `file` is its name, for errors,
+/// and `unit` that of delays that stand without one. Probabilities are from 0 to 1, or in percent with `%`.
 ///
 /// # Errors
 /// Where a row is none, where delays or probabilities fall, and where the last probability is not 1.

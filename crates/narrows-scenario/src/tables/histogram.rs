@@ -11,8 +11,8 @@ use super::quantity::{self, TimeUnit, is_name};
 use super::rows::{self, Separator};
 use crate::problem::Found;
 
-/// Reads a histogram: (from, to, weight) of each bin, in rising order, without gaps. `file` is its name, for errors, and
-/// `unit` that of bounds that stand without one.
+/// Reads a histogram: (from, to, weight) of each bin, in rising order, without gaps. `file` is its name, for errors,
+/// and `unit` that of bounds that stand without one.
 ///
 /// # Errors
 /// Where a row is none, where bounds do not rise, where the last count is not 0, and where all are.

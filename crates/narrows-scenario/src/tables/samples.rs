@@ -17,7 +17,8 @@ pub struct SampleColumn {
     pub unit: Option<TimeUnit>,
     /// The name at the head of the column, or its number from 1. `None`: the only one.
     pub name: Option<String>,
-    /// The numbers are no delays but bare ones of any sign and scale, of which the shape of their distribution is wanted.
+    /// The numbers are no delays but bare ones of any sign and scale, of which the shape of their distribution is
+    /// wanted.
     pub plain: bool,
 }
 
@@ -48,8 +49,8 @@ impl Samples {
 
 /// Reads a file of samples. `file` is its name, for errors.
 ///
-/// Columns are separated by commas, semicolons, tabs or blanks. A first line of names is left out; a column is chosen by
-/// name or number, and has to be where there are several.
+/// Columns are separated by commas, semicolons, tabs or blanks. A first line of names is left out; a column is chosen
+/// by name or number, and has to be where there are several.
 ///
 /// # Errors
 /// Where a line has no number there, or one that is not finite, below zero or longer than a day; where a number has no

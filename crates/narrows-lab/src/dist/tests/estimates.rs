@@ -7,8 +7,8 @@ use crate::dist::mixture;
 use crate::dist::shape::Shape;
 use crate::statistics::Sample;
 
-/// 400 values, written with four digits: quantiles of a gamma distribution of shape 2.2 and scale 1.5, shifted by 3, at the
-/// multiples of the golden ratio modulo 1.
+/// 400 values, written with four digits: quantiles of a gamma distribution of shape 2.2 and scale 1.5, shifted by 3, at
+/// the multiples of the golden ratio modulo 1.
 const GAMMA: &[u8] = include_bytes!("gamma.txt");
 /// 400 values: 280 such quantiles of a normal distribution of 10 ± 1, and 120 of one of 16 ± 0.7.
 const TWO_NORMALS: &[u8] = include_bytes!("two-normals.txt");
@@ -29,8 +29,8 @@ fn numbers(shape: &Shape) -> Vec<f64> {
     shape.parameters().iter().map(|(_, value)| value.raw()).collect()
 }
 
-/// scipy's `fit` with `floc=0`, and the sum of its `logpdf`; for Weibull, whose `fit` there stops at six digits, the root of
-/// the equation by `brentq`.
+/// scipy's `fit` with `floc=0`, and the sum of its `logpdf`; for Weibull, whose `fit` there stops at six digits, the
+/// root of the equation by `brentq`.
 #[test]
 fn estimates_and_likelihoods_are_those_of_scipy() {
     let values = values(GAMMA);
