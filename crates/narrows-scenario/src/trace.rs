@@ -41,7 +41,7 @@ use crate::problem::{Problem, ScenarioError, nearest, one_of};
 pub(crate) use source::Source;
 
 /// Points that a trace may have, over all columns: beyond that it is a mistake.
-pub const MOST_POINTS: usize = 20_000_000;
+pub const MOST_POINTS: usize = 10_000_000;
 
 /// Bytes of one opportunity of a mahimahi trace.
 pub const OPPORTUNITY: u64 = 1504;

@@ -41,6 +41,8 @@ pub(super) struct Measurement {
     echo: Echo,
     plan: Plan,
     start: MonotonicTime,
+    /// When the next probe is due.
+    due: MonotonicTime,
     asked: u64,
     /// The numbers of probes that wait for an answer, in order, and when they were sent.
     waiting: VecDeque<(u64, MonotonicTime)>,
@@ -52,7 +54,16 @@ pub(super) struct Measurement {
 impl Measurement {
     pub(super) fn new(echo: Echo, plan: Plan) -> Self {
         let start = clock_monotonic();
-        Self { echo, plan, start, asked: 0, waiting: VecDeque::new(), outcomes: Vec::new(), late: 0 }
+        Self {
+            echo,
+            plan,
+            start,
+            due: start,
+            asked: 0,
+            waiting: VecDeque::new(),
+            outcomes: Vec::new(),
+            late: 0,
+        }
     }
 
     pub(super) const fn asked(&self) -> u64 {
@@ -71,7 +82,7 @@ impl Measurement {
     /// each outcome and a line on all so far.
     pub(super) fn run(&mut self, mut each: impl FnMut(&Outcome, &str) -> bool) -> io::Result<()> {
         let mut signals = EndSignals::catch()?;
-        self.start = clock_monotonic();
+        (self.start, self.due) = (clock_monotonic(), clock_monotonic());
         loop {
             let now = clock_monotonic();
             let mut news = Vec::new();
@@ -98,12 +109,13 @@ impl Measurement {
     /// Sends what is due. When the next one is; nothing when there is none.
     fn ask(&mut self, now: MonotonicTime, news: &mut Vec<Outcome>) -> io::Result<Option<MonotonicTime>> {
         while self.plan.count.is_none_or(|count| self.asked < count) && self.outcomes.len() < MOST {
-            let due = later(
-                self.start,
-                Duration::from_nanos(self.asked.saturating_mul(self.plan.interval.nanos())),
-            );
-            if due > now {
-                return Ok(Some(due));
+            if self.due > now {
+                return Ok(Some(self.due));
+            }
+            self.due = later(self.due, self.plan.interval);
+            if later(self.due, self.plan.interval) < now {
+                // The host slept: what was missed is not sent all at once.
+                self.due = later(now, self.plan.interval);
             }
             let number = self.asked;
             self.asked += 1;

@@ -120,18 +120,25 @@ impl Measurement {
                 delays.push((at, guess.delay(round_trip)));
             }
         }
-        let losses = losses(&self.outcomes, window).into_iter().map(|(number, lost)| {
-            let share =
-                Probability::from_ratio((guess.loss(lost) * 1e18 + 0.5) as u64, 1_000_000_000_000_000_000);
-            (Time::from_nanos(number * window.nanos()), share.expect("it is a share"))
-        });
+        let mut losses: Column<Probability> = losses(&self.outcomes, window)
+            .into_iter()
+            .map(|(number, lost)| {
+                let share = Probability::from_ratio(
+                    (guess.loss(lost) * 1e18 + 0.5) as u64,
+                    1_000_000_000_000_000_000,
+                );
+                (Time::from_nanos(number * window.nanos()), share.expect("it is a share"))
+            })
+            .collect();
+        // Likewise where nothing is known of the first window.
+        losses.first_mut()?.0 = Time::ZERO;
         let last = self.outcomes.iter().map(|outcome| outcome.sent).max()?;
         let remark = format!(
             "measured by echoes to {address}, one each {}; {}; losses over {window} each",
             self.interval(),
             guess.words()
         );
-        Trace::measured(delays, losses.collect(), last + self.interval(), remark)
+        Trace::measured(delays, losses, last + self.interval(), remark)
     }
 }
 

@@ -60,7 +60,15 @@ pub(super) fn figure(name: &str, trace: &Trace) -> Figure {
     }
     let unlimited = rates.is_some_and(|rates| rates.iter().any(|(_, rate)| *rate == Rate::UNLIMITED));
     let gaps = if unlimited { "; no line where the rate is unlimited" } else { "" };
-    let subtitle = format!("{} trace, {}{gaps}", trace.format(), trace.length());
+    let crowded = trace.info().columns.iter().any(|column| column.points as u64 > STRETCHES);
+    let stretch = Duration::from_nanos(trace.length().nanos() / STRETCHES);
+    let bars = match crowded && spread.is_none() {
+        true => format!(
+            "; where more changes than can be drawn, from the least to the greatest value in {stretch}"
+        ),
+        false => String::new(),
+    };
+    let subtitle = format!("{} trace, {}{gaps}{bars}", trace.format(), trace.length());
     Figure { title: name.into(), subtitle, columns: 1, panels }
 }
 
