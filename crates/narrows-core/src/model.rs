@@ -1,8 +1,8 @@
 //! What links do to packets by chance: how long they take, and which are hit by what. Both are open seams.
 
 mod delay;
-mod distribution;
 mod delay_pattern;
+mod distribution;
 mod feed;
 mod normal;
 pub mod selector;
@@ -11,8 +11,8 @@ mod steps;
 pub use delay::{
     ByClass, Constant, Correlated, DelayModel, LostWithDelay, Normal, PerByte, Propagation, Sampled, Uniform,
 };
-pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};
 pub use delay_pattern::DelayPattern;
+pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};
 pub(crate) use feed::Answer;
 pub use feed::{Fed, Feed, FeedConfig, FeedCounters, OnEmpty};
 pub use normal::{cumulative, density, quantile};

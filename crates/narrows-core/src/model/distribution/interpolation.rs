@@ -9,7 +9,9 @@
 //!
 //! So each value is (a) within 0.1 ns, or 1 part in 10⁹ if that is more, of the exact quantile, as far as three points in
 //! each cell tell, or (b) the exact quantile of a probability that is within 10⁻⁶ of the one asked for. A distribution
-//! of so many jumps that this would take more than 2¹⁶ cells gets 10⁻⁵, or 10⁻⁴, in (b).
+//! of so many jumps that this would take more than 2¹⁶ cells gets 10⁻⁵, or 10⁻⁴, in (b). A cell takes 40 bytes: 11 kB for a
+//! smooth distribution, up to 2.6 MB for one that is all jumps. Making it takes a fraction of a millisecond to some
+//! milliseconds, and a second or two for a mixture with tens of thousands of samples in it.
 
 use alloc::vec::Vec;
 
