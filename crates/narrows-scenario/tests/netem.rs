@@ -1,7 +1,5 @@
 //! NetEm's language as people write it: published command lines, and the keys `netem` and `exact-netem` of files.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use narrows_scenario::netem::{self, Command};
 use narrows_scenario::{LinkFlags, Scenario};
 
