@@ -1,11 +1,12 @@
 //! One direction of a wire, or a medium that several directions share.
 //!
 //! ```text
-//! arrive → loss at ingress → MTU → queue → transmitter → loss, corruption, duplication → delay line → leave
+//! arrive → loss at ingress → MTU → queue → transmitter → loss, corruption, duplication → delay line → slots → leave
 //! ```
 //!
 //! The queue sees only packets that wait for the transmitter. The transmitter takes the next packet at the exact
-//! instant at which it finishes the last one. The delay line holds packets for their propagation delay.
+//! instant at which it finishes the last one. The delay line holds packets for their propagation delay. Instead of all of
+//! this a link can have the single queue of sch_netem ([`netem`]).
 
 mod asked;
 mod config;
@@ -430,7 +431,7 @@ impl Link {
     }
 
     /// Puts a packet into the delay line that is due then, or, if order is kept, when those before it are.
-    #[inline]
+    #[inline(always)]
     fn put_in_line(&mut self, mut due: Time, packet: PacketRef, keeps: bool, pool: &mut Pool) {
         if keeps && due < self.last_due {
             due = self.last_due;
