@@ -252,7 +252,8 @@ impl Direction {
     /// opportunities the four bytes that mahimahi's device adds.
     pub fn effective_overhead(&self) -> Overhead {
         let is_dcf = self.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == SchedulerKind::Dcf);
-        let has_opportunities = self.trace.as_ref().is_some_and(|trace| trace.trace.opportunities().is_some());
+        let has_opportunities =
+            self.trace.as_ref().is_some_and(|trace| trace.trace.opportunities().is_some());
         match self.overhead {
             Overhead::IP if is_dcf => sched::Dcf::OVERHEAD,
             Overhead::IP if has_opportunities => Overhead { extra: 4, ..Overhead::IP },

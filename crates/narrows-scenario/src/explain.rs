@@ -159,7 +159,7 @@ pub struct Expected {
     pub one_way_ns: Option<u64>,
     /// The longest time that one takes: behind a queue full of its like, with one more on the wire, and with the longest
     /// delay (of a normal delay, the one that one packet in a thousand exceeds). Nothing with a scheduler, where it is not
-    /// the same for all.
+    /// the same for all, or with a trace of the rate.
     pub longest_ns: Option<u64>,
     /// How many a second the link carries; nothing where it is unlimited, or where stations contend for it.
     pub packets_per_second: Option<f64>,
@@ -384,6 +384,8 @@ fn percent(share: f64) -> String {
 
 fn expected(direction: &Direction, bytes: u32) -> Expected {
     let transmission = transmission(direction, bytes);
+    let waits_in_line =
+        direction.scheduler.is_none() && !direction.trace.as_ref().is_some_and(TraceUse::has_rate);
     let rate = present_rate(direction);
     let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
     // What contention leaves of the rate depends on who contends.
@@ -395,7 +397,7 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
         bytes,
         transmission_ns: transmission.map(Duration::nanos),
         one_way_ns: one_way(direction, bytes).map(Duration::nanos),
-        longest_ns: transmission.filter(|_| direction.scheduler.is_none()).and_then(|one| {
+        longest_ns: transmission.filter(|_| waits_in_line).and_then(|one| {
             let waiting = match direction.bound() {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),

@@ -47,10 +47,12 @@ impl ScenarioError {
         let Some(first) = self.problems.first() else {
             return Problem::new(format!("{} is wrong", self.file));
         };
-        let elsewhere =
-            first.span.as_ref().map(|span| Elsewhere::new(&self.file, &self.text, self.clamp(span)));
+        let elsewhere = first
+            .span
+            .as_ref()
+            .map(|span| Box::new(Elsewhere::new(&self.file, &self.text, self.clamp(span))));
         let title = match elsewhere {
-            Some(_) => first.title.clone(),
+            Some(_) => first.title.to_string(),
             None => format!("{}: {}", self.file, first.title),
         };
         Problem { elsewhere, help: first.help.clone(), ..Problem::new(title) }
@@ -58,16 +60,16 @@ impl ScenarioError {
 
     fn paragraph(&self, problem: &Problem, renderer: &Renderer) -> String {
         let title = match (&problem.span, problem.key.as_str()) {
-            (Some(_), _) | (None, "") => problem.title.clone(),
+            (Some(_), _) | (None, "") => problem.title.to_string(),
             (None, key) => format!("`{key}`: {}", problem.title),
         };
         let mut group = annotate_snippets::Group::with_title(Level::ERROR.primary_title(title));
-        if let Some(Elsewhere { file, line, number, span }) = &problem.elsewhere {
+        if let Some(Elsewhere { file, line, number, span }) = problem.elsewhere.as_deref() {
             let place = AnnotationKind::Primary.span(span.clone());
             group = group.element(Snippet::source(line).path(file).line_start(*number).annotation(place));
         }
         if let Some(span) = &problem.span {
-            let kind = match problem.elsewhere {
+            let kind = match &problem.elsewhere {
                 None => AnnotationKind::Primary,
                 Some(_) => AnnotationKind::Context,
             };
@@ -104,14 +106,14 @@ impl ScenarioError {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    title: String,
+    title: Box<str>,
     span: Option<Range<usize>>,
     /// The path of keys that leads there, such as `links.access.delay`.
     key: String,
     help: Vec<String>,
     also: Vec<(Range<usize>, String)>,
     /// Where it is in another file, which the scenario names at `span`.
-    elsewhere: Option<Elsewhere>,
+    elsewhere: Option<Box<Elsewhere>>,
 }
 
 /// A place in a file that a scenario names: its line, or as much of that as a person looks at.
@@ -152,7 +154,7 @@ impl Problem {
     /// `title` says what was found and what is wrong with it.
     pub(crate) fn new(title: impl Into<String>) -> Self {
         Self {
-            title: title.into(),
+            title: title.into().into_boxed_str(),
             span: None,
             key: String::new(),
             help: Vec::new(),
@@ -190,7 +192,7 @@ impl Problem {
     /// It is in another file, on the line of this number.
     pub(crate) fn on_line(mut self, file: &str, number: usize, line: &str) -> Self {
         let shown = line.trim_end();
-        self.elsewhere = Some(Elsewhere { number, ..Elsewhere::new(file, shown, 0..shown.len()) });
+        self.elsewhere = Some(Box::new(Elsewhere { number, ..Elsewhere::new(file, shown, 0..shown.len()) }));
         self
     }
 

@@ -224,3 +224,113 @@ fn of_one_instant_the_order_does_not_decide_what_is_right() {
     assert!(error.contains("unknown key `target`") && error.contains("set:1:19"), "{error}");
     assert_eq!(scenario, before, "all or none");
 }
+
+/// What `link.down.KEY` is after these assignments, as it stands in a file.
+fn after(texts: &[&str], key: &str) -> String {
+    let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
+    for text in texts {
+        scenario.assign(text).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let written = scenario.to_toml();
+    let line = written.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")));
+    line.unwrap_or_else(|| panic!("{written}")).to_string()
+}
+
+#[test]
+fn parts_of_delays_losses_and_others() {
+    let normal = "link.delay={ normal = { mean = \"10ms\", sd = \"2ms\" } }";
+    assert_eq!(
+        after(&[normal, "link.delay.correlation=20ms", "link.delay.normal.sd=3ms"], "delay"),
+        "{ normal = { mean = \"10ms\", sd = \"3ms\" }, correlation = \"20ms\" }"
+    );
+    // A jitter is a part of the delay from then on.
+    assert_eq!(
+        after(&["link.delay=10ms", "link.jitter=1ms", "link.delay.maximum=15ms"], "delay"),
+        "{ normal = { mean = \"10ms\", sd = \"1ms\" }, maximum = \"15ms\" }"
+    );
+    let bursts = "link.loss={ gilbert-elliott = { p = 0.01, r = 0.3 } }";
+    assert_eq!(
+        after(&[bursts, "link.loss.gilbert-elliott.p=5%", "link.loss.ecn=true"], "loss"),
+        "{ gilbert-elliott = { p = \"5%\", r = \"30%\" }, ecn = true }"
+    );
+    assert_eq!(
+        after(&["link.loss=1%", "link.loss.correlation=25%", "link.loss.ingress=2%"], "loss"),
+        "{ ingress = \"2%\", wire = { rate = \"1%\", correlation = \"25%\" } }"
+    );
+    assert_eq!(
+        after(&["link.corrupt=1%", "link.corrupt.correlation=5%"], "corrupt"),
+        "{ rate = \"1%\", correlation = \"5%\" }"
+    );
+    assert_eq!(
+        after(&["link.slots={ gap = \"1ms\" }", "link.slots.packets=4"], "slots"),
+        "{ gap = \"1ms\", packets = 4 }"
+    );
+    assert_eq!(
+        after(&["link.delay={ feed = \"a\" }", "link.delay.on-empty=last"], "delay"),
+        "{ feed = \"a\", on-empty = \"last\" }"
+    );
+
+    let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
+    let error = scenario.assign("link.slots.packets=4").unwrap_err().to_string();
+    assert!(error.contains("there is no `slots` of which to set a part"), "{error}");
+    let error = scenario.assign("link.delay.corelation=4").unwrap_err().to_string();
+    assert!(error.contains("did you mean `delay.correlation`?"), "{error}");
+}
+
+#[test]
+fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
+    let folder = std::env::temp_dir().join(format!("narrows-changes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("path.csv");
+    std::fs::write(&file, "time_s,rate_mbit,delay_ms\n0,10,20\n1,5,40\n3,,\n").unwrap();
+    let text = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n";
+    let name = folder.join("net.toml").display().to_string();
+    let mut scenario = Scenario::parse(text, &name).unwrap();
+    assert!(scenario.files().is_empty());
+    let at = Time::from_nanos(5_000_000_000);
+    let changes = scenario.assign_at(at, &["l.down.trace=path.csv"]).unwrap();
+    assert_eq!(kinds(&changes), ["l.down Service", "l.down Delay"]);
+    let Change::Service(service) = &changes[0].1 else { panic!("{changes:?}") };
+    let rate = |seconds: u64| service.rate(Time::from_nanos(seconds * 1_000_000_000)).to_string();
+    assert_eq!([5, 6, 9].map(rate), ["10mbit", "5mbit", "5mbit"], "it counts from 5 s on");
+    assert_eq!(scenario.files()[0].name.as_ref(), "path.csv");
+
+    // The name means what it meant, for a change of a part and for good.
+    std::fs::write(&file, "nonsense").unwrap();
+    let changes = scenario.assign_at(Time::from_nanos(7_000_000_000), &["l.down.trace.then=loop"]).unwrap();
+    let Change::Service(service) = &changes[0].1 else { panic!("{changes:?}") };
+    assert_eq!(
+        service.rate(Time::from_nanos(10_500_000_000)).to_string(),
+        "10mbit",
+        "7 s + 3 s is a new round"
+    );
+    std::fs::remove_file(&file).unwrap();
+    let changes = scenario.assign_at(Time::from_nanos(8_000_000_000), &["l.down.trace=none"]).unwrap();
+    assert_eq!(kinds(&changes), ["l.down Service", "l.down Delay"]);
+    let error = scenario.assign("l.up.trace=path2.csv").unwrap_err().to_string();
+    assert!(error.contains("the file `path2.csv` cannot be read: there is no "), "{error}");
+    std::fs::remove_dir(&folder).unwrap();
+}
+
+#[test]
+fn netem_words_are_the_keys_that_they_mean() {
+    let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
+    scenario.assign("link.down.netem=delay 100ms 10ms loss gemodel 1% 30% rate 1mbit limit 50").unwrap();
+    let down = scenario.links[0].direction(Way::Down);
+    assert_eq!(down.rate.to_string(), "1mbit");
+    assert_eq!(down.bound(), Bound::Packets(50));
+    let loss = down.loss.ingress.as_ref().unwrap();
+    assert!(
+        (loss.mean() - 1.0 / 31.0).abs() < 1e-12 && (loss.mean_burst().unwrap() - 1.0 / 0.3).abs() < 1e-9
+    );
+    let changes = scenario.assign("link.up.exact-netem=delay 10ms loss 1%").unwrap();
+    assert_eq!(kinds(&changes), ["link.up Netem"]);
+    let error = scenario.assign("link.up.loss=1%").unwrap_err().to_string();
+    assert!(error.contains("beside `exact-netem`"), "{error}");
+    let changes = scenario.assign("link.up.exact-netem=none").unwrap();
+    assert_eq!(
+        kinds(&changes),
+        ["link.up Netem", "link.up Queue"],
+        "a plain link again, with a queue of its own"
+    );
+}

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use narrows_core::{Engine, Time};
-use narrows_scenario::{LinkFlags, Scenario};
+use narrows_scenario::{Files, LinkFlags, Scenario};
 use proptest::prelude::*;
 
 /// Pieces of scenarios, right and wrong.
@@ -49,6 +49,36 @@ const PIECES: &[&str] = &[
     "loss = 0.1",
     "loss = { ingress = \"100%\" }",
     "reorder = \"1% gap 3\"",
+    "delay = { log-normal = { median = \"10ms\", sigma = 0.25 }, shift = \"-1ms\", correlation = \"20ms\", per-byte = \"0.8ns\" }",
+    "delay = { gamma = { mean = \"10ms\", sd = \"1ns\" }, minimum = \"9ms\", maximum = \"11ms\", correlation = \"25%\" }",
+    "delay = { weibull = { shape = 0.05, scale = \"1h\" }, below-zero = \"truncate\" }",
+    "delay = { pareto = { shape = 0.05, minimum = \"1ns\" }, order = \"allow\" }",
+    "delay = { pareto-normal = { mean = \"1ms\", sd = \"1ms\" } }",
+    "delay = { table = { name = \"pareto\", mean = \"10ms\", sd = \"2ms\" } }",
+    "delay = { table = { file = \"x.dist\", mean = \"10ms\", sd = \"2ms\" } }",
+    "delay = { samples = { file = \"rtt.txt\", unit = \"ms\", column = 1 } }",
+    "delay = { histogram = { bins = [[\"1ms\", \"2ms\", 0.3], [\"2ms\", \"2ms\", 1000000000]] } }",
+    "delay = { cdf = { points = [[\"1ms\", \"0.1%\"], [\"2ms\", 0.5], [\"9ms\", 1]] } }",
+    "delay = { mixture = [{ weight = 9, normal = { mean = \"1ms\", sd = \"9ms\" } }, { weight = 0.1, exponential = { mean = \"1ms\" }, shift = \"5ms\" }] }",
+    "delay = { pattern = \"d.pattern\" }",
+    "down.delay = { feed = \"a\", on-empty = \"repeat\", lead = 7, ask = \"2ms\" }",
+    "up.delay = { classes = [{ match = \"udp\", delay = { feed = \"b\" } }, { match = { port = 1 }, delay = \"1ms\" }] }",
+    "loss = { gilbert-elliott = { p = 1e-7, r = 0.3, loss-bad = 1, loss-good = \"1%\" }, ecn = true }",
+    "loss = { ingress = { markov = { p13 = 0.1, p31 = 0.2, p14 = 0.9 } }, with-delay = [[\"1ms\", \"0%\"], [\"2ms\", \"100%\"]] }",
+    "loss = { conditional = [0.1, 0, 1] }",
+    "loss = { wire = { pattern = \"l.pattern\" } }",
+    "loss = { rate = \"1%\", correlation = \"99.9%\" }",
+    "corrupt = { bit-errors = \"10%\" }",
+    "corrupt = { pattern = { file = \"b.pattern\" } }",
+    "duplicate = { rate = 0.5, correlation = 0.5 }",
+    "slots = { gap = { uniform = { low = \"0ms\", high = \"1h\" } }, packets = 4294967295, bytes = \"1B\" }",
+    "slots = { gap = \"1ns\" }",
+    "trace = \"cell.down\"",
+    "down.trace = { file = \"path.csv\", then = \"end\", start = \"1s\" }",
+    "up.trace = { file = \"path.csv\", then = \"loop\", start = \"1h\" }",
+    "netem = \"delay 10ms 5ms 25% distribution pareto loss gemodel 1% 30% duplicate 1% slot 1ms\"",
+    "exact-netem = \"delay 10ms 5ms 25% loss 1% rate 1mbit limit 50\"",
+    "exact-netem = \"none\"",
     "mtu = 68",
     "line-limit = \"1 packet\"",
     "outage = true",
@@ -70,11 +100,28 @@ const PIECES: &[&str] = &[
     "set = { access.outage = true }",
     "set = { \"access.rate\" = \"1bit\", a = { up = { delay = \"1ms\" } } }",
     "set = { \"access.scheduler.a.weight\" = 3, \"access.queue.target\" = \"3ms\" }",
+    "set = { \"access.delay.correlation\" = \"5ms\", \"access.loss.gilbert-elliott.p\" = 0.5 }",
+    "set = { \"access.trace\" = \"path.csv\", \"access.delay\" = { feed = \"late\" } }",
     "set = {}",
     "= = =",
     "\u{0}",
     "é = \"…\"",
 ];
+
+/// The files that they name.
+const FILES: &[(&str, &str)] = &[
+    ("cell.down", "1\n2\n2\n5\n"),
+    ("path.csv", "time_s,rate_mbit,delay_ms,loss,queue_packets\n0,10,5,0,10\n1,0,6,1,5\n2,,,,\n"),
+    ("rtt.txt", "10\n12\n"),
+    ("x.dist", "-8192 0 8192\n"),
+    ("d.pattern", "pattern delay\nper millisecond\nlength 10\n1 3ms\n"),
+    ("l.pattern", "pattern loss\nper packet\nlength 10\n3\n"),
+    ("b.pattern", "pattern bit-errors\nper bit\nlength 1000000\n77\n"),
+];
+
+fn files() -> Files {
+    Files::given(FILES.iter().map(|(name, contents)| (*name, contents.as_bytes().to_vec())))
+}
 
 fn pieces() -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(PIECES), 0..14).prop_map(|lines| lines.join("\n"))
@@ -83,9 +130,12 @@ fn pieces() -> impl Strategy<Value = String> {
 /// One of the example files, with a few bytes replaced, removed or doubled.
 fn mutated() -> impl Strategy<Value = String> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let files = ["adsl", "chain", "half-duplex", "l4s", "outage", "voip-and-bulk", "wifi"].map(|name| {
-        std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the example is there")
-    });
+    let files =
+        ["adsl", "bursty", "chain", "half-duplex", "jitter", "l4s", "outage", "voip-and-bulk", "wifi"].map(
+            |name| {
+                std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("the example is there")
+            },
+        );
     let edit = (any::<prop::sample::Index>(), 0usize..12, "[ -~é\n]{0,6}");
     (proptest::sample::select(files.to_vec()), proptest::collection::vec(edit, 1..6)).prop_map(
         |(text, edits)| {
@@ -109,8 +159,10 @@ fn use_it(scenario: &Scenario) {
     assert!(explanation.to_string().contains("seed"));
     serde_json::to_string(&explanation).unwrap();
     let written = scenario.to_toml();
-    let again =
-        Scenario::parse(&written, &scenario.file).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    // What it has read so far is all that it takes to read it again.
+    let read = scenario.files().into_iter().map(|file| (file.name, file.contents.to_vec()));
+    let again = Scenario::parse_with(&written, &scenario.file, Files::given(read))
+        .unwrap_or_else(|error| panic!("{error}\n{written}"));
     assert!(again == *scenario, "{written}");
     Engine::<()>::new(scenario.network()).unwrap();
     let mut timeline = scenario.timeline();
@@ -120,12 +172,12 @@ fn use_it(scenario: &Scenario) {
     for event in timeline.take(50) {
         assert!(event.at >= last);
         last = event.at;
-        live.assign_all(&event.set).unwrap_or_else(|error| panic!("{error}"));
+        live.assign_at(event.at, &event.set).unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
 fn try_it(text: &str) {
-    match Scenario::parse(text, "net.toml") {
+    match Scenario::parse_with(text, "net.toml", files()) {
         Ok(scenario) => use_it(&scenario),
         Err(error) => {
             assert!(error.to_string().starts_with("error: "), "{error}");
@@ -176,7 +228,8 @@ proptest! {
         scheduler in proptest::option::of("(none|drr|qfq|fq_codel|prio|dcf|[a-z{}/]{0,9})"),
         key in proptest::sample::select(vec![
             "rate", "delay", "jitter", "order", "queue", "overhead", "loss", "reorder", "mtu", "line-limit",
-            "outage", "queue.bound", "loss.wire", "zzz", "", "scheduler", "scheduler.a.weight", "scheduler.type",
+            "outage", "queue.bound", "loss.wire", "delay.correlation", "delay.normal.sd", "loss.gilbert-elliott.p", "slots.gap", "trace",
+            "corrupt.rate", "reorder.correlation", "netem", "exact-netem", "duplicate.correlation", "zzz", "", "scheduler", "scheduler.a.weight", "scheduler.type",
             "scheduler.flows", "scheduler.a.queue.bound", "queue.type", "queue.target",
         ]),
         way in proptest::sample::select(vec!["", ".up", ".down", ".across"]),

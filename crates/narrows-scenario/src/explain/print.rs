@@ -119,7 +119,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     if let (Some(per_second), Some(_)) = (full.packets_per_second, full.transmission_ns) {
         let Expected { bytes, longest_ns, .. } = full;
         writeln!(f, "  at most   {} packets of {bytes} bytes a second", rounded(per_second))?;
-        if link.scheduler.is_none() {
+        if longest_ns.is_some() {
             writeln!(f, "  longest   {} behind a full queue of such packets", span(*longest_ns))?;
         }
     }

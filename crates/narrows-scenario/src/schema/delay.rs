@@ -66,7 +66,7 @@ pub(super) enum ShortMatch {
     /// Of this protocol.
     Protocol(String),
     /// With all of these.
-    Table(Match),
+    Table(Box<Match>),
 }
 
 /// How alike the delays of neighbours are.

@@ -200,6 +200,9 @@ impl TraceUse {
             Then::End => "then the link's own values hold",
         };
         let mut words = format!("{}: {} for {}, {then}", self.file.name, columns.join(", "), trace.length());
+        if let Some(share) = self.mean_loss().filter(|share| *share > 0.0) {
+            words += &format!("; loses {:.2} % on average", share * 100.0);
+        }
         if self.start > Duration::ZERO {
             words += &format!("; begins {} into it", self.start);
         }
