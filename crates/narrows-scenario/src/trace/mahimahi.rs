@@ -4,11 +4,13 @@
 //! ones are several opportunities. At the last one the trace begins again. An empty line and a trace that lasts no time
 //! are refused, as mahimahi's own `mm-link` does.
 
-use narrows_core::{Duration, Time};
+use std::fmt::Write;
+
+use narrows_core::{Duration, Rate, Time};
 
 use crate::problem::{Found, Problem};
 use crate::trace::source::Source;
-use crate::trace::{Format, MOST_POINTS, Then, Trace};
+use crate::trace::{CannotWrite, Format, MOST_POINTS, OPPORTUNITY, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
 /// Nanoseconds in the unit of the file.
@@ -48,4 +50,74 @@ pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     trace.opportunities = Some(opportunities);
     trace.then = Then::Loop;
     Ok(trace)
+}
+
+impl Trace {
+    /// At each millisecond, as many opportunities as the rate has let through whole packets since the one before.
+    pub(super) fn mahimahi(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
+        const SAYS: &str = "when packets may go";
+        let nothing = CannotWrite::Nothing { format: Format::Mahimahi, says: SAYS };
+        self.left_out(
+            remarks,
+            &[self.delay.is_some(), self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
+        );
+        let mut text = String::new();
+        let mut line = |millis: u64| {
+            // A String takes all that is written to it.
+            let _ = writeln!(text, "{millis}");
+        };
+        if let Some(opportunities) = &self.opportunities {
+            opportunities.iter().for_each(|time| line(time.nanos() / MILLISECOND));
+            return Ok(text);
+        }
+        let Some(rates) = &self.rate else { return Err(nothing) };
+        let millis = self.length.nanos() / MILLISECOND;
+        // As many steps and as many lines at most.
+        if millis > MOST_POINTS as u64 {
+            return Err(CannotWrite::TooLong);
+        }
+        if rates.iter().any(|point| point.1 == Rate::UNLIMITED) {
+            return Err(CannotWrite::Nothing {
+                format: Format::Mahimahi,
+                says: "a rate with a limit throughout",
+            });
+        }
+        let (mut next, mut now, mut served, mut used, mut last) = (0, Rate::DOWN, 0u128, 0u128, 0);
+        /// Of bits a second times nanoseconds, for one opportunity.
+        const ONE: u128 = OPPORTUNITY as u128 * 8 * 1_000_000_000;
+        for milli in 1..=millis {
+            let (mut at, end) = ((milli - 1) * MILLISECOND, milli * MILLISECOND);
+            while at < end {
+                while rates.get(next).is_some_and(|point| point.0.nanos() <= at) {
+                    now = rates[next].1;
+                    next += 1;
+                }
+                let until = rates.get(next).map_or(end, |point| point.0.nanos().min(end));
+                // At most 10¹⁵ bits a second for 2⁶² ns.
+                served += u128::from(now.bits_per_second()) * u128::from(until - at);
+                at = until;
+            }
+            let whole = served / ONE;
+            if whole > MOST_POINTS as u128 {
+                return Err(CannotWrite::TooLong);
+            }
+            for _ in used..whole {
+                line(milli);
+                last = milli;
+            }
+            used = whole;
+        }
+        if used == 0 {
+            return Err(CannotWrite::NoOpportunity(self.length));
+        }
+        remarks.push(format!("the rate has become opportunities of {OPPORTUNITY} bytes, to the millisecond"));
+        let period = Duration::from_millis(last);
+        if period != self.length {
+            remarks.push(format!(
+                "the file repeats after {period}, its last opportunity; the trace lasts {}",
+                self.length
+            ));
+        }
+        Ok(text)
+    }
 }

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
-use crate::trace::mahimahi::MILLISECOND;
 use crate::trace::number::{decimal, share};
 use crate::trace::theaterq::{ALWAYS, MICROSECOND};
 use crate::trace::{Column, Format, MOST_POINTS, OPPORTUNITY, Then, Trace};
@@ -138,80 +137,6 @@ impl Trace {
         text
     }
 
-    /// At each millisecond, as many opportunities as the rate has let through whole packets since the one before.
-    fn mahimahi(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
-        const SAYS: &str = "when packets may go";
-        let nothing = CannotWrite::Nothing { format: Format::Mahimahi, says: SAYS };
-        self.left_out(
-            remarks,
-            &[self.delay.is_some(), self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
-        );
-        let mut text = String::new();
-        let mut line = |millis: u64| {
-            // A String takes all that is written to it.
-            let _ = writeln!(text, "{millis}");
-        };
-        if let Some(opportunities) = &self.opportunities {
-            opportunities.iter().for_each(|time| line(time.nanos() / MILLISECOND));
-            return Ok(text);
-        }
-        let Some(rates) = &self.rate else { return Err(nothing) };
-        let millis = self.length.nanos() / MILLISECOND;
-        let highest = rates.iter().map(|point| point.1).filter(|rate| *rate != Rate::UNLIMITED).max();
-        let highest = highest.unwrap_or(Rate::DOWN).bits_per_second();
-        // Opportunities in a millisecond at most; of all that can be written, an unlimited link has the most.
-        let at_once = u128::from(highest).div_ceil(u128::from(OPPORTUNITY) * 8 * 1000);
-        if u128::from(millis) > MOST_POINTS as u128 {
-            return Err(CannotWrite::TooLong);
-        }
-        let unlimited = rates.iter().any(|point| point.1 == Rate::UNLIMITED);
-        if unlimited {
-            return Err(CannotWrite::Nothing {
-                format: Format::Mahimahi,
-                says: "a rate with a limit throughout",
-            });
-        }
-        let (mut next, mut now, mut served, mut used, mut last, mut count) =
-            (0, Rate::DOWN, 0u128, 0u128, 0, 0u128);
-        /// Of bits a second times nanoseconds, for one opportunity.
-        const ONE: u128 = OPPORTUNITY as u128 * 8 * 1_000_000_000;
-        for milli in 1..=millis {
-            let (mut at, end) = ((milli - 1) * MILLISECOND, milli * MILLISECOND);
-            while at < end {
-                while rates.get(next).is_some_and(|point| point.0.nanos() <= at) {
-                    now = rates[next].1;
-                    next += 1;
-                }
-                let until = rates.get(next).map_or(end, |point| point.0.nanos().min(end));
-                // At most 10¹⁵ bits a second for 2⁶² ns.
-                served += u128::from(now.bits_per_second()) * u128::from(until - at);
-                at = until;
-            }
-            let whole = served / ONE;
-            count += whole - used;
-            if count > MOST_POINTS as u128 || whole - used > at_once + 1 {
-                return Err(CannotWrite::TooLong);
-            }
-            for _ in used..whole {
-                line(milli);
-                last = milli;
-            }
-            used = whole;
-        }
-        if used == 0 {
-            return Err(CannotWrite::NoOpportunity(self.length));
-        }
-        remarks.push(format!("the rate has become opportunities of {OPPORTUNITY} bytes, to the millisecond"));
-        let period = Duration::from_millis(last);
-        if period != self.length {
-            remarks.push(format!(
-                "the file repeats after {period}, its last opportunity; the trace lasts {}",
-                self.length
-            ));
-        }
-        Ok(text)
-    }
-
     /// The first column there is, in this order: rate, delay, loss, duplicates.
     fn netem_trace(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
         const SAYS: &str = "one of rate, delay, loss and duplicates";
@@ -331,7 +256,7 @@ impl Trace {
     }
 
     /// Tells which of the columns for delay, loss, duplicates and bound are not in the file.
-    fn left_out(&self, remarks: &mut Vec<String>, there: &[bool; 4]) {
+    pub(super) fn left_out(&self, remarks: &mut Vec<String>, there: &[bool; 4]) {
         let names = ["delay", "loss", "duplicates", "queue bound"];
         let left: Vec<&str> =
             names.into_iter().zip(there).filter(|(_, there)| **there).map(|(name, _)| name).collect();
