@@ -56,9 +56,12 @@ impl Netem {
                 Shape::ParetoNormal => "A quarter normal and three quarters Pareto, as in tc's table.".into(),
                 Shape::File(name) => format!("The table in the file {name}, of which 8192 stands for one jitter."),
             }],
-            Topic::Loss => self.loss.map_or(Vec::new(), |loss| loss_words(loss, self.ecn)),
+            Topic::Loss => self.loss.map_or(Vec::new(), |loss| {
+                let place = if self.has_rate() { "before they wait for the rate" } else { "before anything else" };
+                loss_words(loss, self.ecn, place)
+            }),
             Topic::Ecn => vec!["A packet that `loss` would lose is marked (CE) instead, if it is ECN-capable; others are lost.".into()],
-            Topic::Duplicate => chance_words(self.duplicate, "Packets that arrive twice", "Each is duplicated on the wire, behind the rate; the copy has a delay of its own."),
+            Topic::Duplicate => chance_words(self.duplicate, "Packets that arrive twice", "Each is duplicated on the wire; the copy takes no time to send and has a delay of its own."),
             Topic::Corrupt => chance_words(self.corrupt, "Packets with one flipped bit", "The bit is at a random place; checksums are left as they are."),
             Topic::Reorder | Topic::Gap => self.reorder_words(topic),
             Topic::Rate => self.rate.map_or(Vec::new(), rate_words),
@@ -123,7 +126,8 @@ impl Netem {
             ],
             Topic::Gap => vec![match gap {
                 1 => "Every packet may skip the delay.".into(),
-                _ => format!("After one that skipped it, {} keep theirs.", count(u64::from(gap) - 1, "packet")),
+                2 => "After a packet that skipped the delay the next one has it.".into(),
+                _ => format!("After a packet that skipped the delay the next {} have it.", gap - 1),
             }],
             _ if alone => vec!["No packet is chosen by `reorder` itself.".into()],
             _ => chance_words(chance, "Packets that skip the delay and leave at once", "They overtake those in flight."),
@@ -191,23 +195,23 @@ fn rate_words(rate: RateOption) -> Vec<String> {
     vec![format!("The wire takes {rate} a second, one packet after another, without bursts. {length}.")]
 }
 
-fn loss_words(loss: LossOption, ecn: bool) -> Vec<String> {
-    let where_lost = "They are lost before they wait for the rate.";
+fn loss_words(loss: LossOption, ecn: bool, place: &str) -> Vec<String> {
+    let where_lost = format!("It happens {place}.");
     let verb = if ecn { "marked or lost" } else { "lost" };
     match loss {
         _ if loss.is_none() => vec!["No packet is lost.".into()],
-        LossOption::Random(chance) => chance_words(chance, &format!("Packets that are {verb}"), where_lost),
+        LossOption::Random(chance) => chance_words(chance, &format!("Packets that are {verb}"), &where_lost),
         LossOption::State { p13, p31, p32, p23, p14 } => vec![
             format!(
                 "Packets are {verb} by a Markov chain of four states that makes a step at each packet: from good to a burst of losses {p13} and back {p31}; within the burst from lost to received {p32} and back {p23}; from good to a single loss {p14}."
             ),
-            where_lost.into(),
+            where_lost,
         ],
         LossOption::GilbertElliott { p, r, loss_bad, loss_good } => vec![
             format!(
                 "Packets are {verb} by Gilbert and Elliott's model, in two states: from good to bad {p}, from bad to good {r} at each packet. In the bad state {loss_bad} of the packets are {verb}, in the good one {loss_good}."
             ),
-            where_lost.into(),
+            where_lost,
         ],
     }
 }
