@@ -57,6 +57,21 @@ fn main() {
         }
     }
 
+    println!("\n1,000 in flight: nanoseconds a packet, and the ratio to a normal delay with order kept");
+    let cases = [
+        ("normal delay", Case::Normal),
+        ("and Gilbert-Elliott loss", Case::GilbertElliott),
+        ("and slots", Case::Slots),
+        ("and a rate by a trace", Case::Trace),
+        ("and opportunities", Case::Opportunities),
+        ("fed delay", Case::Fed),
+        ("NetEm's single queue", Case::Netem),
+    ];
+    let ns = medians(&mut cases.map(|(_, case)| Run::new(case, 1_000)));
+    for ((name, _), each) in cases.iter().zip(&ns) {
+        println!("{name:<24}  {each:.1} ({:.2}×)", each / ns[0]);
+    }
+
     println!("\nlinks, one of them in use with 10 packets in flight: nanoseconds a packet");
     let links = [1, 10, 100, 1_000, 10_000, 100_000];
     let mut runs = links.map(|links| Run::among(links, Case::Constant, 10));

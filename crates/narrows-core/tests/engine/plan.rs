@@ -426,7 +426,7 @@ impl LossPlan {
             Self::Conditional(after) => Loss::of(Conditional::new(after).expect("there are some")),
             Self::Pattern(span, length, [from, to]) => {
                 let per = span.map_or(Per::Packet, |unit| Per::Time { unit, origin: Time::ZERO });
-                Loss::of(Pattern::new(per, length, [from..to]).expect("within the length"))
+                Loss::of(Pattern::new(per, length, std::iter::once(from..to)).expect("within the length"))
             }
             Self::Trace(trace) => Loss::of(LossSteps::new(trace.build())),
             Self::Marking(p) => Loss { selector: Box::new(Independent(p)), mark: true },
@@ -438,9 +438,9 @@ impl BitsPlan {
     fn build(self) -> Corruption {
         match self {
             Self::Errors(rate) => Corruption::BitErrors(BitErrors::new(rate).expect("not too high")),
-            Self::Pattern(length, [from, to]) => {
-                Corruption::Pattern(BitPattern::new(length, [from..to]).expect("within the length"))
-            }
+            Self::Pattern(length, [from, to]) => Corruption::Pattern(
+                BitPattern::new(length, std::iter::once(from..to)).expect("within the length"),
+            ),
             Self::Packets(packets) => Corruption::Packets(packets.loss().selector),
         }
     }

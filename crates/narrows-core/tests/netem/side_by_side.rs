@@ -218,7 +218,7 @@ fn measure(which: &str, frames: &[Frame]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let spread = |values: &[f64]| {
         let middle = mean(values);
-        mean(&values.iter().map(|value| (value - middle).powi(2)).collect::<Vec<_>>()).sqrt()
+        mean(&values.iter().map(|value| libm::pow(value - middle, 2.0)).collect::<Vec<_>>()).sqrt()
     };
     match which {
         "lost" => share(frames.iter().filter(|frame| frame.came.is_empty()).count(), frames.len()),
@@ -248,7 +248,7 @@ fn measure(which: &str, frames: &[Frame]) -> f64 {
         "alike" => {
             let middle = mean(&delays);
             let products: Vec<f64> = delays.windows(2).map(|d| (d[0] - middle) * (d[1] - middle)).collect();
-            mean(&products) / spread(&delays).powi(2)
+            mean(&products) / libm::pow(spread(&delays), 2.0)
         }
         other => panic!("no statistic {other}"),
     }
@@ -260,7 +260,7 @@ fn estimate(which: &str, frames: &[Frame]) -> (f64, f64) {
         frames.chunks_exact(frames.len() / BATCHES).map(|batch| measure(which, batch)).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = values.iter().map(|value| libm::pow(value - mean, 2.0)).sum::<f64>() / (n - 1.0);
     (mean, (variance / n).sqrt())
 }
 
@@ -282,7 +282,7 @@ fn side_by_side() {
             let ((theirs, error), (ours, other)) = (estimate(which, kernel), estimate(which, &narrows));
             let (theirs, slack) = match *which {
                 "delay" => (theirs - late, varies),
-                "spread" => ((theirs.powi(2) - varies.powi(2)).max(0.0).sqrt(), varies),
+                "spread" => ((theirs * theirs - varies * varies).max(0.0).sqrt(), varies),
                 _ => (theirs, 0.0),
             };
             let error = (error * error + other * other).sqrt();

@@ -10,9 +10,9 @@ const PACKETS: u64 = 300_000;
 /// The correlation of neighbouring selections, by the probability that two standard normals of correlation ρ are both
 /// below q: `Φ₂(q, q; ρ) = Φ(q)² + (1/2π)·∫₀^asin(ρ) exp(−q²/(1 + sin θ)) dθ`, by Simpson's rule.
 fn expected(p: f64, spearman: f64) -> f64 {
-    let rho = 2.0 * (std::f64::consts::PI * spearman / 6.0).sin();
+    let rho = 2.0 * libm::sin(std::f64::consts::PI * spearman / 6.0);
     let (q, to, steps) = (quantile(p), rho.asin(), 2_000);
-    let density = |theta: f64| (-q * q / (1.0 + theta.sin())).exp();
+    let density = |theta: f64| libm::exp(-q * q / (1.0 + libm::sin(theta)));
     let width = to / f64::from(steps);
     let integral: f64 = (0..=steps)
         .map(|at| {
@@ -28,7 +28,7 @@ fn expected(p: f64, spearman: f64) -> f64 {
 #[test]
 fn rate_and_correlation_of_neighbours() {
     // At one half the integral is asin(ρ): a check of the check.
-    let rho = 2.0 * (std::f64::consts::PI * 0.3 / 6.0).sin();
+    let rho = 2.0 * libm::sin(std::f64::consts::PI * 0.3 / 6.0);
     assert!((expected(0.5, 0.3) - rho.asin() * 2.0 / std::f64::consts::PI).abs() < 1e-12);
     for (percent, spearman) in [(1, 0.25), (1, 0.9), (10, 0.5), (50, 0.3), (30, -0.6), (5, 0.0)] {
         let p = ratio(percent, 100);

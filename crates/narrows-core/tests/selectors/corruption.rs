@@ -65,7 +65,7 @@ fn bits_and_packets_are_hit_as_often_as_they_should() {
         // The binomial's own errors, since at the lowest rate few packets are hit.
         let error = |variance: f64| (variance / f64::from(packets)).sqrt();
         let hit: Vec<f64> = flips.iter().map(|&n| f64::from(u8::from(n > 0.0))).collect();
-        let share = 1.0 - (1.0 - e).powf(bits);
+        let share = 1.0 - libm::pow(1.0 - e, bits);
         Estimate { error: error(bits * e * (1.0 - e)), ..Estimate::of(&flips) }.assert_is(bits * e, &what);
         Estimate { error: error(share * (1.0 - share)), ..Estimate::of(&hit) }.assert_is(share, &what);
         let of_model = BitErrors::new(ratio(1, one_in)).expect("not too high").share_of_packets(length);
@@ -89,7 +89,7 @@ fn gaps_between_errors_are_geometric_and_places_uniform() {
         let places = std::iter::once(-1).chain(flips.iter().map(|&bit| i64::from(bit))).collect::<Vec<_>>();
         gaps.extend(places.windows(2).map(|two| (two[1] - two[0]) as usize));
     }
-    assert_lengths(&gaps, |gap| 0.05 * 0.95f64.powi(gap as i32 - 1), "gaps");
+    assert_lengths(&gaps, |gap| 0.05 * libm::pow(0.95, (gap - 1) as f64), "gaps");
 
     // Where a packet is hit but seldom, it is hit anywhere: the mean place, and its spread, of a uniform distribution.
     let mut sender = errors(1, 100_000);
@@ -99,7 +99,7 @@ fn gaps_between_errors_are_geometric_and_places_uniform() {
         .map(|bit| f64::from(bit) + 0.5)
         .collect();
     Estimate::of(&places).assert_is(bits / 2.0, "mean place");
-    let squares: Vec<f64> = places.iter().map(|place| (place - bits / 2.0).powi(2)).collect();
+    let squares: Vec<f64> = places.iter().map(|place| libm::pow(place - bits / 2.0, 2.0)).collect();
     Estimate::of(&squares).assert_is(bits * bits / 12.0, "spread of places");
 }
 

@@ -73,12 +73,13 @@ proptest! {
 
 #[test]
 fn what_is_no_pattern() {
-    let pattern =
-        |length, hit: &[std::ops::Range<u64>]| Pattern::new(Per::Packet, length, hit.iter().cloned());
+    let pattern = |length, hit: &[(u64, u64)]| {
+        Pattern::new(Per::Packet, length, hit.iter().map(|&(from, to)| from..to))
+    };
     assert_eq!(pattern(0, &[]).unwrap_err(), SelectorError::NoLength);
-    assert_eq!(pattern(10, &[3..11]).unwrap_err(), SelectorError::BeyondLength { place: 10, length: 10 });
-    assert_eq!(pattern(10, &[12..13]).unwrap_err(), SelectorError::BeyondLength { place: 12, length: 10 });
-    assert_eq!(pattern(10, &[3..5, 4..6]).unwrap_err(), SelectorError::NotAscending { place: 4 });
+    assert_eq!(pattern(10, &[(3, 11)]).unwrap_err(), SelectorError::BeyondLength { place: 10, length: 10 });
+    assert_eq!(pattern(10, &[(12, 13)]).unwrap_err(), SelectorError::BeyondLength { place: 12, length: 10 });
+    assert_eq!(pattern(10, &[(3, 5), (4, 6)]).unwrap_err(), SelectorError::NotAscending { place: 4 });
     let still = Per::Time { unit: Duration::ZERO, origin: Time::ZERO };
-    assert_eq!(Pattern::new(still, 10, [0..1]).unwrap_err(), SelectorError::NoLength);
+    assert_eq!(Pattern::new(still, 10, std::iter::once(0..1)).unwrap_err(), SelectorError::NoLength);
 }

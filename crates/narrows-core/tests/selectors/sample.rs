@@ -29,7 +29,7 @@ impl Estimate {
     pub(crate) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let variance = values.iter().map(|value| libm::pow(value - mean, 2.0)).sum::<f64>() / (n - 1.0);
         Self { mean, error: (variance / n).sqrt() }
     }
 
@@ -63,7 +63,7 @@ pub(crate) fn runs(row: &[bool], which: bool) -> Vec<usize> {
 pub(crate) fn assert_lengths(lengths: &[usize], probability: impl Fn(usize) -> f64, what: &str) {
     let n = lengths.len() as f64;
     let (mut sum, mut degrees, mut below, mut at_least) = (0.0, 0.0f64, 0, 1.0);
-    let mut add = |seen: usize, expected: f64| sum += (seen as f64 - expected).powi(2) / expected;
+    let mut add = |seen: usize, expected: f64| sum += libm::pow(seen as f64 - expected, 2.0) / expected;
     for length in 1.. {
         let p = probability(length);
         if n * p < 20.0 || n * (at_least - p) < 20.0 {
@@ -80,6 +80,6 @@ pub(crate) fn assert_lengths(lengths: &[usize], probability: impl Fn(usize) -> f
     }
     // Wilson and Hilferty's approximation of the quantile at 99.9 %.
     let part = 2.0 / (9.0 * degrees);
-    let critical = degrees * (1.0 - part + 3.09 * part.sqrt()).powi(3);
+    let critical = degrees * libm::pow(1.0 - part + 3.09 * part.sqrt(), 3.0);
     assert!(sum < critical, "{what}: chi-square {sum} of {degrees} degrees, critical {critical}");
 }
