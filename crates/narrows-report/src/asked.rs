@@ -264,6 +264,8 @@ fn hop_key(target: &Target) -> (String, u8) {
 
 #[cfg(test)]
 mod tests {
+    use narrows_scenario::Files;
+
     use super::*;
 
     #[test]
@@ -351,5 +353,53 @@ mod tests {
         );
         info.update_classes(&scenario);
         assert_eq!(classes(&info), []);
+    }
+
+    #[test]
+    fn distributions_losses_and_traces_in_the_words_of_a_report() {
+        let text = r#"
+            [hosts.client]
+            [hosts.server]
+            [links.access]
+            between = ["client", "server"]
+            [links.access.up]
+            rate = "1mbit"
+            queue = "5 packets"
+            delay = { gamma = { mean = "20ms", sd = "5ms" }, correlation = "50ms" }
+            loss = { ingress = "1%", wire = { gilbert-elliott = { p = 0.01, r = 0.3 }, ecn = true } }
+            corrupt = { bit-errors = "1e-6" }
+            slots = { gap = "10ms", packets = 8 }
+            [links.access.down]
+            trace = "path.csv"
+            loss = { with-delay = [["20ms", "0%"], ["100ms", "10%"]] }
+            queue = "9 packets"
+            [links.other]
+            between = ["client", "server"]
+            up = { exact-netem = "delay 10ms loss 1%" }
+            down = { delay = { feed = "radio", on-empty = "last" } }
+        "#;
+        let trace = b"time_s,rate_mbit,delay_ms\n0,10,20\n1,5,40\n2,,\n".to_vec();
+        let files = Files::given([("path.csv", trace)]);
+        let scenario = Scenario::parse_with(text, "small.toml", files).expect("it is right");
+        let info = RunInfo::of(&scenario, Kind::Live);
+        let asked: Vec<_> = info.directions.iter().map(|d| d.asked.as_str()).collect();
+        assert_eq!(
+            asked,
+            [
+                "1mbit, queue 5 packets, delay gamma, shape 16.0000, scale 1.25ms, smooth in time over 50ms, \
+                 loss Gilbert-Elliott, p 1%, r 30%, marked where possible, loss before the queue 1%, \
+                 corruption of each bit with a probability of 0.0001%, \
+                 slots 10ms after they are asked for, for 8 packets each",
+                "rate by trace (7.5mbit on average), queue 9 packets, delay by trace (30ms on average), loss by delay",
+                "NetEm's single queue (delay 10ms loss 1%)",
+                "unlimited rate, delay fed as `radio`, at most 4096 values ahead, the last delay when there are none",
+            ]
+        );
+        // What varies is no rate that was asked for; the mean of its delay is one.
+        assert_eq!(
+            (info.directions[1].rate_bps, info.directions[1].delay),
+            (None, Some(Duration::from_millis(30)))
+        );
+        assert_eq!(info.directions[3].delay, None);
     }
 }
