@@ -132,7 +132,8 @@ impl Opportunities {
             _ => return None,
         };
         let place = base.checked_add(self.instants[within].nanos())?;
-        Some(self.start + Duration::from_nanos(place.saturating_sub(self.skipped.nanos())))
+        let at = self.start + Duration::from_nanos(place.saturating_sub(self.skipped.nanos()));
+        Some(at).filter(|&at| at < Time::NEVER)
     }
 
     fn work(&self, opportunities: u64) -> u128 {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::service::{ConstantRate, Opportunities};
+use narrows_core::service::{ConstantRate, Opportunities, ServiceCurve, Work};
 use narrows_core::steps::After;
 use narrows_core::{Bytes, Change, Duration, Rate, Time};
 use proptest::collection::vec;
@@ -103,6 +103,21 @@ fn after_the_last_opportunity_there_is_none_or_a_rate() {
     // 1504 of 2256 bytes are sent at 3, and 752 at 8; of the other packet 752 at 8 and 752 from 20 ms on.
     let left = ends(held, &[(0, 2252), (0, 1500)], changes);
     assert_eq!(left, [8 * MILLI, 20 * MILLI + MILLI / 2]);
+}
+
+#[test]
+fn a_trace_ends_with_time_itself() {
+    let nano = Time::from_nanos(1);
+    let bytes = Bytes::new(1);
+    let every = |start| {
+        let trace =
+            Opportunities::new(&[nano], bytes, After::Loop(Duration::from_nanos(1))).expect("a trace");
+        trace.starting(Time::from_nanos(start), Duration::ZERO)
+    };
+    let end = u64::MAX - 10;
+    let finish = |bytes: u64| every(end).finish(Time::from_nanos(end), Work::bits(bytes * 8));
+    assert_eq!(finish(9).map(|finish| finish.at), Some(Time::from_nanos(u64::MAX - 1)));
+    assert_eq!((finish(10), finish(1 << 32)), (None, None));
 }
 
 /// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
