@@ -70,7 +70,9 @@ fn directions(all: &[Direction], f: &mut Formatter<'_>) -> fmt::Result {
 
 fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "\n{}, {} → {}", d.link, d.from, d.to)?;
-    writeln!(f, "  asked        {}", d.asked)?;
+    for (number, line) in wrapped(&d.asked).into_iter().enumerate() {
+        writeln!(f, "  {:11}  {line}", if number == 0 { "asked" } else { "" })?;
+    }
     if d.offered.packets == 0 {
         return writeln!(f, "  no traffic");
     }
@@ -113,6 +115,22 @@ fn tally(t: Throughput) -> String {
 }
 
 /// What the transmitter did; an unlimited one does nothing of interest.
+/// A list in lines that fit, broken after commas.
+fn wrapped(list: &str) -> Vec<String> {
+    /// What the first column leaves of a hundred characters.
+    const WIDTH: usize = 85;
+    let mut lines: Vec<String> = Vec::new();
+    for part in list.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.trim_end().chars().count() <= WIDTH => {
+                line.push_str(part)
+            }
+            _ => lines.push(part.into()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     let (Some(bps), Some(busy)) = (d.wire_bps, d.utilisation_share) else { return Ok(()) };
     write!(f, "  on the wire  {}", rate(bps))?;
