@@ -130,6 +130,7 @@ Programs of the run find in their environment:
   NARROWS_SERVER, NARROWS_SERVER6  the address of the host at the other end
   NARROWS_CLIENT, NARROWS_CLIENT6  the address of the host in which CMD runs
   NARROWS_HOST_NAME, …6            the address of each host, by its name in capitals
+  NARROWS_FEED, …_LINK_UP_NAME     the socket of the only feed; that of each feed, by link and name in capitals
 
 Examples:
   narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'

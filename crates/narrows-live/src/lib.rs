@@ -1,7 +1,8 @@
 //! Real time: a scenario on real packets between network namespaces.
 //!
 //! One plain thread drains packet sockets, hands packets to the engine with the instants at which the kernel took them
-//! in, and sends what the engine releases; how late it was goes into the report. What is absent: any model of a network
+//! in, and sends what the engine releases; how late it was goes into the report. A thread of
+//! its own reads each feed. What is absent: any model of a network
 //! (that is the engine's), any unsafe code (that is `narrows-io`'s), any second clock.
 #![forbid(unsafe_code)]
 

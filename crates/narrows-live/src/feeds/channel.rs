@@ -155,7 +155,7 @@ impl Outlet {
     pub(super) fn tell(&self, waiting: usize, asked: u64) {
         self.shared.asked.store(asked, Ordering::Relaxed);
         // Paired with the thread's in `Intake::wants_call`: one of the two sees what the other has written.
-        self.shared.gone.store(self.taken - waiting as u64, Ordering::SeqCst);
+        self.shared.gone.store(self.taken.saturating_sub(waiting as u64), Ordering::SeqCst);
     }
 
     /// Passes a question on, or says that there is no room for it. No system call.
