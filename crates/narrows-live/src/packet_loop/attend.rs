@@ -146,7 +146,6 @@ impl PacketLoop {
         };
         if let Some(recorder) = &mut self.recorder {
             recorder.files(&self.scenario)?;
-            recorder.files(&self.scenario)?;
             recorder.changed(at, assignments)?;
         }
         self.note(|| format!("changed at {at}: {}", assignments.join(", ")));
