@@ -3,4 +3,3 @@
 
 mod arithmetic;
 mod link;
-mod side_by_side;

@@ -2,7 +2,7 @@
 //!
 //! Run by hand, since it needs a kernel to boot:
 //! ```text
-//! NARROWS_IN_UML=COMMAND cargo test -p narrows-core --test netem side_by_side -- --ignored --nocapture
+//! NARROWS_IN_UML=COMMAND cargo bench -p narrows-core --bench kernel_netem
 //! ```
 //! `COMMAND SCRIPT` runs a bash script as root in a user-mode Linux that has sch_netem, veth, tc, Python 3 and this host's
 //! file system. The frames sent there go through the single queue at the very instants at which they were sent there.
@@ -137,7 +137,7 @@ fn cases() -> Vec<Case> {
 fn run_kernel(command: &str, cases: &[Case]) -> Vec<Vec<Frame>> {
     let folder = env::temp_dir().join(format!("narrows-side-by-side-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for the results");
-    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/netem/guest.py");
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/kernel_netem/guest.py");
     let mut script = String::from("set -e\n");
     for (number, case) in cases.iter().enumerate() {
         let output = folder.join(number.to_string());
@@ -264,11 +264,11 @@ fn estimate(which: &str, frames: &[Frame]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-#[test]
-#[ignore = "boots a kernel: run by hand, with NARROWS_IN_UML"]
-fn side_by_side() {
-    let command =
-        env::var("NARROWS_IN_UML").expect("NARROWS_IN_UML names a command that runs a script in a kernel");
+fn main() {
+    let Ok(command) = env::var("NARROWS_IN_UML") else {
+        println!("left out: NARROWS_IN_UML names no command that runs a script in a kernel with sch_netem");
+        return;
+    };
     let cases = cases();
     let kernel = run_kernel(&command, &cases);
     // How late the guest itself is, from the constant delay, and how much that varies: real time has no standard error.
