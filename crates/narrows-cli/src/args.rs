@@ -67,7 +67,7 @@ pub(crate) struct LinkFlags {
     /// How fast the wire takes bits: 1.5mbit/0.5mbit, 10gbit, unlimited [default: unlimited]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub(crate) rate: Option<String>,
-    /// One-way propagation delay: 10ms [default: 0ms]
+    /// One-way propagation delay: 10ms, or any of the scenario's: '{ gamma = { mean = "30ms", sd = "8ms" } }' [default: 0ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) delay: Option<String>,
     /// Standard deviation of a normally distributed delay
@@ -76,7 +76,7 @@ pub(crate) struct LinkFlags {
     /// Whether packets may overtake one another when the delay varies: keep, allow [default: keep]
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     pub(crate) order: Option<String>,
-    /// Independent loss on the wire: 1%, 0.01
+    /// Loss on the wire: 1%, 0.01, '{ gilbert-elliott = { p = "1%", r = "30%" } }'
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) loss: Option<String>,
     /// How much may wait for the wire, or what manages that: "13 packets", 64kB, codel, red, pie, dualpi2 [default: one
