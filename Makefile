@@ -12,6 +12,9 @@ build: ## the program, in target/release/narrows
 demo: build ## the main job: a program behind a modelled network, live and in virtual time
 	@scripts/demo
 
+demo-delays: build ## delays fed from outside, a trace, NetEm's words: live
+	@scripts/demo-delays
+
 demo-schedulers: build ## a call beside downloads, live, under FIFO, QFQ and FQ-CoDel
 	@scripts/demo-schedulers
 
@@ -33,4 +36,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-schedulers test bench fmt doc install clean
+.PHONY: help build demo demo-delays demo-schedulers test bench fmt doc install clean
