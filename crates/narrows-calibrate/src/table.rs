@@ -92,7 +92,7 @@ impl fmt::Display for Calibration {
         }
         writeln!(f, "\nLinks whose packets fall due together, first to last{:1}{HEAD}   (N−1)·L/B", "")?;
         for row in &self.together {
-            let what = format!("  {} links", row.links);
+            let what = format!("  {} {}", row.links, if row.links == 1 { "link" } else { "links" });
             writeln!(f, "{what:<53}{}  {:>10}", Row(&row.apart), micros(row.expected_ns))?;
         }
         writeln!(f, "\n{}", self.verdict)

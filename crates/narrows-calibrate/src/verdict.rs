@@ -17,10 +17,9 @@ pub(crate) fn verdict(all: &Calibration) -> String {
     let over = |row: &Accuracy| row.error.median() - floor.error.median();
     let rate = thousands(narrows.asked_per_second);
     let mut text = format!(
-        "At {rate} packets a second this host delays a packet {} too long in the median, {} of it beyond what its kernel \
-         and a bare forwarder take, and 99 of 100 by no more than {}",
+        "At {rate} packets a second this host delays a packet {} too long in the median, {}, and 99 of 100 by no more than {}",
         micros(narrows.error.median()),
-        micros(over(narrows)),
+        beyond(over(narrows)),
         micros(narrows.error.percentile(99)),
     );
     text += &match all.knee_per_second {
@@ -43,6 +42,15 @@ pub(crate) fn verdict(all: &Calibration) -> String {
     text
 }
 
+/// What narrows adds to what the host takes, in nanoseconds, in words. Where the host has other work, either of the two
+/// may get more of the processor, so that it can be below zero.
+fn beyond(nanos: f64) -> String {
+    match nanos {
+        ..=0.0 => "no more than its kernel and a bare forwarder take".into(),
+        _ => format!("{} of it beyond what its kernel and a bare forwarder take", micros(nanos)),
+    }
+}
+
 impl Calibration {
     /// In few words.
     pub(crate) fn in_short(&self) -> String {
@@ -51,10 +59,11 @@ impl Calibration {
             rows.find(|row| row.path == path && row.setting == COMMON)
                 .map_or(f64::NAN, |row| row.error.median())
         };
-        let knee = self.knee_per_second.map_or("none".into(), thousands);
+        let knee = self
+            .knee_per_second
+            .map_or("at no rate".into(), |rate| format!("up to {} packets a second", thousands(rate)));
         format!(
-            "{} processors; too late in the median: narrows {}, bare forwarder {}; 99 % within 50 µs up to: {knee} packets a \
-             second",
+            "{} processors; too late in the median: narrows {}, bare forwarder {}; 99 % within 50 µs: {knee}",
             self.processors,
             micros(of(Path::Narrows)),
             micros(of(Path::Forwarder)),
@@ -73,6 +82,12 @@ pub(crate) fn thousands(number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_narrows_adds_is_never_below_nothing() {
+        assert_eq!(beyond(600.0), "0.6 µs of it beyond what its kernel and a bare forwarder take");
+        assert_eq!(beyond(-2.45e6), "no more than its kernel and a bare forwarder take");
+    }
 
     #[test]
     fn numbers_have_commas() {
