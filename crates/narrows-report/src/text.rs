@@ -28,7 +28,7 @@ impl Display for Text<'_> {
         let report = self.0;
         head(report, f)?;
         directions(&report.directions, f)?;
-        feeds(&report.feeds, f)?;
+        feeds(report, f)?;
         delays(report, f)?;
         probes(report, f)?;
         if let Some(late) = &report.lateness {
@@ -146,12 +146,12 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// Two lines for each feed: what packets got from it, and what its writers did, if that was not all well.
-fn feeds(all: &[FeedReport], f: &mut Formatter<'_>) -> fmt::Result {
+fn feeds(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    let all = &report.feeds;
     if all.is_empty() {
         return Ok(());
     }
-    let label = |feed: &FeedReport| format!("{}/{}", feed.link, feed.feed);
-    let width = all.iter().map(|feed| label(feed).chars().count()).max().unwrap_or(0).max(16);
+    let width = all.iter().map(|feed| feed_label(feed).chars().count()).max().unwrap_or(0).max(16);
     let values = if all.iter().any(|feed| feed.patience_ns.is_some()) { "values, answers" } else { "values" };
     writeln!(
         f,
@@ -162,7 +162,7 @@ fn feeds(all: &[FeedReport], f: &mut Formatter<'_>) -> fmt::Result {
         width = width + 2
     )?;
     for feed in all.iter().take(MOST_ROWS) {
-        write!(f, "  {:<width$}{:>16}", label(feed), count(feed.used_values))?;
+        write!(f, "  {:<width$}{:>16}", feed_label(feed), count(feed.used_values))?;
         write!(f, "{:>12}{:>10}", count(feed.underruns_packets), percent(feed.underruns_share))?;
         writeln!(f, "  {}", feed.on_empty)?;
         let writers = feed.writers.clone().unwrap_or_default();
@@ -193,7 +193,14 @@ fn feeds(all: &[FeedReport], f: &mut Formatter<'_>) -> fmt::Result {
     if all.len() > MOST_ROWS {
         writeln!(f, "  {} more feeds", all.len() - MOST_ROWS)?;
     }
+    if report.kind == Kind::Virtual {
+        writeln!(f, "  in virtual time nobody writes to feeds; the replay of a recorded run has its values")?;
+    }
     Ok(())
+}
+
+fn feed_label(feed: &FeedReport) -> String {
+    format!("{}/{}", feed.link, feed.feed)
 }
 
 type Count = fn(&ClassReport) -> u64;
@@ -376,6 +383,12 @@ fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let wrong = wrong.into_iter().filter(|(number, _)| *number > 0);
     let mut lines: Vec<_> = wrong.map(|(number, what)| format!("{} {what}", count(number))).collect();
     lines.extend(stragglers(report));
+    lines.extend(report.feeds.iter().filter(|feed| feed.clamped_values > 0).take(MOST_ROWS).map(|feed| {
+        let (feed, number) = (feed_label(feed), count(feed.clamped_values));
+        format!(
+            "{feed}: {number} of the values were longer than an hour and count as one: is the unit right?"
+        )
+    }));
     lines.extend(report.conservation.violations.iter().map(|v| format!("packets do not add up: {v}")));
     lines.extend(report.notes.iter().cloned());
     if !lines.is_empty() {

@@ -251,3 +251,34 @@ fn classes_are_reported_beside_what_was_asked() {
     assert_eq!(json["directions"][0]["classes"][1]["weight"], serde_json::Value::Null);
     assert_eq!(json["directions"][0]["marked_packets"], 0);
 }
+
+#[test]
+fn values_that_are_absurd_and_feeds_that_nobody_fills_are_told() {
+    let mut config = model::FeedConfig::new("radio");
+    config.on_empty = model::OnEmpty::Last;
+    let mut link = LinkConfig::new("access.up", Target::Port("server.access".into()));
+    link.delay = Box::new(model::Fed::new(config));
+    let mut network = NetworkConfig::new(Seed(7));
+    network.links.push(link);
+    network.memory = Bytes::new(1 << 20);
+    let entry = Target::Link { name: "access.up".into(), lane: 0 };
+    network.ports.push(PortConfig { name: "client.access".into(), entry });
+    let entry = Target::Port("server.access".into());
+    network.ports.push(PortConfig { name: "server.access".into(), entry });
+    let mut engine = Engine::<()>::new(network).unwrap();
+    let link = engine.links().next().unwrap();
+    const HOUR: i64 = 3_600_000_000_000;
+    assert_eq!(engine.feed(Time::ZERO, link, "radio", &[HOUR, HOUR + 1, i64::MAX]), 3);
+    let text = |kind| {
+        let info = RunInfo { kind, ..info(Time::from_nanos(1)) };
+        Report::new(&info, &engine, &Meter::new(2)).text().to_string()
+    };
+    let absurd =
+        "access.up/radio: 2 of the values were longer than an hour and count as one: is the unit right?";
+    let unfed = "in virtual time nobody writes to feeds; the replay of a recorded run has its values";
+    for (kind, nobody_writes) in [(Kind::Live, false), (Kind::Virtual, true), (Kind::Replay, false)] {
+        let text = text(kind);
+        assert!(text.contains(absurd), "{text}");
+        assert_eq!(text.contains(unfed), nobody_writes, "{text}");
+    }
+}
