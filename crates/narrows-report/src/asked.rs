@@ -386,7 +386,7 @@ mod tests {
         assert_eq!(
             asked,
             [
-                "1mbit, queue 5 packets, delay gamma, shape 16.0000, scale 1.25ms, smooth in time over 50ms, \
+                "1mbit, queue 5 packets, delay gamma, shape 16, scale 1.25ms, smooth in time over 50ms, \
                  loss Gilbert-Elliott, p 1%, r 30%, marked where possible, loss before the queue 1%, \
                  corruption of each bit with a probability of 0.0001%, \
                  slots 10ms after they are asked for, for 8 packets each",

@@ -526,7 +526,7 @@ error: `r` is missing
     fails(
         r#"loss = { markov = { p13 = 0.7, p14 = 0.6, p31 = 0.5 } }"#,
         r#"
-error: the probabilities of leaving state 1 sum to 1.2999999999999998: no more than 1 is possible
+error: the probabilities of leaving state 1 sum to 1.3: no more than 1 is possible
  --> net.toml:6:19
   |
 6 | loss = { markov = { p13 = 0.7, p14 = 0.6, p31 = 0.5 } }

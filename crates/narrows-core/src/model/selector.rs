@@ -96,6 +96,8 @@ impl fmt::Display for SelectorError {
         match self {
             Self::Correlation(rho) => write!(f, "a correlation of {rho}: it must be above -1 and below 1"),
             Self::Leaves { state, sum } => {
+                // Without the last bits of a sum of doubles.
+                let sum = libm::round(sum * 1e9) / 1e9;
                 write!(
                     f,
                     "the probabilities of leaving state {state} sum to {sum}: no more than 1 is possible"

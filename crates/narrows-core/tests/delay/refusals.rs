@@ -128,10 +128,10 @@ fn distributions_are_said_in_words() {
     for (distribution, says) in [
         (Distribution::constant(1.5e6), "constant 1.5ms"),
         (Distribution::uniform(1e6, 2e6), "uniform from 1ms to 2ms"),
-        (Distribution::log_normal_median(5e6, 0.5), "log-normal, median 5ms, sigma 0.5000"),
-        (Distribution::gamma(4.0, 5e5), "gamma, shape 4.0000, scale 500us"),
-        (Distribution::weibull(2.0, 5e5), "Weibull, shape 2.0000, scale 500us"),
-        (Distribution::pareto(3.0, 5e5), "Pareto, shape 3.0000, minimum 500us"),
+        (Distribution::log_normal_median(5e6, 0.5), "log-normal, median 5ms, sigma 0.5"),
+        (Distribution::gamma(4.0, 5e5), "gamma, shape 4, scale 500us"),
+        (Distribution::weibull(2.0, 5e5), "Weibull, shape 2, scale 500us"),
+        (Distribution::pareto(3.0, 5e5), "Pareto, shape 3, minimum 500us"),
         (Distribution::pareto_normal(9e6, 1e6), "Pareto-normal, mean 9ms, sd 1ms, below zero clamped"),
         (Distribution::samples(vec![ms(1), ms(3)]), "one of 2 values, mean 2ms, sd 1ms"),
         (
@@ -148,7 +148,7 @@ fn distributions_are_said_in_words() {
         ),
         (
             mixture,
-            "mixture of 75.0000% (normal, mean 10ms, sd 1ms), 25.0000% (exponential, mean 2ms), below zero clamped",
+            "mixture of 75% (normal, mean 10ms, sd 1ms), 25% (exponential, mean 2ms), below zero clamped",
         ),
     ] {
         assert_eq!(distribution.unwrap().to_string(), says);

@@ -1,5 +1,6 @@
 //! Distributions in words.
 
+use alloc::format;
 use core::fmt;
 
 use super::shape::Shape;
@@ -43,13 +44,17 @@ impl fmt::Display for Shape {
             Self::Uniform { low, high } => write!(f, "uniform from {} to {}", Nanos(*low), Nanos(*high)),
             Self::Normal { mean, sd } => write!(f, "normal, mean {}, sd {}", Nanos(*mean), Nanos(*sd)),
             Self::LogNormal { mu, sigma } => {
-                write!(f, "log-normal, median {}, sigma {sigma:.4}", Nanos(libm::exp(*mu)))
+                write!(f, "log-normal, median {}, sigma {}", Nanos(libm::exp(*mu)), Number(*sigma))
             }
-            Self::Gamma { shape, scale } => write!(f, "gamma, shape {shape:.4}, scale {}", Nanos(*scale)),
+            Self::Gamma { shape, scale } => {
+                write!(f, "gamma, shape {}, scale {}", Number(*shape), Nanos(*scale))
+            }
             Self::Weibull { shape: 1.0, scale } => write!(f, "exponential, mean {}", Nanos(*scale)),
-            Self::Weibull { shape, scale } => write!(f, "Weibull, shape {shape:.4}, scale {}", Nanos(*scale)),
+            Self::Weibull { shape, scale } => {
+                write!(f, "Weibull, shape {}, scale {}", Number(*shape), Nanos(*scale))
+            }
             Self::Pareto { shape, minimum } => {
-                write!(f, "Pareto, shape {shape:.4}, minimum {}", Nanos(*minimum))
+                write!(f, "Pareto, shape {}, minimum {}", Number(*shape), Nanos(*minimum))
             }
             Self::ParetoNormal { .. } => {
                 let all = all();
@@ -70,7 +75,7 @@ impl fmt::Display for Shape {
                 write!(f, "mixture of ")?;
                 for (number, (share, shape)) in mixture.parts().iter().enumerate() {
                     let comma = if number > 0 { ", " } else { "" };
-                    write!(f, "{comma}{:.4}% ({shape})", share * 100.0)?;
+                    write!(f, "{comma}{}% ({shape})", Number(share * 100.0))?;
                 }
                 Ok(())
             }
@@ -84,5 +89,15 @@ impl fmt::Display for Shape {
                 }
             }
         }
+    }
+}
+
+/// A plain number to four digits after the point, without zeros at the end.
+struct Number(f64);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:.4}", self.0);
+        f.write_str(digits.trim_end_matches('0').trim_end_matches('.'))
     }
 }
