@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::node::Node;
 use crate::problem::{Found, Problem, ScenarioError};
 use crate::tables::TableError;
+use crate::trace::{Format, Trace};
 
 /// The largest file: a mistyped name may be that of an image of a disk.
 pub const MOST_BYTES: u64 = 64 << 20;
@@ -21,16 +22,35 @@ pub struct Files {
     /// Where names start from; nothing where all contents are given.
     folder: Option<PathBuf>,
     read: Arc<Mutex<Vec<NamedFile>>>,
+    traces: Arc<Mutex<Vec<KnownTrace>>>,
+}
+
+/// A trace that has been made of a file. A long one takes a second to read, which a running link that is to follow it, or
+/// to follow it from another place, cannot wait for.
+#[derive(Clone, Debug)]
+struct KnownTrace {
+    file: NamedFile,
+    format: Option<Format>,
+    trace: Arc<Trace>,
 }
 
 /// A file that a scenario names, and what was in it. Cheap to clone.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct NamedFile {
     /// As the scenario names it.
     pub name: Arc<str>,
     /// What is in it.
     pub contents: Arc<[u8]>,
 }
+
+impl PartialEq for NamedFile {
+    fn eq(&self, other: &Self) -> bool {
+        let is_the_same = Arc::ptr_eq(&self.contents, &other.contents);
+        self.name == other.name && (is_the_same || self.contents == other.contents)
+    }
+}
+
+impl Eq for NamedFile {}
 
 impl std::fmt::Debug for NamedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -49,7 +69,7 @@ impl Files {
     /// Files in the folder of this scenario, and wherever a name leads from there.
     pub fn beside(scenario: impl AsRef<Path>) -> Self {
         let folder = scenario.as_ref().parent().unwrap_or(Path::new(""));
-        Self { folder: Some(folder.into()), read: Arc::default() }
+        Self { folder: Some(folder.into()), ..Self::default() }
     }
 
     /// These files and no others: nothing is read from the disk.
@@ -129,6 +149,24 @@ impl Files {
         let file = self.read(node)?;
         let parsed = parse(&file).map_err(|error| error.into_problem().at(&node.span))?;
         Ok((file, parsed))
+    }
+
+    /// Reads the trace that a value names; one that has been read is not made again.
+    pub(crate) fn trace(
+        &self,
+        node: &Node,
+        format: Option<Format>,
+    ) -> Result<(NamedFile, Arc<Trace>), Problem> {
+        let file = self.read(node)?;
+        let known = || self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known().iter().find(|known| known.file == file && known.format == format) {
+            return Ok((file, known.trace.clone()));
+        }
+        let read = |file: &NamedFile| Trace::read(&file.name, &file.contents, format);
+        let (file, trace) = self.parse(node, read)?;
+        let trace = Arc::new(trace);
+        known().push(KnownTrace { file: file.clone(), format, trace: trace.clone() });
+        Ok((file, trace))
     }
 
     /// The same for a file of numbers.

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::sync::Arc;
+
 use narrows_core::queue::Bound;
 use narrows_core::{Change, Duration, Order, Rate, Time};
-use narrows_scenario::{LinkFlags, Scenario, Way};
+use narrows_scenario::{Files, LinkFlags, Scenario, Way};
 
 fn flags() -> Scenario {
     let flags = LinkFlags {
@@ -278,6 +280,17 @@ fn parts_of_delays_losses_and_others() {
 }
 
 #[test]
+fn a_link_whose_delay_was_set_to_zero_can_follow_a_trace_of_delays() {
+    let text = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = \"10ms\"\n";
+    let files = Files::given([("d.csv", b"time_s,delay_ms\n0,20\n1,40\n".to_vec())]);
+    let mut scenario = Scenario::parse_with(text, "net.toml", files).unwrap();
+    let error = scenario.assign("l.up.trace=d.csv").unwrap_err().to_string();
+    assert!(error.contains("gives the delay, and so does `delay`"), "{error}");
+    scenario.assign_at(Time::ZERO, &["l.up.delay=0ms", "l.up.trace=d.csv"]).unwrap();
+    assert_eq!(scenario.links[0].direction(Way::Up).mean_delay(), Some(Duration::from_millis(30)));
+}
+
+#[test]
 fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
     let folder = std::env::temp_dir().join(format!("narrows-changes-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -294,6 +307,12 @@ fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
     let rate = |seconds: u64| service.rate(Time::from_nanos(seconds * 1_000_000_000)).to_string();
     assert_eq!([5, 6, 9].map(rate), ["10mbit", "5mbit", "5mbit"], "it counts from 5 s on");
     assert_eq!(scenario.files()[0].name.as_ref(), "path.csv");
+
+    // It is not made of the file again: that may take longer than a running link can wait.
+    let trace = |scenario: &Scenario, way| scenario.links[0].direction(way).trace.clone().unwrap().trace;
+    scenario.assign_at(at, &["l.up.trace.file=path.csv"]).unwrap_err();
+    scenario.assign_at(at, &["l.up.trace=path.csv"]).unwrap();
+    assert!(Arc::ptr_eq(&trace(&scenario, Way::Up), &trace(&scenario, Way::Down)));
 
     // The name means what it meant, for a change of a part and for good.
     std::fs::write(&file, "nonsense").unwrap();

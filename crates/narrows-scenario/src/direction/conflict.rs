@@ -1,6 +1,6 @@
 //! Values of a direction that do not go together.
 
-use narrows_core::Rate;
+use narrows_core::{Duration, Rate};
 
 use super::Direction;
 use crate::problem::Problem;
@@ -54,10 +54,13 @@ impl Direction {
             Some((key, problem.help(help)))
         };
         if used.then != Then::End {
-            let delay = if self.delay.is_some() { "delay" } else { "jitter" };
+            // A delay of zero is none: a running link can get a trace of delays once its own is set to that.
+            let says_delay =
+                self.delay.as_ref().is_some_and(|delay| *delay != Delay::constant(Duration::ZERO));
+            let delay = if says_delay { "delay" } else { "jitter" };
             return match () {
                 () if used.has_rate() && self.rate != Rate::UNLIMITED => gives("rate", "rate"),
-                () if trace.delay().is_some() && (self.delay.is_some() || self.jitter.is_some()) => {
+                () if trace.delay().is_some() && (says_delay || self.jitter.is_some()) => {
                     gives(delay, "delay")
                 }
                 () if trace.loss().is_some() && self.loss.wire.is_some() => gives("loss", "loss on the wire"),

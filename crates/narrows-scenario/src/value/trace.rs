@@ -63,8 +63,7 @@ impl TraceUse {
             }
             _ => (node, None, None, Duration::ZERO),
         };
-        let read = |file: &NamedFile| Trace::read(&file.name, &file.contents, format);
-        let (file, trace) = around.files.parse(file, read)?;
+        let (file, trace) = around.files.trace(file, format)?;
         let then = then.unwrap_or(trace.then());
         if start >= trace.length() && then != Then::Loop {
             let title = format!(
@@ -74,7 +73,7 @@ impl TraceUse {
             );
             return Err(Problem::new(title).at(&node.span).inside("start"));
         }
-        Ok(Some(Self { file, trace: Arc::new(trace), format, then, start, begins: around.at }))
+        Ok(Some(Self { file, trace, format, then, start, begins: around.at }))
     }
 
     /// Whether it says how fast the wire is.
