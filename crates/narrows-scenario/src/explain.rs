@@ -12,6 +12,7 @@ pub use inputs::{FeedExplanation, LossExplanation, TraceExplanation};
 pub use sharing::{ClassExplanation, SchedulerExplanation};
 
 use narrows_core::queue::Bound;
+use narrows_core::service::Overhead;
 use narrows_core::{Duration, Order, Rate};
 use serde::Serialize;
 
@@ -20,7 +21,7 @@ use crate::host::Place;
 use crate::link::{Link, Medium, Way};
 use crate::scenario::Scenario;
 use crate::topology::Port;
-use crate::value::{self, Scheduler, SchedulerKind, TraceUse};
+use crate::value::{self, ExactNetem, Scheduler, SchedulerKind, TraceUse};
 
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,6 +74,8 @@ pub struct LinkExplanation {
     pub held_back: Option<f64>,
     /// `keep` or `allow`.
     pub order: String,
+    /// The options of NetEm's single queue, where that is all that the link does.
+    pub exact_netem: Option<String>,
     /// The bound of the queue; with a scheduler of each class that says nothing else, or of all flows together.
     pub queue: String,
     /// The same in packets, where it is in packets.
@@ -133,6 +136,8 @@ pub struct PathExplanation {
     pub round_trip_full_ns: Option<u64>,
     /// The bytes of those full packets: the least of 1500 and the MTUs on the way.
     pub full_bytes: u32,
+    /// Whether a link on the way is down.
+    pub is_down: bool,
 }
 
 /// Bytes of a small IP packet.
@@ -186,6 +191,7 @@ impl Scenario {
             round_trip_small_ns: round_trip(SMALL),
             round_trip_full_ns: round_trip(full_bytes),
             full_bytes,
+            is_down: ways().any(|direction| present_rate(direction) == Rate::DOWN),
         }
     }
 }
@@ -221,15 +227,17 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         shared,
         rate: rate_words(direction),
         rate_bits_per_second: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
-        overhead: value::overhead_words(direction.effective_overhead()),
+        overhead: value::overhead_words(counted(direction)),
         delay: delay_words(direction),
         mean_delay_ns: direction.mean_delay().map(Duration::nanos),
         distribution: DelayExplanation::of(direction),
         held_back: delay::held_back(direction).map(|(share, _)| share),
-        order: match direction.order {
-            Order::Keep => "keep".into(),
-            Order::Allow => "allow".into(),
+        order: match (&direction.exact_netem, direction.order) {
+            (Some(netem), _) if netem.overtakes() => "allow".into(),
+            (_, Order::Keep) => "keep".into(),
+            (_, Order::Allow) => "allow".into(),
         },
+        exact_netem: direction.exact_netem.as_ref().map(ExactNetem::to_string),
         queue: bound.to_string(),
         queue_packets: match bound {
             Bound::Packets(packets) => Some(packets),
@@ -264,6 +272,7 @@ fn present_rate(direction: &Direction) -> Rate {
 fn rate_words(direction: &Direction) -> String {
     let rate = match &direction.trace {
         Some(trace) if trace.has_rate() => match trace.mean_rate() {
+            Some(Rate::DOWN) => format!("by the trace {}, down all the time", trace.file.name),
             Some(mean) => format!("by the trace {}, {mean} on average", trace.file.name),
             None => format!("by the trace {}, without a limit at times", trace.file.name),
         },
@@ -283,6 +292,11 @@ fn delay_words(direction: &Direction) -> String {
         _ if !direction.says_delay() => "none".into(),
         _ => direction.effective_delay().to_string(),
     }
+}
+
+/// What counts as the length of a packet.
+fn counted(direction: &Direction) -> Overhead {
+    direction.exact_netem.as_ref().map_or(direction.effective_overhead(), ExactNetem::overhead)
 }
 
 /// To a microsecond, where it is a millisecond or more.
@@ -307,7 +321,7 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
     let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
     // What contention leaves of the rate depends on who contends.
     let per_second = (rate != Rate::UNLIMITED && !is(SchedulerKind::Dcf)).then(|| {
-        let bits = direction.effective_overhead().bits(bytes, LINK_HEADER).max(1);
+        let bits = counted(direction).bits(bytes, LINK_HEADER).max(1);
         rate.bits_per_second() as f64 / bits as f64
     });
     Expected {
@@ -334,7 +348,7 @@ fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
 
 /// How long a packet is on the wire, rounded up; nothing while the link is down.
 fn transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
-    let bits_e9 = u128::from(direction.effective_overhead().bits(bytes, LINK_HEADER)) * 1_000_000_000;
+    let bits_e9 = u128::from(counted(direction).bits(bytes, LINK_HEADER)) * 1_000_000_000;
     match present_rate(direction) {
         Rate::UNLIMITED => Some(Duration::ZERO),
         Rate::DOWN => None,

@@ -91,7 +91,9 @@ impl Scenario {
             places.insert(key, place);
         }
         problems.extend(flags.said_twice(&places));
-        if let Some((_, key, problem)) = link.conflict() {
+        if problems.is_empty()
+            && let Some((_, key, problem)) = link.conflict()
+        {
             let place = places.get(key).cloned().unwrap_or_default();
             problems.extend(vec![problem.at(&place).inside(&format!("--{key}"))]);
         }
@@ -177,6 +179,15 @@ impl LinkFlags {
         let mut problems = Vec::new();
         for (index, (flag, way, qdisc)) in given.iter().enumerate() {
             let place = |flag: &str| places.get(flag).cloned().unwrap_or_default();
+            if places.contains_key("exact-netem") {
+                problems.push(
+                    Problem::new(format!("`--{flag}` beside `--exact-netem`, which is all that the link does"))
+                        .at(&place(flag))
+                        .also(&place("exact-netem"), "here")
+                        .help("keep one of the two: --netem for the double queue, --exact-netem for the kernel's single one"),
+                );
+                continue;
+            }
             for (other, other_way, _) in &given[..index] {
                 if way.is_none() || other_way.is_none() || way == other_way {
                     problems.push(

@@ -276,3 +276,60 @@ fn traces_and_feeds() {
     );
     assert!(fed.contains("narrows feed l.down"), "{fed}");
 }
+
+#[test]
+fn the_single_queue_of_netem_is_told_as_one() {
+    let told = link(r#"up.exact-netem = "delay 100ms 20ms rate 1mbit limit 50""#).explain().to_string();
+    // A frame of 1514 bytes takes 12.112 ms at 1 Mbit/s, one of 78 bytes 624 µs.
+    for line in [
+        "  rate      1mbit\n",
+        "  counted   frame: the IP packet and its link header (14 bytes for Ethernet)\n",
+        "  delay     NetEm's single queue: limit 50 delay 100ms 20ms rate 1mbit; packets leave by their time to send\n",
+        "  queue     50 packets (the single queue: what waits and what is in flight together), drops at the tail\n",
+        "  one way   100.624ms for 64 bytes, 112.112ms for 1500 bytes\n",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    let scenario = link(r#"up.exact-netem = "delay 10ms 2ms rate 1mbit 4 48 5""#).explain();
+    // 64 + 14 + 4 bytes are two cells of 48, each 53 on the wire.
+    assert_eq!(scenario.links[0].small.transmission_ns, Some(2 * 53 * 8 * 1000));
+    assert_eq!(scenario.links[0].queue_packets, Some(1000));
+    assert_eq!(scenario.links[0].order, "keep");
+    assert_eq!(link(r#"exact-netem = "delay 10ms 2ms""#).explain().links[0].order, "allow");
+}
+
+#[test]
+fn a_feed_is_named_where_there_are_several() {
+    let classes =
+        r#"{ classes = [{ match = "udp", delay = { feed = "one" } }, { delay = { feed = "two" } }] }"#;
+    let told = link(&format!("up.delay = {classes}")).explain().to_string();
+    assert!(told.contains("  feed      one: narrows feed l.up/one ("), "{told}");
+    assert!(told.contains("  feed      two: narrows feed l.up/two ("), "{told}");
+    let told = link(r#"up.delay = { feed = "one" }"#).explain().to_string();
+    assert!(told.contains("  feed      one: narrows feed l.up ("), "{told}");
+}
+
+#[test]
+fn what_has_no_mean_is_not_said_to_be_never() {
+    for delay in [r#"{ feed = "one" }"#, r#"{ pareto = { shape = 1, minimum = "1ms" } }"#] {
+        let told = link(&format!("up.delay = {delay}")).explain().to_string();
+        assert!(told.contains("one way   no mean that is known for 64 bytes"), "{told}");
+        assert!(told.contains("round trip  without a mean that is known"), "{told}");
+        assert!(!told.contains("never"), "{told}");
+    }
+    let told = link(r#"up = { rate = "down", delay = { feed = "one" } }"#).explain().to_string();
+    assert!(told.contains("one way   never for 64 bytes"), "{told}");
+    assert!(told.contains("round trip  never: a link is down"), "{told}");
+    // A mean beyond all times.
+    let told = link(r#"up.delay = { log-normal = { median = "10ms", sigma = 20 } }"#).explain().to_string();
+    assert!(told.contains("mean more than 584 years, sd infinite"), "{told}");
+}
+
+#[test]
+fn losses_that_never_end_and_shares_of_next_to_nothing() {
+    let told = link(r#"up.loss = { conditional = ["1%", 1] }"#).explain().to_string();
+    assert!(told.contains("100 % of them, without end once they begin"), "{told}");
+    let smooth = r#"up.delay = { gamma = { mean = "32ms", sd = "4ms" }, correlation = "40ms" }"#;
+    let told = link(smooth).explain().to_string();
+    assert!(told.contains("gamma, shape 64, scale 500us") && !told.contains("0.00 %"), "{told}");
+}

@@ -83,6 +83,9 @@ fn flags_are_for_both_ways_or_one() {
     let beside =
         refused(LinkFlags { exact_netem: text(), rate: Some("1mbit".into()), ..LinkFlags::default() });
     assert!(beside.contains("beside `exact-netem`"), "{beside}");
+    let both = refused(LinkFlags { exact_netem: text(), netem_up: text(), ..LinkFlags::default() });
+    assert!(both.contains("`--netem-up` beside `--exact-netem`"), "{both}");
+    assert!(!both.contains("--delay"), "no flag that was not given is named: {both}");
 }
 
 #[test]

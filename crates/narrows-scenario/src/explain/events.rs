@@ -59,7 +59,11 @@ fn losses(model: &LossModel, place: &str) -> String {
     if let Some(chance) = model.independent() {
         return format!("{verb} {chance} of the packets {place}");
     }
-    let burst = model.mean_burst().map_or(String::new(), |burst| format!(", {burst:.2} in a row on average"));
+    let burst = match model.mean_burst() {
+        None => String::new(),
+        Some(burst) if burst.is_finite() => format!(", {burst:.2} in a row on average"),
+        Some(_) => ", without end once they begin".into(),
+    };
     format!("{verb} packets {place}, {}: {} of them{burst}", model.losses, super::percent(model.mean()))
 }
 

@@ -23,12 +23,18 @@ impl fmt::Display for Explanation {
         }
         for path in &self.paths {
             writeln!(f, "\n{} ↔ {}", path.from, path.to)?;
-            let [small, full] = [path.round_trip_small_ns, path.round_trip_full_ns].map(span);
-            writeln!(
-                f,
-                "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without waiting",
-                path.full_bytes
-            )?;
+            if let (Some(small), Some(full)) = (path.round_trip_small_ns, path.round_trip_full_ns) {
+                let [small, full] = [small, full].map(|nanos| span(Some(nanos)));
+                writeln!(
+                    f,
+                    "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without waiting",
+                    path.full_bytes
+                )?;
+            } else if path.is_down {
+                writeln!(f, "  round trip  never: a link is down")?;
+            } else {
+                writeln!(f, "  round trip  without a mean that is known")?;
+            }
         }
         for (title, lines) in [("traffic", &self.traffic), ("timeline", &self.timeline)] {
             if !lines.is_empty() {
@@ -58,7 +64,11 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     if link.rate_bits_per_second.is_some() {
         writeln!(f, "  counted   {}", link.overhead)?;
     }
-    let order = if link.order == "keep" { "packets keep their order" } else { "packets may overtake" };
+    let order = match link.order.as_str() {
+        _ if link.exact_netem.is_some() => "packets leave by their time to send",
+        "keep" => "packets keep their order",
+        _ => "packets may overtake",
+    };
     match link.delay.as_str() {
         "none" => writeln!(f, "  delay     none")?,
         delay => writeln!(f, "  delay     {delay}; {order}")?,
@@ -75,7 +85,8 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
             "            mean {mean}, sd {sd}; p1 {p1}, p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p999}"
         )?;
     }
-    if let Some(share) = link.held_back.filter(|share| *share > 0.0) {
+    // What would print as 0.00 % is none to a person.
+    if let Some(share) = link.held_back.filter(|share| *share >= 0.00005) {
         writeln!(
             f,
             "            of packets in a row at most {} held back to keep their order",
@@ -83,9 +94,10 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         )?;
     }
     for feed in &link.feeds {
+        let which = if link.feeds.len() > 1 { format!("/{}", feed.name) } else { String::new() };
         writeln!(
             f,
-            "  feed      {}: narrows feed {name} (or its socket in the run's environment)",
+            "  feed      {}: narrows feed {name}{which} (or its socket in the run's environment)",
             feed.name
         )?;
     }
@@ -111,9 +123,9 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     writeln!(
         f,
         "  one way   {} for {} bytes, {} for {} bytes",
-        span(small.one_way_ns),
+        one_way(small),
         small.bytes,
-        span(full.one_way_ns),
+        one_way(full),
         full.bytes
     )?;
     if let (Some(per_second), Some(_)) = (full.packets_per_second, full.transmission_ns) {
@@ -165,10 +177,19 @@ fn print_scheduler(scheduler: &SchedulerExplanation, f: &mut fmt::Formatter<'_>)
     Ok(())
 }
 
+/// Never on a link that is down; elsewhere a delay without a mean is one that another process feeds, or infinite.
+fn one_way(expected: &Expected) -> String {
+    match (expected.one_way_ns, expected.transmission_ns) {
+        (None, Some(_)) => "no mean that is known".into(),
+        (nanos, _) => span(nanos),
+    }
+}
+
 /// In microseconds, or exactly where it is shorter.
 fn span(nanos: Option<u64>) -> String {
     match nanos {
         None => "never".into(),
+        Some(u64::MAX) => "more than 584 years".into(),
         Some(nanos @ 0..1_000_000) => Duration::from_nanos(nanos).to_string(),
         Some(nanos) => Duration::from_nanos(nanos.saturating_add(500) / 1000 * 1000).to_string(),
     }

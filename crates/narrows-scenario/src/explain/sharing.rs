@@ -111,6 +111,9 @@ pub(super) fn drop_word(drop: DropAt) -> &'static str {
 
 /// How much may wait, and why that much: in each class, or in all flows, or in the one queue.
 pub(super) fn bound(direction: &Direction) -> (Bound, String) {
+    if let Some(netem) = &direction.exact_netem {
+        return (netem.limit(), "the single queue: what waits and what is in flight together".into());
+    }
     let given = match direction.queue.bound {
         Some(_) => "given".into(),
         None => direction.default_bound.to_string(),

@@ -57,7 +57,11 @@ impl Direction {
         let keys: Vec<&str> = keys.collect();
         let mut reader = Reader { netem: Netem::default(), fed: false, allow: false, unsaid: Vec::new() };
         if let Some((_, text)) = entries.iter().find(|(key, _)| *key == "exact-netem") {
-            let exact = super::read(&Node::typed(text, 0)).ok();
+            let mut exact = super::read(&Node::typed(text, 0)).ok();
+            if let Some(Qdisc { kind: Kind::Netem(netem), .. }) = &mut exact {
+                // It is in force, as it has no other in its place, and tc shows it always.
+                netem.limit.get_or_insert(super::DEFAULT_LIMIT);
+            }
             return InForce { qdisc: exact, exact: true, unsaid: Vec::new(), keys };
         }
         for (key, text) in &entries {

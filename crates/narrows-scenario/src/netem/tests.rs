@@ -363,7 +363,7 @@ fn what_is_in_force_is_said_of_links_that_were_made_otherwise() {
         ["loss", "mtu"]
     );
     let exact = said(&[("exact-netem", "delay 10ms loss 1% 25%")]).0;
-    assert_eq!(exact, "delay 10ms loss 1% 25%");
+    assert_eq!(exact, "limit 1000 delay 10ms loss 1% 25%", "the limit that holds, as tc shows it");
 }
 
 #[test]

@@ -51,12 +51,12 @@ impl Netem {
     }
 
     /// Whether packets overtake one another as their delays have it. With a rate each is due after the one before it.
-    pub(super) fn overtakes(&self) -> bool {
+    pub(crate) fn overtakes(&self) -> bool {
         self.jitter > Duration::ZERO && self.rate.is_none_or(|rate| rate.rate.bits_per_second() == 0)
     }
 
     /// Which packets skip the delay, of those that the gap leaves: a gap alone means all of them.
-    pub(super) fn reordering(&self) -> Option<(Chance, u32)> {
+    pub(crate) fn reordering(&self) -> Option<(Chance, u32)> {
         match (self.reorder.share.is_zero(), self.gap.unwrap_or(0)) {
             (true, 0) => None,
             (true, gap) => Some((Chance { share: Share::ZERO.complement(), correlation: Share::ZERO }, gap)),

@@ -1,5 +1,7 @@
 //! NetEm's single queue, exactly: `exact-netem = "delay 100ms 10ms loss 1%"`.
 
+use narrows_core::queue::Bound;
+use narrows_core::service::{Cells, Overhead};
 use narrows_core::{Duration, Rate};
 
 use crate::netem::{self, Netem};
@@ -35,6 +37,26 @@ impl ExactNetem {
     /// The rate, or no limit.
     pub fn rate(&self) -> Rate {
         self.options.rate.as_ref().map_or(Rate::UNLIMITED, |rate| rate.rate)
+    }
+
+    /// How many packets there may be inside, those in flight among them.
+    pub fn limit(&self) -> Bound {
+        Bound::Packets(self.engine.limit.into())
+    }
+
+    /// What its rate counts as the length of a packet: the frame, with what the rate adds.
+    pub fn overhead(&self) -> Overhead {
+        let Some(rate) = self.options.rate else { return Overhead::FRAME };
+        let cells = (rate.cell_size > 0).then(|| Cells {
+            payload: rate.cell_size,
+            size: rate.cell_size.saturating_add_signed(rate.cell_overhead),
+        });
+        Overhead { extra: rate.packet_overhead, cells, ..Overhead::FRAME }
+    }
+
+    /// Whether packets may leave in another order than they came.
+    pub fn overtakes(&self) -> bool {
+        self.options.overtakes() || self.options.reordering().is_some()
     }
 
     /// The delay without jitter.
