@@ -95,6 +95,12 @@ pub(crate) fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").canonicalize().unwrap()
 }
 
+/// All of them.
+pub(crate) fn every_scenario() -> Vec<PathBuf> {
+    let files = fs::read_dir(scenarios()).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "toml")).collect()
+}
+
 pub(crate) const NARROWS: &str = env!("CARGO_BIN_EXE_narrows");
 
 /// `narrows` with these arguments, as if started outside any run.

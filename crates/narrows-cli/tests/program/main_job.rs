@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::common::{
-    Scratch, direction, eventually, finish, has, live, narrows, pair, run, scenarios, sound, start,
+    Scratch, direction, eventually, every_scenario, finish, has, live, narrows, pair, run, sound, start,
 };
 
 /// 84 bytes of IPv4 or 104 of IPv6 at 10 Mbit/s, and then 25 ms.
@@ -205,10 +205,9 @@ fn every_scenario_of_the_repository_runs_live() {
     if !live() || !has("ping") {
         return;
     }
-    for entry in fs::read_dir(scenarios()).unwrap() {
-        let file = entry.unwrap().path();
-        // The first of three is enough: some of them lose packets.
-        let line = "ping -c 3 -i 0.2 -W 5 $NARROWS_SERVER >&2; ping -c 3 -i 0.2 -W 5 $NARROWS_SERVER6 >&2";
+    for file in every_scenario() {
+        // One of ten is enough: some of them lose packets, in bursts even.
+        let line = "ping -c 10 -i 0.1 -W 5 $NARROWS_SERVER >&2; ping -c 10 -i 0.1 -W 5 $NARROWS_SERVER6 >&2";
         let mut command = narrows(["run", file.to_str().unwrap(), "--json", "-", "--", "sh", "-c", line]);
         let report = finish(&mut command).expect(0).json();
         sound(&report);

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use crate::common::{Scratch, direction, finish, has, narrows, pair, scenarios, sound};
+use crate::common::{Scratch, direction, every_scenario, finish, has, narrows, pair, scenarios, sound};
 use crate::traffic::rows;
 
 /// What one run writes.
@@ -11,8 +11,7 @@ const OUTPUTS: [&str; 4] = ["report.json", "packets.csv", "series.csv", "all.pca
 
 #[test]
 fn two_runs_write_the_same_bytes() {
-    for entry in fs::read_dir(scenarios()).unwrap() {
-        let file = entry.unwrap().path();
+    for file in every_scenario() {
         let run = || {
             let scratch = Scratch::new();
             let [json, packets, series, capture] =
