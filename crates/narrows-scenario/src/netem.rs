@@ -221,7 +221,8 @@ impl Qdisc {
     /// # Errors
     /// When a scenario cannot say it.
     pub fn assignments(&self) -> Result<Vec<Assignment>, ScenarioError> {
-        self.keys().map_err(|problem| ScenarioError::new(NAME, &self.text(), vec![problem]))
+        let text = self.text();
+        self.keys().map_err(|problem| ScenarioError::new(NAME, &text, vec![problem.put_at(&(0..text.len()))]))
     }
 
     /// Whether both are of one kind: only then can one be changed into the other.

@@ -533,3 +533,12 @@ proptest! {
         let _ = Command::parse(&text);
     }
 }
+
+#[test]
+fn what_a_scenario_cannot_say_is_shown_where_it_stands() {
+    let error = parse("rate 1mbit 20 53 -5").unwrap().assignments().unwrap_err().to_string();
+    assert!(
+        error.contains("cells that are shorter on the wire") && error.contains("1 | rate 1mbit 20 53 -5"),
+        "{error}"
+    );
+}
