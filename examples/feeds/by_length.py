@@ -7,11 +7,11 @@ ICMP takes 1 ms and no more; everything else 2 ms and 1 µs a byte; every hundre
 Argument: the socket, which may be left out.
 """
 
-import os
-import socket
 import sys
 
 import numpy
+
+from feed import connected
 
 ICMP = (1, 58)
 QUESTION = numpy.dtype(
@@ -39,8 +39,7 @@ def delays(asked):
     return numpy.where(numpy.isin(asked["protocol"], ICMP), 1_000_000, by_length)
 
 
-feed = socket.socket(socket.AF_UNIX)
-feed.connect(sys.argv[1] if len(sys.argv) > 1 else os.environ["NARROWS_FEED"])
+feed = connected(sys.argv[1] if len(sys.argv) > 1 else None)
 received = b""
 while more := feed.recv(1 << 16):
     received += more

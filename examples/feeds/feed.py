@@ -19,6 +19,19 @@ LOSE = -1
 ASK_WAKE = -3
 
 
+def connected(path=None):
+    """A connection to the feed's socket."""
+    path = path or os.environ.get("NARROWS_FEED")
+    if not path:
+        sys.exit("which feed? Name its socket: `narrows feed --list` and the variables NARROWS_FEED_… tell it")
+    feed = socket.socket(socket.AF_UNIX)
+    try:
+        feed.connect(path)
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}")
+    return feed
+
+
 class Over(Exception):
     """The run has ended."""
 
@@ -26,8 +39,7 @@ class Over(Exception):
 class Feed:
     def __init__(self, path=None):
         """Connects to the socket at `path`; inside a run that has one feed, it is in the environment."""
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path or os.environ["NARROWS_FEED"])
+        self.socket = connected(path)
         self.most = 2
 
     def __enter__(self):

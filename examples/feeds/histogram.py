@@ -19,6 +19,8 @@ def numbers(row):
         return []
 
 
+if len(sys.argv) < 2:
+    sys.exit(f"usage: {sys.argv[0]} FILE.csv [SOCKET [SEED]]")
 with open(sys.argv[1], newline="", encoding="utf-8") as file:
     bins = numpy.array([row for row in map(numbers, csv.reader(file)) if len(row) == 3])
 if len(bins) == 0 or bins[:, 2].min() < 0 or bins[:, 2].sum() == 0:
