@@ -309,7 +309,9 @@ impl Link {
             match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
                 Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
                 Dequeue::NotBefore(at) => {
-                    // A queue that says "not before now" would be asked for ever.
+                    // What the queue waits for may be another rate, of which it is told before it is asked. And one that
+                    // says "not before now" would be asked for ever.
+                    let at = at.min(self.service.next_change(now));
                     self.not_before = at.max(now + Duration::from_nanos(1));
                     return;
                 }

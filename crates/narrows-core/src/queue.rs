@@ -28,7 +28,8 @@ pub trait Queue: fmt::Debug + Send {
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>);
 
     /// The transmitter is free at `now`: the packet to send next, if one may go. Called again at the instant of
-    /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration. May drop packets on the way.
+    /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration, and, after a [`Dequeue::NotBefore`], whenever the
+    /// rate of a curve that varies by itself has become another. May drop packets on the way.
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue;
 
     /// What waits here.

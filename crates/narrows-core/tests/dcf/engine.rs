@@ -3,7 +3,8 @@
 use narrows_core::classify::Classifier;
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{Class, Dcf, DcfConfig, FlowConfig, Overload, Scheduled, Store};
-use narrows_core::service::{ConstantRate, Overhead};
+use narrows_core::service::{ConstantRate, Overhead, RateSteps, ServiceCurve};
+use narrows_core::steps::{After, Steps};
 use narrows_core::{
     Change, DropReason, Duration, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, Packet, PacketId,
     PortConfig, PortId, Rate, Seed, Stream, Target, Time, Verdict,
@@ -40,10 +41,14 @@ struct Net {
 
 impl Net {
     fn new(queue: Box<dyn Queue>, rate: Rate) -> Self {
+        Self::of(queue, Box::new(ConstantRate(rate)))
+    }
+
+    fn of(queue: Box<dyn Queue>, service: Box<dyn ServiceCurve>) -> Self {
         let mut config = NetworkConfig::new(Seed(1));
         config.links.push(LinkConfig {
             queue,
-            service: Box::new(ConstantRate(rate)),
+            service,
             overhead: Dcf::OVERHEAD,
             ..LinkConfig::new("air", Target::Port("z".into()))
         });
@@ -127,6 +132,41 @@ fn a_wire_that_is_down_stops_the_contention_and_what_is_on_the_air() {
         [micros(first), micros(second)],
         "an unlimited wire takes no time for PSDUs"
     );
+}
+
+/// Packets that come while the wire is down, and stations that contend when it goes down: nobody but the trace says when it
+/// is up again.
+#[test]
+fn a_trace_of_the_rate_is_as_good_as_changes_of_it() {
+    let slow = Rate::from_bits_per_second(1_000_000);
+    let rates = [
+        (0, ELEVEN),
+        (10_000, Rate::DOWN),
+        (20_000, slow),
+        (41_234, Rate::DOWN),
+        (51_000, Rate::DOWN),
+        (52_000, ELEVEN),
+    ];
+    let points = rates.map(|(at, rate)| (micros(at), rate)).to_vec();
+    let steps = Steps::new(points, After::Hold).expect("instants increase");
+    for first in [9_000, 9_990, 12_000] {
+        let packets = |net: &mut Net| {
+            (0..12u8).for_each(|n| net.hand_in(micros(first + u64::from(n)), n % STATIONS, 1000));
+        };
+        let dcf = || dcf(DcfConfig::default(), DropAt::Tail);
+        let mut traced = Net::of(dcf(), Box::new(RateSteps::new(steps.clone())));
+        packets(&mut traced);
+        traced.poll(END);
+
+        let mut changed = Net::new(dcf(), ELEVEN);
+        let (before, after): (Vec<_>, Vec<_>) = rates.iter().partition(|&&(at, _)| at < first);
+        before.into_iter().for_each(|(at, rate)| changed.rate(micros(at), rate));
+        packets(&mut changed);
+        after.into_iter().for_each(|(at, rate)| changed.rate(micros(at), rate));
+        changed.poll(END);
+        assert_eq!(traced.events, changed.events);
+        assert_eq!((traced.events.len(), traced.engine.inside()), (12, 0));
+    }
 }
 
 #[test]
