@@ -18,7 +18,7 @@ const LONG: f64 = 20.0;
 const MOST_BINS: f64 = 120.0;
 /// Bins that so many values can fill anyway, where the interquartile range spans two modes.
 const PLAIN_BINS: f64 = 40.0;
-/// On each end of the sample, quantiles are compared value by value.
+/// On each end of the sample, so many values are shown one by one; further in, no fewer for each doubling of the share.
 const ENDS: usize = 60;
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
 
@@ -132,9 +132,7 @@ impl Draw<'_> {
     fn quantiles(&self) -> Panel {
         let values = self.sample.values();
         let count = values.len();
-        let every = count.div_ceil(STEPS).max(1);
-        let chosen =
-            || (0..count).filter(move |&rank| rank % every == 0 || rank < ENDS || rank + ENDS >= count);
+        let chosen = || ranks(count, STEPS);
         let (low, high) = (seconds(self.sample.least()), seconds(self.sample.greatest()));
         let points = |distribution: &Distribution| -> Vec<(f64, f64)> {
             let share = |rank: usize| (rank as f64 + 0.5) / count as f64;
@@ -181,18 +179,49 @@ impl Draw<'_> {
         self.distributions.iter().enumerate().map(line).collect()
     }
 
-    /// The sample's function as steps; both ends value by value.
+    /// The sample's function as steps.
     fn steps(&self, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
         let values = self.sample.values();
         let count = values.len();
-        let every = count.div_ceil(2 * STEPS).max(1);
         let mut points = Vec::new();
         let mut share = 0.0;
-        for rank in (0..count).filter(|rank| rank % every == 0 || rank + ENDS >= count) {
+        for rank in ranks(count, 2 * STEPS) {
             points.push((seconds(values[rank]), of(share)));
             share = (rank + 1) as f64 / count as f64;
             points.push((seconds(values[rank]), of(share)));
         }
         points
+    }
+}
+
+/// The ranks of the values that are shown of a sorted sample: about so many at equal steps, and more towards both ends, so
+/// that no step can be seen on a logarithmic axis either.
+fn ranks(count: usize, about: usize) -> impl Iterator<Item = usize> {
+    let every = count.div_ceil(about).max(1);
+    (0..count).filter(move |&rank| {
+        // Steps double, so that those of one size are a part of those of the size below.
+        let finer = 1 << (rank.min(count - 1 - rank) / ENDS).max(1).ilog2();
+        rank % every.min(finer) == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_are_shown_without_steps_and_the_bulk_in_few_points() {
+        for count in [1, 2, 100, 5_000, 50_028, 1_000_000] {
+            let shown: Vec<_> = ranks(count, 1000).collect();
+            // At equal steps a thousand; and of each size of steps that is smaller, 60 at either end.
+            let sizes = count.div_ceil(1000).ilog2() as usize + 1;
+            assert!(shown.len() <= 1000 + 2 * ENDS * sizes, "{count}: {}", shown.len());
+            assert_eq!((shown.first(), shown.last()), (Some(&0), Some(&(count - 1))));
+            for pair in shown.windows(2) {
+                // The share beyond falls by no more than a twentieth at once, or by one value.
+                let [more, fewer] = [pair[0], pair[1]].map(|rank| count - rank);
+                assert!(more - fewer == 1 || (more - fewer) * 20 <= more, "{count}: {more} to {fewer}");
+            }
+        }
     }
 }
