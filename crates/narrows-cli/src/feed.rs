@@ -92,7 +92,7 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
     let end = input.pass_on(&mut client, args.repeat);
     let how = match end {
         Ok(()) => "",
-        Err(Ended::Connection(ClientError::Over)) => "; the run is over",
+        Err(Ended::Connection(ClientError::Over)) => "; the run is over, or has this feed no more",
         Err(Ended::Connection(error)) => return Err(failed(place, &error)),
         Err(Ended::Input(message)) => {
             let went = values(client.sent());
@@ -141,7 +141,11 @@ fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Fa
             place.link.strip_prefix(link).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         (link.is_empty() || of_link) && name.is_none_or(|name| place.name == name)
     };
-    let found: Vec<_> = places.iter().filter(is_meant).collect();
+    let mut found: Vec<_> = places.iter().filter(is_meant).collect();
+    if found.is_empty() {
+        // The name alone, where no link is called so.
+        found = places.iter().filter(|place| Some(place.name.as_str()) == wanted).collect();
+    }
     let names = |places: &mut dyn Iterator<Item = &Place>| places.map(label).collect::<Vec<_>>().join(", ");
     match (found.as_slice(), wanted) {
         ([place], _) => Ok(place),

@@ -27,7 +27,12 @@ impl Lines {
         let mut values = Vec::new();
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.part.extend_from_slice(piece);
-            let is_whole = piece.ends_with(b"\n") || self.part.len() > LONGEST_LINE;
+            let ends = piece.ends_with(b"\n");
+            if !ends && let Some(at) = self.part.iter().position(|&byte| byte == b'#') {
+                // A comment may be of any length.
+                self.part.truncate(at + 1);
+            }
+            let is_whole = ends || self.part.len() > LONGEST_LINE;
             if is_whole && let Err(message) = self.line(&mut values) {
                 return (values, Err(message));
             }
@@ -73,6 +78,8 @@ fn value(text: &str, unit: f64) -> Option<i64> {
         "us" | "µs" | "μs" => (end, 1e3),
         "ms" => (end, 1e6),
         "s" => (end, 1e9),
+        "min" => (end, 60e9),
+        "h" => (end, 3600e9),
         _ => return None,
     };
     let number: f64 = number.trim_end().parse().ok()?;
@@ -104,6 +111,8 @@ mod tests {
             ("-1", -1),
             ("-1.0", -1),
             ("3600s", 3_600_000_000_000),
+            ("1.5min", 90_000_000_000),
+            ("2 h", 7_200_000_000_000),
         ] {
             assert_eq!(value(text, 1.0), Some(expected), "{text}");
         }
@@ -129,6 +138,22 @@ mod tests {
             result.unwrap();
             all.extend(values);
             assert_eq!(all, [1000, 2000, -1, 3], "{size}");
+        }
+    }
+
+    #[test]
+    fn a_comment_may_be_of_any_length() {
+        let text = format!("1us # {}\n2us\n#{}\n3us", "5 ".repeat(10_000), " 7".repeat(10_000));
+        for size in [1, 100, LONGEST_LINE, 8192, text.len()] {
+            let mut lines = Lines::new(1.0);
+            let mut all = Vec::new();
+            for piece in text.as_bytes().chunks(size) {
+                let (values, result) = lines.parse(piece);
+                result.unwrap();
+                all.extend(values);
+            }
+            all.extend(lines.finish().0);
+            assert_eq!((all, lines.number), (vec![1000, 2000, 3000], 4), "{size}");
         }
     }
 

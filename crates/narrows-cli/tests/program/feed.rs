@@ -213,6 +213,8 @@ fn what_is_no_value_is_told_with_its_line_and_which_feed_is_asked() {
             .contains("no feed `access.up/noise`; feeds: access.down/back, access.up/voice, access.up/rest"),
         "{none}"
     );
+    let by_name = feed("voice", "1h # as long as it may be\\n").expect(0);
+    assert!(by_name.err.contains("1 value went to access.up/voice"), "{by_name}");
     let two_way = feed("access.down", "1\\n").expect(2);
     assert!(two_way.err.contains("asks for the delay of each packet"), "{two_way}");
     let environment =

@@ -12,7 +12,7 @@
 //! | v ≥ 0 | the room, answering −2 or −3 |
 //! | −1 | refused: there is a writer already |
 //! | −2 | malformed: you are cut off |
-//! | −3 | the run is over |
+//! | −3 | the run is over, or the feed is no part of it any more |
 //! | −4, then the rest of a [question](QUESTION) | a packet wants its delay (two-way feeds only) |
 //!
 //! All that a writer sends is taken in order, and while its −3 waits for room, nothing behind it is read. `docs/feeds.md`
@@ -63,7 +63,7 @@ pub enum Answer {
     Refused,
     /// What came is no message.
     Malformed,
-    /// The run is over.
+    /// The run is over, or the feed is no part of it any more.
     Over,
 }
 
