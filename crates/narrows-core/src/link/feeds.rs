@@ -159,7 +159,7 @@ impl Link {
     }
 
     /// Another delay model from `now` on. Feeds of the same name keep their values and their questions; questions to others
-    /// are decided, since nobody will answer them.
+    /// are decided, since nobody will answer them. Of several feeds of one name the first goes on as the first.
     pub(super) fn change_delay(
         &mut self,
         now: Time,
@@ -167,30 +167,30 @@ impl Link {
         pool: &mut Pool,
         drops: &mut Drops,
     ) {
-        let mut asking = Vec::new();
-        let mut number = 0u32;
-        delay.each_feed(&mut |feed| {
-            if feed.config().ask.is_some() {
-                asking.push((feed.config().name.clone(), number));
-            }
-            number += 1;
-        });
-        let mut new = vec![];
+        let mut feeds = Vec::new();
+        delay.each_feed(&mut |feed| feeds.push((feed.config().name.clone(), feed.config().ask.is_some())));
+        let (mut new, mut met) = (vec![], Vec::new());
         self.delay.view_feeds(&mut |before| {
-            let same = asking.iter().find(|(name, _)| *name == before.config().name);
-            new.push(same.filter(|_| before.config().ask.is_some()).map(|same| same.1));
+            let FeedConfig { name, ask, .. } = before.config();
+            // Values go to the first feed of a name, so that another one would never be answered.
+            let is_first = !met.contains(&name);
+            met.push(name);
+            let same = (0..).zip(&feeds).find(|(_, feed)| is_first && feed.0 == *name);
+            new.push(same.filter(|(_, feed)| ask.is_some() && feed.1).map(|same| same.0));
         });
         for (number, _) in (0..).zip(&new).filter(|(_, new)| new.is_none()) {
             while self.give_up(now, number, pool, drops) {}
         }
-        delay.each_feed(&mut |feed| {
-            let mut adopted = false;
-            self.delay.each_feed(&mut |before| {
-                if !adopted && before.config().name == feed.config().name {
+        let mut adopted = Vec::new();
+        self.delay.each_feed(&mut |before| {
+            let mut is_first = !adopted.contains(&before.config().name);
+            delay.each_feed(&mut |feed| {
+                if is_first && before.config().name == feed.config().name {
                     feed.adopt(before);
-                    adopted = true;
+                    is_first = false;
                 }
             });
+            adopted.push(before.config().name.clone());
         });
         self.delay = delay;
         self.meet_feeds(&new);

@@ -155,6 +155,35 @@ fn two_feeds_of_a_link_are_asked_independently() {
     assert_eq!(stand.left(), [Some(200), Some(200), None, Some(502)]);
 }
 
+/// Nobody can answer the second feed of a name; a change of the model decides its questions and loses none.
+#[test]
+fn of_two_feeds_of_one_name_the_first_goes_on_and_the_questions_to_the_other_are_decided() {
+    let both = |second| {
+        let condition = Condition { lengths: Some(1_000..=u32::MAX), ..Condition::default() };
+        let first = Box::new(fed(OnEmpty::Drop, 100, Some(1_000)));
+        ByClass::new(vec![(condition, first as _)], Box::new(fed(OnEmpty::Drop, 100, second)))
+    };
+    for order in [Order::Keep, Order::Allow] {
+        for second in [Some(1_000), None] {
+            let mut stand = Stand::new(order, both(Some(1_000)));
+            stand.send_long(0, 1_500);
+            stand.send_long(1, 100);
+            stand.send_long(2, 1_500);
+            stand.change(10, both(second));
+            let open: Vec<_> = stand.engine.view(stand.link).feeds().iter().map(|feed| feed.open).collect();
+            assert_eq!(open, [2, 0]);
+            let asked: Vec<_> =
+                stand.questions().iter().map(|question| (question.feed, question.number)).collect();
+            assert_eq!(asked, [(0, 0), (0, 1)]);
+            assert_eq!(stand.feed(20, &[100, 200, 300]), 2);
+            let counters: Vec<_> =
+                stand.engine.view(stand.link).feeds().iter().map(|feed| feed.counters.taken).collect();
+            assert_eq!(counters, [2, 0], "only the first goes on");
+            assert_eq!(stand.left(), [Some(100), None, Some(202)]);
+        }
+    }
+}
+
 /// A change to keeping order, or from it, is for packets that enter later.
 #[test]
 fn a_change_of_order_is_for_packets_to_come() {
