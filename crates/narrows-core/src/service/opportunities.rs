@@ -101,8 +101,8 @@ impl Opportunities {
     /// How many opportunities there have been up to and including `at`, those skipped among them.
     fn count(&self, at: Time) -> u64 {
         let (known, count) = self.known.get();
-        if known == at {
-            return count;
+        if known == at && at != Time::NEVER {
+            return count; // never is no answer but the mark of having none
         }
         // At the start, the one that falls on it is still to come.
         let place = match at.nanos().checked_sub(self.start.nanos()) {
@@ -140,13 +140,14 @@ impl Opportunities {
         Work::bits(self.bits).0.saturating_mul(opportunities.into())
     }
 
-    /// From when on there is another rate, and which.
+    /// From when on there is another rate, and which; nothing where that is beyond the end of time.
     fn end(&self) -> Option<(Time, Rate)> {
         match self.after {
             After::Loop(_) => None,
             After::Hold => self.instant(self.instants.len() as u64 - 1).map(|last| (last, Rate::DOWN)),
             After::End(length, rate) => Some((self.start + (length - self.skipped), rate)),
         }
+        .filter(|&(end, _)| end < Time::NEVER)
     }
 }
 
@@ -173,12 +174,12 @@ impl ServiceCurve for Opportunities {
         }
         let (end, rate) = end?;
         let from = end.max(start);
-        let done = self.work(self.count(from) - before);
+        let done = self.work(self.count(from).saturating_sub(before));
         ConstantRate(rate).finish(from, Work(work.0.saturating_sub(done)))
     }
 
     fn served(&self, start: Time, end: Time) -> Work {
-        let by_opportunity = self.work(self.count(end) - self.count(start));
+        let by_opportunity = self.work(self.count(end).saturating_sub(self.count(start)));
         let by_rate = match self.end() {
             Some((from, rate)) => ConstantRate(rate).served(from.max(start), end.max(from)).0,
             None => 0,

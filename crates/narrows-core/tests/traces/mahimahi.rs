@@ -120,6 +120,33 @@ fn a_trace_ends_with_time_itself() {
     assert_eq!((finish(10), finish(1 << 32)), (None, None));
 }
 
+/// What comes after the trace may lie beyond the end of time, as may the trace itself.
+#[test]
+fn an_end_that_never_comes_is_none() {
+    let rate = Rate::from_bits_per_second(8_000);
+    let milli = Time::from_nanos(MILLI);
+    let new = |after| Opportunities::new(&[milli], Bytes::new(1504), after).expect("a trace");
+    let never = new(After::End(Duration::MAX, rate));
+    let one = Work::bits(8);
+    // The only opportunity comes at 1 ms: from then on there is nothing, and the wire says so instead of failing.
+    assert_eq!(never.finish(Time::ZERO, one).map(|finish| finish.at), Some(milli));
+    for start in [MILLI, 2 * MILLI, u64::MAX - 1, u64::MAX] {
+        assert_eq!(never.finish(Time::from_nanos(start), one), None, "from {start} on");
+    }
+    assert_eq!(never.served(Time::ZERO, Time::NEVER), Work::bits(1504 * 8));
+    assert_eq!(never.next_change(Time::ZERO), Time::NEVER);
+    // The rate would begin 3 ms after a start that is 1 ns before the end of time.
+    for after in
+        [After::End(Duration::from_millis(3), rate), After::Hold, After::Loop(Duration::from_millis(3))]
+    {
+        let late = new(after).starting(Time::from_nanos(u64::MAX - 1), Duration::ZERO);
+        for start in [0, MILLI, u64::MAX - 1, u64::MAX] {
+            assert_eq!(late.finish(Time::from_nanos(start), one), None, "{after:?} from {start} on");
+        }
+        assert_eq!(late.served(Time::ZERO, Time::from_nanos(u64::MAX - 1)), Work::default());
+    }
+}
+
 /// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
 #[test]
 fn what_is_left_of_a_packet_goes_on_by_opportunity() {
