@@ -15,6 +15,7 @@ mod feeds;
 mod impairments;
 mod line;
 mod slots;
+mod waiting;
 
 pub mod netem;
 
@@ -33,7 +34,7 @@ use crate::model::{DelayModel, Propagation};
 use crate::packet::{Fragment, Protocol};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::context::{Draws, Noted};
-use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Queue, Wire};
+use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
 use crate::steps::{Segment, Steps};
@@ -43,6 +44,7 @@ use asked::Asked;
 use impairments::Impairments;
 use line::DelayLine;
 use slots::Gate;
+use waiting::Waiting;
 
 /// The packet on the wire.
 #[derive(Debug)]
@@ -65,9 +67,7 @@ struct Transmission {
 pub(crate) struct Link {
     pub(crate) name: String,
     counters: Box<[Counters]>,
-    queue: Box<dyn Queue>,
-    /// Whether the queue is that of sch_netem.
-    is_netem: bool,
+    queue: Waiting,
     draws: Draws,
     service: Box<dyn ServiceCurve>,
     overhead: Overhead,
@@ -120,7 +120,7 @@ struct Streams {
 
 impl Link {
     pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>) -> Self {
-        let (config, is_netem) = netem::replace(config, seed);
+        let (config, single) = netem::replace(config, seed);
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
         let streams = Streams { fragments: stream("fragments"), delay: stream("delay") };
         // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
@@ -128,8 +128,7 @@ impl Link {
         let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
-            queue: config.queue,
-            is_netem,
+            queue: single.map_or(Waiting::Any(config.queue), Waiting::Single),
             draws,
             service: config.service,
             overhead: config.overhead,
@@ -179,8 +178,13 @@ impl Link {
     /// called when the queue is needed next: what it was in between, nobody saw.
     #[cold]
     fn vary(&mut self, now: Time) {
-        self.queue.set_wire(now, self.wire(now));
+        self.set_wire(now);
         self.set_bound(now);
+    }
+
+    fn set_wire(&mut self, now: Time) {
+        let wire = self.wire(now);
+        self.queue.set_wire(now, wire);
     }
 
     /// Gives the queue the bound that it has at `now`, where that follows a trace.
@@ -551,11 +555,11 @@ impl Link {
                 self.vary(now);
             }
             Change::Queue(mut queue) => {
-                self.is_netem = false;
+                self.end_netem(now, pool);
                 let waiting = self.queue.take_all(pool);
                 queue.set_wire(now, self.wire(now));
                 queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
-                self.queue = queue;
+                self.queue = Waiting::Any(queue);
                 self.set_bound(now);
             }
             Change::QueueBound(bound) => self.queue.set_bound(bound),
@@ -566,7 +570,7 @@ impl Link {
             }
             Change::Overhead(overhead) => {
                 self.overhead = overhead;
-                self.queue.set_wire(now, self.wire(now));
+                self.set_wire(now);
             }
             Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
             Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),

@@ -153,7 +153,8 @@ pub enum MtuPolicy {
 pub enum Change {
     /// Another rate, or kind of rate; what is left of a transmission goes on at the new one.
     Service(Box<dyn ServiceCurve>),
-    /// Another kind of queue, which takes over what waits, in order of arrival.
+    /// Another kind of queue, which takes over what waits, in order of arrival. In place of the single queue of sch_netem:
+    /// after the end of that ([`Change::Netem`]).
     Queue(Box<dyn Queue>),
     /// Another bound of the same queue; a smaller one drops nothing that waits.
     QueueBound(Bound),

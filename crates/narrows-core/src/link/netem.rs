@@ -40,4 +40,5 @@ mod switch;
 
 pub use arithmetic::{Crandom, packet_nanos, table_delay};
 pub use config::{Chance, Loss, Netem, NoTable, Rate, Share, SlotGap, Slots, Table};
+pub(super) use queue::SingleQueue;
 pub(super) use switch::replace;

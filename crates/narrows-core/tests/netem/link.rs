@@ -2,6 +2,7 @@
 
 use narrows_core::model::{Constant, Independent};
 use narrows_core::netem::{Chance, Loss, Netem, Share};
+use narrows_core::queue::{Bound, DropAt, Fifo};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
     Change, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Packet, PortConfig, PortId,
@@ -44,6 +45,15 @@ impl Run {
     fn change(&mut self, at: Time, change: Change) {
         let link = self.engine.links().next().expect("there is one");
         self.engine.change(at, link, change);
+    }
+
+    /// When each packet leaves and how long it waited in queues, in milliseconds.
+    fn queued(&mut self) -> Vec<(u64, u64)> {
+        let mut left = Vec::new();
+        while let Some(event) = self.engine.poll(milliseconds(1_000_000)) {
+            left.push((event.at.nanos() / MILLISECOND, event.queued.nanos() / MILLISECOND));
+        }
+        left
     }
 
     /// When which packet leaves, in milliseconds.
@@ -93,6 +103,36 @@ fn packets_inside_keep_their_instants_through_changes() {
     run.change(milliseconds(5), Change::Netem(delay(2)));
     run.send(milliseconds(6), 1, 0);
     assert_eq!(run.departures(), [(8, 1), (20, 0)]);
+}
+
+/// In the single queue packets wait until they leave, whatever changes; in the delay line that takes them over they do not.
+#[test]
+fn changes_keep_the_due_instants_and_count_all_the_waiting() {
+    let fifo = || Box::new(Fifo::new(Bound::Packets(5), DropAt::Tail));
+    for (change, waited) in [
+        (Change::Netem(delay(2)), 20),
+        (Change::QueueBound(Bound::Packets(1)), 20),
+        (Change::Queue(fifo()), 5),
+        (Change::Netem(None), 5),
+    ] {
+        let what = format!("{change:?}");
+        let mut run = Run::new(LinkConfig { netem: delay(20), ..link() });
+        run.send(milliseconds(0), 0, 0);
+        run.change(milliseconds(5), change);
+        assert_eq!(run.queued(), [(20, waited)], "{what}");
+    }
+}
+
+/// A new kind of queue in place of the single one finds nothing there, and packets behind those in flight stay there.
+#[test]
+fn a_queue_in_place_of_the_single_one_keeps_order() {
+    let mut run = Run::new(LinkConfig { netem: delay(20), ..link() });
+    run.send(milliseconds(0), 0, 0);
+    run.send(milliseconds(1), 1, 0);
+    run.change(milliseconds(5), Change::Queue(Box::new(Fifo::new(Bound::Packets(5), DropAt::Tail))));
+    run.send(milliseconds(10), 2, 0);
+    run.send(milliseconds(30), 3, 0);
+    assert_eq!(run.departures(), [(20, 0), (21, 1), (21, 2), (30, 3)]);
 }
 
 #[test]

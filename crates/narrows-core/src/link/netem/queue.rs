@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::mem;
 
 use super::arithmetic::{Crandom, packet_nanos, table_delay};
 use super::config::{Netem, SlotGap};
@@ -20,7 +21,7 @@ use crate::time::{Duration, Time};
 
 /// The queue that is all of a link, in a box of the link's queue.
 #[derive(Debug)]
-pub(super) struct SingleQueue {
+pub(in crate::link) struct SingleQueue {
     netem: Box<Netem>,
     streams: Streams,
     losses: Losses,
@@ -101,12 +102,22 @@ impl SingleQueue {
         }
     }
 
-    /// Takes over packets whose due instants are in [`PacketState::entered`](crate::PacketState::entered).
-    pub(super) fn resume(&mut self, packets: PacketList, pool: &mut Pool) {
-        let mut packets = packets;
-        while let Some(packet) = packets.pop_front(pool) {
-            self.hold(signed(pool.get(packet).entered), packet, pool);
-        }
+    /// Takes over all that the one before it holds. Packets keep their due instants and go on waiting.
+    pub(super) fn succeed(&mut self, before: &mut Self) {
+        self.ahead = mem::take(&mut before.ahead);
+        self.row = mem::take(&mut before.row);
+        (self.entered, self.latest, self.bytes) = (before.entered, before.latest, before.bytes);
+    }
+
+    /// The packet that leaves next, whatever the slots say, and when it is due; nothing for one that is reordered, which
+    /// is due at once.
+    pub(super) fn pop(&mut self, pool: &Pool) -> Option<(PacketRef, Option<Time>)> {
+        let next = self.ahead.pop().map(|packet| (packet, None)).or_else(|| {
+            let Reverse(Held { due, packet, .. }) = self.row.pop()?;
+            Some((PacketRef::from_number(packet), Some(Time::from_nanos(due.max(0) as u64))))
+        })?;
+        self.bytes -= u64::from(pool.get(next.0).length);
+        Some(next)
     }
 
     /// `netem_enqueue`. A duplicate enters in the midst of the packet that it is a copy of, and is itself not duplicated.
@@ -266,18 +277,12 @@ impl Queue for SingleQueue {
         Bound::Packets(self.netem.limit.into())
     }
 
-    /// In the order in which they would leave, each with its due instant in place of that of its entrance.
+    /// In the order in which they would leave. When, a list cannot say: the link asks the single queue itself.
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {
         let mut all = PacketList::default();
-        for packet in self.ahead.drain(..).rev() {
+        while let Some((packet, _)) = self.pop(pool) {
             all.push_back(packet, pool);
         }
-        while let Some(Reverse(Held { due, packet, .. })) = self.row.pop() {
-            let packet = PacketRef::from_number(packet);
-            pool.get_mut(packet).entered = Time::from_nanos(due.max(0) as u64);
-            all.push_back(packet, pool);
-        }
-        self.bytes = 0;
         all
     }
 

@@ -4,23 +4,24 @@ use alloc::boxed::Box;
 
 use super::config::Netem;
 use super::queue::SingleQueue;
+use crate::link::waiting::Waiting;
 use crate::link::{Link, LinkConfig, Order};
 use crate::model::Constant;
-use crate::pool::{PacketList, Pool};
+use crate::pool::Pool;
 use crate::queue::{Context, Drops, Queue};
 use crate::random::Seed;
 use crate::service::{ConstantRate, Overhead};
 use crate::time::{Duration, Time};
 use crate::units::Rate;
 
-/// The parts of a link whose configuration asks for the single queue, and whether it does.
-pub(in crate::link) fn replace(mut config: LinkConfig, seed: Seed) -> (LinkConfig, bool) {
-    let Some(netem) = config.netem.take() else { return (config, false) };
+/// The parts of a link, and the single queue if its configuration asks for that.
+pub(in crate::link) fn replace(mut config: LinkConfig, seed: Seed) -> (LinkConfig, Option<Box<SingleQueue>>) {
+    let Some(netem) = config.netem.take() else { return (config, None) };
     let queue = SingleQueue::new(netem, Time::ZERO, seed, &config.name);
     let LinkConfig { name, lanes, .. } = config;
     // Packets leave the single queue when they are due, in whatever order.
-    let plain = LinkConfig { lanes, queue: Box::new(queue), order: Order::Allow, ..LinkConfig::plain(name) };
-    (plain, true)
+    let plain = LinkConfig { lanes, order: Order::Allow, ..LinkConfig::plain(name) };
+    (plain, Some(Box::new(queue)))
 }
 
 impl Link {
@@ -33,15 +34,14 @@ impl Link {
     ) {
         let Some(netem) = netem else { return self.end_netem(now, pool) };
         let mut queue = SingleQueue::new(netem, now, self.seed, &self.name);
-        let held = self.queue.take_all(pool);
-        if self.is_netem {
-            queue.resume(held, pool);
+        if let Waiting::Single(before) = &mut self.queue {
+            queue.succeed(before);
         } else {
+            let held = self.queue.take_all(pool);
             self.strip(now, pool, drops);
             queue.adopt(now, held, &mut Context::new(pool, drops, &self.draws));
         }
-        self.queue = Box::new(queue);
-        self.is_netem = true;
+        self.queue = Waiting::Single(Box::new(queue));
     }
 
     /// All parts but the queue become those of a plain link.
@@ -57,21 +57,19 @@ impl Link {
         self.mtu = None;
     }
 
-    /// What the single queue holds goes to the delay line, and a plain queue takes its place.
-    fn end_netem(&mut self, now: Time, pool: &mut Pool) {
-        if !self.is_netem {
-            return;
-        }
-        let mut held: PacketList = self.queue.take_all(pool);
-        while let Some(packet) = held.pop_front(pool) {
-            let due = pool.get(packet).entered.max(now);
+    /// What the single queue holds, if there is one, goes to the delay line, and a plain queue takes its place.
+    pub(in crate::link) fn end_netem(&mut self, now: Time, pool: &mut Pool) {
+        let Waiting::Single(single) = &mut self.queue else { return };
+        while let Some((packet, due)) = single.pop(pool) {
+            let state = pool.get_mut(packet);
+            state.queued += now.since(state.entered);
+            let due = due.unwrap_or(now).max(now);
             self.last_due = self.last_due.max(due);
             self.line.push(due, packet, pool);
         }
         let plain = LinkConfig::plain(alloc::string::String::new());
-        self.queue = plain.queue;
+        self.queue = Waiting::Any(plain.queue);
         self.order = plain.order;
         self.varies = now;
-        self.is_netem = false;
     }
 }
