@@ -110,6 +110,11 @@ impl Probability {
         }
     }
 
+    /// That it does not happen. Exact: near 1 a float has few digits left for this.
+    pub(crate) const fn complement(self) -> Self {
+        Self(Self::ONE_RAW - self.0)
+    }
+
     /// `part / whole` of the way from here to `other`, rounded down: `other` where `part` is `whole` or more.
     pub(crate) const fn towards(self, other: Self, part: u64, whole: u64) -> Self {
         if part >= whole {

@@ -51,6 +51,11 @@ fn never_and_always() {
         let row = select(Correlated::new(p, 0.7).expect("a correlation"), 1, 10_000);
         assert!(row.iter().all(|&hit| hit == all));
     }
+    // As good as always, and as good as never: as floats these are 1 and a power of two.
+    for (p, all) in [((1 << 63) - 1, true), ((1 << 63) - 100, true), (1, false), (100, false)] {
+        let selector = Correlated::new(ratio(p, 1 << 63), 0.7).expect("a correlation");
+        assert!(select(selector, 1, 10_000).iter().all(|&hit| hit == all), "{p} of 2^63");
+    }
     for rho in [1.0, -1.0, 1.5, f64::NAN] {
         assert!(matches!(Correlated::new(ratio(1, 2), rho), Err(SelectorError::Correlation(_))), "{rho}");
     }

@@ -52,7 +52,9 @@ impl Correlated {
         let threshold = match probability {
             Probability::ZERO => f64::NEG_INFINITY,
             Probability::ONE => f64::INFINITY,
-            probability => normal::quantile(probability.as_f64()),
+            // From the smaller tail: as a float, 1 − 10⁻¹⁸ is 1, of which there is no quantile.
+            rare if rare <= rare.complement() => normal::quantile(rare.as_f64()),
+            often => -normal::quantile(often.complement().as_f64()),
         };
         let innovation = libm::sqrt(1.0 - memory * memory);
         Ok(Self { probability, threshold, memory, innovation, last: None })
