@@ -42,7 +42,9 @@ pub(crate) fn gamma_quantile(a: f64, level: Level) -> f64 {
     let (mut low, mut high) = (0.0, f64::INFINITY);
     for _ in 0..100 {
         let here = gamma(a, x);
-        if here.below < level.below || here.above > level.above {
+        // By the smaller tail: the other one has no digits left, and would say anything.
+        let short = if left { here.below < level.below } else { here.above > level.above };
+        if short {
             low = x
         } else {
             high = x
