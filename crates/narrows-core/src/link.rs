@@ -93,6 +93,8 @@ pub(crate) struct Link {
     last_due: Time,
     /// Packets that are due and wait for a slot.
     gate: Option<Box<Gate>>,
+    /// How many slots were asked for while there was another gate, or another single queue: none is drawn a second time.
+    slots: slots::Numbers,
     /// Packets on their way whose delay is asked for.
     asked: Option<Box<Asked>>,
     /// When the next slot opens for packets that wait, or the patience for the next answer runs out.
@@ -147,6 +149,7 @@ impl Link {
             line: DelayLine::default(),
             last_due: Time::ZERO,
             gate: None,
+            slots: slots::Numbers::default(),
             asked: None,
             deadline: Time::NEVER,
         };

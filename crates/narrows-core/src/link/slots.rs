@@ -47,7 +47,8 @@ pub enum SlotGap {
 impl Link {
     pub(super) fn change_slots(&mut self, now: Time, slots: Option<Slots>) {
         if slots.is_some() || self.gate.is_some() {
-            let gate = self.gate.get_or_insert_with(|| Box::new(Gate::new(self.seed, &self.name)));
+            let new = || Box::new(Gate::new(self.seed, &self.name, self.slots.of_line));
+            let gate = self.gate.get_or_insert_with(new);
             gate.set(now, slots);
             self.attend_gate();
         }
@@ -74,7 +75,9 @@ impl Link {
     }
 
     fn attend_gate(&mut self) {
-        self.gate.take_if(|gate| gate.slots.is_none() && gate.waiting.is_empty());
+        if let Some(gone) = self.gate.take_if(|gate| gate.slots.is_none() && gate.waiting.is_empty()) {
+            self.slots.of_line = gone.asked;
+        }
         self.attend();
     }
 
@@ -87,6 +90,16 @@ impl Link {
         let state = pool.get(packet);
         self.overhead.bits(state.length, state.link_header).div_ceil(8)
     }
+}
+
+/// How many slots the parts of a link asked for that are gone. The gap of a slot is drawn by its number, and numbers must
+/// go on when slots come back.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    /// At the end of the delay line.
+    pub(super) of_line: u64,
+    /// In the single queue of sch_netem, which has another stream.
+    pub(super) of_netem: u64,
 }
 
 /// Packets that wait for a slot, and the newest slot.
@@ -107,13 +120,14 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    fn new(seed: Seed, link: &str) -> Self {
+    /// Without slots yet; so many were asked for before.
+    fn new(seed: Seed, link: &str, asked: u64) -> Self {
         Self {
             slots: None,
             sampler: None,
             stream: Stream::new(seed, link, "slots"),
             waiting: PacketList::default(),
-            asked: 0,
+            asked,
             opens: None,
             packets_left: 0,
             bytes_left: 0,

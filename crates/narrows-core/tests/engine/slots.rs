@@ -94,3 +94,30 @@ fn slots_change_while_packets_wait() {
     // Used up at 10: the next slot opens at 14 and takes three of the five that wait; then slots end.
     assert_eq!(left, [10, 10, 14, 14, 14, 15, 15, 16]);
 }
+
+/// Slots that were off are drawn on from where they were, not again from the first.
+#[test]
+fn slots_that_come_back_are_others() {
+    let gap = (Duration::ZERO, Duration::from_millis(10));
+    let slots = SlotsPlan { gap, packets: 1, bytes: 0 };
+    let mut run = Run::new(&Plan::chain(SEED, vec![LinkPlan::new("l")]));
+    let stream = Stream::new(Seed(SEED), "l", "slots");
+    let (mut asked, mut expected) = (0, Vec::new());
+    for round in 0..3u64 {
+        let start = round * 1_000_000_000;
+        let mut input = |what| run.input(&Input { at: Time::from_nanos(start), what });
+        input(What::Change(0, ChangePlan::Slots(None)));
+        input(What::Change(0, ChangePlan::Slots(Some(slots))));
+        (0..6).for_each(|_| input(packet(100)));
+        // One for each packet, and the last one uses up its slot, so that another is asked for.
+        let mut leaves = start;
+        for number in asked..asked + 6 {
+            leaves += stream.nth(number).below(gap.1.nanos() + 1);
+            expected.push(leaves);
+        }
+        asked += 7;
+    }
+    run.poll(END, usize::MAX);
+    let left: Vec<u64> = run.records.iter().map(|record| record.at.nanos()).collect();
+    assert_eq!(left, expected);
+}

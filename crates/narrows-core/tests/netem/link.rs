@@ -1,7 +1,9 @@
 //! Links that are the single queue, that become it, and that were it.
 
+use std::collections::BTreeSet;
+
 use narrows_core::model::{Constant, Independent};
-use narrows_core::netem::{Chance, Loss, Netem, Share};
+use narrows_core::netem::{Chance, Loss, Netem, Share, SlotGap, Slots};
 use narrows_core::queue::{Bound, DropAt, Fifo};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
@@ -133,6 +135,33 @@ fn a_queue_in_place_of_the_single_one_keeps_order() {
     run.send(milliseconds(10), 2, 0);
     run.send(milliseconds(30), 3, 0);
     assert_eq!(run.departures(), [(20, 0), (21, 1), (21, 2), (30, 3)]);
+}
+
+#[test]
+fn no_slot_is_drawn_again_after_a_change() {
+    let slots = || {
+        let gap = SlotGap::Between(Duration::ZERO, Duration::from_millis(10));
+        Some(Box::new(Netem { slots: Some(Slots { gap, packets: 1, bytes: 0 }), ..Netem::default() }))
+    };
+    let mut run = Run::new(LinkConfig { netem: slots(), ..link() });
+    let mut left = Vec::new();
+    for round in 0..3 {
+        let start = milliseconds(1000 * round);
+        if round == 2 {
+            run.change(start, Change::Netem(None));
+        }
+        run.change(start, Change::Netem(slots()));
+        (0..6).for_each(|number| run.send(start, number, 0));
+        let mut round = Vec::new();
+        while let Some(event) = run.engine.poll(start + Duration::from_millis(900)) {
+            round.push(event.at.nanos());
+        }
+        assert_eq!(round.len(), 6);
+        left.push(round);
+    }
+    let gaps: Vec<_> = left.iter().flat_map(|round| round.windows(2).map(|two| two[1] - two[0])).collect();
+    let different: BTreeSet<_> = gaps.iter().collect();
+    assert_eq!(different.len(), gaps.len(), "of 15 gaps of up to 10⁷ ns no two are the same: {gaps:?}");
 }
 
 #[test]

@@ -70,8 +70,8 @@ struct Streams {
 }
 
 impl SingleQueue {
-    /// Begins at `now` for the link of that name.
-    pub(super) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str) -> Self {
+    /// Begins at `now` for the link of that name; so many slots were asked for before.
+    pub(super) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str, slots: u64) -> Self {
         let stream = |purpose| Stream::new(seed, link, purpose);
         // What a correlation begins from: the kernel draws it, too.
         let lasts = stream("netem correlations");
@@ -96,10 +96,15 @@ impl SingleQueue {
             entered: 0,
             latest: i64::MIN,
             slot: first_slot(&netem, now),
-            slots: 0,
+            slots,
             bytes: 0,
             netem,
         }
+    }
+
+    /// How many slots have been asked for, those before it included.
+    pub(super) const fn slots(&self) -> u64 {
+        self.slots
     }
 
     /// Takes over all that the one before it holds. Packets keep their due instants and go on waiting.
@@ -107,6 +112,7 @@ impl SingleQueue {
         self.ahead = mem::take(&mut before.ahead);
         self.row = mem::take(&mut before.row);
         (self.entered, self.latest, self.bytes) = (before.entered, before.latest, before.bytes);
+        self.slots = before.slots;
     }
 
     /// The packet that leaves next, whatever the slots say, and when it is due; nothing for one that is reordered, which

@@ -17,7 +17,7 @@ use crate::units::Rate;
 /// The parts of a link, and the single queue if its configuration asks for that.
 pub(in crate::link) fn replace(mut config: LinkConfig, seed: Seed) -> (LinkConfig, Option<Box<SingleQueue>>) {
     let Some(netem) = config.netem.take() else { return (config, None) };
-    let queue = SingleQueue::new(netem, Time::ZERO, seed, &config.name);
+    let queue = SingleQueue::new(netem, Time::ZERO, seed, &config.name, 0);
     let LinkConfig { name, lanes, .. } = config;
     // Packets leave the single queue when they are due, in whatever order.
     let plain = LinkConfig { lanes, order: Order::Allow, ..LinkConfig::plain(name) };
@@ -33,7 +33,7 @@ impl Link {
         drops: &mut Drops,
     ) {
         let Some(netem) = netem else { return self.end_netem(now, pool) };
-        let mut queue = SingleQueue::new(netem, now, self.seed, &self.name);
+        let mut queue = SingleQueue::new(netem, now, self.seed, &self.name, self.slots.of_netem);
         if let Waiting::Single(before) = &mut self.queue {
             queue.succeed(before);
         } else {
@@ -67,6 +67,7 @@ impl Link {
             self.last_due = self.last_due.max(due);
             self.line.push(due, packet, pool);
         }
+        self.slots.of_netem = single.slots();
         let plain = LinkConfig::plain(alloc::string::String::new());
         self.queue = Waiting::Any(plain.queue);
         self.order = plain.order;

@@ -325,7 +325,7 @@ impl Model {
 /// The same of the queue itself.
 fn run(netem: Netem, start: u64, arrivals: &[(u64, Skb)]) -> Vec<Fate> {
     let mut stand = Stand::new(SEED);
-    let mut queue = SingleQueue::new(Box::new(netem), Time::from_nanos(start), SEED, "link");
+    let mut queue = SingleQueue::new(Box::new(netem), Time::from_nanos(start), SEED, "link", 0);
     let mut fates = Vec::new();
     let mut watchdog = None;
     let mut take = |at: Time, queue: &mut SingleQueue, stand: &mut Stand| {
