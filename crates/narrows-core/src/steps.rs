@@ -129,9 +129,15 @@ impl<T> Steps<T> {
     }
 
     /// The same trace, of which the instant `skipped` after its beginning is at `start` of the run. Before `start` it
-    /// stands still there.
+    /// stands still there. Of a trace that repeats, whole rounds skipped are as good as none.
     #[must_use]
     pub fn starting(mut self, start: Time, skipped: Duration) -> Self {
+        // Less than a round leaves room for what passes afterwards. Without rounds the sum may well reach the end of time:
+        // the trace is over then.
+        let skipped = match &self.after {
+            After::Loop(length) => Duration::from_nanos(skipped.nanos() % length.nanos()),
+            After::Hold | After::End(..) => skipped,
+        };
         (self.start, self.skipped) = (start, skipped);
         self
     }

@@ -88,6 +88,14 @@ impl Opportunities {
     /// no opportunity.
     #[must_use]
     pub fn starting(mut self, start: Time, skipped: Duration) -> Self {
+        // So small that what passes afterwards can be added to it. Whole rounds are as good as none, but for one: only
+        // where there was a round before do opportunities at its end and at the beginning coincide.
+        let skipped = match self.after {
+            After::Loop(length) if skipped.nanos() / 2 >= length.nanos() => {
+                length + Duration::from_nanos(skipped.nanos() % length.nanos())
+            }
+            _ => skipped,
+        };
         (self.start, self.skipped) = (start, skipped);
         self.known = Cell::new((Time::NEVER, 0));
         self

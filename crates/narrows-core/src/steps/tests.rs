@@ -24,6 +24,23 @@ fn points_out_of_order_are_refused() {
     assert_eq!(new(&[0, 5], After::End(span(6), ())), None);
 }
 
+/// However much is skipped, the trace goes on from there: 2⁶⁴ − 1 ns are 1 ns into a round of 7.
+#[test]
+fn more_can_be_skipped_than_time_lasts() {
+    assert_eq!(u64::MAX % 7, 1);
+    let new = |after| Steps::new(vec![(time(0), 'a'), (time(3), 'b')], after).unwrap();
+    let round = new(After::Loop(span(7))).starting(time(100), Duration::MAX);
+    // 1 ns into the round at 100: b comes at 102, a at 106.
+    let seen: Vec<char> = (98..115).map(|at| round.at(time(at))).collect();
+    assert_eq!(seen, Vec::from_iter("aaaabbbbaaabbbbaa".chars()));
+    // What has an end is over.
+    for (after, value) in [(After::Hold, 'b'), (After::End(span(9), 'c'), 'c')] {
+        let over = new(after).starting(time(100), Duration::MAX);
+        assert_eq!((over.at(time(0)), over.at(time(u64::MAX - 1))), (value, value));
+        assert_eq!(over.segment(time(100)).until, Time::NEVER);
+    }
+}
+
 /// The value at an instant, by the definition: the number of its point.
 fn plain(points: &[u64], after: After<usize>, start: u64, skipped: u64, at: u64) -> usize {
     let mut place = skipped + at.saturating_sub(start);

@@ -147,6 +147,24 @@ fn an_end_that_never_comes_is_none() {
     }
 }
 
+/// However much is skipped, the trace goes on from there.
+#[test]
+fn more_can_be_skipped_than_time_lasts() {
+    let skipping = |after, nanos: u64| {
+        opportunities(&[0, 3, 7], after).starting(Time::ZERO, Duration::from_nanos(nanos))
+    };
+    let round = After::Loop(Duration::from_millis(7));
+    let packets = [(0, 1500); 8];
+    for rest in [0, 1, 3, 6] {
+        let rounds = u64::MAX / (7 * MILLI) - 1;
+        let late = left(skipping(round, rounds * 7 * MILLI + rest * MILLI), &packets);
+        assert_eq!(late, left(skipping(round, (7 + rest) * MILLI), &packets), "{rest}");
+    }
+    for after in [After::Hold, After::End(Duration::from_millis(7), Rate::DOWN)] {
+        assert_eq!(skipping(after, u64::MAX).finish(Time::ZERO, Work::bits(8)), None);
+    }
+}
+
 /// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
 #[test]
 fn what_is_left_of_a_packet_goes_on_by_opportunity() {
