@@ -172,11 +172,8 @@ impl ServiceCurve for Opportunities {
         let end = self.end();
         if let Some(at) = self.instant(last).filter(|&at| at > start && end.is_none_or(|(end, _)| at <= end))
         {
-            // All that coincide with it can be used.
-            let mut count = last + 1;
-            while self.instant(count) == Some(at) {
-                count += 1;
-            }
+            // All that coincide with it can be used; there may be millions.
+            let count = if self.instant(last + 1) == Some(at) { self.count(at) } else { last + 1 };
             self.known.set((at, count));
             return Some(Finish { at, surplus: Work(self.work(count - before).saturating_sub(work.0)) });
         }

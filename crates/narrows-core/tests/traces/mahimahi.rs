@@ -165,6 +165,24 @@ fn more_can_be_skipped_than_time_lasts() {
     }
 }
 
+/// As many as a trace of a fast wire may have at an instant, each round anew: none is walked past one by one, and what they
+/// leave over is not cut.
+#[test]
+fn millions_coincide() {
+    const ALL: u64 = 2_000_000;
+    let mut instants = vec![0; ALL as usize];
+    instants.extend([1, 1, 3]);
+    let trace = opportunities(&instants, After::Loop(Duration::from_millis(3)));
+    let at = |milli: u64| Time::from_nanos(milli * MILLI);
+    let surplus = |opportunities: u64| Work::bits(opportunities * 1504 * 8 - 8);
+    for round in 0..1_000 {
+        for (start, end, coincide) in [(0, 1, 2), (1, 3, ALL + 1), (2, 3, ALL + 1)] {
+            let finish = trace.finish(at(3 * round + start), Work::bits(8)).expect("it repeats");
+            assert_eq!((finish.at, finish.surplus), (at(3 * round + end), surplus(coincide)));
+        }
+    }
+}
+
 /// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
 #[test]
 fn what_is_left_of_a_packet_goes_on_by_opportunity() {
