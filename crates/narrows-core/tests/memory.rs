@@ -3,7 +3,8 @@
 mod counting;
 
 use counting::live;
-use narrows_core::model::{Constant, Normal};
+use narrows_core::classify::Condition;
+use narrows_core::model::{ByClass, Constant, Fed, FeedConfig, Normal};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
     Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PacketState, PortConfig, Rate, Seed,
@@ -105,4 +106,35 @@ fn memory_does_not_grow_with_packets_that_have_left() {
         }
     }
     assert_eq!(live(), high);
+}
+
+/// Packets that may overtake go past one whose question stays open.
+#[test]
+fn memory_does_not_grow_with_packets_that_went_past_an_open_question() {
+    let classes = |link: &mut LinkConfig| {
+        let feed = |name: &str, ask| {
+            let config = FeedConfig { ask: Some(Duration::from_secs(ask)), lead: 1, ..FeedConfig::new(name) };
+            Box::new(Fed::new(config))
+        };
+        let long = Condition { lengths: Some(700..=u32::MAX), ..Condition::default() };
+        link.delay = Box::new(ByClass::new(vec![(long, feed("long", 3_600) as _)], feed("short", 1)));
+        link.order = Order::Allow;
+    };
+    let mut engine = Engine::new(config(1, classes)).expect("names are unique and lead somewhere");
+    let port = engine.port("in").expect("it was just configured");
+    let link = engine.link("link 0").expect("it was just configured");
+    let mut high = 0;
+    for n in 0..100_000 {
+        let at = Time::from_nanos(n * 1_000);
+        while engine.poll(at).is_some() {}
+        let length = if n == 0 { 1_000 } else { 100 };
+        let packet =
+            Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+        engine.hand_in(at, port, packet);
+        assert_eq!(engine.feed(at, link, "short", &[500]), usize::from(n > 0));
+        if n == 1_000 {
+            high = live();
+        }
+    }
+    assert_eq!((live(), engine.inside()), (high, 2));
 }

@@ -43,8 +43,8 @@ pub(super) struct Asked {
     row: VecDeque<Entry>,
     /// The number of the first in the row; they count on.
     first: u64,
-    /// Those in the row that are not gone.
-    packets: u64,
+    /// Those in the row that are gone: no more than half of a long row.
+    gone: usize,
     /// By the number of the feed.
     feeds: Vec<Asker>,
     questions: VecDeque<Untaken>,
@@ -71,6 +71,9 @@ struct Entry {
     fate: Fate,
 }
 
+/// So many of those that are gone may stay in any row.
+const FEW: usize = 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// [`PacketState::entered`] is when it entered.
@@ -92,8 +95,8 @@ struct Untaken {
 
 impl Asked {
     /// Packets inside.
-    pub(super) const fn len(&self) -> u64 {
-        self.packets
+    pub(super) fn len(&self) -> u64 {
+        (self.row.len() - self.gone) as u64
     }
 
     /// Whether a packet that keeps order has to join the row.
@@ -164,7 +167,6 @@ impl Asked {
 
     fn push(&mut self, packet: PacketRef, keeps: bool, fate: Fate) {
         self.row.push_back(Entry { packet, keeps, fate });
-        self.packets += 1;
     }
 
     /// Answers that the feed can take: those to open questions, and those that come too late.
@@ -199,7 +201,7 @@ impl Asked {
     /// The packet of an entry that was closed is lost.
     pub(super) fn lose(&mut self, number: u64) {
         self.row[(number - self.first) as usize].fate = Fate::Gone;
-        self.packets -= 1;
+        self.gone += 1;
     }
 
     /// The packet of an entry that was closed is due when its state says.
@@ -208,7 +210,7 @@ impl Asked {
     }
 
     /// The next packet that may go to the line, if there is one, and whether it keeps order; `number` is the entry that was
-    /// settled last.
+    /// settled or lost last. To be called until there is none; then entries may have other numbers.
     pub(super) fn release(&mut self, number: u64) -> Option<(PacketRef, bool)> {
         // One that may overtake does not wait for those before it.
         let settled = number.checked_sub(self.first).and_then(|at| self.row.get_mut(at as usize));
@@ -217,18 +219,41 @@ impl Asked {
             && !entry.keeps
         {
             entry.fate = Fate::Gone;
-            self.packets -= 1;
+            self.gone += 1;
             return Some((entry.packet, false));
         }
         while let Some(entry) = self.row.front().filter(|entry| entry.fate != Fate::Open).copied() {
             self.row.pop_front();
             self.first += 1;
-            if entry.fate == Fate::Known {
-                self.packets -= 1;
-                return Some((entry.packet, entry.keeps));
+            match entry.fate {
+                Fate::Known => return Some((entry.packet, entry.keeps)),
+                _ => self.gone -= 1,
             }
         }
+        if self.gone > FEW && self.gone > self.row.len() / 2 {
+            self.close_ranks();
+        }
         None
+    }
+
+    /// Takes those that are gone out of the row and numbers the others anew, in a time that is linear in the row: no more
+    /// than a constant for each that has gone since the last time.
+    fn close_ranks(&mut self) {
+        let mut gone = 0;
+        let before: Vec<u64> = self
+            .row
+            .iter()
+            .map(|entry| {
+                let before = gone;
+                gone += u64::from(entry.fate == Fate::Gone);
+                before
+            })
+            .collect();
+        for (number, _) in self.feeds.iter_mut().flat_map(|feed| &mut feed.open) {
+            *number -= before[(*number - self.first) as usize];
+        }
+        self.row.retain(|entry| entry.fate != Fate::Gone);
+        self.gone = 0;
     }
 
     /// Hands out the questions that nobody has taken.

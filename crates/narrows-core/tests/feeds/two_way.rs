@@ -2,7 +2,7 @@
 
 use narrows_core::classify::Condition;
 use narrows_core::model::{ByClass, Constant, Fed, FeedConfig, OnEmpty};
-use narrows_core::{Change, Duration, Order};
+use narrows_core::{Change, Duration, Order, Time};
 
 use crate::stand::{Stand, fed};
 
@@ -184,12 +184,51 @@ fn of_two_feeds_of_one_name_the_first_goes_on_and_the_questions_to_the_other_are
     }
 }
 
+/// Packets that may overtake go past questions that stay open, many of them; each of those still gets its own answer, and
+/// a packet that keeps order waits for all that entered before it.
+#[test]
+fn open_questions_keep_their_places_while_others_go_past() {
+    let named = |name: &str, patience| {
+        let ask = Some(Duration::from_nanos(patience));
+        Box::new(Fed::new(FeedConfig { on_empty: OnEmpty::Drop, lead: 1_000, ask, ..FeedConfig::new(name) }))
+    };
+    let condition = Condition { lengths: Some(1_000..=u32::MAX), ..Condition::default() };
+    let classes = ByClass::new(vec![(condition, named("long", 1_000_000) as _)], named("short", 50));
+    let mut stand = Stand::new(Order::Allow, classes);
+    let order = |stand: &mut Stand, at, order| {
+        stand.engine.change(Time::from_nanos(at), stand.link, Change::Order(order));
+    };
+    let mut expected = Vec::new();
+    for at in 0..1_000 {
+        if at % 100 == 0 {
+            stand.send_long(at, 1_500);
+            expected.push(Some(50_000 + at + at / 100));
+        }
+        if at == 500 {
+            order(&mut stand, at, Order::Keep);
+            stand.send(at);
+            assert_eq!(stand.feed_to(at, "short", &[9]), 1);
+            // Held back with the last one before it that is open.
+            expected.push(Some(50_505));
+            order(&mut stand, at, Order::Allow);
+        }
+        stand.send(at);
+        let is_lost = at % 3 == 0;
+        assert_eq!(stand.feed_to(at, "short", &[if is_lost { -1 } else { 9 }]), 1);
+        expected.push((!is_lost).then_some(at + 9));
+    }
+    assert_eq!(stand.engine.view(stand.link).feeds().iter().map(|feed| feed.open).sum::<u64>(), 10);
+    let answers: Vec<i64> = (50_000..50_010).collect();
+    assert_eq!(stand.feed_to(2_000, "long", &answers), 10);
+    assert_eq!(stand.left(), expected);
+}
+
 /// A change to keeping order, or from it, is for packets that enter later.
 #[test]
 fn a_change_of_order_is_for_packets_to_come() {
     let mut stand = asking(Order::Allow, OnEmpty::Drop, 10_000);
     let order = |stand: &mut Stand, at, order| {
-        stand.engine.change(narrows_core::Time::from_nanos(at), stand.link, Change::Order(order));
+        stand.engine.change(Time::from_nanos(at), stand.link, Change::Order(order));
     };
     stand.send(0);
     stand.send(1);
