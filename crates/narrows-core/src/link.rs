@@ -58,9 +58,9 @@ struct Transmission {
     bits: u64,
     /// When it will be done, unless the rate changes; never while the wire is down for good.
     end: Time,
-    /// What the rounding of `end` leaves for a successor that starts at once: work, of which a nanosecond has less than
-    /// 2⁶⁴ billionths of a bit.
-    surplus: u64,
+    /// What the rounding of `end` leaves for a successor that starts at once, less than a nanosecond's work at a rate; or
+    /// what is left of opportunities, of which many may coincide.
+    surplus: Work,
 }
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ pub(crate) struct Link {
 
     transmission: Option<Transmission>,
     /// When the last transmission ended and what its rounding left over.
-    freed: (Time, u64),
+    freed: (Time, Work),
     /// When the queue will let a packet go that it held back while the wire is free.
     not_before: Time,
     /// From when on the rate is another, or the bound of the queue is.
@@ -143,7 +143,7 @@ impl Link {
             seed,
             streams,
             transmission: None,
-            freed: (Time::ZERO, 0),
+            freed: (Time::ZERO, Work::default()),
             not_before: Time::NEVER,
             varies: Time::ZERO,
             line: DelayLine::default(),
@@ -336,27 +336,27 @@ impl Link {
         self.counters[usize::from(state.lane)].waited += waited;
         let bits = self.overhead.bits(state.length, state.link_header);
 
-        let (mut work, mut left_over) = (Work::bits(bits), 0);
+        let (mut work, mut left_over) = (Work::bits(bits), Work::default());
         if self.freed.0 == now && (waited > Duration::ZERO || self.service.keeps_surplus()) {
             let carried = self.freed.1;
-            left_over = u128::from(carried).saturating_sub(work.0) as u64; // no more than `carried`
-            work = Work(work.0.saturating_sub(carried.into()));
+            left_over = Work(carried.0.saturating_sub(work.0));
+            work = Work(work.0.saturating_sub(carried.0));
         }
         let (end, surplus) = match work.0 {
             // Done by what the one before it left over, whatever the curve does from now on.
-            0 if bits > 0 || left_over > 0 => (now, left_over),
+            0 if bits > 0 || left_over > Work::default() => (now, left_over),
             _ => self.predict(now, work, left_over),
         };
         Transmission { packet, since: now, work, began: now, bits, end, surplus }
     }
 
     /// When work that begins at `since` ends at the present service curve, and what is left over then.
-    fn predict(&self, since: Time, work: Work, left_over: u64) -> (Time, u64) {
+    fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
         match self.service.finish(since, work) {
             Some(finish) => {
-                let surplus = u64::try_from(finish.surplus.0).unwrap_or(u64::MAX);
+                let surplus = Work(finish.surplus.0.saturating_add(left_over.0));
                 // Never in the past, whatever a curve from elsewhere says: time must not go back.
-                (finish.at.max(since), surplus.saturating_add(left_over))
+                (finish.at.max(since), surplus)
             }
             None => (Time::NEVER, left_over),
         }
@@ -592,12 +592,12 @@ impl Link {
 
     fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
         let before = core::mem::replace(&mut self.service, service);
-        self.freed.1 = 0;
+        self.freed.1 = Work::default();
         let Some(mut transmission) = self.transmission.take() else { return };
         let done = before.served(transmission.since, now);
         transmission.work = Work(transmission.work.0.saturating_sub(done.0));
         transmission.since = now;
-        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, 0);
+        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
         self.transmission = Some(transmission);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::service::{ConstantRate, Opportunities, ServiceCurve, Work};
+use narrows_core::service::{ConstantRate, Opportunities, Overhead, ServiceCurve, Work};
 use narrows_core::steps::After;
 use narrows_core::{Bytes, Change, Duration, Rate, Time};
 use proptest::collection::vec;
@@ -181,6 +181,21 @@ fn millions_coincide() {
             assert_eq!((finish.at, finish.surplus), (at(3 * round + end), surplus(coincide)));
         }
     }
+}
+
+/// What is left of an opportunity goes to those that wait, however much it is.
+#[test]
+fn a_huge_opportunity_takes_all_that_wait() {
+    let milli = Time::from_nanos(MILLI);
+    // Twice 4.5 GB at an instant, and five packets that take 2 GB each on the wire: of the first there are 7 GB left, which
+    // are 5.6·10¹⁹ billionths of a bit, above 2⁶⁴.
+    let bytes = Bytes::new(4_500_000_000);
+    let trace =
+        Opportunities::new(&[milli; 2], bytes, After::Loop(Duration::from_millis(1))).expect("a trace");
+    let mut link = link(trace);
+    link.overhead = Overhead { extra: 2_000_000_000 - 100, ..Overhead::IP };
+    let left = ends(link, &[(0, 100); 5], Vec::new());
+    assert_eq!(left, [MILLI, MILLI, MILLI, MILLI, 2 * MILLI]);
 }
 
 /// From a rate to opportunities and back, in the middle of one packet of 10,000 bytes.
