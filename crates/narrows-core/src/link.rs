@@ -178,11 +178,33 @@ impl Link {
     }
 
     /// Tells the queue what the wire is like at `now`, and until when that holds. Where the rate varies by itself, this is
-    /// called when the queue is needed next: what it was in between, nobody saw.
+    /// called when the queue is needed next, and what it was in between is told then.
     #[cold]
     fn vary(&mut self, now: Time) {
+        self.catch_up(now);
         self.set_wire(now);
         self.set_bound(now);
+    }
+
+    /// Tells the queue of the rates that there were since it was told last: idle time counts by what could have been sent.
+    /// After very many changes at once the mean of the others has to do, or a fast trace and a long silence would take for
+    /// ever.
+    fn catch_up(&mut self, now: Time) {
+        const MOST: usize = 64;
+        let mut at = self.varies;
+        for _ in 0..MOST {
+            if at >= now {
+                return;
+            }
+            self.set_wire(at);
+            at = self.service.next_change(at);
+        }
+        let nanos = now.since(at).nanos();
+        if nanos > 0 {
+            let mean = self.service.served(at, now).0 / u128::from(nanos);
+            let rate = Rate::from_bits_per_second(u64::try_from(mean).unwrap_or(u64::MAX));
+            self.queue.set_wire(at, Wire { rate, overhead: self.overhead });
+        }
     }
 
     fn set_wire(&mut self, now: Time) {
@@ -552,6 +574,9 @@ impl Link {
     /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
     /// a transmission goes on at the new rate.
     pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
+        if self.varies <= now {
+            self.vary(now);
+        }
         match change {
             Change::Service(service) => {
                 self.change_service(now, service);

@@ -54,7 +54,8 @@ pub trait Queue: fmt::Debug + Send {
 
     /// What the queue feeds is now this. Called before the first packet, whenever the service curve or the overhead is
     /// changed, and, where a curve varies by itself, before the first call for which its rate is another
-    /// ([`ServiceCurve::next_change`](crate::service::ServiceCurve::next_change)).
+    /// ([`ServiceCurve::next_change`](crate::service::ServiceCurve::next_change)): once for each rate that there was meanwhile,
+    /// from when on it was, in order; after 64 of these, once for the mean rate of the rest and once for the present one.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
 
     /// What each class has counted, where the queue has classes.

@@ -24,6 +24,7 @@
 //!   the packets let in since, 0 for that packet. The derivation is followed; a test shows both.
 //! - The paper leaves the function of idle time open; m is not rounded to whole packets.
 //! - The average counts what waits, without the packet on the wire: the queue here is that.
+//! - Idle time counts by the rates that the wire had, not only by the present one.
 //! - Idle time begins when the last packet is sent, or when a packet that finds the queue empty is dropped by RED itself. Where
 //!   an overload of the whole empties the class, or a bound refuses a packet of an empty queue, the average does not fall for
 //!   that time: the next arrival counts as one that finds a queue of no length.

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use narrows_core::aqm::{Red, RedConfig, Thresholds};
 use narrows_core::queue::{Backlog, Bound, Context, Dequeue, DropAt, Fifo, Queue, Wire};
-use narrows_core::service::RateSteps;
+use narrows_core::service::{ConstantRate, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{Bytes, Change, Duration, LinkConfig, PacketList, PacketRef, Pool, Rate, Target, Time};
 use proptest::collection::vec;
@@ -61,6 +62,72 @@ impl Queue for Watching {
     fn set_wire(&mut self, _: Time, wire: Wire) {
         self.rate = wire.rate;
     }
+}
+
+/// RED's average falls while nothing waits by what the wire could have sent: by the rates that a trace has had meanwhile,
+/// as if each had been set at its instant.
+#[test]
+fn red_knows_what_an_idle_wire_could_have_sent() {
+    let rate = Rate::from_bits_per_second;
+    let milli = |millis: u64| millis * 1_000_000;
+    let managed = |service: Box<dyn ServiceCurve>| {
+        let thresholds = Thresholds::Packets { min: 1, max: 4 };
+        let red = RedConfig {
+            weight: 0.1,
+            ecn: false,
+            typical_packet: Bytes::new(15_000),
+            thresholds,
+            ..RedConfig::default()
+        };
+        let queue = Fifo::managed(Bound::Packets(100), DropAt::Tail, Box::new(Red::new(red)));
+        LinkConfig { queue: Box::new(queue), service, ..link(ConstantRate(Rate::DOWN)) }
+    };
+    // Forty packets bring the average up. Then comes a silence with these changes, and sixteen more.
+    let told = |changes: &[(u64, Rate)]| {
+        let fast = (Time::ZERO, rate(1_000_000));
+        let points = changes.iter().map(|&(at, rate)| (Time::from_nanos(at), rate));
+        let steps = Steps::new([fast].into_iter().chain(points).collect(), After::Hold).expect("a trace");
+        let mut packets = vec![(0, 1500); 40];
+        packets.extend([(milli(3_000), 1500); 16]);
+        let traced = run(managed(Box::new(RateSteps::new(steps))), &packets, Vec::new());
+        let set = |&(at, rate): &(u64, Rate)| {
+            (at, Change::Service(Box::new(ConstantRate(rate)) as Box<dyn ServiceCurve>))
+        };
+        let changed =
+            run(managed(Box::new(ConstantRate(fast.1))), &packets, changes.iter().map(set).collect());
+        assert_eq!(traced, changed, "{changes:?}");
+        traced.iter().skip(40).filter(|packet| packet.1).count()
+    };
+    let slow = rate(1_000);
+    // Slow all the time, fast for the last 20 ms only, and the other way about.
+    let by_turns: Vec<_> = (0..500)
+        .map(|n| (milli(500) + n * milli(5), if n % 2 == 0 { Rate::DOWN } else { rate(1_200_000) }))
+        .collect();
+    let through = [
+        told(&[(milli(500), slow)]),
+        told(&[(milli(500), slow), (milli(2_980), rate(100_000_000))]),
+        told(&[(milli(500), slow), (milli(600), rate(10_000_000)), (milli(2_980), slow)]),
+        // More than anybody is told one by one.
+        told(&by_turns),
+    ];
+    assert!(
+        through[0] < through[1] && through[0] < through[2] && through[0] < through[3],
+        "the average falls by the rate that there was: {through:?}"
+    );
+}
+
+/// A silence of a century over a trace of two nanoseconds takes no century.
+#[test]
+fn a_long_silence_over_a_fast_trace_is_soon_caught_up_with() {
+    let points = vec![
+        (Time::ZERO, Rate::from_bits_per_second(8_000_000)),
+        (Time::from_nanos(1), Rate::from_bits_per_second(24_000_000)),
+    ];
+    let steps = Steps::new(points, After::Loop(Duration::from_nanos(2))).expect("a trace");
+    let century = 3_155_760_000_000_000_000;
+    let left = run(link(RateSteps::new(steps)), &[(0, 1000), (century, 1000)], Vec::new());
+    // 1000 bytes at 16 Mbit/s in the mean.
+    assert_eq!(left, [(500_000, true), (century + 500_000, true)]);
 }
 
 fn watching(seen: &Seen) -> Box<Watching> {
