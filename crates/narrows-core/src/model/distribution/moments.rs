@@ -28,6 +28,15 @@ impl Moments {
         Self { mass, mean, variance }
     }
 
+    /// Of what lies from `low` to `high`: where these are so close that differences cancel, no more than they allow.
+    pub(crate) fn within(self, low: f64, high: f64) -> Self {
+        if self.mass <= 0.0 || low > high {
+            return self;
+        }
+        let half = 0.5 * (high - low);
+        Self { mean: self.mean.clamp(low, high), variance: self.variance.min(half * half), ..self }
+    }
+
     /// Of `scale`·X + `shift`.
     pub(crate) fn linear(self, shift: f64, scale: f64) -> Self {
         Self { mean: self.mean * scale + shift, variance: self.variance * scale * scale, ..self }

@@ -250,7 +250,8 @@ impl Shape {
             Self::Mixture(mixture) => mixture.moments(low, high),
             Self::Shifted { inner, by } => inner.moments(low - by, high - by).linear(*by, 1.0),
             Self::Truncated(kept) => {
-                let part = kept.inner.moments(low.max(kept.low), high.min(kept.high));
+                let (low, high) = (low.max(kept.low), high.min(kept.high));
+                let part = kept.inner.moments(low, high).within(low, high);
                 Moments { mass: (part.mass / kept.mass()).min(1.0), ..part }
             }
         }

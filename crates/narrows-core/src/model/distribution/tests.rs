@@ -154,3 +154,25 @@ fn far_ends_are_finite() {
     let wild = Distribution::log_normal_median(1e6, 20.0).unwrap();
     assert!(Interpolation::new(|level| wild.shape.quantile(level)).at(8.0) <= super::LONGEST);
 }
+
+/// Where nearly nothing is left of a distribution its moments cancel, but they lie within what is left.
+#[test]
+fn moments_of_a_sliver_lie_within_it() {
+    let sources = [
+        Distribution::gamma(4.5, 1e9).unwrap(),
+        Distribution::normal(4e9, 1e9).unwrap(),
+        Distribution::log_normal_median(4e9, 1.5).unwrap(),
+        Distribution::exponential(4e9).unwrap(),
+        Distribution::pareto(2.5, 1e8).unwrap(),
+    ];
+    for source in sources {
+        for width in [1, 30, 1_000, 1_000_000] {
+            let (low, high) = (4_000_000_000, 4_000_000_000 + width);
+            let [from, to] = [low, high].map(crate::Duration::from_nanos);
+            let sliver = source.clone().truncated(Some(from), Some(to)).unwrap();
+            let (mean, sd) = (sliver.mean(), sliver.sd());
+            assert!(mean >= low as f64 && mean <= high as f64, "{sliver}: mean {mean}");
+            assert!(sd >= 0.0 && sd <= 0.5 * width as f64, "{sliver}: sd {sd}");
+        }
+    }
+}
