@@ -52,6 +52,7 @@ fn answers_known_beforehand() {
     // 1514 bytes and 10 more at 125,000 bytes a second; in cells of 48 and 5, that is 32 cells of 53 bytes.
     let rate = Rate { bytes_per_second: 125_000, packet_overhead: 10, cell_size: 0, cell_overhead: 0 };
     assert_eq!(packet_nanos(1514, rate), 12_192_000);
+    assert_eq!(packet_nanos(1514, Rate { bytes_per_second: 0, ..rate }), 0);
     assert_eq!(packet_nanos(1514, Rate { cell_size: 48, cell_overhead: 5, ..rate }), 13_568_000);
     // A length below zero wraps around.
     let shrinks = Rate { packet_overhead: -100, ..rate };

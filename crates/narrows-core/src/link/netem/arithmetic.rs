@@ -43,7 +43,7 @@ pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i
 }
 
 /// How long a frame of `length` bytes takes at the rate, `packet_time_ns`. An overhead that makes a length negative makes
-/// it huge, as in the kernel.
+/// it huge, as in the kernel. No time at a rate of 0, which to the kernel is none.
 pub const fn packet_nanos(length: u64, rate: Rate) -> u64 {
     let mut length = length.wrapping_add(rate.packet_overhead as u64);
     if let Some(mut cells) = (length as u32).checked_div(rate.cell_size) {
@@ -53,5 +53,8 @@ pub const fn packet_nanos(length: u64, rate: Rate) -> u64 {
         let cell = rate.cell_size.wrapping_add(rate.cell_overhead as u32);
         length = cells.wrapping_mul(cell) as u64;
     }
-    length.wrapping_mul(1_000_000_000) / rate.bytes_per_second
+    match length.wrapping_mul(1_000_000_000).checked_div(rate.bytes_per_second) {
+        Some(nanos) => nanos,
+        None => 0,
+    }
 }
