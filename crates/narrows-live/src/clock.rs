@@ -27,6 +27,13 @@ impl Clock {
         self.instant(clock_monotonic())
     }
 
+    /// Looks without pause until this instant.
+    pub(crate) fn spin_until(&self, at: Time) {
+        while self.now() < at {
+            std::hint::spin_loop();
+        }
+    }
+
     /// The instant of the run at a reading of the monotonic clock; a reading from before the start is the start.
     pub fn instant(&self, reading: MonotonicTime) -> Time {
         Time::from_nanos(reading.as_nanos().saturating_sub(self.start.as_nanos()))

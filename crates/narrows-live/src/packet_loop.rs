@@ -33,6 +33,9 @@ use crate::stage::Cable;
 /// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
 /// wakes a thread some 50 µs late, and a processor that had fallen asleep on a virtual machine several times that.
 const WAKE_EARLY: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
+/// What a turn takes in which nothing comes, about. An event that falls into it would wait for its end, so one that is
+/// nearer than this is awaited before the turn.
+const IDLE_TURN: Duration = Duration::from_micros(2);
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
@@ -230,6 +233,9 @@ impl PacketLoop {
                 Wait::Timer => Duration::ZERO,
             };
             let sleeps = next.since(now) > early;
+            if !sleeps && next.since(now) < IDLE_TURN {
+                self.clock.spin_until(next);
+            }
             unattended += 1;
             if !sleeps && unattended < TURNS_UNATTENDED {
                 continue;
