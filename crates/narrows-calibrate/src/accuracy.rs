@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use narrows_core::Duration;
 use narrows_core::model::{cumulative, quantile};
+use narrows_core::{Duration, Seed, Stream};
 use narrows_lab::statistics::Sample;
 use narrows_live::packet_loop::Wait;
 use narrows_report::Quantiles;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::bed::Bed;
 use crate::measured::Spread;
-use crate::traffic::Stream;
+use crate::traffic;
 use crate::{CalibrateError, Effort};
 
 /// Packets a second at which everything is measured: 100 MB/s in Grohmann's evaluation.
@@ -121,7 +121,8 @@ pub(crate) fn measure(
     let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
     let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
     let constant = [0, 100_000, 400_000, 1_000_000].map(Setting::Constant);
-    let mut cases = vec![(Path::Cable, Setting::Constant(0), BASE), (Path::Forwarder, COMMON, BASE)];
+    let mut cases = vec![(Path::Cable, Setting::Constant(0), BASE)];
+    cases.extend([COMMON, normal].map(|setting| (Path::Forwarder, setting, BASE)));
     cases.extend(constant.into_iter().chain([normal, ordered]).map(|setting| (Path::Narrows, setting, BASE)));
     for rate in MORE {
         let more = [(Path::Forwarder, COMMON), (Path::Narrows, COMMON), (Path::Narrows, normal)];
@@ -149,11 +150,16 @@ fn one(
 ) -> Result<Accuracy, CalibrateError> {
     let packets = (f64::from(rate) * seconds) as u32;
     let gap = 1_000_000_000 / u64::from(rate);
-    let load = move |mut ends: crate::traffic::Ends| ends.stream(gap, packets, true);
+    let load = move |mut ends: traffic::Ends| ends.stream(gap, packets, true);
     let (seen, late) = match path {
         Path::Cable => (bed.cable(load)?, None),
         Path::Forwarder => {
-            let delay = Duration::from_nanos(setting.mean());
+            let draws = Stream::new(Seed(1), "forwarder", "delay");
+            let delay = move |number| match setting.normal() {
+                None => setting.mean(),
+                // Below zero it is zero, by the cast.
+                Some((mean, sd)) => (mean + sd * quantile(draws.nth(number).uniform())) as u64,
+            };
             let (seen, late) = bed.forwarder(&setting.scenario()?, delay, load)?;
             (seen, Some(Late::from(&Spread::of(late))))
         }
@@ -166,7 +172,7 @@ fn one(
 }
 
 impl Accuracy {
-    fn of(path: Path, setting: Setting, rate: u32, seen: &Stream, late: Option<Late>) -> Self {
+    fn of(path: Path, setting: Setting, rate: u32, seen: &traffic::Stream, late: Option<Late>) -> Self {
         let mut times: Vec<i64> = seen.one_ways.iter().map(|&(_, time)| time).collect();
         times.sort_unstable();
         let one_way = Spread::of(times.clone());

@@ -1,11 +1,11 @@
 //! The test bed: two hosts, and between them a cable, a bare forwarder, or a narrows that runs as it always does.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
-use narrows_core::{Duration, Engine, NetworkConfig};
+use narrows_core::{Engine, NetworkConfig};
 use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
@@ -93,12 +93,12 @@ impl Bed {
         }
     }
 
-    /// Through a forwarder that holds each packet for this long and does nothing else: the floor of anything that takes
-    /// packets through packet sockets. Gives also how late each packet had been sent, after the call.
+    /// Through a forwarder that holds each packet for as long as it is told and does nothing else: the floor of anything
+    /// that takes packets through packet sockets. Gives also how late each packet had been sent, after the call.
     pub(crate) fn forwarder<T: Send + 'static>(
         &mut self,
         scenario: &Scenario,
-        delay: Duration,
+        delay: impl Fn(u64) -> u64,
         load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Vec<i64>), CalibrateError> {
         let mut stage = Stage::set(scenario)?;
@@ -108,7 +108,7 @@ impl Bed {
             return Err(CalibrateError::Hosts);
         };
         let (thread, done) = start(ends, load)?;
-        let late = forward(&mut from.socket, &mut to.socket, delay, &done, &self.signals)?;
+        let late = forward(&mut from.socket, &mut to.socket, &delay, &done, &self.signals)?;
         Ok((join(thread)?, late))
     }
 }
@@ -148,24 +148,29 @@ fn join<T>(thread: JoinHandle<Result<T, CalibrateError>>) -> Result<T, Calibrate
 /// How many turns the forwarder goes without looking whether it shall end.
 const TURNS: u32 = 1_024;
 
+/// `delay` says how long the packet of a number is held, in nanoseconds.
 fn forward(
     from: &mut PacketSocket,
     to: &mut PacketSocket,
-    delay: Duration,
+    delay: &impl Fn(u64) -> u64,
     done: &UnixStream,
     signals: &EndSignals,
 ) -> Result<Vec<i64>, CalibrateError> {
     let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
-    let mut line: VecDeque<(u64, Frame)> = VecDeque::new();
-    let mut late = Vec::new();
+    // By the instant at which they are due, then by number.
+    let mut held: BTreeMap<(u64, u64), Frame> = BTreeMap::new();
+    let (mut late, mut number) = (Vec::new(), 0);
     for turn in 0u32.. {
         from.receive(&mut batch, &mut pool, &mut received)?;
         let now = clock_monotonic();
         for packet in received.drain(..) {
-            line.push_back((packet.stamp.unwrap_or(now).as_nanos() + delay.nanos(), packet.frame));
+            let due = packet.stamp.unwrap_or(now).as_nanos() + delay(number);
+            held.insert((due, number), packet.frame);
+            number += 1;
         }
         let now = clock_monotonic().as_nanos();
-        while let Some((due, frame)) = line.pop_front_if(|(due, _)| *due <= now) {
+        while let Some(first) = held.first_entry().filter(|first| first.key().0 <= now) {
+            let ((due, _), frame) = first.remove_entry();
             if let Some(SendStop::Down) = to.send(std::slice::from_ref(&frame)).stopped {
                 return Err(CalibrateError::Send("the interface is down".into()));
             }

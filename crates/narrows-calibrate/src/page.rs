@@ -59,7 +59,8 @@ impl Calibration {
 
     /// Figure 6.6: the distribution at each rate.
     fn distribution_by_rate(&self) -> Panel {
-        let rows = self.accuracy.iter().filter(|row| matches!(row.setting, Setting::Reordering { .. }));
+        let narrows = self.accuracy.iter().filter(|row| row.path == Path::Narrows);
+        let rows = narrows.filter(|row| matches!(row.setting, Setting::Reordering { .. }));
         let mut lines: Vec<Line> = rows
             .enumerate()
             .map(|(colour, row)| {
@@ -129,7 +130,9 @@ impl Calibration {
 fn overhead(rows: &[&Accuracy], rate: &str) -> Panel {
     let lines = rows
         .iter()
-        .filter(|row| row.setting == Setting::Constant(0) || row.path == Path::Forwarder)
+        .filter(|row| {
+            row.setting == Setting::Constant(0) || (row.path, row.setting) == (Path::Forwarder, COMMON)
+        })
         .enumerate()
         .map(|(colour, row)| {
             let held = row.setting.mean() as f64;
@@ -160,7 +163,8 @@ fn constant(rows: &[&Accuracy], rate: &str) -> Panel {
 
 /// Figure 6.4: a distribution.
 fn distribution(rows: &[&Accuracy], rate: &str) -> Panel {
-    let normal = rows.iter().filter(|row| !matches!(row.setting, Setting::Constant(_)));
+    let narrows = rows.iter().filter(|row| row.path == Path::Narrows);
+    let normal = narrows.filter(|row| !matches!(row.setting, Setting::Constant(_)));
     let mut lines: Vec<Line> = normal
         .enumerate()
         .map(|(colour, row)| cumulative(row.setting.to_string(), colour, &row.one_way))

@@ -36,6 +36,9 @@ const WAKE_EARLY: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
 /// What a turn takes in which nothing comes, about. An event that falls into it would wait for its end, so one that is
 /// nearer than this is awaited before the turn.
 const IDLE_TURN: Duration = Duration::from_micros(2);
+/// How long after a packet the loop does not sleep: where packets come more often, waking up for each would cost more
+/// than looking for them.
+const AWAKE: Duration = Duration::from_micros(20);
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
@@ -130,6 +133,8 @@ pub struct PacketLoop {
     /// How long before an event to stop sleeping.
     wake_early: Duration,
     wait: Wait,
+    /// The instant of the last packet that came.
+    last_input: Time,
     notes: Vec<String>,
     /// How many more notes there would be.
     unlisted: u64,
@@ -165,6 +170,7 @@ impl PacketLoop {
             made: Vec::new(),
             wake_early: Duration::from_nanos(*WAKE_EARLY.start()),
             wait: Wait::default(),
+            last_input: Time::ZERO,
             notes: Vec::new(),
             unlisted: 0,
         }
@@ -232,7 +238,8 @@ impl PacketLoop {
                 Wait::Spin => Duration::from_nanos(u64::MAX),
                 Wait::Timer => Duration::ZERO,
             };
-            let sleeps = next.since(now) > early;
+            let awake = self.wait == Wait::Hybrid && now.since(self.last_input) <= AWAKE;
+            let sleeps = next.since(now) > early && !awake;
             if !sleeps && next.since(now) < IDLE_TURN {
                 self.clock.spin_until(next);
             }
@@ -326,6 +333,7 @@ impl PacketLoop {
             // Packets of one port come in order, however the wall clock was sampled.
             last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp)).max(port.last);
             port.last = last;
+            self.last_input = last;
             let fate = port.cable.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {
                 let (port, sequence) = (port.id, self.sequence);
