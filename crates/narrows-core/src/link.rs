@@ -9,12 +9,16 @@
 //! this a link can have the single queue of sch_netem ([`netem`]).
 
 mod asked;
+mod change;
 mod config;
 mod corruption;
 mod feeds;
+mod fragment;
 mod impairments;
 mod line;
 mod slots;
+mod vary;
+mod view;
 mod waiting;
 
 pub mod netem;
@@ -24,26 +28,24 @@ pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
 pub use corruption::{BitErrors, Corruption};
 pub use feeds::FeedView;
 pub use slots::{SlotGap, Slots};
+pub use view::LinkView;
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use crate::counters::{Counters, DropReason};
 use crate::model::{DelayModel, Propagation};
-use crate::packet::{Fragment, Protocol};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::context::{Draws, Noted};
-use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Drops, Wire};
+use crate::queue::{Context, Dequeue, Drops, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, ServiceCurve, Work};
-use crate::steps::{Segment, Steps};
 use crate::time::{Duration, Time};
-use crate::units::Rate;
 use asked::Asked;
 use impairments::Impairments;
 use line::DelayLine;
 use slots::Gate;
+use vary::BoundSteps;
 use waiting::Waiting;
 
 /// The packet on the wire.
@@ -99,19 +101,6 @@ pub(crate) struct Link {
     asked: Option<Box<Asked>>,
     /// When the next slot opens for packets that wait, or the patience for the next answer runs out.
     deadline: Time,
-}
-
-/// A bound of the queue that follows a trace, and the one in force.
-#[derive(Debug)]
-struct BoundSteps {
-    steps: Steps<Bound>,
-    segment: Segment,
-}
-
-impl BoundSteps {
-    fn new(steps: Steps<Bound>) -> Box<Self> {
-        Box::new(Self { steps, segment: Segment::NOWHERE })
-    }
 }
 
 #[derive(Debug)]
@@ -175,56 +164,6 @@ impl Link {
 
     fn wire(&self, now: Time) -> Wire {
         Wire { rate: self.service.rate(now), overhead: self.overhead }
-    }
-
-    /// Tells the queue what the wire is like at `now`, and until when that holds. Where the rate varies by itself, this is
-    /// called when the queue is needed next, and what it was in between is told then.
-    #[cold]
-    fn vary(&mut self, now: Time) {
-        self.catch_up(now);
-        self.set_wire(now);
-        self.set_bound(now);
-    }
-
-    /// Tells the queue of the rates that there were since it was told last: idle time counts by what could have been sent.
-    /// After very many changes at once the mean of the others has to do, or a fast trace and a long silence would take for
-    /// ever.
-    fn catch_up(&mut self, now: Time) {
-        const MOST: usize = 64;
-        let mut at = self.varies;
-        for _ in 0..MOST {
-            if at >= now {
-                return;
-            }
-            self.set_wire(at);
-            at = self.service.next_change(at);
-        }
-        let nanos = now.since(at).nanos();
-        if nanos > 0 {
-            let mean = self.service.served(at, now).0 / u128::from(nanos);
-            let rate = Rate::from_bits_per_second(u64::try_from(mean).unwrap_or(u64::MAX));
-            self.queue.set_wire(at, Wire { rate, overhead: self.overhead });
-        }
-    }
-
-    fn set_wire(&mut self, now: Time) {
-        let wire = self.wire(now);
-        self.queue.set_wire(now, wire);
-    }
-
-    /// Gives the queue the bound that it has at `now`, where that follows a trace.
-    fn set_bound(&mut self, now: Time) {
-        self.varies = self.service.next_change(now);
-        if let Some(BoundSteps { steps, segment }) = self.bounds.as_deref_mut() {
-            steps.seek(segment, now);
-            self.queue.set_bound(*steps.value(segment));
-            self.varies = self.varies.min(segment.until);
-        }
-    }
-
-    fn change_bounds(&mut self, now: Time, steps: Option<Steps<Bound>>) {
-        self.bounds = steps.map(BoundSteps::new);
-        self.vary(now);
     }
 
     /// When [`Link::step`] has something to do. Any call that changes the link may move it.
@@ -488,68 +427,6 @@ impl Link {
         self.serve(now, pool, drops);
     }
 
-    fn too_long(&mut self, now: Time, packet: PacketRef, mtu: Mtu, pool: &mut Pool, drops: &mut Drops) {
-        let state = pool.get(packet);
-        let header = u32::from(state.network_header);
-        let room = mtu.bytes.saturating_sub(header) & !7;
-        let end =
-            state.fragment().map_or(0, |piece| u32::from(piece.offset)) + state.length.saturating_sub(header);
-        match mtu.policy {
-            MtuPolicy::BlackHole => drops.push(packet, DropReason::BlackHole),
-            // Longer than 65,535 bytes no IPv4 packet is, and the offsets of its pieces could not be told.
-            MtuPolicy::Fragment
-                if state.key.network == Protocol::Ipv4 && header > 0 && room > 0 && end <= 0xffff =>
-            {
-                self.cut(now, packet, header, room, pool, drops);
-            }
-            _ => drops.push(packet, DropReason::TooLong),
-        }
-    }
-
-    /// Cuts a packet into pieces of up to `room` bytes of payload, a multiple of 8, and queues them in order.
-    fn cut(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        header: u32,
-        room: u32,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) {
-        let state = pool.get(packet);
-        let whole = state.fragment().unwrap_or(Fragment { offset: 0, more: false });
-        let (payload, lane) = (state.length - header, usize::from(state.lane));
-        let visit = visit(self.draws.cyclic, pool, packet);
-        self.counters[lane].fragmented += 1;
-        let place = |offset, more| Fragment { offset: whole.offset + offset as u16, more };
-        let mut offset = 0;
-        while payload - offset > room {
-            // Up to 8,188 pieces of an IPv4 packet, so their numbers and offsets fit in 16 bits.
-            let nth = (offset / room) as u16;
-            let Some(piece) = pool.duplicate(packet, &self.streams.fragments, visit, nth) else { break };
-            pool.cut(piece, offset, room, place(offset, true));
-            self.counters[lane].duplicated.add(header);
-            self.counters[lane].pieces += 1;
-            self.enqueue_piece(now, piece, pool, drops);
-            offset += room;
-        }
-        // The packet itself becomes the last piece: all that is left of it.
-        let left = payload - offset;
-        pool.cut(packet, offset, left, place(offset, whole.more));
-        if left > room {
-            // As many copies were made of it as can be told apart.
-            return drops.push(packet, DropReason::Memory);
-        }
-        self.enqueue_piece(now, packet, pool, drops);
-    }
-
-    fn enqueue_piece(&mut self, now: Time, piece: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        if pool.is_beyond_memory() {
-            return drops.push(piece, DropReason::Memory);
-        }
-        self.enqueue(now, piece, pool, drops);
-    }
-
     /// Counts a packet that was dropped here, by the link or by its queue.
     pub(crate) fn count_drop(&mut self, packet: PacketRef, reason: DropReason, pool: &Pool) {
         let state = pool.get(packet);
@@ -570,62 +447,6 @@ impl Link {
         }
     }
 
-    /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
-    /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
-    /// a transmission goes on at the new rate.
-    pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
-        if self.varies <= now {
-            self.vary(now);
-        }
-        match change {
-            Change::Service(service) => {
-                self.change_service(now, service);
-                self.vary(now);
-            }
-            Change::Queue(mut queue) => {
-                self.end_netem(now, pool);
-                let waiting = self.queue.take_all(pool);
-                queue.set_wire(now, self.wire(now));
-                queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
-                self.queue = Waiting::Any(queue);
-                self.set_bound(now);
-            }
-            Change::QueueBound(bound) => self.queue.set_bound(bound),
-            Change::BoundSteps(steps) => self.change_bounds(now, steps),
-            Change::Weight { class, weight } => {
-                let changed = self.queue.set_weight(now, class, weight);
-                debug_assert!(changed.is_ok(), "whoever asks for a weight knows the scheduler: {changed:?}");
-            }
-            Change::Overhead(overhead) => {
-                self.overhead = overhead;
-                self.set_wire(now);
-            }
-            Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
-            Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
-            Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
-            Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
-            Change::Delay(delay) => self.change_delay(now, delay, pool, drops),
-            Change::Order(order) => self.order = order,
-            Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
-            Change::Slots(slots) => self.change_slots(now, slots),
-            Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
-            Change::LineLimit(limit) => self.line_limit = limit,
-            Change::Mtu(mtu) => self.mtu = mtu,
-        }
-        self.serve(now, pool, drops);
-    }
-
-    fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
-        let before = core::mem::replace(&mut self.service, service);
-        self.freed.1 = Work::default();
-        let Some(mut transmission) = self.transmission.take() else { return };
-        let done = before.served(transmission.since, now);
-        transmission.work = Work(transmission.work.0.saturating_sub(done.0));
-        transmission.since = now;
-        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
-        self.transmission = Some(transmission);
-    }
-
     /// What can be seen of the link from outside.
     pub(crate) fn view(&self) -> LinkView<'_> {
         LinkView { link: self }
@@ -635,67 +456,4 @@ impl Link {
 /// Which visit of this packet to this element it is, from 0.
 fn visit(cyclic: Option<u32>, pool: &Pool, packet: PacketRef) -> u8 {
     cyclic.map_or(0, |link| pool.earlier_visits(packet, link))
-}
-
-/// A link, to look at.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkView<'a> {
-    link: &'a Link,
-}
-
-impl<'a> LinkView<'a> {
-    /// Its name.
-    pub fn name(&self) -> &'a str {
-        &self.link.name
-    }
-
-    /// The counters of each lane: one for a link of one direction, more for a shared medium.
-    pub fn counters(&self) -> &'a [Counters] {
-        &self.link.counters
-    }
-
-    /// What waits in the queue.
-    pub fn backlog(&self) -> Backlog {
-        self.link.queue.backlog()
-    }
-
-    /// What each class of the queue has counted, where it has classes.
-    pub fn classes(&self) -> &'a [ClassCounters] {
-        self.link.queue.classes()
-    }
-
-    /// The bound of the queue.
-    pub fn bound(&self) -> Bound {
-        self.link.queue.bound()
-    }
-
-    /// Packets in the delay line, those included that wait for an answer of a feed or for a slot.
-    pub fn in_flight(&self) -> u64 {
-        self.link.in_flight()
-    }
-
-    /// The feeds that the delays come from.
-    pub fn feeds(&self) -> Vec<FeedView<'a>> {
-        self.link.view_feeds()
-    }
-
-    /// The longest packet that it takes.
-    pub fn mtu(&self) -> Option<Mtu> {
-        self.link.mtu
-    }
-
-    /// Whether a packet is on the wire.
-    pub fn is_transmitting(&self) -> bool {
-        self.link.transmission.is_some()
-    }
-
-    /// The rate at an instant.
-    pub fn rate(&self, at: Time) -> Rate {
-        self.link.service.rate(at)
-    }
-
-    /// The mean propagation delay, where it is known.
-    pub fn mean_delay(&self) -> Option<Duration> {
-        self.link.delay.mean()
-    }
 }

@@ -1,0 +1,68 @@
+//! Changes of a link while it runs.
+
+use alloc::boxed::Box;
+
+use super::waiting::Waiting;
+use super::{Change, Link};
+use crate::pool::Pool;
+use crate::queue::{Context, Drops};
+use crate::service::{ServiceCurve, Work};
+use crate::time::Time;
+
+impl Link {
+    /// Changes the link at `now`; all events up to `now` have been handled. No packet is lost: those in the delay line
+    /// keep their instants, those that wait stay, in order of arrival, even beyond a smaller bound, and what is left of
+    /// a transmission goes on at the new rate.
+    pub(crate) fn change(&mut self, now: Time, change: Change, pool: &mut Pool, drops: &mut Drops) {
+        if self.varies <= now {
+            self.vary(now);
+        }
+        match change {
+            Change::Service(service) => {
+                self.change_service(now, service);
+                self.vary(now);
+            }
+            Change::Queue(mut queue) => {
+                self.end_netem(now, pool);
+                let waiting = self.queue.take_all(pool);
+                queue.set_wire(now, self.wire(now));
+                queue.adopt(now, waiting, &mut Context::new(pool, drops, &self.draws));
+                self.queue = Waiting::Any(queue);
+                self.set_bound(now);
+            }
+            Change::QueueBound(bound) => self.queue.set_bound(bound),
+            Change::BoundSteps(steps) => self.change_bounds(now, steps),
+            Change::Weight { class, weight } => {
+                let changed = self.queue.set_weight(now, class, weight);
+                debug_assert!(changed.is_ok(), "whoever asks for a weight knows the scheduler: {changed:?}");
+            }
+            Change::Overhead(overhead) => {
+                self.overhead = overhead;
+                self.set_wire(now);
+            }
+            Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
+            Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
+            Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
+            Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
+            Change::Delay(delay) => self.change_delay(now, delay, pool, drops),
+            Change::Order(order) => self.order = order,
+            Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
+            Change::Slots(slots) => self.change_slots(now, slots),
+            Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
+            Change::LineLimit(limit) => self.line_limit = limit,
+            Change::Mtu(mtu) => self.mtu = mtu,
+        }
+        self.serve(now, pool, drops);
+    }
+
+    pub(super) fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
+        let before = core::mem::replace(&mut self.service, service);
+        self.freed.1 = Work::default();
+        let Some(mut transmission) = self.transmission.take() else { return };
+        let done = before.served(transmission.since, now);
+        transmission.work = Work(transmission.work.0.saturating_sub(done.0));
+        transmission.since = now;
+        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
+        self.transmission = Some(transmission);
+    }
+}
