@@ -56,5 +56,6 @@ fn the_traces_that_come_along_are_what_their_names_say() {
         formats.push(trace.format().name());
     }
     formats.sort_unstable();
+    formats.dedup();
     assert_eq!(formats, ["csv", "mahimahi", "netem-trace", "theaterq"]);
 }
