@@ -161,3 +161,11 @@ proptest! {
         prop_assert_eq!(packet_nanos(length, Rate { cell_size, cell_overhead, ..plain }), nanos(cells));
     }
 }
+
+#[test]
+fn a_delay_without_a_spread_is_its_mean() {
+    let table = Table::new(vec![-8192, 0, 8192]).unwrap();
+    for table in [None, Some(&table)] {
+        assert_eq!(table_delay(7, 0, 12_345, table), 7);
+    }
+}

@@ -31,8 +31,12 @@ impl Crandom {
 /// without a table.
 pub fn table_delay(mu: i64, sigma: i32, random: u32, table: Option<&Table>) -> i64 {
     const SCALE: i64 = 8192;
+    if sigma == 0 {
+        return mu;
+    }
     let Some(table) = table else {
-        return i64::from(random % (2 * sigma.unsigned_abs())).wrapping_add(mu).wrapping_sub(sigma.into());
+        let width = 2 * i64::from(sigma).abs();
+        return (i64::from(random) % width).wrapping_add(mu).wrapping_sub(sigma.into());
     };
     let (sigma, values) = (i64::from(sigma), table.values());
     let t = i64::from(values[random as usize % values.len()]);
