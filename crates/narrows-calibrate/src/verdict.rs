@@ -5,21 +5,15 @@ use crate::accuracy::{Accuracy, COMMON, Path};
 use crate::table::micros;
 
 pub(crate) fn verdict(all: &Calibration) -> String {
-    let find = |path, setting| {
-        all.accuracy
-            .iter()
-            .filter(|row| row.path == path && row.setting == setting)
-            .min_by_key(|r| r.asked_per_second)
-    };
-    let (Some(narrows), Some(floor)) = (find(Path::Narrows, COMMON), find(Path::Forwarder, COMMON)) else {
+    let (Some(narrows), Some(floor)) = (all.in_common(Path::Narrows), all.in_common(Path::Forwarder)) else {
         return "Nothing was measured.".into();
     };
-    let over = |row: &Accuracy| row.error.median() - floor.error.median();
+    let over = narrows.error.median() - floor.error.median();
     let rate = thousands(narrows.asked_per_second);
     let mut text = format!(
         "At {rate} packets a second this host delays a packet {} too long in the median, {}, and 99 of 100 by no more than {}",
         micros(narrows.error.median()),
-        beyond(over(narrows)),
+        beyond(over),
         micros(narrows.error.percentile(99)),
     );
     text += &match all.knee_per_second {
@@ -52,13 +46,15 @@ fn beyond(nanos: f64) -> String {
 }
 
 impl Calibration {
+    /// The delay that all rates have in common, at the lowest of them.
+    fn in_common(&self, path: Path) -> Option<&Accuracy> {
+        let rows = self.accuracy.iter().filter(|row| row.path == path && row.setting == COMMON);
+        rows.min_by_key(|row| row.asked_per_second)
+    }
+
     /// In few words.
     pub(crate) fn in_short(&self) -> String {
-        let of = |path| {
-            let mut rows = self.accuracy.iter();
-            rows.find(|row| row.path == path && row.setting == COMMON)
-                .map_or(f64::NAN, |row| row.error.median())
-        };
+        let of = |path| self.in_common(path).map_or(f64::NAN, |row| row.error.median());
         let knee = self
             .knee_per_second
             .map_or("at no rate".into(), |rate| format!("up to {} packets a second", thousands(rate)));
@@ -73,9 +69,9 @@ impl Calibration {
 
 /// With commas.
 pub(crate) fn thousands(number: u32) -> String {
-    match number.checked_div(1000) {
-        Some(0) | None => number.to_string(),
-        Some(rest) => format!("{},{:03}", thousands(rest), number % 1000),
+    match number / 1000 {
+        0 => number.to_string(),
+        rest => format!("{},{:03}", thousands(rest), number % 1000),
     }
 }
 

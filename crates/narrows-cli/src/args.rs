@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Run(Run),
     /// The same with an interactive shell; shells nest
     Shell(Shell),
+    /// Put the network between two interfaces that exist already, transparent at layer 2, until Ctrl-C
+    Bridge(Bridge),
     /// Run a scenario in virtual time: deterministic, as fast as the processor goes
     Sim(Sim),
     /// Say what a scenario comes to: bounds, defaults, delays, round trips
@@ -41,15 +43,23 @@ pub(crate) enum Command {
     /// Patterns of losses, bit errors, delays, rates: made (make), described (info)
     #[command(subcommand)]
     Pattern(crate::pattern::PatternCommand),
+    /// Link profiles, Dummynet's extra air time: what they come to (info), a figure (plot)
+    #[command(subcommand)]
+    Profile(crate::profile::ProfileCommand),
     /// Measure a real path's round trips and losses into a trace, or drive a link with them
     Probe(crate::probe::Probe),
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
+    /// Published evaluations of schedulers, run again
+    #[command(subcommand)]
+    Lab(crate::lab::Lab),
     /// Measure what accuracy this host can give
     Calibrate(crate::calibrate::Calibrate),
-    /// NetEm's commands: explained (check), or at work on a run (qdisc add, change, replace, del, show)
+    /// tc's commands: explained (check), or at work on a run (qdisc add, change, replace, del; qdisc and class show)
     Tc(crate::tc::Tc),
+    /// ipfw's commands and scripts: explained (check), or at work on a run (add, delete, list, show, pipe, queue, table, …)
+    Ipfw(crate::ipfw::Ipfw),
     /// Distributions of delays: fit them to samples, make tables and scenario entries of them, draw them
     #[command(subcommand)]
     Dist(crate::dist::Dist),
@@ -104,6 +114,12 @@ pub(crate) struct LinkFlags {
     /// Follow a trace of rate, delay or loss: a file for both ways, or DOWN/UP
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<String>,
+    /// Add the air time of a link profile to each packet: a file for both ways, or DOWN/UP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<String>,
+    /// Let so much pass at once after the link was idle, as far as it could have sent it then: 10kB
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    pub(crate) burst: Option<String>,
     /// NetEm's words, each way, meaning a double queue: "delay 100ms 20ms loss 1% rate 1mbit limit 50"
     #[arg(long, value_name = "OPTIONS")]
     pub(crate) netem: Option<String>,
@@ -122,6 +138,24 @@ pub(crate) struct LinkFlags {
     /// The most packets in flight behind the wire
     #[arg(long, value_name = "PACKETS", allow_hyphen_values = true)]
     pub(crate) line_limit: Option<String>,
+    /// A script of tc's commands for the link: the first device is the client's, a second one the server's
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["ipfw", "client", "server"])]
+    pub(crate) tc: Option<PathBuf>,
+    /// A script of ipfw's commands in place of a link: `out` is from the client to the server
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["client", "server"])]
+    pub(crate) ipfw: Option<PathBuf>,
+    /// Only what the client's programs exchange with these ports of others crosses a link: 22,80 or 5000-5010
+    #[arg(long, value_name = "PORTS", conflicts_with = "server")]
+    pub(crate) client: Option<String>,
+    /// Only what others exchange with these ports of the client crosses a link
+    #[arg(long, value_name = "PORTS")]
+    pub(crate) server: Option<String>,
+    /// The link towards the client of --client or --server: a rate, or ipfw's words for a pipe, as in 'bw 6Mbit/s delay 10ms'
+    #[arg(long = "in", value_name = "PIPE")]
+    pub(crate) incoming: Option<String>,
+    /// The link from the client
+    #[arg(long = "out", value_name = "PIPE")]
+    pub(crate) outgoing: Option<String>,
 }
 
 /// What nobody can guess, at the end of the help.
@@ -229,12 +263,104 @@ pub(crate) struct Live {
     /// Keep whole packets in the log, instead of their first 128 bytes
     #[arg(long, requires = "record")]
     pub(crate) record_whole: bool,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
     /// Write the report for a program, too; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print no report
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What else is to be known of a bridge, at the end of the help.
+const BRIDGE_HELP: &str = "\
+Up is from IF1 to IF2: IF1 stands for the first host of a scenario, and for the client of the flags. Every frame crosses,
+whatever its protocol; offloads of both interfaces are switched off meanwhile and put back after it (after kill -9, by
+narrows clean).
+
+Examples:
+  narrows bridge eth1 eth2 --rate 10mbit --delay 25ms
+  narrows bridge veth0 veth1 --netns lab --netem 'delay 100ms loss 1%' --duration 30s
+  narrows bridge eth1 eth2 net.toml --record run.log";
+
+#[derive(Debug, Args)]
+#[command(after_help = BRIDGE_HELP)]
+pub(crate) struct Bridge {
+    /// The interface that stands for the client
+    #[arg(value_name = "IF1")]
+    pub(crate) first: String,
+    /// The interface that stands for the server
+    #[arg(value_name = "IF2")]
+    pub(crate) second: String,
+    /// The scenario file, with two ends; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    /// The namespace that the interfaces are in: a name as of `ip netns`, a path, or pid:N [default: this one]
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) netns: Option<String>,
+    /// How long, as in 30s [default: until Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    #[arg(long, value_name = "LINK.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The seed of every random draw [default: the scenario's, or 1]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Keep the input log: `narrows sim --replay FILE` gives the same verdict for every packet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Keep whole packets in the log, instead of their first 128 bytes
+    #[arg(long, requires = "record")]
+    pub(crate) record_whole: bool,
+    /// Write the report for a program, too; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print no report
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+}
+
+/// How well the packet loop is to keep up, and what it may take for that.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Accuracy")]
+pub(crate) struct Pace {
+    /// Fail, with exit status 75, if packets are released later than this: p99=50us; also median, p90, p999, max; any
+    /// number of times
+    #[arg(long, value_name = "QUANTILE=TIME")]
+    pub(crate) max_lateness: Vec<String>,
+    /// How to wait for the next packet to leave: by a timer until shortly before and then looking without pause, by looking
+    /// without pause always, or by a timer alone
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) wait: WaitBy,
+    /// Run the packet loop on this processor alone; programs of the run may still use all
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: Option<usize>,
+    /// Run the packet loop before others: high is nice -20, real-time is before all usual programs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) priority: RunBefore,
+}
+
+/// `--wait`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum WaitBy {
+    Spin,
+    #[default]
+    Hybrid,
+    Timer,
+}
+
+/// `--priority`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum RunBefore {
+    #[default]
+    Usual,
+    High,
+    RealTime,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use narrows_scenario::ipfw::{Ports, Script};
+use narrows_scenario::tc;
 use narrows_scenario::{LinkFlags, Scenario};
 
 use crate::args;
@@ -25,6 +27,38 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// The script of `--ipfw`, or that of the short form, and what it is called.
+fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
+    if let Some(path) = &flags.ipfw {
+        return Ok(Some((Script::load(path)?, path.display().to_string())));
+    }
+    let ports = match (&flags.client, &flags.server) {
+        (Some(ports), _) => Ports::Client(ports),
+        (None, Some(ports)) => Ports::Server(ports),
+        (None, None) if flags.incoming.is_some() || flags.outgoing.is_some() => {
+            return Err(Failure::Other(
+                "--in and --out are the links of --client or --server, as in: --client 22,80 --in 6mbit"
+                    .into(),
+            ));
+        }
+        (None, None) => return Ok(None),
+    };
+    if flags.incoming.is_none() && flags.outgoing.is_none() {
+        return Err(Failure::Other(
+            "--client and --server take --in, --out or both, as in: --client 22,80 --in 6mbit".into(),
+        ));
+    }
+    let script = Script::of_ports(ports, flags.incoming.as_deref(), flags.outgoing.as_deref())?;
+    let given = [
+        ("--client", &flags.client),
+        ("--server", &flags.server),
+        ("--in", &flags.incoming),
+        ("--out", &flags.outgoing),
+    ];
+    let given = given.iter().filter_map(|(flag, value)| Some(format!("{flag} {}", value.as_ref()?)));
+    Ok(Some((script, given.collect::<Vec<_>>().join(" "))))
+}
+
 /// The scenario that a file, or else the flags, describe, with what is set on the command line.
 pub(crate) fn scenario(
     file: Option<&Path>,
@@ -32,6 +66,9 @@ pub(crate) fn scenario(
     seed: Option<u64>,
     set: &[String],
 ) -> Result<Scenario, Failure> {
+    let rules = rules(flags)?;
+    let args_tc = flags.tc.clone();
+    let shaping = flags.tc.as_deref().map(tc::Script::load).transpose()?;
     let flags = flags.clone();
     let flags = LinkFlags {
         rate: flags.rate,
@@ -49,22 +86,43 @@ pub(crate) fn scenario(
         line_limit: flags.line_limit,
         slots: flags.slots,
         trace: flags.trace,
+        profile: flags.profile,
+        burst: flags.burst,
         netem: flags.netem,
         netem_up: flags.netem_up,
         netem_down: flags.netem_down,
         exact_netem: flags.exact_netem,
         ..LinkFlags::default()
     };
-    let mut scenario = match file {
-        None => Scenario::from_flags(&flags)?,
-        Some(_) if flags != LinkFlags::default() => {
+    let mut scenario = match (file, rules) {
+        (None, None) => Scenario::from_flags(&flags)?,
+        (None, Some(_)) if flags != LinkFlags::default() => {
+            return Err(Failure::Other(
+                "rules and flags for a plain link: the pipes say what the link is".into(),
+            ));
+        }
+        (None, Some((script, name))) => script.scenario(&name)?,
+        (Some(_), rules) if rules.is_some() || shaping.is_some() || flags != LinkFlags::default() => {
             return Err(Failure::Other(
                 "a scenario file and flags for the link: the file says what the link is; change it there, or leave it out"
                     .into(),
             ));
         }
-        Some(file) => Scenario::load(file)?,
+        (Some(file), _) => Scenario::load(file)?,
     };
+    if let Some(shaping) = shaping {
+        for placed in shaping.placed(false)? {
+            // Where nobody listens, `narrows tc check` says it, too.
+            let _ = writeln!(io::stderr(), "narrows: {}", placed.words());
+            for note in placed.device.egress.notes.iter().chain(&placed.device.ingress.notes) {
+                let _ = writeln!(io::stderr(), "narrows: {note}");
+            }
+        }
+        let name = scenario.file.clone();
+        scenario.set(&shaping.assignments(false)?)?;
+        let script = args_tc.map(|path| path.display().to_string()).unwrap_or_default();
+        scenario.file = format!("{name} --tc {script}");
+    }
     if flags.netem.is_some() || flags.netem_up.is_some() || flags.netem_down.is_some() {
         // Where nobody listens, `narrows tc check` says it, too.
         let _ = writeln!(io::stderr(), "{DOUBLE_QUEUE}");

@@ -2,7 +2,7 @@
 //!
 //! Namespaces, interfaces and address translation end with the process that made them, whatever ended it. What a
 //! `kill -9` can leave: control sockets, those of feeds, programs that gave up their death signal, and settings of the
-//! host that `--internet` changed.
+//! host that `--internet` changed, offloads of interfaces that `bridge` had switched off.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,6 +12,8 @@ use std::{fs, thread};
 use narrows_io::ledger::restore_abandoned;
 use narrows_io::namespace::Namespace;
 use narrows_io::process;
+use narrows_io::rearranged::restore_abandoned as restore_interfaces_of;
+use narrows_live::bridge::INTERFACES;
 use narrows_live::control;
 use narrows_live::feeds;
 use narrows_live::run::{RUN_ENVIRONMENT, SETTINGS};
@@ -45,6 +47,7 @@ pub(crate) fn clean() -> Result<u8, Failure> {
     }
     removed += remove_feeds(&folder)?;
     removed += restore_settings(&folder)?;
+    removed += restore_interfaces(&folder)?;
     // Stays while runs are going on.
     let _ = fs::remove_dir(&folder);
     if removed == 0 {
@@ -89,6 +92,17 @@ fn wait_until_gone(run: &str) -> Result<(), Failure> {
         thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+/// Puts back interfaces that killed bridges had changed.
+fn restore_interfaces(folder: &Path) -> Result<usize, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
+    let here = Namespace::current().map_err(|error| failed(&error))?;
+    let restored = restore_interfaces_of(&here, &folder.join(INTERFACES)).map_err(|error| failed(&error))?;
+    for record in &restored {
+        print(&format!("put {} back as it was\n", record.interface))?;
+    }
+    Ok(restored.len())
 }
 
 /// Puts back settings of this namespace that killed runs had changed.

@@ -1,8 +1,10 @@
 //! `narrows doctor`: what this host can do, and what it lacks.
 
 use std::fmt::Write;
+use std::{io, thread};
 
 use narrows_io::host::{self, Capabilities};
+use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
 
 use crate::output::{Failure, print};
 
@@ -20,6 +22,8 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
         "timer slack",
         host::timer_slack().map_or_else(unknown, |nanos| format!("{nanos} ns; runs set it to 1 ns")),
     );
+    say("priority", priority());
+    say("real-time share", real_time_share());
     let capabilities = Capabilities::effective();
     let privileged = capabilities.as_ref().is_ok_and(|c| c.all());
     say("privileges", capabilities.map_or_else(unknown, describe));
@@ -48,6 +52,50 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
     );
     print(&text)?;
     Ok(if able { 0 } else { 1 })
+}
+
+/// Whether the packet loop may have more than the usual priority. Tried on a thread of its own, which then ends.
+fn priority() -> String {
+    let allowed = |priority| {
+        let tried = thread::spawn(move || set_priority(priority)).join();
+        tried.unwrap_or_else(|_| Err(io::Error::other("the thread that tried it panicked")))
+    };
+    match (allowed(Priority::High), allowed(Priority::RealTime)) {
+        (Ok(()), Ok(())) if groups_by_session() => {
+            "--priority high and real-time are allowed; high counts only against programs of the same session, as \
+             kernel.sched_autogroup_enabled is 1"
+                .into()
+        }
+        (Ok(()), Ok(())) => "--priority high and real-time are allowed".into(),
+        (Ok(()), Err(error)) => format!("--priority high is allowed, real-time is not ({error})"),
+        (Err(error), Ok(())) => format!("--priority real-time is allowed, high is not ({error})"),
+        (Err(error), Err(_)) => format!(
+            "neither --priority high nor real-time is allowed ({error}): they need CAP_SYS_NICE, or `ulimit -e` and `-r`"
+        ),
+    }
+}
+
+/// What the kernel does to real-time threads that never sleep, and what narrows does about that.
+fn real_time_share() -> String {
+    let share = match RealTimeShare::read() {
+        Ok(share) => share,
+        Err(error) => {
+            return format!("unknown ({error}): the packet loop rests as with the kernel's default");
+        }
+    };
+    match (share.runtime, share.rest()) {
+        (None, _) => "without a bound: a packet loop with --wait spin and real-time priority leaves others nothing of its \
+                      processor"
+            .into(),
+        (Some(0), _) => "none (kernel.sched_rt_runtime_us is 0): --priority real-time does not work".into(),
+        (Some(runtime), rest) => {
+            let (stop, period) = ((share.period - runtime) / 1000, share.period / 1000);
+            format!(
+                "the kernel stops real-time threads that never sleep for {stop} ms of each {period} ms; the packet loop \
+                 avoids that: with --priority real-time it pauses for 100 µs at most, {rest} µs for each ms awake"
+            )
+        }
+    }
 }
 
 fn processors() -> String {

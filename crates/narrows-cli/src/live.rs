@@ -6,13 +6,16 @@ use std::io::{self, Write};
 
 use narrows_core::FlowKey;
 use narrows_io::host::Capabilities;
+use narrows_io::scheduling::Priority;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::control;
+use narrows_live::packet_loop::{Pace, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 use narrows_scenario::code_point;
 
-use crate::args::{self, Live, Probes};
+use crate::args::{self, Live, Probes, RunBefore, WaitBy};
+use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::output::{Failure, probe_writable, write_json};
 
@@ -56,6 +59,7 @@ fn go(
     greeting: bool,
     live: &Live,
 ) -> Result<u8, Failure> {
+    let bounds = lateness_bounds(&live.pace.max_lateness)?;
     probe_writable(live.json.as_deref())?;
     let run_folder = control::run_folder();
     let capabilities = Capabilities::effective().map_err(reading)?;
@@ -77,6 +81,8 @@ fn go(
         record_whole: live.record_whole,
         outside,
         probe,
+        bounds,
+        pace: pace(&live.pace),
         run_folder,
     };
     let outcome = run::run(scenario, &options)?;
@@ -87,9 +93,24 @@ fn go(
         // The standard output is the program's.
         let _ = write!(io::stderr(), "\n{}", outcome.report.text());
     }
-    Ok(outcome.status)
+    Ok(verdict(outcome.status, &outcome.report))
 }
 
-fn reading(error: io::Error) -> Failure {
+/// How the packet loop is to wait, and where it is to run.
+pub(crate) fn pace(args: &args::Pace) -> Pace {
+    let wait = match args.wait {
+        WaitBy::Spin => Wait::Spin,
+        WaitBy::Hybrid => Wait::Hybrid,
+        WaitBy::Timer => Wait::Timer,
+    };
+    let priority = match args.priority {
+        RunBefore::Usual => Priority::Usual,
+        RunBefore::High => Priority::High,
+        RunBefore::RealTime => Priority::RealTime,
+    };
+    Pace { wait, processor: args.cpu, priority }
+}
+
+pub(crate) fn reading(error: io::Error) -> Failure {
     Failure::Other(format!("cannot read this process's capabilities: {error}"))
 }

@@ -2,16 +2,21 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bridge;
 mod calibrate;
+mod certify;
 mod check;
 mod clean;
 mod dist;
 mod doctor;
 mod feed;
+mod ipfw;
+mod lab;
 mod live;
 mod output;
 mod pattern;
 mod probe;
+mod profile;
 mod remote;
 mod sched;
 mod sim;
@@ -33,6 +38,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
+        Command::Bridge(args) => bridge::bridge(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
@@ -40,10 +46,13 @@ fn main() -> ExitCode {
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),
         Command::Pattern(command) => pattern::pattern(&command),
+        Command::Profile(command) => profile::profile(&command),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
+        Command::Lab(lab) => lab::lab(&lab),
         Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Tc(args) => tc::tc(&args),
+        Command::Ipfw(args) => ipfw::ipfw(&args),
         Command::Dist(dist) => dist::dist(&dist),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),

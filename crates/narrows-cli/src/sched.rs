@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod differentiation;
 mod fairness;
 
 use clap::Subcommand;
@@ -17,6 +18,8 @@ pub(crate) enum Sched {
     Fairness(fairness::Fairness),
     /// Send the same traffic through several schedulers: delays, shares, Jain's index
     Compare(compare::Compare),
+    /// Measure how near hybrid proportional delay comes to the ratios of delays that it was asked for
+    Differentiation(differentiation::Differentiation),
 }
 
 /// Runs one of them.
@@ -25,5 +28,6 @@ pub(crate) fn sched(sched: &Sched) -> Result<u8, Failure> {
         Sched::Bench(bench) => bench::bench(bench),
         Sched::Fairness(fairness) => fairness::fairness(fairness),
         Sched::Compare(compare) => compare::compare(compare),
+        Sched::Differentiation(differentiation) => differentiation::differentiation(differentiation),
     }
 }

@@ -1,12 +1,17 @@
-//! `narrows tc`: NetEm's commands, explained, or at work on a run.
+//! `narrows tc`: tc's commands, explained, or at work on a run.
 
 mod check;
+mod classes;
 mod device;
 mod show;
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use narrows_live::control::{self, LinkInForce, Request, ScenarioInForce};
 use narrows_scenario::netem::{self, Command, Qdisc, Verb};
+use narrows_scenario::tc::ClassShow;
+use serde_json::Value;
 
 use crate::output::{Failure, print};
 use device::{devices, link_of};
@@ -17,9 +22,11 @@ use device::{devices, link_of};
 Examples:
   narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
   narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%'
+  narrows tc check shape.sh
   narrows tc qdisc add dev client root netem delay 50ms
   narrows tc qdisc change dev link.down root netem delay 20ms loss 1%
   narrows tc -s qdisc show
+  narrows tc -s class show dev link.up
   narrows tc qdisc del dev link.down root
 
 A device is a port of the scenario (client.link), a host with one link, or a direction of a link (link.up): what
@@ -28,20 +35,26 @@ pub(crate) struct Tc {
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
-    /// `check` and a text of NetEm, or a command of tc: qdisc add, change, replace, del, show
+    /// `check` and a script of tc, or a text of NetEm; or a command of tc: qdisc add, change, replace, del, show; class
+    /// show
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     words: Vec<String>,
 }
 
 pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     if let Some(("check", rest)) = args.words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return check::check(&rest.join(" "));
+        return check::check_words(rest);
     }
-    let command = Command::parse(&args.words.join(" "))?;
-    let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    let answer = control::ask(&path, &Request::Scenario {})?;
-    let in_force: ScenarioInForce = serde_json::from_value(answer)
-        .map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
+    let text = args.words.join(" ");
+    if let Some(show) = ClassShow::parse(&text)? {
+        let (path, in_force) = ask(args)?;
+        let link = show.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+        let report = report(&path, show.statistics)?;
+        print(&classes::show(&in_force, link, report.as_ref()))?;
+        return Ok(0);
+    }
+    let command = Command::parse(&text)?;
+    let (path, in_force) = ask(args)?;
     let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
     if let Some(parent) = command.parent.as_deref().filter(|parent| *parent != "root") {
         return Err(Failure::Other(format!(
@@ -50,10 +63,7 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         )));
     }
     if command.verb == Verb::Show {
-        let report = match command.statistics {
-            true => Some(control::ask(&path, &Request::Stats {})?["report"].take()),
-            false => None,
-        };
+        let report = report(&path, command.statistics)?;
         print(&show::show(&in_force, link, command.device.as_deref(), report.as_ref()))?;
         return Ok(0);
     }
@@ -63,6 +73,23 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         new.into_iter().map(|(key, value)| format!("{}.{key}={value}", link.link)).collect();
     control::ask(&path, &Request::Set { assignments })?;
     Ok(0)
+}
+
+/// The socket of the run, and what is in force there.
+fn ask(args: &Tc) -> Result<(PathBuf, ScenarioInForce), Failure> {
+    let path = control::find(&control::run_folder(), args.run.as_deref())?;
+    let answer = control::ask(&path, &Request::Scenario {})?;
+    let in_force = serde_json::from_value(answer)
+        .map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
+    Ok((path, in_force))
+}
+
+/// The report of the run, where its counters are asked for.
+fn report(path: &Path, statistics: bool) -> Result<Option<Value>, Failure> {
+    Ok(match statistics {
+        true => Some(control::ask(path, &Request::Stats {})?["report"].take()),
+        false => None,
+    })
 }
 
 /// What a command makes of a link: keys and values.

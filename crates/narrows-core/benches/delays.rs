@@ -80,8 +80,14 @@ fn run(delay: Box<dyn DelayModel>, order: Order, uneven: bool, packets: u64) {
         vec![PortConfig { name: "in".into(), entry }, PortConfig { name: "out".into(), entry: out() }];
     let mut engine = Engine::new(config).expect("names are unique and lead somewhere");
     let port = engine.port("in").expect("it was just configured");
-    let packet =
-        Packet { length: 1_000, link_header: 14, network_header: 20, key: FlowKey::default(), body: 7u32 };
+    let packet = Packet {
+        length: 1_000,
+        link_header: 14,
+        network_header: 20,
+        headers: Default::default(),
+        key: FlowKey::default(),
+        body: 7u32,
+    };
     let mut at = 0;
     for n in 0..packets {
         at += if uneven { GAP / 2 + n * 7_919 % GAP } else { GAP };

@@ -150,7 +150,18 @@ fn in_a_link() -> Result<(), Box<dyn std::error::Error>> {
         let at = Time::from_nanos(millisecond * 1_000_000);
         let (length, code_point) = if millisecond % 20 == 0 { (200, 46) } else { (1500, 0) };
         let key = FlowKey { network: Protocol::Ipv4, traffic_class: code_point << 2, ..FlowKey::default() };
-        engine.hand_in(at, port, Packet { length, link_header: 14, network_header: 20, key, body: () });
+        engine.hand_in(
+            at,
+            port,
+            Packet {
+                length,
+                link_header: 14,
+                network_header: 20,
+                headers: Default::default(),
+                key,
+                body: (),
+            },
+        );
     }
     while engine.poll(Time::NEVER).is_some() {}
 

@@ -1,4 +1,4 @@
-//! Which element has its next event when: a binary heap with one entry for each element that has one.
+//! Which element has its next event when: a heap with one entry for each element that has one.
 //!
 //! Elements find their entry by a table of positions, so an entry moves instead of being left behind, and an idle
 //! element has none. Equal instants are ordered by element id, which follows from the elements' names.
@@ -10,10 +10,32 @@ use crate::time::Time;
 
 const ABSENT: u32 = u32::MAX;
 
+/// Children of an entry: with more of them the heap has fewer levels, and an entry that moves touches less memory.
+const WIDTH: usize = 4;
+
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    heap: Vec<(Time, u32)>,
+    heap: Vec<Entry>,
     position: Vec<u32>,
+}
+
+/// An instant and an element, as one number: two of these are compared without a branch, which in a heap no processor could
+/// predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    const fn new(at: Time, element: u32) -> Self {
+        Self((at.nanos() as u128) << 64 | element as u128)
+    }
+
+    const fn at(self) -> Time {
+        Time::from_nanos((self.0 >> 64) as u64)
+    }
+
+    const fn element(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 impl Agenda {
@@ -21,10 +43,15 @@ impl Agenda {
         Self { heap: Vec::new(), position: vec![ABSENT; elements] }
     }
 
+    /// Makes room for one element more, which gets the next number.
+    pub(crate) fn add(&mut self) {
+        self.position.push(ABSENT);
+    }
+
     /// The earliest event and its element.
     #[inline]
     pub(crate) fn first(&self) -> Option<(Time, u32)> {
-        self.heap.first().copied()
+        self.heap.first().map(|first| (first.at(), first.element()))
     }
 
     /// Sets the instant of the element's next event: [`Time::NEVER`] where it has none.
@@ -35,10 +62,10 @@ impl Agenda {
             return self.join_or_leave(element, at);
         }
         let position = position as usize;
-        let before = core::mem::replace(&mut self.heap[position].0, at);
+        let before = core::mem::replace(&mut self.heap[position], Entry::new(at, element)).at();
         if at < before && position > 0 {
             self.rise(position);
-        } else if at > before && 2 * position + 1 < self.heap.len() {
+        } else if at > before && WIDTH * position + 1 < self.heap.len() {
             self.sink(position);
         }
     }
@@ -48,7 +75,7 @@ impl Agenda {
         match (self.position[element as usize], at) {
             (ABSENT, Time::NEVER) => {}
             (ABSENT, at) => {
-                self.heap.push((at, element));
+                self.heap.push(Entry::new(at, element));
                 self.rise(self.heap.len() - 1);
             }
             (position, _) => self.remove(position as usize),
@@ -56,20 +83,19 @@ impl Agenda {
     }
 
     fn remove(&mut self, position: usize) {
-        let (_, element) = self.heap.swap_remove(position);
-        self.position[element as usize] = ABSENT;
-        if position < self.heap.len() {
+        let removed = self.heap.swap_remove(position);
+        self.position[removed.element() as usize] = ABSENT;
+        if let Some(moved) = self.heap.get(position).copied() {
             // The former last entry may belong above or below.
-            let moved = self.heap[position].1;
             self.rise(position);
-            self.sink(self.position[moved as usize] as usize);
+            self.sink(self.position[moved.element() as usize] as usize);
         }
     }
 
     fn rise(&mut self, mut at: usize) {
         let entry = self.heap[at];
         while at > 0 {
-            let parent = (at - 1) / 2;
+            let parent = (at - 1) / WIDTH;
             if self.heap[parent] <= entry {
                 break;
             }
@@ -82,13 +108,16 @@ impl Agenda {
     fn sink(&mut self, mut at: usize) {
         let entry = self.heap[at];
         loop {
-            let left = 2 * at + 1;
-            let Some(&(mut child)) = self.heap.get(left) else { break };
-            let mut below = left;
-            if let Some(&right) = self.heap.get(left + 1)
-                && right < child
-            {
-                (child, below) = (right, left + 1);
+            let first = WIDTH * at + 1;
+            let last = (first + WIDTH).min(self.heap.len());
+            let Some((&least, others)) = self.heap.get(first..last).and_then(<[_]>::split_first) else {
+                break;
+            };
+            let (mut child, mut below) = (least, first);
+            for (&other, place) in others.iter().zip(first + 1..) {
+                let is_less = other < child;
+                child = if is_less { other } else { child };
+                below = if is_less { place } else { below };
             }
             if entry <= child {
                 break;
@@ -99,9 +128,9 @@ impl Agenda {
         self.place(at, entry);
     }
 
-    fn place(&mut self, at: usize, entry: (Time, u32)) {
+    fn place(&mut self, at: usize, entry: Entry) {
         self.heap[at] = entry;
-        self.position[entry.1 as usize] = at as u32;
+        self.position[entry.element() as usize] = at as u32;
     }
 }
 

@@ -4,10 +4,15 @@
 
 mod condition;
 mod hash;
+mod known;
+mod mask;
 mod priomap;
 
+pub(crate) use condition::has_ports;
 pub use condition::{Condition, Prefix};
 pub use hash::{FlowHash, Identity};
+pub use known::Known;
+pub use mask::{Flow, FlowMask};
 pub use priomap::pfifo_fast;
 
 use alloc::boxed::Box;

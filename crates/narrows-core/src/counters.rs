@@ -40,9 +40,9 @@ pub enum DropReason {
     LineFull,
     /// Longer than the MTU; the sender is told.
     TooLong,
-    /// Longer than the MTU; nobody is told.
+    /// Longer than the MTU, or than the bucket of a shaper, and so never to be sent; nobody is told.
     BlackHole,
-    /// It visited more elements than it may.
+    /// It visited more links than it may.
     Loop,
     /// The network held as many bytes as it may, or the packet had as many copies.
     Memory,
@@ -52,11 +52,21 @@ pub enum DropReason {
     NoClass,
     /// It collided as often as the medium access protocol retries.
     RetryLimit,
+    /// It came faster than the policer at the entrance of the link lets in.
+    Policed,
+    /// A rule denied it.
+    Denied,
+    /// A rule gave it the number of a pipe or queue that there is not.
+    NoPipe,
+    /// No route leads to its destination, or a router got what is not IP.
+    NoRoute,
+    /// It passed as many routers as its hop limit allows.
+    HopLimit,
 }
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -69,7 +79,15 @@ impl DropReason {
         Self::QueueManagement,
         Self::NoClass,
         Self::RetryLimit,
+        Self::Policed,
+        Self::Denied,
+        Self::NoPipe,
+        Self::NoRoute,
+        Self::HopLimit,
     ];
+
+    /// How many of them, the first ones, are those of links.
+    const OF_LINKS: usize = Self::Denied as usize;
 
     /// A short name for reports and files.
     pub const fn name(self) -> &'static str {
@@ -86,6 +104,11 @@ impl DropReason {
             Self::QueueManagement => "queue management",
             Self::NoClass => "no class",
             Self::RetryLimit => "retry limit",
+            Self::Policed => "policed",
+            Self::Denied => "denied",
+            Self::NoPipe => "no pipe",
+            Self::NoRoute => "no route",
+            Self::HopLimit => "hop limit",
         }
     }
 }
@@ -102,7 +125,7 @@ pub struct Counters {
     /// Out of the delay line.
     pub left: Tally,
     /// Dropped, by reason; see [`Counters::dropped`].
-    pub(crate) drops: [Tally; DropReason::ALL.len()],
+    pub(crate) drops: [Tally; DropReason::OF_LINKS],
     /// Sent by the transmitter, lost on the wire or not.
     pub sent: Tally,
     /// With at least one bit flipped.
@@ -163,7 +186,8 @@ impl Counters {
 
     /// Packets dropped for one reason.
     pub const fn dropped(&self, reason: DropReason) -> Tally {
-        self.drops[reason as usize]
+        let place = reason as usize;
+        if place < self.drops.len() { self.drops[place] } else { Tally { packets: 0, bytes: 0 } }
     }
 
     /// Packets dropped for any reason.
@@ -173,6 +197,45 @@ impl Counters {
             bytes: all.bytes + one.bytes,
         };
         self.drops.iter().fold(Tally::default(), sum)
+    }
+
+    /// Adds what another link has counted.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        let span = |own: (Time, Time), any: bool, others: (Time, Time), other: bool| match (any, other) {
+            (true, true) => (own.0.min(others.0), own.1.max(others.1)),
+            (false, true) => others,
+            _ => own,
+        };
+        let any = |own: Tally| own.packets > 0;
+        self.arrivals = span(self.arrivals, any(self.arrived), other.arrivals, any(other.arrived));
+        self.transmissions = span(self.transmissions, any(self.sent), other.transmissions, any(other.sent));
+        self.departures = span(self.departures, any(self.left), other.departures, any(other.left));
+        for (own, other) in [
+            (&mut self.arrived, other.arrived),
+            (&mut self.duplicated, other.duplicated),
+            (&mut self.left, other.left),
+            (&mut self.sent, other.sent),
+        ]
+        .into_iter()
+        .chain(self.drops.iter_mut().zip(other.drops))
+        {
+            own.packets += other.packets;
+            own.bytes += other.bytes;
+        }
+        for (own, other) in [
+            (&mut self.corrupted, other.corrupted),
+            (&mut self.flipped, other.flipped),
+            (&mut self.marked, other.marked),
+            (&mut self.reordered, other.reordered),
+            (&mut self.held_back, other.held_back),
+            (&mut self.fragmented, other.fragmented),
+            (&mut self.pieces, other.pieces),
+            (&mut self.wire_bits, other.wire_bits),
+        ] {
+            *own += other;
+        }
+        self.waited += other.waited;
+        self.busy += other.busy;
     }
 
     /// Packets inside: what came in and was made, and has neither left nor been dropped.

@@ -2,10 +2,14 @@
 
 use alloc::vec::Vec;
 
-use crate::link::{Change, LinkView, Question};
-use crate::network::{BuildError, LinkId, Network, NetworkConfig, PortCounters, PortId, Verdict};
+use crate::link::{Change, LinkConfig, LinkView, Question};
+use crate::network::{
+    BuildError, Element, LinkId, Network, NetworkConfig, PortCounters, PortId, RouterCounters, RouterId,
+    RulesChange, RulesCounters, RulesId, Verdict,
+};
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::pool::Pool;
+use crate::rules::RuleSet;
 use crate::time::{Duration, Time};
 
 /// The engine of an emulated network.
@@ -29,7 +33,7 @@ use crate::time::{Duration, Time};
 ///
 /// let mut engine = Engine::new(config)?;
 /// let a = engine.port("a").expect("it was just configured");
-/// let packet = Packet { length: 1000, link_header: 14, network_header: 20, key: FlowKey::default(), body: "hello" };
+/// let packet = Packet { length: 1000, link_header: 14, network_header: 20, headers: Default::default(), key: FlowKey::default(), body: "hello" };
 /// engine.hand_in(Time::ZERO, a, packet);
 /// let due = engine.next_event().expect("a packet is inside");
 /// engine.poll(due); // the end of the transmission: nothing leaves yet
@@ -68,6 +72,8 @@ pub struct Event<'a, B> {
     pub key: FlowKey,
     /// 0 for the packet that came in; duplicates and fragments have other numbers.
     pub copy: u16,
+    /// How many routers it has passed: by so much its hop limit is to be lowered.
+    pub hops: u8,
     /// Bytes of link header before the network header.
     pub link_header: u8,
     /// Which piece of the packet that came in this is, if it was cut.
@@ -143,6 +149,24 @@ impl<B> Engine<B> {
         self.network.feed(link, feed, values)
     }
 
+    /// Adds a link at the instant `at`, for rules that will send packets there; it gets the next number.
+    ///
+    /// # Errors
+    /// When its name is taken or a lane leads nowhere; then nothing has changed.
+    pub fn add_link(&mut self, at: Time, config: LinkConfig) -> Result<LinkId, BuildError> {
+        self.catch_up(at);
+        self.network.add_link(config)
+    }
+
+    /// Changes a set of rules at the instant `at`.
+    ///
+    /// # Errors
+    /// When a rule is wrong or a pipe leads nowhere; then nothing has changed.
+    pub fn change_rules(&mut self, at: Time, rules: RulesId, change: RulesChange) -> Result<(), BuildError> {
+        self.catch_up(at);
+        self.network.change_rules(rules, change)
+    }
+
     /// How many values a feed takes at present; nothing when the link has no such feed. As far as the engine has come: what
     /// is used by an instant can be seen after a poll at that.
     pub fn feed_room(&self, link: LinkId, feed: &str) -> Option<usize> {
@@ -171,6 +195,7 @@ impl<B> Engine<B> {
 
     fn report(&mut self) -> Option<Event<'_, B>> {
         let decided = self.network.take_decided()?;
+        let hops = self.network.pool.hops(decided.packet);
         let removed = self.network.pool.remove(decided.packet);
         let kept = &mut self.bodies[removed.body_slot];
         let in_use = "a slot in use has a body until its last use";
@@ -181,9 +206,10 @@ impl<B> Engine<B> {
         let state = removed.state;
         Some(Event {
             at: decided.at,
-            verdict: decided.verdict,
+            verdict: decided.verdict(),
             id: state.id,
             copy: state.copy,
+            hops,
             arrival: state.arrival,
             queued: state.queued,
             length: state.length,
@@ -228,6 +254,50 @@ impl<B> Engine<B> {
     /// All ports, in the order of their names.
     pub fn ports(&self) -> impl ExactSizeIterator<Item = PortId> + use<B> {
         self.network.ports()
+    }
+
+    /// The set of rules of that name.
+    pub fn rules_of(&self, name: &str) -> Option<RulesId> {
+        self.network.rules_id(name)
+    }
+
+    /// The router of that name.
+    pub fn router(&self, name: &str) -> Option<RouterId> {
+        self.network.router_id(name)
+    }
+
+    /// All sets of rules, in the order of their names.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = RulesId> + use<B> {
+        self.network.rules()
+    }
+
+    /// All routers, in the order of their names.
+    pub fn routers(&self) -> impl ExactSizeIterator<Item = RouterId> + use<B> {
+        self.network.routers()
+    }
+
+    /// A set of rules, to look at.
+    pub fn rule_set(&self, rules: RulesId) -> &RuleSet {
+        self.network.rule_set(rules).1
+    }
+
+    /// What a set of rules has counted.
+    pub fn rules_counters(&self, rules: RulesId) -> RulesCounters {
+        self.network.rule_set(rules).2
+    }
+
+    /// What a router has counted.
+    pub fn router_counters(&self, router: RouterId) -> RouterCounters {
+        self.network.router(router).1
+    }
+
+    /// The name of an element.
+    pub fn element_name(&self, element: Element) -> &str {
+        match element {
+            Element::Link(link) => self.network.link(link).name(),
+            Element::Rules(rules) => self.network.rule_set(rules).0,
+            Element::Router(router) => self.network.router(router).0,
+        }
     }
 
     /// A link, to look at.

@@ -24,6 +24,7 @@ pub mod aqm;
 pub mod classify;
 pub mod model;
 pub mod queue;
+pub mod rules;
 pub mod sched;
 pub mod service;
 pub mod source;
@@ -32,11 +33,16 @@ pub mod steps;
 pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
 pub use link::{
-    BitErrors, Change, Corruption, FeedView, LinkConfig, LinkView, Loss, Mtu, MtuPolicy, Order, Question,
-    Reorder, SlotGap, Slots, netem,
+    AirTime, AirTimeError, BitErrors, Change, Corruption, Exceed, FeedView, Instance, LinkConfig, LinkView,
+    Loss, Mtu, MtuPolicy, NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question, Reorder,
+    SlotGap, Slots, netem,
 };
-pub use network::{BuildError, LinkId, NetworkConfig, PortConfig, PortCounters, PortId, Target, Verdict};
-pub use packet::{FlowKey, Fragment, Packet, PacketId, Protocol};
+pub use network::{
+    BuildError, Element, InstanceCounts, Instances, LinkId, LinkTemplate, NetworkConfig, PipeConfig,
+    PortConfig, PortCounters, PortId, Route, RouterConfig, RouterCounters, RouterId, RulesChange,
+    RulesConfig, RulesCounters, RulesId, Spread, Target, Verdict,
+};
+pub use packet::{FlowKey, Fragment, Headers, Packet, PacketId, Protocol};
 pub use pool::{PacketList, PacketRef, PacketState, Pool};
 pub use random::{Draw, Seed, Stream};
 pub use time::{Duration, Time};

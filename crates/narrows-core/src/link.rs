@@ -1,47 +1,57 @@
 //! One direction of a wire, or a medium that several directions share.
 //!
 //! ```text
-//! arrive → loss at ingress → MTU → queue → transmitter → loss, corruption, duplication → delay line → slots → leave
+//! arrive → loss at ingress → policer → MTU → queue → (air time) transmitter → loss, corruption, duplication → delay line → slots → leave
 //! ```
 //!
 //! The queue sees only packets that wait for the transmitter. The transmitter takes the next packet at the exact
 //! instant at which it finishes the last one. The delay line holds packets for their propagation delay. Instead of all of
 //! this a link can have the single queue of sch_netem ([`netem`]).
 
+mod air;
+mod air_time;
 mod asked;
 mod change;
 mod config;
+mod constant;
 mod corruption;
 mod feeds;
 mod fragment;
 mod impairments;
 mod line;
+mod policer;
 mod slots;
+mod transmitter;
 mod vary;
 mod view;
 mod waiting;
 
 pub mod netem;
 
+pub use air_time::{AirTime, AirTimeError};
 pub use asked::Question;
 pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
 pub use corruption::{BitErrors, Corruption};
 pub use feeds::FeedView;
+pub use netem::NetemQueue;
+pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
 pub use slots::{SlotGap, Slots};
-pub use view::LinkView;
+pub use view::{Instance, LinkView};
 
 use alloc::boxed::Box;
 use alloc::string::String;
 
 use crate::counters::{Counters, DropReason};
-use crate::model::{DelayModel, Propagation};
+use crate::model::Propagation;
 use crate::pool::{PacketRef, Pool};
 use crate::queue::context::{Draws, Noted};
-use crate::queue::{Context, Dequeue, Drops, Wire};
+use crate::queue::{Context, Drops, Wire};
 use crate::random::{Seed, Stream};
-use crate::service::{Overhead, ServiceCurve, Work};
-use crate::time::{Duration, Time};
+use crate::service::{Overhead, Work};
+use crate::time::Time;
+use air::Air;
 use asked::Asked;
+use constant::{Delay, Service};
 use impairments::Impairments;
 use line::DelayLine;
 use slots::Gate;
@@ -52,7 +62,7 @@ use waiting::Waiting;
 #[derive(Debug)]
 struct Transmission {
     packet: PacketRef,
-    /// When its remaining work began: when it went on the wire, or when the rate changed last.
+    /// When its remaining work began: when it went on the wire and its air time was over, or when the rate changed last.
     since: Time,
     work: Work,
     /// When it went on the wire, and the bits that it occupies there.
@@ -71,10 +81,11 @@ pub(crate) struct Link {
     counters: Box<[Counters]>,
     queue: Waiting,
     draws: Draws,
-    service: Box<dyn ServiceCurve>,
+    service: Service,
     overhead: Overhead,
     impairments: Option<Box<Impairments>>,
-    delay: Box<dyn DelayModel>,
+    air: Option<Box<Air>>,
+    delay: Delay,
     order: Order,
     line_limit: Option<u64>,
     mtu: Option<Mtu>,
@@ -110,21 +121,23 @@ struct Streams {
 }
 
 impl Link {
-    pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>) -> Self {
-        let (config, single) = netem::replace(config, seed);
+    /// It is there from `since` on. `cyclic` is as for [`Link::tell_visits_apart`].
+    pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>, since: Time) -> Self {
+        let slots = slots::Numbers::since(since);
+        let (config, single) = netem::replace(config, seed, since, &slots);
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
         let streams = Streams { fragments: stream("fragments"), delay: stream("delay") };
-        // The link's number, if a packet may come by more than once, so that draws must tell its visits apart.
         let draws = Draws { arrival: stream("queue arrival"), cyclic };
         let mut link = Self {
             counters: config.lanes.iter().map(|_| Counters::default()).collect(),
             name: config.name,
             queue: single.map_or(Waiting::Any(config.queue), Waiting::Single),
             draws,
-            service: config.service,
+            service: config.service.into(),
             overhead: config.overhead,
             impairments: None,
-            delay: config.delay,
+            air: None,
+            delay: config.delay.into(),
             order: config.order,
             line_limit: config.line_limit,
             mtu: config.mtu,
@@ -138,15 +151,18 @@ impl Link {
             line: DelayLine::default(),
             last_due: Time::ZERO,
             gate: None,
-            slots: slots::Numbers::default(),
+            slots,
             asked: None,
             deadline: Time::NEVER,
         };
         link.impair(config.ingress_loss, |link| &mut link.ingress_loss);
+        link.impair(config.policer, |link| &mut link.policer);
         link.impair(config.wire_loss, |link| &mut link.wire_loss);
         link.impair(config.corruption, |link| &mut link.corruption);
         link.impair(config.duplication, |link| &mut link.duplication);
         link.impair(config.reorder, |link| &mut link.reorder);
+        link.set_air_time(config.air_time);
+        link.set_burst(Time::ZERO, config.burst);
         link.change_slots(Time::ZERO, config.slots);
         link.meet_feeds(&[]);
         link.bounds = config.bound_steps.map(BoundSteps::new);
@@ -160,6 +176,26 @@ impl Link {
             let new = || Box::new(Impairments::new(self.seed, &self.name));
             *which(self.impairments.get_or_insert_with(new)) = to;
         }
+    }
+
+    pub(crate) fn counters(&self) -> &[Counters] {
+        &self.counters
+    }
+
+    /// Its number, if a packet may come by more than once.
+    pub(crate) const fn cyclic(&self) -> Option<u32> {
+        self.draws.cyclic
+    }
+
+    /// A packet may come by more than once from now on, so its draws must tell visits to the link of this number apart. Those
+    /// of a first visit are the same in any case.
+    pub(crate) const fn tell_visits_apart(&mut self, number: u32) {
+        self.draws.cyclic = Some(number);
+    }
+
+    /// Whether nothing is inside.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.transmission.is_none() && self.in_flight() == 0 && self.queue.backlog().packets == 0
     }
 
     fn wire(&self, now: Time) -> Wire {
@@ -189,15 +225,20 @@ impl Link {
         if let Some(link) = self.draws.cyclic {
             pool.count_visit(packet, link);
         }
-        if let Some(impairments) = &mut self.impairments
-            && let Some(loss) = &mut impairments.ingress_loss
-        {
-            let stream = &impairments.streams.ingress_loss;
-            let mut draw = pool.draw(stream, packet, visit(self.draws.cyclic, pool, packet));
-            if loss.selector.selects(now, pool.get(packet), &mut draw)
-                && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
+        if let Some(impairments) = &mut self.impairments {
+            if let Some(loss) = &mut impairments.ingress_loss {
+                let stream = &impairments.streams.ingress_loss;
+                let mut draw = pool.draw(stream, packet, visit(self.draws.cyclic, pool, packet));
+                if loss.selector.selects(now, pool.get(packet), &mut draw)
+                    && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
+                {
+                    return drops.push(packet, DropReason::IngressLoss);
+                }
+            }
+            if let Some(policer) = &mut impairments.policer
+                && !policer.admit(now, packet, &self.overhead, &mut Context::new(pool, drops, &self.draws))
             {
-                return drops.push(packet, DropReason::IngressLoss);
+                return;
             }
         }
         match self.mtu {
@@ -257,125 +298,14 @@ impl Link {
         (packet, state.lane)
     }
 
-    /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and one may go. What
-    /// takes no time ends at once: on a wire without a limit no packet ever waits for another.
-    fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
-        loop {
-            if let Some(transmission) = &self.transmission {
-                if transmission.end != now {
-                    return;
-                }
-                let (packet, began, bits) = (transmission.packet, transmission.began, transmission.bits);
-                self.freed = (now, transmission.surplus);
-                self.transmission = None;
-                self.sent(now, packet, began, bits, pool, drops);
-            }
-            self.not_before = Time::NEVER;
-            if self.varies <= now {
-                self.vary(now);
-            }
-            match self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws)) {
-                Dequeue::Packet(packet) => self.transmission = Some(self.transmit(now, packet, pool)),
-                Dequeue::NotBefore(at) => {
-                    // What the queue waits for may be another rate, of which it is told before it is asked. And one that
-                    // says "not before now" would be asked for ever.
-                    let at = at.min(self.service.next_change(now));
-                    self.not_before = at.max(now + Duration::from_nanos(1));
-                    return;
-                }
-                Dequeue::Empty => return,
-            }
-        }
-    }
-
-    /// The transmission of a packet that goes on the wire at `now`.
-    #[inline]
-    fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
-        let state = pool.get_mut(packet);
-        let waited = now.since(state.entered);
-        state.queued += waited;
-        self.counters[usize::from(state.lane)].waited += waited;
-        let bits = self.overhead.bits(state.length, state.link_header);
-
-        let (mut work, mut left_over) = (Work::bits(bits), Work::default());
-        if self.freed.0 == now && (waited > Duration::ZERO || self.service.keeps_surplus()) {
-            let carried = self.freed.1;
-            left_over = Work(carried.0.saturating_sub(work.0));
-            work = Work(work.0.saturating_sub(carried.0));
-        }
-        let (end, surplus) = match work.0 {
-            // Done by what the one before it left over, whatever the curve does from now on.
-            0 if bits > 0 || left_over > Work::default() => (now, left_over),
-            _ => self.predict(now, work, left_over),
-        };
-        Transmission { packet, since: now, work, began: now, bits, end, surplus }
-    }
-
-    /// When work that begins at `since` ends at the present service curve, and what is left over then.
-    fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
-        match self.service.finish(since, work) {
-            Some(finish) => {
-                let surplus = Work(finish.surplus.0.saturating_add(left_over.0));
-                // Never in the past, whatever a curve from elsewhere says: time must not go back.
-                (finish.at.max(since), surplus)
-            }
-            None => (Time::NEVER, left_over),
-        }
-    }
-
-    /// A packet has been sent, from `began` on: what the wire does to it, then the delay line.
-    #[inline]
-    fn sent(
-        &mut self,
-        now: Time,
-        packet: PacketRef,
-        began: Time,
-        bits: u64,
-        pool: &mut Pool,
-        drops: &mut Drops,
-    ) {
-        let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
-        self.counters[lane].finish(began, now, bits);
-        let visit = visit(self.draws.cyclic, pool, packet);
-        self.counters[lane].sent.add(length);
-        let mut twin = None;
-        if let Some(impairments) = &mut self.impairments {
-            let streams = &impairments.streams;
-            if let Some(loss) = &mut impairments.wire_loss {
-                let mut draw = pool.draw(&streams.wire_loss, packet, visit);
-                if loss.selector.selects(now, pool.get(packet), &mut draw)
-                    && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
-                {
-                    return drops.push(packet, DropReason::WireLoss);
-                }
-            }
-            if let Some(corruption) = &mut impairments.corruption {
-                let mut draw = pool.draw(&streams.corruption, packet, visit);
-                let flips = &mut impairments.flips;
-                corruption.corrupt(now, pool.get(packet), &mut draw, |bit| flips.push(bit));
-                self.counters[lane].corrupted += u64::from(!flips.is_empty());
-                self.counters[lane].flipped += flips.len() as u64;
-                flips.drain(..).for_each(|bit| pool.flip(packet, bit));
-            }
-            if let Some(duplication) = &mut impairments.duplication {
-                let mut draw = pool.draw(&streams.duplication, packet, visit);
-                if duplication.selects(now, pool.get(packet), &mut draw) {
-                    twin = pool.duplicate(packet, &streams.duplication, visit, 0);
-                }
-            }
-        }
-        self.propagate(now, packet, visit, pool, drops);
-        if let Some(twin) = twin {
-            self.counters[lane].duplicated.add(length);
-            if pool.is_beyond_memory() {
-                return drops.push(twin, DropReason::Memory);
-            }
-            self.propagate(now, twin, visit, pool, drops);
-        }
+    /// The same for a copy.
+    #[cold]
+    fn propagate_twin(&mut self, now: Time, twin: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
+        self.propagate(now, twin, visit, pool, drops);
     }
 
     /// Puts a packet into the delay line.
-    #[inline]
+    #[inline(always)]
     fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
         if self.line_limit.is_some_and(|limit| self.in_flight() >= limit) {
             return drops.push(packet, DropReason::LineFull);
@@ -386,11 +316,16 @@ impl Link {
             self.counters[usize::from(pool.get(packet).lane)].reordered += 1;
             return self.line.push(now, packet, pool);
         }
-        let mut draw = pool.draw(&self.streams.delay, packet, visit);
-        let delay = match self.delay.delay(now, pool.get(packet), &mut draw) {
-            Propagation::After(delay) => delay,
-            Propagation::Lost => return drops.push(packet, DropReason::DelayModel),
-            Propagation::Asked(feed) => return self.ask(now, packet, feed, pool),
+        let delay = match &mut self.delay {
+            Delay::Constant(delay) => delay.0,
+            Delay::Any(model) => {
+                let mut draw = pool.draw(&self.streams.delay, packet, visit);
+                match model.delay(now, pool.get(packet), &mut draw) {
+                    Propagation::After(delay) => delay,
+                    Propagation::Lost => return drops.push(packet, DropReason::DelayModel),
+                    Propagation::Asked(feed) => return self.ask(now, packet, feed, pool),
+                }
+            }
         };
         let keeps = self.order == Order::Keep;
         if keeps && let Some(asked) = self.asked.as_mut().filter(|asked| !asked.is_empty()) {
@@ -418,13 +353,25 @@ impl Link {
         self.line.len() + self.gate.as_ref().map_or(0, |gate| gate.len()) + asked
     }
 
-    #[inline]
+    #[inline(always)]
     fn enqueue(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) {
         if self.varies <= now {
             self.vary(now);
         }
-        self.queue.enqueue(now, packet, &mut Context::new(pool, drops, &self.draws));
-        self.serve(now, pool, drops);
+        let context = &mut Context::new(pool, drops, &self.draws);
+        match &self.transmission {
+            Some(_) => {
+                self.queue.enqueue(now, packet, context);
+                self.serve(now, pool, drops);
+            }
+            None => {
+                self.not_before = Time::NEVER;
+                let next = self.queue.pass(now, packet, context);
+                if self.follow(now, next, pool, drops) {
+                    self.serve_next(now, pool, drops);
+                }
+            }
+        }
     }
 
     /// Counts a packet that was dropped here, by the link or by its queue.
@@ -445,11 +392,6 @@ impl Link {
             Noted::Duplicated(length) => counters.duplicated.add(length),
             Noted::Reordered => counters.reordered += 1,
         }
-    }
-
-    /// What can be seen of the link from outside.
-    pub(crate) fn view(&self) -> LinkView<'_> {
-        LinkView { link: self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What links do to packets by chance: how long they take, and which are hit by what. Both are open seams.
 
+mod autoregressive;
 mod delay;
 mod delay_pattern;
 mod distribution;

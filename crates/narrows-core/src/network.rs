@@ -1,149 +1,66 @@
-//! Links joined into a network of ports.
+//! Links, rules and routers joined into a network of ports.
 
-use alloc::collections::{BTreeMap, VecDeque};
+mod build;
+mod classified;
+mod config;
+mod cycles;
+mod decided;
+mod instances;
+mod names;
+mod router;
+mod view;
+
+pub use classified::RulesCounters;
+pub use config::{
+    BuildError, Element, Instances, LinkId, LinkTemplate, NetworkConfig, PipeConfig, PortConfig, PortId,
+    Route, RouterConfig, RouterId, RulesChange, RulesConfig, RulesId, Spread, Target, Verdict,
+};
+pub use instances::InstanceCounts;
+pub(crate) use instances::Made;
+pub use router::RouterCounters;
+
+use alloc::collections::VecDeque;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::agenda::Agenda;
+use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
-use crate::link::{Change, Link, LinkConfig, LinkView, Question};
+use crate::link::{Change, Link, Question};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
-use crate::random::{self, Seed};
+use crate::random::Seed;
 use crate::time::Time;
-use crate::units::Bytes;
-
-/// Where packets enter and leave the network. Ports are numbered in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(u16);
-
-impl PortId {
-    pub(crate) const fn new(index: u16) -> Self {
-        Self(index)
-    }
-
-    /// Its number among the ports.
-    pub const fn index(self) -> u16 {
-        self.0
-    }
-}
-
-/// A link. Links are numbered in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(u32);
-
-impl LinkId {
-    /// Its number among the links.
-    pub const fn index(self) -> u32 {
-        self.0
-    }
-}
-
-/// Where a packet goes next, by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Out of the network.
-    Port(String),
-    /// Into one lane of a link.
-    Link {
-        /// The link's name.
-        name: String,
-        /// 0 for a link of one direction.
-        lane: u8,
-    },
-}
-
-/// Links and ports, and what holds for all of them.
-#[derive(Debug)]
-pub struct NetworkConfig {
-    /// The seed of every random draw.
-    pub seed: Seed,
-    /// The ports.
-    pub ports: Vec<PortConfig>,
-    /// The links.
-    pub links: Vec<LinkConfig>,
-    /// The most bytes that the network holds, frames with 128 bytes each for the engine's own records. What comes in
-    /// or is copied beyond is dropped with [`DropReason::Memory`].
-    pub memory: Bytes,
-    /// The most elements that a packet visits before it is dropped with [`DropReason::Loop`].
-    pub visits: u8,
-}
-
-impl NetworkConfig {
-    /// One gibibyte, and 64 visits.
-    pub fn new(seed: Seed) -> Self {
-        Self { seed, ports: Vec::new(), links: Vec::new(), memory: Bytes::new(1 << 30), visits: 64 }
-    }
-}
-
-/// A port.
-#[derive(Clone, Debug)]
-pub struct PortConfig {
-    /// Unique among the ports. Part of the key of random draws.
-    pub name: String,
-    /// Where packets go that enter here.
-    pub entry: Target,
-}
-
-/// Why a network cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BuildError {
-    /// Two links or two ports have this name.
-    NameTaken(String),
-    /// `from` sends packets to a port, link or lane that does not exist.
-    NoSuchTarget {
-        /// The port or link.
-        from: String,
-        /// What it names.
-        target: Target,
-    },
-    /// The names of these two ports happen to have the same hash, and so would share random draws.
-    NamesCollide(String, String),
-    /// More ports (65,535), links (2³² − 2) or lanes of a link (255) than can be numbered, or a link without any lane.
-    TooMany(&'static str),
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NameTaken(name) => write!(f, "two elements are called `{name}`"),
-            Self::NoSuchTarget { from, target } => match target {
-                Target::Port(port) => write!(f, "`{from}` leads to port `{port}`, which does not exist"),
-                Target::Link { name, lane } => {
-                    write!(f, "`{from}` leads to lane {lane} of link `{name}`, which does not exist")
-                }
-            },
-            Self::NamesCollide(a, b) => {
-                write!(f, "ports `{a}` and `{b}` would share random draws: rename one of them")
-            }
-            Self::TooMany(what) => write!(f, "a wrong number of {what}"),
-        }
-    }
-}
-
-impl core::error::Error for BuildError {}
-
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// It left by this port.
-    Delivered(PortId),
-    /// It was dropped.
-    Dropped {
-        /// Where; nothing when the network as a whole refused it.
-        link: Option<LinkId>,
-        /// Why.
-        reason: DropReason,
-    },
-}
+use classified::{Classified, Pipe};
+use decided::Decided;
+use instances::Found;
+use names::Named;
+use router::Router;
 
 #[derive(Clone, Copy, Debug)]
-enum Hop {
+pub(crate) enum Hop {
     Port(PortId),
-    Link { link: u32, lane: u8 },
+    Link {
+        link: u32,
+        lane: u8,
+    },
+    /// To the link of the packet's flow, among those made in place of one.
+    Instance {
+        made: u32,
+        lane: u8,
+    },
+    Rules {
+        rules: u32,
+        incoming: bool,
+    },
+    FromPipe {
+        rules: u32,
+        incoming: bool,
+    },
+    Router(u32),
+    /// The same for what the router itself sends.
+    OfRouter(u32),
 }
 
 /// The arrivals and deliveries of a port.
@@ -165,19 +82,33 @@ struct Port {
     counters: PortCounters,
 }
 
-/// A packet that has its verdict and waits to be polled.
+/// What an element behind the configured ones is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decided {
-    pub(crate) at: Time,
-    pub(crate) packet: PacketRef,
-    pub(crate) verdict: Verdict,
+enum Later {
+    /// A link that was made on first use: the number of its [`Made`], and its place there.
+    Made { made: u32, place: u32 },
+    /// A link that was added.
+    Added(LinkId),
 }
 
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) pool: Pool,
+    seed: Seed,
+    /// The configured ones in the order of their names, then those made and added later.
     links: Vec<Link>,
+    /// By element.
     exits: Vec<Vec<Hop>>,
+    /// How many elements are links from the start on: their numbers are those of the elements.
+    configured: u32,
+    /// What the elements behind are.
+    later: Vec<Later>,
+    /// The elements of links that were added, in the order of their numbers.
+    added: Vec<u32>,
+    /// Links that are made on first use.
+    made: Vec<Made>,
+    rules: Vec<Classified>,
+    routers: Vec<Router>,
     /// Those where packets may wait for answers, in order.
     asking: Vec<u32>,
     ports: Vec<Port>,
@@ -190,44 +121,25 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    pub(crate) fn new(mut config: NetworkConfig) -> Result<Self, BuildError> {
-        config.links.sort_by(|a, b| a.name.cmp(&b.name));
-        config.ports.sort_by(|a, b| a.name.cmp(&b.name));
-        let names = Names::new(&config)?;
-        let mut exits = Vec::with_capacity(config.links.len());
-        for link in &config.links {
-            let hops = link.lanes.iter().map(|target| names.hop(&link.name, target));
-            exits.push(hops.collect::<Result<Vec<_>, _>>()?);
+    fn named(&self, link: LinkId) -> Named {
+        let element = self.element(link) as u32;
+        Named { element, lanes: self.links[element as usize].counters().len(), made: self.made_of(element) }
+    }
+
+    /// The link that an element counts as.
+    fn link_of(&self, element: u32) -> LinkId {
+        let Some(later) = element.checked_sub(self.configured) else { return LinkId(element) };
+        match self.later[later as usize] {
+            Later::Added(link) => link,
+            // That link is none that was made on first use.
+            Later::Made { made, .. } => self.link_of(self.made[made as usize].of),
         }
-        let mut ports = Vec::with_capacity(config.ports.len());
-        for port in &config.ports {
-            let (name, entry) = (port.name.clone(), names.hop(&port.name, &port.entry)?);
-            ports.push(Port { name, entry, arrivals: 0, counters: PortCounters::default() });
-        }
-        let mut pool = Pool::new(config.memory);
-        pool.origins = origins(&ports)?;
-        let cyclic = cyclic(&exits);
-        let seed = config.seed;
-        let links: Vec<_> = config
-            .links
-            .into_iter()
-            .zip(cyclic)
-            .zip(0..)
-            .map(|((link, cyclic), number)| Link::new(link, seed, cyclic.then_some(number)))
-            .collect();
-        let asking = (0..).zip(&links).filter(|(_, link)| link.asks()).map(|(number, _)| number).collect();
-        Ok(Self {
-            pool,
-            asking,
-            agenda: Agenda::new(links.len()),
-            links,
-            exits,
-            ports,
-            decided: VecDeque::new(),
-            visits: config.visits,
-            now: Time::ZERO,
-            drops: Drops::default(),
-        })
+    }
+
+    /// The number of what makes links in place of an element.
+    fn made_of(&self, element: u32) -> Option<u32> {
+        // They are in the order of those elements.
+        self.made.binary_search_by_key(&element, |made| made.of).ok().map(|made| made as u32)
     }
 
     pub(crate) const fn now(&self) -> Time {
@@ -280,6 +192,13 @@ impl Network {
         }
     }
 
+    fn element(&self, link: LinkId) -> usize {
+        match link.0.checked_sub(self.configured) {
+            None => link.0 as usize,
+            Some(added) => self.added[added as usize] as usize,
+        }
+    }
+
     #[inline]
     pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> (PacketId, PacketRef) {
         let from = &mut self.ports[usize::from(port.index())];
@@ -289,7 +208,7 @@ impl Network {
         let entry = from.entry;
         let packet = self.pool.insert(id, self.now, packet);
         if self.pool.is_beyond_memory() {
-            let length = self.decide(packet, Verdict::Dropped { link: None, reason: DropReason::Memory });
+            let length = self.decide(packet, Verdict::Dropped { at: None, reason: DropReason::Memory });
             self.ports[usize::from(port.index())].counters.refused.add(length);
         } else {
             self.forward(packet, entry);
@@ -298,46 +217,196 @@ impl Network {
     }
 
     pub(crate) fn change(&mut self, link: LinkId, change: Change) {
-        self.links[link.0 as usize].change(self.now, change, &mut self.pool, &mut self.drops);
-        if self.links[link.0 as usize].asks()
-            && let Err(place) = self.asking.binary_search(&link.0)
-        {
-            self.asking.insert(place, link.0);
+        let Named { element, made, .. } = self.named(link);
+        let Change::Template(template) = change else { return self.change_element(element, change) };
+        for change in template.changes() {
+            self.change_element(element, change);
         }
-        self.settle(link.0);
+        let Some(made) = made else { return };
+        // In the order of the flows, so that it does not matter which link was made first.
+        for (_, element) in self.made[made as usize].present(self.now) {
+            for change in template.changes() {
+                self.change_element(element, change);
+            }
+        }
+        self.made[made as usize].template = template;
+    }
+
+    fn change_element(&mut self, element: u32, change: Change) {
+        self.links[element as usize].change(self.now, change, &mut self.pool, &mut self.drops);
+        if self.links[element as usize].asks()
+            && let Err(place) = self.asking.binary_search(&element)
+        {
+            self.asking.insert(place, element);
+        }
+        self.settle(element);
     }
 
     pub(crate) fn feed(&mut self, link: LinkId, feed: &str, values: &[i64]) -> usize {
-        let element = &mut self.links[link.0 as usize];
-        let taken = element.feed(self.now, feed, values, &mut self.pool, &mut self.drops);
-        self.settle(link.0);
+        let element = self.element(link);
+        let taken = self.links[element].feed(self.now, feed, values, &mut self.pool, &mut self.drops);
+        self.settle(element as u32);
         taken
     }
 
     pub(crate) fn take_questions(&mut self, to: &mut Vec<Question>) {
-        for &link in &self.asking {
-            self.links[link as usize].take_questions(LinkId(link), to);
+        for &element in &self.asking {
+            let link = self.link_of(element);
+            self.links[element as usize].take_questions(link, to);
         }
+    }
+
+    pub(crate) fn change_rules(&mut self, rules: RulesId, change: RulesChange) -> Result<(), BuildError> {
+        let found = match &change {
+            RulesChange::Pipe(_, Some(pipe)) | RulesChange::Queue(_, Some(pipe)) => {
+                let link = self.link_id(&pipe.link).map(|link| self.named(link));
+                Some(find_pipe(&self.rules[rules.0 as usize].name, pipe, link)?)
+            }
+            _ => None,
+        };
+        let may_return = matches!(change, RulesChange::OnePass(false));
+        let set = &mut self.rules[rules.0 as usize];
+        match change {
+            RulesChange::Rules(change) => {
+                let changed = set.rules.change(self.now, change);
+                return changed.map_err(|error| BuildError::Rules(set.name.clone(), error));
+            }
+            RulesChange::Pipe(number, _) => match found {
+                Some(pipe) => drop(set.pipes.insert(number, pipe)),
+                None => drop(set.pipes.remove(&number)),
+            },
+            RulesChange::Queue(number, _) => match found {
+                Some(pipe) => drop(set.queues.insert(number, pipe)),
+                None => drop(set.queues.remove(&number)),
+            },
+            RulesChange::OnePass(one_pass) => set.one_pass = one_pass,
+        }
+        if found.is_some() || may_return {
+            self.find_cycles();
+        }
+        Ok(())
     }
 
     /// Brings a packet to where it goes next.
     #[inline]
     fn forward(&mut self, packet: PacketRef, hop: Hop) {
-        match hop {
+        let past_rules = match hop {
+            Hop::FromPipe { rules, incoming } => {
+                let length = self.pool.get(packet).length;
+                self.rules[rules as usize].past_rules(length, incoming)
+            }
+            _ => None,
+        };
+        match past_rules.unwrap_or(hop) {
             Hop::Port(port) => {
                 let length = self.decide(packet, Verdict::Delivered(port));
                 self.ports[usize::from(port.index())].counters.delivered.add(length);
             }
             Hop::Link { link, lane } => self.visit(packet, link, lane),
+            hop => self.forward_by(packet, hop),
         }
     }
 
-    fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
+    /// The same where it goes through rules, routers or the link of its flow.
+    fn forward_by(&mut self, packet: PacketRef, mut hop: Hop) {
+        // Ends: routers take away from the hop limit, and sets of rules count as visits.
+        loop {
+            let (at, next) = match hop {
+                Hop::Port(_) | Hop::Link { .. } => return self.forward(packet, hop),
+                Hop::Instance { made, lane } => {
+                    let link = self.instance(packet, made);
+                    return self.visit(packet, link, lane);
+                }
+                Hop::Rules { rules, incoming } => {
+                    let at = Element::Rules(RulesId(rules));
+                    if !self.count_visit(packet) {
+                        let (set, length) = (&mut self.rules[rules as usize], self.pool.get(packet).length);
+                        set.counters.arrived[usize::from(incoming)].add(length);
+                        set.counters.looped.add(length);
+                        (at, Err(DropReason::Loop))
+                    } else {
+                        let visit = self.visit_of(packet, at, self.rules[rules as usize].revisited, true);
+                        let set = &mut self.rules[rules as usize];
+                        (at, set.classify(self.now, packet, incoming, &mut self.pool, visit))
+                    }
+                }
+                Hop::FromPipe { rules, incoming } => {
+                    let at = Element::Rules(RulesId(rules));
+                    let visit = self.visit_of(packet, at, self.rules[rules as usize].revisited, false);
+                    let set = &mut self.rules[rules as usize];
+                    (at, set.resume(self.now, packet, incoming, &mut self.pool, visit))
+                }
+                Hop::Router(router) | Hop::OfRouter(router) => {
+                    let at = Element::Router(RouterId(router));
+                    let visit = self.visit_of(packet, at, self.routers[router as usize].revisited, true);
+                    let is_own = matches!(hop, Hop::OfRouter(_));
+                    (at, self.routers[router as usize].route(packet, is_own, &mut self.pool, visit))
+                }
+            };
+            match next {
+                Ok(next) => hop = next,
+                Err(reason) => {
+                    self.decide(packet, Verdict::Dropped { at: Some(at), reason });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Counts a visit against the packet's budget; whether there was one left.
+    fn count_visit(&mut self, packet: PacketRef) -> bool {
         let state = self.pool.get_mut(packet);
-        let too_many = state.visits >= self.visits;
+        let has_left = state.visits < self.visits;
         state.visits = state.visits.saturating_add(1);
+        has_left
+    }
+
+    /// How many visits of a packet to an element came before this one, where there may be several.
+    fn visit_of(&mut self, packet: PacketRef, element: Element, revisited: bool, is_new: bool) -> u8 {
+        if !revisited {
+            return 0;
+        }
+        if is_new {
+            self.pool.count_visit(packet, element.number());
+        }
+        self.pool.earlier_visits(packet, element.number())
+    }
+
+    /// The link of a packet's flow, which is made now if there is none.
+    fn instance(&mut self, packet: PacketRef, number: u32) -> u32 {
+        let made = &mut self.made[number as usize];
+        let of = made.of;
+        match made.find(self.now, packet, &self.pool, &self.links) {
+            Found::Element(element) => element,
+            Found::Overflow => of,
+            Found::New(flow) => self.make(number, flow),
+        }
+    }
+
+    /// Makes the link of a flow.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, number: u32, flow: Flow) -> u32 {
+        let made = &mut self.made[number as usize];
+        let of = made.of;
+        let configured = &self.links[of as usize];
+        let config = made.config(&configured.name, configured.counters().len(), &flow);
+        let link = Link::new(config, self.seed, configured.cyclic(), self.now);
+        let (next, place) = (self.links.len() as u32, made.elements().len() as u32);
+        let Some(element) = made.insert(flow, next) else { return of };
+        if element == next {
+            self.later.push(Later::Made { made: number, place });
+            self.put(link, self.exits[of as usize].clone());
+        } else {
+            self.links[element as usize] = link;
+        }
+        element
+    }
+
+    fn visit(&mut self, packet: PacketRef, link: u32, lane: u8) {
+        let has_left = self.count_visit(packet);
         let element = &mut self.links[link as usize];
-        if too_many {
+        if !has_left {
             element.refuse(self.now, packet, lane, &mut self.pool, &mut self.drops);
         } else {
             element.arrive(self.now, packet, lane, &mut self.pool, &mut self.drops);
@@ -352,6 +421,19 @@ impl Network {
         if !self.drops.packets.is_empty() || !self.drops.noted.is_empty() {
             self.settle_drops(link);
         }
+        if link >= self.configured {
+            self.settle_made(link);
+        }
+    }
+
+    /// A link that was made on first use may be idle now.
+    fn settle_made(&mut self, link: u32) {
+        let later = self.later[(link - self.configured) as usize];
+        if let Later::Made { made, place } = later
+            && self.links[link as usize].is_idle()
+        {
+            self.made[made as usize].idle(place, self.now);
+        }
     }
 
     fn settle_drops(&mut self, link: u32) {
@@ -360,14 +442,15 @@ impl Network {
         }
         while let Some((packet, reason)) = self.drops.packets.pop_front() {
             self.links[link as usize].count_drop(packet, reason, &self.pool);
-            self.decide(packet, Verdict::Dropped { link: Some(LinkId(link)), reason });
+            let at = Some(Element::Link(self.link_of(link)));
+            self.decide(packet, Verdict::Dropped { at, reason });
         }
     }
 
     /// Gives a packet its verdict; returns its length.
-    #[inline]
+    #[inline(always)]
     fn decide(&mut self, packet: PacketRef, verdict: Verdict) -> u32 {
-        self.decided.push_back(Decided { at: self.now, packet, verdict });
+        self.decided.push_back(Decided::new(self.now, packet, verdict));
         self.pool.leave(packet)
     }
 
@@ -381,112 +464,16 @@ impl Network {
     pub(crate) fn inside(&self) -> u64 {
         self.pool.len()
     }
-
-    pub(crate) fn link_id(&self, name: &str) -> Option<LinkId> {
-        self.links.binary_search_by(|l| l.name.as_str().cmp(name)).ok().map(|at| LinkId(at as u32))
-    }
-
-    pub(crate) fn port_id(&self, name: &str) -> Option<PortId> {
-        self.ports.binary_search_by(|p| p.name.as_str().cmp(name)).ok().map(|at| PortId(at as u16))
-    }
-
-    pub(crate) fn link(&self, link: LinkId) -> LinkView<'_> {
-        self.links[link.0 as usize].view()
-    }
-
-    pub(crate) fn links(&self) -> impl ExactSizeIterator<Item = LinkId> + use<> {
-        (0..self.links.len() as u32).map(LinkId)
-    }
-
-    pub(crate) fn ports(&self) -> impl ExactSizeIterator<Item = PortId> + use<> {
-        (0..self.ports.len() as u16).map(PortId)
-    }
-
-    pub(crate) fn port(&self, port: PortId) -> (&str, PortCounters) {
-        let port = &self.ports[usize::from(port.index())];
-        (&port.name, port.counters)
-    }
 }
 
-/// The numbers behind names, and how many lanes each link has.
-struct Names<'a> {
-    ports: BTreeMap<&'a str, PortId>,
-    links: BTreeMap<&'a str, (u32, usize)>,
-}
-
-impl<'a> Names<'a> {
-    fn new(config: &'a NetworkConfig) -> Result<Self, BuildError> {
-        if config.ports.len() > usize::from(u16::MAX) {
-            return Err(BuildError::TooMany("ports"));
-        }
-        if config.links.len() >= u32::MAX as usize {
-            return Err(BuildError::TooMany("links"));
-        }
-        if config.links.iter().any(|link| !(1..=usize::from(u8::MAX)).contains(&link.lanes.len())) {
-            return Err(BuildError::TooMany("lanes"));
-        }
-        let mut names = Self { ports: BTreeMap::new(), links: BTreeMap::new() };
-        for (index, port) in config.ports.iter().enumerate() {
-            if names.ports.insert(&port.name, PortId(index as u16)).is_some() {
-                return Err(BuildError::NameTaken(port.name.clone()));
-            }
-        }
-        for (index, link) in config.links.iter().enumerate() {
-            if names.links.insert(&link.name, (index as u32, link.lanes.len())).is_some() {
-                return Err(BuildError::NameTaken(link.name.clone()));
-            }
-        }
-        Ok(names)
-    }
-
-    fn hop(&self, from: &str, target: &Target) -> Result<Hop, BuildError> {
-        let hop = match target {
-            Target::Port(name) => self.ports.get(name.as_str()).map(|&port| Hop::Port(port)),
-            Target::Link { name, lane } => match self.links.get(name.as_str()) {
-                Some(&(link, lanes)) if usize::from(*lane) < lanes => Some(Hop::Link { link, lane: *lane }),
-                _ => None,
-            },
-        };
-        hop.ok_or_else(|| BuildError::NoSuchTarget { from: from.into(), target: target.clone() })
-    }
-}
-
-/// What stands for each port in the keys of draws.
-fn origins(ports: &[Port]) -> Result<Vec<u32>, BuildError> {
-    let mut seen = BTreeMap::new();
-    let mut all = Vec::with_capacity(ports.len());
-    for port in ports {
-        let origin = random::origin(&port.name);
-        if let Some(other) = seen.insert(origin, &port.name) {
-            return Err(BuildError::NamesCollide(other.clone(), port.name.clone()));
-        }
-        all.push(origin);
-    }
-    Ok(all)
-}
-
-/// Which links a packet can come back to: those on a cycle of exits. A link is on one unless it can be taken away by
-/// peeling off, again and again, links that no remaining link leads to or that lead to no remaining link. (What lies
-/// between two cycles stays too, which only means that its draws are keyed by the visit.)
-fn cyclic(exits: &[Vec<Hop>]) -> Vec<bool> {
-    let next = |link: usize| {
-        exits[link].iter().filter_map(|hop| match hop {
-            Hop::Link { link, .. } => Some(*link as usize),
-            Hop::Port(_) => None,
-        })
-    };
-    let mut entrances = vec![0usize; exits.len()];
-    (0..exits.len()).flat_map(next).for_each(|to| entrances[to] += 1);
-    let mut loose: Vec<usize> = (0..exits.len()).filter(|&link| entrances[link] == 0).collect();
-    let mut cyclic = vec![true; exits.len()];
-    while let Some(link) = loose.pop() {
-        cyclic[link] = false;
-        for to in next(link) {
-            entrances[to] -= 1;
-            if entrances[to] == 0 {
-                loose.push(to);
-            }
+/// What a pipe stands for that the rules of this name have, from the link that has the pipe's name.
+fn find_pipe(rules: &str, pipe: &PipeConfig, link: Option<Named>) -> Result<Pipe, BuildError> {
+    match link {
+        Some(link) if link.lanes < 2 => Err(BuildError::TooMany("lanes")),
+        Some(link) => Ok(Pipe { link, mark: pipe.mark }),
+        None => {
+            let target = Target::Link { name: pipe.link.clone(), lane: 0 };
+            Err(BuildError::NoSuchTarget { from: rules.into(), target })
         }
     }
-    cyclic
 }

@@ -13,6 +13,8 @@ pub struct Packet<B> {
     pub network_header: u8,
     /// What tells flows apart.
     pub key: FlowKey,
+    /// What rules and routers want to know besides.
+    pub headers: Headers,
     /// The rest: a frame, a handle to one, or nothing.
     pub body: B,
 }
@@ -40,6 +42,41 @@ pub struct FlowKey {
     pub traffic_class: u8,
     /// TCP flags.
     pub tcp_flags: u8,
+}
+
+/// Header fields that only rules and routers look at. Where a packet does not have one, it is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Headers {
+    /// The source address of the link layer.
+    pub link_source: [u8; 6],
+    /// The destination address of the link layer.
+    pub link_destination: [u8; 6],
+    /// What the link layer says that the frame carries, behind any VLAN tags.
+    pub ether_type: u16,
+    /// Bytes behind the TCP header, in the whole packet.
+    pub tcp_data_length: u16,
+    /// The flow label of IPv6, 20 bits.
+    pub flow_label: u32,
+    /// The IPv4 time to live or the IPv6 hop limit.
+    pub hop_limit: u8,
+    /// Whether this is a fragment other than the first.
+    pub is_later_fragment: bool,
+}
+
+impl Headers {
+    /// Those of a generated packet of `length` bytes from the network header on: without options and extension headers, with
+    /// a hop limit of 64.
+    pub fn plain(key: &FlowKey, length: u32) -> Self {
+        const TCP: u8 = 6;
+        let (ether_type, network, hop_limit) = match key.network {
+            Protocol::Other => return Self::default(),
+            Protocol::Ipv4 | Protocol::Ipv4DontFragment => (0x0800, 20, 64),
+            Protocol::Ipv6 => (0x86dd, 40, 64),
+        };
+        let data = if key.transport == TCP { length.saturating_sub(network + 20) } else { 0 };
+        let tcp_data_length = u16::try_from(data).unwrap_or(u16::MAX);
+        Self { ether_type, hop_limit, tcp_data_length, ..Self::default() }
+    }
 }
 
 /// The network layer of a packet, as far as links care.

@@ -3,14 +3,20 @@
 //! Queues and delay lines pass [`PacketRef`]s; the state behind them stays where it is. It is laid out to be small:
 //! 104 bytes, so that even with an entry in a heap a packet takes less than 128 bytes beyond its body.
 
+mod list;
+mod visits;
+
+pub use list::PacketList;
+
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::packet::{FlowKey, Fragment, Packet, PacketId};
+use crate::packet::{FlowKey, Fragment, Headers, Packet, PacketId};
 use crate::random::{Draw, Stream};
+use crate::rules::Place;
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
+use visits::Visits;
 
 /// A packet inside the network. Valid until the packet leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +88,16 @@ impl PacketState {
         }
     }
 
+    /// Its key as masks, rules and routers see it: of a packet that was cut, no piece but the first has ports or TCP flags, as
+    /// if it had come in as a fragment.
+    #[inline]
+    pub(crate) const fn seen_key(&self) -> FlowKey {
+        match self.fragment & !7 {
+            0 => self.key,
+            _ => FlowKey { source_port: 0, destination_port: 0, tcp_flags: 0, ..self.key },
+        }
+    }
+
     /// What tells copies apart in the keys of their draws.
     const fn lineage(&self) -> u32 {
         if self.copy == 0 { 0 } else { self.family }
@@ -108,6 +124,33 @@ pub(crate) struct Removed<'a> {
     pub(crate) last: bool,
 }
 
+/// What a packet has with it where there are rules or routers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) headers: Headers,
+    /// Where it goes on in the rules that sent it to a pipe.
+    pub(crate) place: Place,
+    pub(crate) tags: Vec<u16>,
+    /// How many routers it has passed.
+    hops: u8,
+}
+
+/// What tells a packet's draws at one visit apart from all others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draws {
+    origin: u32,
+    number: u64,
+    visit: u8,
+    lineage: u32,
+}
+
+impl Draws {
+    /// Those of a stream.
+    pub(crate) fn of(&self, stream: &Stream) -> Draw {
+        stream.draw(self.origin, self.number, self.visit, self.lineage)
+    }
+}
+
 const CHUNK: usize = 256;
 
 /// What the engine keeps of a packet beside its frame, for the memory cap.
@@ -125,13 +168,82 @@ pub struct Pool {
     free_flips: Vec<u32>,
     /// What stands for each port in the key of a draw.
     pub(crate) origins: Vec<u32>,
-    /// How often packets came to links to which they may come again, by slot and number of the link.
-    visits: BTreeMap<(u32, u32), u8>,
+    /// How often packets came to elements to which they may come again, by slot.
+    visits: Visits,
+    /// By slot, in networks that need it.
+    carried: Option<Vec<Carried>>,
 }
 
 impl Pool {
     pub(crate) fn new(memory: Bytes) -> Self {
         Self { free: NONE, memory: memory.get(), ..Self::default() }
+    }
+
+    /// Keeps the header fields of packets that come in from now on, and what rules and routers add to them.
+    pub(crate) fn keep_headers(&mut self) {
+        let slots = self.slots();
+        // Of those inside nothing is known.
+        self.carried.get_or_insert_default().resize_with(slots, Carried::default);
+    }
+
+    /// Only for packets of networks that keep headers.
+    pub(crate) fn carried(&self, packet: PacketRef) -> &Carried {
+        let all = self.carried.as_ref().expect("rules and routers make the network keep headers");
+        &all[packet.0 as usize]
+    }
+
+    /// As [`Pool::carried`].
+    pub(crate) fn carried_mut(&mut self, packet: PacketRef) -> &mut Carried {
+        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
+        &mut all[packet.0 as usize]
+    }
+
+    /// What is written down for a slot that is taken now.
+    #[inline]
+    fn carry(&mut self, packet: PacketRef, from: impl FnOnce(&mut [Carried], usize)) {
+        if let Some(all) = &mut self.carried {
+            if all.len() <= packet.0 as usize {
+                all.resize_with(self.chunks.len() * CHUNK, Carried::default);
+            }
+            from(all, packet.0 as usize);
+        }
+    }
+
+    /// The state of a packet, what it has with it, and its draws: all that rules need, to be had at once. Only for packets
+    /// of networks that keep headers.
+    pub(crate) fn for_rules(
+        &mut self,
+        packet: PacketRef,
+        visit: u8,
+    ) -> (&mut PacketState, &mut Carried, Draws) {
+        let at = packet.0 as usize;
+        let state = &mut self.chunks[at / CHUNK][at % CHUNK];
+        let all = self.carried.as_mut().expect("rules and routers make the network keep headers");
+        let origin = self.origins[usize::from(state.id.port().index())];
+        let draws = Draws { origin, number: state.id.number(), visit, lineage: state.lineage() };
+        (state, &mut all[at], draws)
+    }
+
+    /// How many routers the packet has passed.
+    pub(crate) fn hops(&self, packet: PacketRef) -> u8 {
+        self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].hops)
+    }
+
+    /// A router passes the packet on, if its hop limit allows that; whether it does.
+    pub(crate) fn take_hop(&mut self, packet: PacketRef) -> bool {
+        let carried = self.carried_mut(packet);
+        // A router that gets a packet with a limit of one drops it.
+        let passes = carried.headers.hop_limit > 1;
+        if passes {
+            carried.headers.hop_limit -= 1;
+            carried.hops += 1;
+        }
+        passes
+    }
+
+    /// What masks look at besides the key.
+    pub(crate) fn flow_label(&self, packet: PacketRef) -> u32 {
+        self.carried.as_ref().map_or(0, |all| all[packet.0 as usize].headers.flow_label)
     }
 
     /// The packet's state.
@@ -218,6 +330,10 @@ impl Pool {
         let frame_length = state.frame_length();
         self.inside += 1;
         self.bytes += frame_length;
+        self.carry(slot, |all, at| {
+            let Carried { headers, place, tags, hops } = &mut all[at];
+            (*headers, *place, *tags, *hops) = (packet.headers, Place::default(), Vec::new(), 0);
+        });
         slot
     }
 
@@ -249,7 +365,8 @@ impl Pool {
         let parent = self.get(packet);
         let family = maker.lineage(parent.lineage(), visit, nth);
         *self.get_mut(slot) = PacketState { copy, family, flips, next: NONE, ..parent.clone() };
-        self.inherit_visits(packet, slot);
+        self.visits.inherit(packet, slot);
+        self.carry(slot, |all, at| all[at] = all[packet.0 as usize].clone());
         self.inside += 1;
         self.bytes += self.get(slot).frame_length();
         Some(slot)
@@ -262,6 +379,15 @@ impl Pool {
         state.length = header + length;
         state.set_fragment(piece);
         let (after, flips) = (state.frame_length(), state.flips);
+        if let Some(all) = &mut self.carried {
+            let headers = &mut all[packet.0 as usize].headers;
+            headers.is_later_fragment |= piece.offset > 0;
+            headers.tcp_data_length = match headers.is_later_fragment {
+                true => 0,
+                // Up to 65,535 bytes shorter, as no packet that is longer is cut.
+                false => headers.tcp_data_length.saturating_sub((before - after) as u16),
+            };
+        }
         self.bytes = self.bytes - before + after;
         if flips != NONE {
             // What was flipped in the header is so in every piece; in the payload, in the piece that has the place.
@@ -272,31 +398,16 @@ impl Pool {
         }
     }
 
-    /// Counts a visit of the packet to a link to which it may come again.
-    pub(crate) fn count_visit(&mut self, packet: PacketRef, link: u32) {
-        // There are no more than 255, because a packet's visits in all are limited to as many.
-        *self.visits.entry((packet.0, link)).or_insert(0) += 1;
-    }
-
-    /// How many visits of the packet to such a link came before the latest.
-    pub(crate) fn earlier_visits(&self, packet: PacketRef, link: u32) -> u8 {
-        self.visits.get(&(packet.0, link)).map_or(0, |count| count - 1)
-    }
-
-    fn inherit_visits(&mut self, packet: PacketRef, copy: PacketRef) {
-        if !self.visits.is_empty() {
-            let visited = self.visits.range((packet.0, 0)..=(packet.0, u32::MAX));
-            let inherited: Vec<_> = visited.map(|(&(_, link), &count)| ((copy.0, link), count)).collect();
-            self.visits.extend(inherited);
-        }
-    }
-
+    /// Counts a visit of the packet to an element to which it may come again.
     #[inline]
-    fn forget_visits(&mut self, packet: PacketRef) {
-        if !self.visits.is_empty() {
-            let visited = (packet.0, 0)..=(packet.0, u32::MAX);
-            self.visits.extract_if(visited, |_, _| true).for_each(drop);
-        }
+    pub(crate) fn count_visit(&mut self, packet: PacketRef, element: u32) {
+        self.visits.count(packet, element);
+    }
+
+    /// How many visits of the packet to such an element came before the latest.
+    #[inline]
+    pub(crate) fn earlier_visits(&self, packet: PacketRef, element: u32) -> u8 {
+        self.visits.earlier(packet, element)
     }
 
     pub(crate) const fn slot(packet: PacketRef) -> usize {
@@ -317,7 +428,7 @@ impl Pool {
         let (length, frame_length) = (state.length, state.frame_length());
         self.inside -= 1;
         self.bytes -= frame_length;
-        self.forget_visits(packet);
+        self.visits.forget(packet);
         length
     }
 
@@ -394,139 +505,5 @@ impl Pool {
     }
 }
 
-/// Packets in a row, linked through the pool: no memory of its own, whatever its length.
-#[derive(Debug)]
-pub struct PacketList {
-    head: u32,
-    tail: u32,
-    packets: u32,
-    bytes: u64,
-}
-
-impl Default for PacketList {
-    fn default() -> Self {
-        Self { head: NONE, tail: NONE, packets: 0, bytes: 0 }
-    }
-}
-
-impl PacketList {
-    /// How many packets are in it.
-    pub const fn len(&self) -> u64 {
-        self.packets as u64
-    }
-
-    /// Whether there are none.
-    pub const fn is_empty(&self) -> bool {
-        self.packets == 0
-    }
-
-    /// The sum of their lengths from the network header on.
-    pub const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// The first packet.
-    pub const fn front(&self) -> Option<PacketRef> {
-        if self.head == NONE { None } else { Some(PacketRef(self.head)) }
-    }
-
-    /// Appends a packet, which must be in no other list.
-    #[inline]
-    pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
-        let state = pool.get_mut(packet);
-        state.next = NONE;
-        self.bytes += u64::from(state.length);
-        self.packets += 1;
-        match self.tail {
-            NONE => self.head = packet.0,
-            tail => pool.get_mut(PacketRef(tail)).next = packet.0,
-        }
-        self.tail = packet.0;
-    }
-
-    /// Takes the first packet.
-    #[inline]
-    pub fn pop_front(&mut self, pool: &mut Pool) -> Option<PacketRef> {
-        let packet = self.front()?;
-        let state = pool.get(packet);
-        self.bytes -= u64::from(state.length);
-        self.packets -= 1;
-        self.head = state.next;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        Some(packet)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network::PortId;
-    use crate::random::Seed;
-
-    fn packet(length: u32) -> Packet<()> {
-        Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () }
-    }
-
-    fn put(pool: &mut Pool, number: u64) -> PacketRef {
-        let id = PacketId::new(PortId::new(1), number);
-        pool.insert(id, Time::ZERO, &packet(100))
-    }
-
-    fn take(pool: &mut Pool, packet: PacketRef) -> Removed<'_> {
-        pool.leave(packet);
-        pool.remove(packet)
-    }
-
-    #[test]
-    fn a_packet_takes_104_bytes() {
-        assert_eq!(size_of::<PacketState>(), 104);
-    }
-
-    #[test]
-    fn a_body_outlives_its_first_packet_until_the_last_copy_leaves() {
-        let mut pool = Pool::new(Bytes::new(1 << 20));
-        let maker = Stream::new(Seed(1), "l", "duplication");
-        let first = put(&mut pool, 0);
-        let copy = pool.duplicate(first, &maker, 0, 0).unwrap();
-        let again = pool.duplicate(copy, &maker, 0, 0).unwrap();
-        assert_eq!((pool.get(copy).copy, pool.get(again).copy), (1, 2));
-        let body_slot = take(&mut pool, first).body_slot;
-        let other = put(&mut pool, 1);
-        assert_ne!(Pool::slot(other), body_slot, "the slot with the body is not given away");
-        for (packet, last) in [(copy, false), (again, true)] {
-            let removed = take(&mut pool, packet);
-            assert_eq!((removed.body_slot, removed.last), (body_slot, last));
-        }
-        take(&mut pool, other);
-        assert_eq!((pool.len(), pool.bytes()), (0, 0));
-    }
-
-    #[test]
-    fn slots_and_flips_are_reused() {
-        let mut pool = Pool::new(Bytes::new(1 << 20));
-        for round in 0..10_000 {
-            let packet = put(&mut pool, round);
-            pool.flip(packet, 7);
-            assert_eq!(pool.flips(packet), [7]);
-            take(&mut pool, packet);
-        }
-        assert_eq!((pool.slots(), pool.flips.len()), (CHUNK, 1));
-    }
-
-    #[test]
-    fn lists_keep_order_and_count_bytes() {
-        let mut pool = Pool::new(Bytes::new(1 << 20));
-        let mut list = PacketList::default();
-        let packets: Vec<_> = (0..5).map(|n| put(&mut pool, n)).collect();
-        for &p in &packets {
-            list.push_back(p, &mut pool);
-        }
-        assert_eq!((list.len(), list.bytes()), (5, 500));
-        for &p in &packets {
-            assert_eq!(list.pop_front(&mut pool), Some(p));
-        }
-        assert_eq!((list.pop_front(&mut pool), list.bytes()), (None, 0));
-    }
-}
+mod tests;

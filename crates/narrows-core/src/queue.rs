@@ -12,11 +12,12 @@ pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
 pub use stand::Stand;
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::counters::Tally;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::sched::{Refused, Weight};
+use crate::sched::{ClassSettings, ClassState, FlowSetCounts, MaskedFlow, Refused, Weight};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
@@ -26,6 +27,13 @@ pub trait Queue: fmt::Debug + Send {
     /// Takes a packet that arrives at `now`. It may drop this packet or others, or mark them: [`Context::drop`],
     /// [`Context::mark`].
     fn enqueue(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>);
+
+    /// Takes a packet that arrives at `now` while the transmitter is free, and says what to send next: the same as
+    /// [`Queue::enqueue`] and then [`Queue::dequeue`], for queues that have a shorter way.
+    fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
+        self.enqueue(now, packet, context);
+        self.dequeue(now, context)
+    }
 
     /// The transmitter is free at `now`: the packet to send next, if one may go. Called again at the instant of
     /// [`Dequeue::NotBefore`], at any enqueue and at a reconfiguration, and, after a [`Dequeue::NotBefore`], whenever the
@@ -63,11 +71,36 @@ pub trait Queue: fmt::Debug + Send {
         &[]
     }
 
+    /// Where the classes of a scheduler stand that tells more of them than what all count: see
+    /// [`Scheduler::states`](crate::sched::Scheduler::states).
+    fn class_states(&self, _now: Time) -> Vec<ClassState> {
+        Vec::new()
+    }
+
+    /// The flows that masks have made and that are there at `now`, by set and in their order; see
+    /// [`FlowSets`](crate::sched::FlowSets).
+    fn masked_flows(&self, _now: Time) -> Vec<MaskedFlow> {
+        Vec::new()
+    }
+
+    /// What has become of the flows of each set, where masks make flows.
+    fn flow_sets(&self) -> Vec<FlowSetCounts> {
+        Vec::new()
+    }
+
     /// Gives the class of that number another weight.
     ///
     /// # Errors
     /// When there is no such class or its scheduler does not take the weight; then nothing has changed.
     fn set_weight(&mut self, _now: Time, _class: usize, _weight: Weight) -> Result<(), Refused> {
+        Err(Refused::NoClass)
+    }
+
+    /// Gives the class of that number other parameters of its scheduler's own.
+    ///
+    /// # Errors
+    /// When there is no such class or its scheduler does not take them; then nothing has changed.
+    fn set_class(&mut self, _now: Time, _class: usize, _settings: ClassSettings) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
 }

@@ -7,35 +7,53 @@
 //!
 //! How to write one: `docs/writing-a-scheduler.md`.
 
+pub(crate) mod bucket;
+mod cbq;
+mod class_state;
 mod dcf;
 mod drr;
 mod fair;
 mod fifo;
+mod flow_sets;
 mod flows;
 mod fq;
 mod gfq;
+mod hpd;
+mod htb;
 mod list;
 mod longest;
 mod prio;
 mod qfq;
 mod scheduled;
 mod server;
+pub(crate) mod shaping;
+pub(crate) mod tbf;
 mod tournament;
 mod wf2q;
 
+pub use cbq::{Cbq, CbqClass, CbqFlow};
+pub use class_state::{ClassState, DelayState, Mode, ShapedState};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fair::{Fair, FairFlow};
 pub use fifo::{Fifo, FifoFlow};
+pub use flow_sets::{FlowSet, FlowSetCounts, FlowSets, MaskedFlow, PolicyPerFlow};
 pub use flows::{FlowId, Flows, Waits};
 pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use gfq::{Gfq, GfqFlow};
+pub use hpd::{
+    BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, Hpd, HpdClass, HpdConfig, HpdFlow, Per1024,
+};
+pub use htb::{Htb, HtbClass};
 pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};
 pub use server::{Served, Server};
+pub use shaping::{ShapingError, ShapingFault};
+pub use tbf::{Peak, Tbf, TbfConfig};
 pub use wf2q::{Wf2q, Wf2qFlow};
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZero;
 
@@ -52,6 +70,11 @@ use crate::time::Time;
 pub trait Scheduler: fmt::Debug + Send {
     /// What it keeps of a flow. Up to 40 bytes lie in one cache line with the flow's queue.
     type Flow: fmt::Debug + Send;
+
+    /// Whether [`enqueue`](Self::enqueue) has to tell of each packet, as it does where this is not said otherwise. To one to
+    /// whom it only matters that an idle flow has a packet now it tells of the first alone, where a flow gets several at
+    /// once: those of a class whose own queue had nothing to send for a while.
+    const COUNTS_PACKETS: bool = true;
 
     /// A flow joins, with nothing waiting.
     ///
@@ -74,9 +97,34 @@ pub trait Scheduler: fmt::Debug + Send {
         flows: &mut Flows<Self::Flow>,
     ) -> Result<(), Refused>;
 
+    /// A flow has other parameters of the scheduler's own from now on; it may be backlogged.
+    ///
+    /// # Errors
+    /// When these are not of its kind, or as for [`join`](Self::join).
+    fn set_class(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _settings: ClassSettings,
+        _flows: &mut Flows<Self::Flow>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoSettings)
+    }
+
     /// A packet has joined the end of a flow's queue. It is the only one there if the flow was idle:
     /// `flows.packets(flow) == 1`.
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Self::Flow>);
+
+    /// The same of a packet that has waited since an earlier instant in a queue that this one replaces. Those of a flow
+    /// come in the order of these instants.
+    fn take_over(&mut self, now: Time, flow: FlowId, _since: Time, flows: &mut Flows<Self::Flow>) {
+        self.enqueue(now, flow, flows);
+    }
+
+    /// Why a packet of `length` bytes could never go, and is dropped when it comes. Nothing is changed by asking.
+    fn never_sends(&self, _length: u32) -> Option<DropReason> {
+        None
+    }
 
     /// Which flow sends its first packet now. A flow that is chosen must have one. What this changes must not depend on
     /// how often it is asked: asking again at the same instant gives the same answer.
@@ -87,11 +135,23 @@ pub trait Scheduler: fmt::Debug + Send {
     fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<Self::Flow>);
 
     /// A flow's first packets have been dropped, whether it was selected or not: another packet is the first now, or none
-    /// is. They got no service.
+    /// is. They got no service. To a class whose own queue has nothing to send for a while this happens, too.
     fn head_dropped(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Self::Flow>);
+
+    /// Whether a flow in which nothing waits has had more than its share so far, and would pay for it when it sends again.
+    /// One that left and joined anew would not, so who takes idle flows away and makes them again waits until it owes nothing.
+    fn owes(&self, _flow: FlowId, _flows: &Flows<Self::Flow>) -> bool {
+        false
+    }
 
     /// The transmitter is now this.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
+
+    /// Where its classes stand, those with others below them included, in the order in which they were configured.
+    /// Nothing where it has no more to tell than what all classes count.
+    fn states(&self, _now: Time, _flows: &Flows<Self::Flow>) -> Vec<ClassState> {
+        Vec::new()
+    }
 }
 
 /// The answer to [`Scheduler::select`].
@@ -123,6 +183,14 @@ impl Default for FlowConfig {
     fn default() -> Self {
         Self { weight: Weight::ONE, longest: 1500, band: 0 }
     }
+}
+
+/// Parameters of a class that one scheduler knows and the others do not, to change while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ClassSettings {
+    /// Of hybrid proportional delay.
+    Delay(HpdClass),
 }
 
 /// The share of a flow relative to others: a whole number, at least 1.
@@ -193,6 +261,8 @@ pub enum Refused {
     NoClass,
     /// The scheduler knows no weights.
     NoWeights,
+    /// The scheduler knows no such parameters.
+    NoSettings,
 }
 
 impl fmt::Display for Refused {
@@ -207,6 +277,7 @@ impl fmt::Display for Refused {
             Self::Flows { most } => write!(f, "there are {most} flows already, which is the most"),
             Self::NoClass => write!(f, "there is no such class"),
             Self::NoWeights => write!(f, "this scheduler has no weights"),
+            Self::NoSettings => write!(f, "this scheduler has no such parameters"),
         }
     }
 }

@@ -61,6 +61,11 @@ pub trait ServiceCurve: fmt::Debug + Send {
         Time::NEVER
     }
 
+    /// The rate, of a curve that is a [`ConstantRate`]: a link needs to ask nothing else then.
+    fn constant(&self) -> Option<Rate> {
+        None
+    }
+
     /// Whether what one transmission leaves over ([`Finish::surplus`]) also serves a packet that comes at that very
     /// instant, and not only those that waited. A rate's surplus is what it does in the rest of a nanosecond, and does; an
     /// opportunity that nobody waited for is lost.
@@ -74,6 +79,7 @@ pub trait ServiceCurve: fmt::Debug + Send {
 pub struct ConstantRate(pub Rate);
 
 impl ServiceCurve for ConstantRate {
+    #[inline]
     fn finish(&self, start: Time, work: Work) -> Option<Finish> {
         let rate = self.0.bits_per_second();
         if rate == 0 {
@@ -104,6 +110,10 @@ impl ServiceCurve for ConstantRate {
 
     fn rate(&self, _at: Time) -> Rate {
         self.0
+    }
+
+    fn constant(&self) -> Option<Rate> {
+        Some(self.0)
     }
 }
 

@@ -3,6 +3,10 @@
 //! Virtual time feeds on these, and live runs can mix them into a link as background traffic. The n-th packet of a
 //! source depends on the seed, the source's name and n alone.
 
+mod sizes;
+
+pub use sizes::Sizes;
+
 use alloc::vec::Vec;
 
 use crate::random::{Draw, Seed, Stream};
@@ -204,17 +208,35 @@ impl Source {
     fn draw_period(&mut self, period: Period) -> Duration {
         let mut draw = self.periods.nth(self.period);
         self.period += 1;
-        let length = match period {
-            Period::Fixed(length) => length,
-            Period::Exponential(mean) => exponential(mean.nanos() as f64, &mut draw),
-            Period::Pareto { mean, shape } => {
-                let least = mean.nanos() as f64 * (shape - 1.0) / shape;
-                Duration::from_nanos((least * libm::pow(draw.uniform(), -1.0 / shape)) as u64)
-            }
-        };
         // Periods of no length at all would never get past an instant.
-        length.max(Duration::from_nanos(1))
+        period.draw(&mut draw).max(Duration::from_nanos(1))
     }
+}
+
+impl Period {
+    /// How long one of them is, rounded to nanoseconds.
+    pub fn draw(self, draw: &mut Draw) -> Duration {
+        match self {
+            Self::Fixed(length) => length,
+            Self::Exponential(mean) => exponential(mean.nanos() as f64, draw),
+            Self::Pareto { mean, shape } => {
+                Duration::from_nanos(pareto(mean.nanos() as f64, shape, draw) as u64)
+            }
+        }
+    }
+
+    /// The mean.
+    pub const fn mean(self) -> Duration {
+        match self {
+            Self::Fixed(mean) | Self::Exponential(mean) | Self::Pareto { mean, .. } => mean,
+        }
+    }
+}
+
+/// By inversion: P(X > x) = (m/x)^shape for x ≥ m = mean·(shape − 1)/shape.
+fn pareto(mean: f64, shape: f64, draw: &mut Draw) -> f64 {
+    let least = mean * (shape - 1.0) / shape;
+    least * libm::pow(draw.uniform(), -1.0 / shape)
 }
 
 /// By inversion, rounded to nanoseconds.

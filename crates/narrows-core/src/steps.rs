@@ -118,16 +118,6 @@ impl<T> Steps<T> {
         Ok(Self { points: points.into(), after, start: Time::ZERO, skipped: Duration::ZERO })
     }
 
-    /// The same value for ever.
-    pub fn always(value: T) -> Self {
-        Self {
-            points: [(Time::ZERO, value)].into(),
-            after: After::Hold,
-            start: Time::ZERO,
-            skipped: Duration::ZERO,
-        }
-    }
-
     /// The same trace, of which the instant `skipped` after its beginning is at `start` of the run. Before `start` it
     /// stands still there. Of a trace that repeats, whole rounds skipped are as good as none.
     #[must_use]

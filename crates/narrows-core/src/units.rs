@@ -110,6 +110,11 @@ impl Probability {
         }
     }
 
+    /// As a multiple of 2⁻⁶³.
+    pub(crate) const fn raw(self) -> u64 {
+        self.0
+    }
+
     /// That it does not happen. Exact: near 1 a float has few digits left for this.
     pub(crate) const fn complement(self) -> Self {
         Self(Self::ONE_RAW - self.0)

@@ -39,6 +39,7 @@ fn bytes_in_flight<B>(packets: u64, body: impl Fn() -> B, link: impl Fn(&mut Lin
             length: 100,
             link_header: 14,
             network_header: 20,
+            headers: Default::default(),
             key: FlowKey::default(),
             body: body(),
         };
@@ -98,8 +99,14 @@ fn memory_does_not_grow_with_packets_that_have_left() {
     for n in 0..100_000 {
         let at = Time::from_nanos(n * 1_000);
         while engine.poll(at).is_some() {}
-        let packet =
-            Packet { length: 100, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+        let packet = Packet {
+            length: 100,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key: FlowKey::default(),
+            body: (),
+        };
         engine.hand_in(at, port, packet);
         if n == 1_000 {
             high = live();
@@ -128,8 +135,14 @@ fn memory_does_not_grow_with_packets_that_went_past_an_open_question() {
         let at = Time::from_nanos(n * 1_000);
         while engine.poll(at).is_some() {}
         let length = if n == 0 { 1_000 } else { 100 };
-        let packet =
-            Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+        let packet = Packet {
+            length,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key: FlowKey::default(),
+            body: (),
+        };
         engine.hand_in(at, port, packet);
         assert_eq!(engine.feed(at, link, "short", &[500]), usize::from(n > 0));
         if n == 1_000 {

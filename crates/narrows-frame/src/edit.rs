@@ -7,13 +7,17 @@
 //!    header of the same length, which is what the engine counts with. Linux does the same.) A piece of a piece adds up
 //!    the offsets, and "more fragments" stays set where it was.
 //! 2. The traffic class byte, DSCP and ECN, becomes that of the packet's key.
-//! 3. The IPv4 header's checksum is mended: for a mark by the difference (RFC 1624), so that a wrong one stays wrong;
-//!    for a piece anew. The transport's checksum covers neither.
-//! 4. Bits are flipped, and nothing is mended.
+//! 3. The time to live (IPv6: hop limit) is lowered by the routers that the packet has passed.
+//! 4. The IPv4 header's checksum is mended: for a mark and for hops by the difference (RFC 1624), so that a wrong one
+//!    stays wrong; for a piece anew. The transport's checksum covers none of them.
+//! 5. Bits are flipped, and nothing is mended.
+//! 6. An Ethernet frame gets other link addresses where the network says so, as from a router: the engine knows of
+//!    none, so who sends the frame adds them. A group of stations stays the destination.
 
 use narrows_core::{Event, Fragment, Protocol};
 
-use crate::bytes::{byte, word};
+use crate::MacAddress;
+use crate::bytes::{array, byte, word};
 use crate::checksum::{Sum, updated};
 
 /// How a packet that leaves differs from the frame that came in.
@@ -25,6 +29,8 @@ pub struct Edits<'a> {
     pub network: Protocol,
     /// DSCP and ECN as they are to be.
     pub traffic_class: u8,
+    /// How many routers the packet has passed.
+    pub hops: u8,
     /// Bytes from the network header on, as they are to be.
     pub length: u32,
     /// Which piece of the frame's packet leaves, if it was cut.
@@ -32,24 +38,32 @@ pub struct Edits<'a> {
     /// Bits to flip, counted from the network header of what leaves: bit 0 is the most significant one of the first
     /// byte, as in the diagrams of RFC 791. Those beyond its end are left out.
     pub flips: &'a [u32],
+    /// The station that sends the frame on the last link, and the one that it is sent to, if not as it came in.
+    pub stations: Option<(MacAddress, MacAddress)>,
 }
 
 impl<'a> Edits<'a> {
-    /// The edits that an event asks for.
+    /// The edits that an event asks for; the stations stay.
     pub fn of<B>(event: &'a Event<'_, B>) -> Self {
         Self {
             link_header: event.link_header,
             network: event.key.network,
             traffic_class: event.key.traffic_class,
+            hops: event.hops,
             length: event.length,
             fragment: event.fragment,
             flips: &event.flips,
+            stations: None,
         }
     }
 
     /// Whether the frame has to change at all. If not, it may leave as it is, without a copy.
     pub fn needed(&self, frame: &[u8]) -> bool {
-        self.fragment.is_some() || !self.flips.is_empty() || self.new_class(frame).is_some()
+        self.fragment.is_some()
+            || !self.flips.is_empty()
+            || self.new_class(frame).is_some()
+            || self.new_hop_limit(frame).is_some()
+            || self.new_stations(frame).is_some()
     }
 
     /// Writes the frame that leaves over `out`. Of a frame that a capture cut short, what is there.
@@ -62,6 +76,12 @@ impl<'a> Edits<'a> {
         }
         if let Some(class) = self.new_class(out) {
             mark(&mut out[network..], self.network, class);
+        }
+        if let Some(hop_limit) = self.new_hop_limit(out) {
+            limit_hops(&mut out[network..], self.network, hop_limit);
+        }
+        if let Some(stations) = self.new_stations(out) {
+            out[..12].copy_from_slice(&stations);
         }
         let Some(packet) = out.get_mut(network..) else { return };
         let end = packet.len().min(self.length as usize);
@@ -81,6 +101,30 @@ impl<'a> Edits<'a> {
             Protocol::Ipv6 => (word(frame, at)? >> 4) as u8,
         };
         (now != self.traffic_class).then_some(self.traffic_class)
+    }
+
+    /// The hop limit to set, if the frame has another one. One that has fewer hops left than were passed has none left.
+    fn new_hop_limit(&self, frame: &[u8]) -> Option<u8> {
+        let network = usize::from(self.link_header);
+        let now = match self.network {
+            Protocol::Other => return None,
+            Protocol::Ipv4 | Protocol::Ipv4DontFragment => byte(frame, network + TIME_TO_LIVE)?,
+            Protocol::Ipv6 => byte(frame, network + HOP_LIMIT)?,
+        };
+        let new = now.saturating_sub(self.hops);
+        (new != now).then_some(new)
+    }
+
+    /// The link addresses to set, if the frame has others; a frame without an Ethernet header has none.
+    fn new_stations(&self, frame: &[u8]) -> Option<[u8; 12]> {
+        let (from, to) = self.stations?;
+        let now: [u8; 12] = array(frame, 0).filter(|_| self.link_header >= 14)?;
+        let mut new = now;
+        if !MacAddress(array(frame, 0)?).is_group() {
+            new[..6].copy_from_slice(&to.0);
+        }
+        new[6..].copy_from_slice(&from.0);
+        (new != now).then_some(new)
     }
 
     /// Copies a piece of an IPv4 packet. A frame that has no IPv4 header is copied whole: it is never cut.
@@ -113,6 +157,9 @@ impl<'a> Edits<'a> {
     }
 }
 
+/// Where the hop limit is in the header.
+const TIME_TO_LIVE: usize = 8;
+const HOP_LIMIT: usize = 7;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
@@ -133,6 +180,21 @@ fn mark(packet: &mut [u8], network: Protocol, class: u8) {
     packet[1] = class;
     let new = u16::from_be_bytes([packet[0], packet[1]]);
     if let Some(checksum) = word(packet, 10) {
+        packet[10..12].copy_from_slice(&updated(checksum, old, new).to_be_bytes());
+    }
+}
+
+/// Sets the hop limit of a packet that is long enough to have one.
+fn limit_hops(packet: &mut [u8], network: Protocol, limit: u8) {
+    if network == Protocol::Ipv6 {
+        packet[HOP_LIMIT] = limit;
+        return;
+    }
+    // The word that a checksum covers: the time to live, and the protocol.
+    let old = word(packet, TIME_TO_LIVE);
+    packet[TIME_TO_LIVE] = limit;
+    let new = word(packet, TIME_TO_LIVE);
+    if let (Some(old), Some(new), Some(checksum)) = (old, new, word(packet, 10)) {
         packet[10..12].copy_from_slice(&updated(checksum, old, new).to_be_bytes());
     }
 }

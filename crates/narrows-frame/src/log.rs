@@ -45,8 +45,8 @@ mod write;
 pub use files::{FileError, LoggedFiles};
 pub use read::LogReader;
 pub use record::{
-    Arrived, Changed, Decided, Ended, Fed, FilePart, Header, Keep, LinkNumber, Lost, Outcome, PacketNumber,
-    Port, PortNumber, Record,
+    Arrived, Changed, Decided, ElementNumber, Ended, Fed, FilePart, Header, Keep, LinkNumber, Lost, Outcome,
+    PacketNumber, Port, PortNumber, Record,
 };
 pub use write::LogWriter;
 

@@ -9,11 +9,17 @@
 //!   the transport header is cut off.
 //! - Behind IPv6 extension headers, the protocol number is that of the header at which the chain ends or becomes
 //!   unreadable. A payload length of zero before a hop-by-hop header is a jumbogram (RFC 2675): it fills the frame.
+//! - Of a cooked frame, the sender's link address is known where it has six bytes; the receiver's is not part of it.
+//! - How much a TCP segment carries follows from what the IP header says, so it is known of a frame that was cut, too.
 //! - Tunnels are not looked into, and neither are PPPoE and MPLS: they are [`Protocol::Other`].
 //!
 //! Nothing here allocates.
 
-use narrows_core::{FlowKey, Packet, Protocol};
+mod found;
+
+pub(crate) use found::{Found, Network, ether_type, protocol};
+
+use narrows_core::{FlowKey, Headers, Packet, Protocol};
 
 use crate::LinkLayer;
 use crate::bytes::{array, byte, word};
@@ -29,6 +35,8 @@ pub struct Parsed {
     pub network_header: u8,
     /// What tells flows apart.
     pub key: FlowKey,
+    /// What rules and routers look at besides.
+    pub headers: Headers,
     /// How many of the frame's bytes were looked at. A frame cut there and handed to [`parse_cut`] with its original
     /// length gives the same again.
     pub examined: u32,
@@ -37,8 +45,8 @@ pub struct Parsed {
 impl Parsed {
     /// The packet for the engine.
     pub fn with<B>(self, body: B) -> Packet<B> {
-        let Self { length, link_header, network_header, key, .. } = self;
-        Packet { length, link_header, network_header, key, body }
+        let Self { length, link_header, network_header, key, headers, .. } = self;
+        Packet { length, link_header, network_header, key, headers, body }
     }
 }
 
@@ -56,6 +64,7 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
         link_header: found.link_header as u8,
         network_header: 0,
         key: FlowKey::default(),
+        headers: link_headers(layer, frame, &found),
         examined: 0,
     };
     let mut examined = match &found.network {
@@ -65,17 +74,29 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
             parsed.length = ip.length;
             parsed.network_header = (ip.payload - found.link_header) as u8;
             parsed.key = ipv4_key(header);
+            parsed.headers.hop_limit = header[8];
+            parsed.headers.is_later_fragment = ip.later_fragment;
             ip.payload
         }
         Network::Ipv6(ip) => {
             parsed.length = ip.length;
-            parsed.key = ipv6_key(&frame[found.link_header..], ip.protocol);
+            let header = &frame[found.link_header..];
+            parsed.key = ipv6_key(header, ip.protocol);
+            parsed.headers.flow_label = u32::from_be_bytes([0, header[1] & 0xf, header[2], header[3]]);
+            parsed.headers.hop_limit = header[7];
+            parsed.headers.is_later_fragment = ip.later_fragment;
             ip.examined
         }
     };
     if let Some(transport) = found.transport(frame) {
         let seen = read_ports(&mut parsed.key, transport);
-        examined = examined.max(frame.len() - found.behind(frame) - transport.len() + seen);
+        let from = frame.len() - found.behind(frame) - transport.len();
+        if parsed.key.transport == protocol::TCP {
+            // No more than `length`, so it fits.
+            let before = (from - found.link_header) as u32;
+            parsed.headers.tcp_data_length = tcp_data_length(transport, parsed.length.saturating_sub(before));
+        }
+        examined = examined.max(from + seen);
     }
     parsed.examined = examined as u32;
     parsed
@@ -83,6 +104,33 @@ pub fn parse_cut(layer: LinkLayer, frame: &[u8], original: u32) -> Parsed {
 
 /// Enough of a packet that is not IP, or is malformed, to find that out again: the longest IPv4 header.
 const MOST_NEEDED_OF_OTHER: usize = 60;
+
+/// The link layer's addresses, as far as there are any, and what it says that it carries.
+fn link_headers(layer: LinkLayer, frame: &[u8], found: &Found) -> Headers {
+    let mut headers = Headers { ether_type: found.ether_type, ..Headers::default() };
+    let is_there = found.link_header > 0;
+    match layer {
+        LinkLayer::Ethernet if is_there => {
+            headers.link_destination = array(frame, 0).unwrap_or_default();
+            headers.link_source = array(frame, 6).unwrap_or_default();
+        }
+        // Both kinds of cooked header say how long the address is, and keep eight bytes for it.
+        LinkLayer::LinuxCooked if is_there && word(frame, 4) == Some(6) => {
+            headers.link_source = array(frame, 6).unwrap_or_default();
+        }
+        LinkLayer::LinuxCooked2 if is_there && byte(frame, 11) == Some(6) => {
+            headers.link_source = array(frame, 12).unwrap_or_default();
+        }
+        _ => {}
+    }
+    headers
+}
+
+/// How many bytes follow the TCP header in a segment of `length` bytes; none where that header is malformed or cut off.
+fn tcp_data_length(transport: &[u8], length: u32) -> u16 {
+    let header = byte(transport, 12).map_or(u32::MAX, |offset| u32::from(offset >> 4) * 4);
+    u16::try_from(length.saturating_sub(header)).unwrap_or(u16::MAX)
+}
 
 /// The addresses and such of an IPv4 header, which is whole.
 fn ipv4_key(header: &[u8]) -> FlowKey {
@@ -147,227 +195,6 @@ fn read_ports(key: &mut FlowKey, transport: &[u8]) -> usize {
         _ => 0,
     };
     needed.min(transport.len())
-}
-
-/// The numbers of IP protocols and IPv6 extension headers (IANA).
-pub(crate) mod protocol {
-    pub(crate) const HOP_BY_HOP: u8 = 0;
-    pub(crate) const ICMP: u8 = 1;
-    pub(crate) const TCP: u8 = 6;
-    pub(crate) const UDP: u8 = 17;
-    pub(crate) const DCCP: u8 = 33;
-    pub(crate) const ROUTING: u8 = 43;
-    pub(crate) const FRAGMENT: u8 = 44;
-    pub(crate) const AUTHENTICATION: u8 = 51;
-    pub(crate) const ICMPV6: u8 = 58;
-    pub(crate) const DESTINATION_OPTIONS: u8 = 60;
-    pub(crate) const SCTP: u8 = 132;
-    pub(crate) const MOBILITY: u8 = 135;
-    pub(crate) const UDP_LITE: u8 = 136;
-    pub(crate) const HOST_IDENTITY: u8 = 139;
-    pub(crate) const SHIM6: u8 = 140;
-}
-
-/// The numbers of what an Ethernet frame carries (IANA, IEEE).
-pub(crate) mod ether_type {
-    pub(crate) const IPV4: u16 = 0x0800;
-    pub(crate) const ARP: u16 = 0x0806;
-    pub(crate) const IPV6: u16 = 0x86dd;
-    /// The tags of IEEE 802.1Q and 802.1ad, and the older number for an outer tag.
-    pub(crate) const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-}
-
-/// More VLAN tags or IPv6 extension headers than any sane frame has: whatever lies behind is not looked at.
-const MOST_TAGS: usize = 8;
-const MOST_EXTENSIONS: usize = 16;
-
-/// Where the headers of a frame are.
-#[derive(Debug)]
-pub(crate) struct Found {
-    /// Bytes before the network header.
-    pub(crate) link_header: usize,
-    /// What Ethernet says that the frame carries; 0 where that is cut off.
-    pub(crate) ether_type: u16,
-    pub(crate) network: Network,
-    /// The length of the frame before it was cut.
-    original: u32,
-}
-
-#[derive(Debug)]
-pub(crate) enum Network {
-    Other,
-    Ipv4(Ipv4),
-    Ipv6(Ipv6),
-}
-
-/// A sane IPv4 header, all of which is there.
-#[derive(Debug)]
-pub(crate) struct Ipv4 {
-    /// Bytes of the IP packet.
-    length: u32,
-    /// Where the header ends in the frame.
-    pub(crate) payload: usize,
-    pub(crate) protocol: u8,
-    /// Whether this is a fragment other than the first.
-    pub(crate) later_fragment: bool,
-}
-
-/// A sane IPv6 header, all of which is there.
-#[derive(Debug)]
-pub(crate) struct Ipv6 {
-    /// Bytes of the IP packet.
-    length: u32,
-    /// Where the last readable header begins in the frame, unless it is not there.
-    pub(crate) transport: Option<usize>,
-    pub(crate) protocol: u8,
-    /// How far the chain of headers was read.
-    examined: usize,
-}
-
-impl Found {
-    pub(crate) fn new(layer: LinkLayer, frame: &[u8], original: u32) -> Self {
-        let original = original.max(u32::try_from(frame.len()).unwrap_or(u32::MAX));
-        let (link_header, ether_type) = link_header(layer, frame);
-        let packet = &frame[link_header..];
-        let room = original - link_header as u32;
-        let network = match ether_type {
-            ether_type::IPV4 => ipv4(packet, room, link_header).map(Network::Ipv4),
-            ether_type::IPV6 => ipv6(packet, room, link_header).map(Network::Ipv6),
-            _ => None,
-        };
-        Self { link_header, ether_type, network: network.unwrap_or(Network::Other), original }
-    }
-
-    /// The bytes of the transport header and what it carries, as far as they are there.
-    pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> Option<&'a [u8]> {
-        let from = match &self.network {
-            Network::Other => None,
-            Network::Ipv4(ip) => (!ip.later_fragment).then_some(ip.payload),
-            Network::Ipv6(ip) => ip.transport,
-        }?;
-        frame.get(from..frame.len() - self.behind(frame))
-    }
-
-    /// The IP packet, as far as it is there.
-    pub(crate) fn packet<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
-        &frame[self.link_header..frame.len() - self.behind(frame)]
-    }
-
-    /// How many bytes of padding there are behind the IP packet.
-    fn behind(&self, frame: &[u8]) -> usize {
-        let length = match &self.network {
-            Network::Other => return 0,
-            Network::Ipv4(ip) => ip.length,
-            Network::Ipv6(ip) => ip.length,
-        };
-        frame.len().saturating_sub(self.link_header + length as usize)
-    }
-}
-
-/// Bytes before the network header, and what that is.
-fn link_header(layer: LinkLayer, frame: &[u8]) -> (usize, u16) {
-    let (mut header, kind) = match layer {
-        LinkLayer::Ethernet => (14, word(frame, 12)),
-        LinkLayer::Ip => {
-            let version = byte(frame, 0).map(|first| first >> 4);
-            let kind = match version {
-                Some(4) => ether_type::IPV4,
-                Some(6) => ether_type::IPV6,
-                _ => 0,
-            };
-            return (0, kind);
-        }
-        LinkLayer::LinuxCooked => (16, word(frame, 14)),
-        LinkLayer::LinuxCooked2 => (20, word(frame, 0)),
-    };
-    if frame.len() < header {
-        return (0, 0);
-    }
-    let mut kind = kind.unwrap_or_default();
-    for _ in 0..MOST_TAGS {
-        if !ether_type::TAGS.contains(&kind) {
-            break;
-        }
-        let Some(inner) = word(frame, header + 2) else { return (header, 0) };
-        (header, kind) = (header + 4, inner);
-    }
-    (header, kind)
-}
-
-/// `room` is how many bytes the frame has for the packet, of which `packet` has the first ones.
-fn ipv4(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv4> {
-    let first = byte(packet, 0)?;
-    let header = usize::from(first & 15) * 4;
-    let length = u32::from(word(packet, 2)?);
-    let sane = first >> 4 == 4 && header >= 20 && packet.len() >= header;
-    if !sane || (length as usize) < header || length > room {
-        return None;
-    }
-    Some(Ipv4 {
-        length,
-        payload: link_header + header,
-        protocol: packet[9],
-        later_fragment: word(packet, 6)? & 0x1fff != 0,
-    })
-}
-
-/// As [`ipv4`].
-fn ipv6(packet: &[u8], room: u32, link_header: usize) -> Option<Ipv6> {
-    const HEADER: usize = 40;
-    if byte(packet, 0)? >> 4 != 6 || packet.len() < HEADER {
-        return None;
-    }
-    let mut protocol = packet[6];
-    let length = match word(packet, 4)? {
-        0 if protocol == protocol::HOP_BY_HOP => room,
-        payload => HEADER as u32 + u32::from(payload),
-    };
-    if length > room {
-        return None;
-    }
-    let packet = &packet[..packet.len().min(length as usize)];
-    let mut at = HEADER;
-    let mut examined = HEADER;
-    let mut readable = true;
-    for _ in 0..MOST_EXTENSIONS {
-        if !is_extension(protocol) {
-            break;
-        }
-        examined = (at + 4).min(packet.len());
-        let (Some(next), Some(size), Some(offset)) =
-            (byte(packet, at), byte(packet, at + 1), word(packet, at + 2))
-        else {
-            readable = false;
-            break;
-        };
-        let kind = protocol;
-        protocol = next;
-        at += match kind {
-            protocol::FRAGMENT => 8,
-            protocol::AUTHENTICATION => (usize::from(size) + 2) * 4,
-            _ => (usize::from(size) + 1) * 8,
-        };
-        if kind == protocol::FRAGMENT && offset >> 3 != 0 {
-            readable = false;
-            break;
-        }
-    }
-    let transport = (readable && !is_extension(protocol) && at <= packet.len()).then_some(link_header + at);
-    Some(Ipv6 { length, transport, protocol, examined: link_header + examined })
-}
-
-const fn is_extension(protocol: u8) -> bool {
-    matches!(
-        protocol,
-        protocol::HOP_BY_HOP
-            | protocol::ROUTING
-            | protocol::FRAGMENT
-            | protocol::AUTHENTICATION
-            | protocol::DESTINATION_OPTIONS
-            | protocol::MOBILITY
-            | protocol::HOST_IDENTITY
-            | protocol::SHIM6
-    )
 }
 
 #[cfg(test)]

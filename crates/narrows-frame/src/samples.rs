@@ -143,6 +143,21 @@ pub(crate) fn checksum_is_right(header: &[u8]) -> bool {
     Sum::default().bytes(header).complement() == 0
 }
 
+/// Whether this IP packet is a well-formed ICMP or ICMPv6 message with the right checksums, by another implementation.
+pub(crate) fn icmp_is_right(packet: &[u8]) -> bool {
+    use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+    let Ok(sliced) = SlicedPacket::from_ip(packet) else { return false };
+    match (sliced.net, sliced.transport) {
+        (Some(NetSlice::Ipv4(ip)), Some(TransportSlice::Icmpv4(icmp))) => {
+            checksum_is_right(ip.header().slice()) && Sum::default().bytes(icmp.slice()).complement() == 0
+        }
+        (Some(NetSlice::Ipv6(ip)), Some(TransportSlice::Icmpv6(icmp))) => {
+            icmp.is_checksum_valid(ip.header().source(), ip.header().destination())
+        }
+        _ => false,
+    }
+}
+
 /// Who has 10.0.0.2? Tell 10.0.0.1, at 02:00:00:00:00:01; padded to 60 bytes as Ethernet does.
 pub(crate) const ARP_REQUEST: [u8; 60] = {
     let mut frame = [0; 60];

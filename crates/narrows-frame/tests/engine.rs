@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use etherparse::defrag::IpDefragPool;
 use narrows_core::aqm::{Aqm, Judgement, Waiting};
+use narrows_core::classify::Prefix;
 use narrows_core::queue::Context;
+use narrows_core::sched::Weight;
 use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    Change, Corruption, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig, Order,
-    PacketRef, PortConfig, Probability, Rate, Seed, Target, Time, Verdict, model, queue, service,
+    Change, Corruption, DropReason, Duration, Engine, FlowKey, LinkConfig, Mtu, MtuPolicy, NetworkConfig,
+    Order, PacketRef, PortConfig, Probability, Rate, Route, RouterConfig, Seed, Spread, Target, Time,
+    Verdict, model, queue, service,
 };
 use narrows_frame::craft::Udp;
 use narrows_frame::edit::Edits;
@@ -51,6 +54,40 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     std::iter::repeat_with(next).take(length).collect()
+}
+
+#[test]
+fn a_packet_leaves_with_fewer_hops_for_each_router_that_it_passed() {
+    let way = |target| Route { ways: vec![(target, Weight::ONE)], spread: Spread::Flow, local: false };
+    let router = |name: &str, next| RouterConfig {
+        name: name.into(),
+        // All of IPv4.
+        routes: vec![(Prefix::new([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0], 96), way(next))],
+    };
+    let mut config = network(1, vec![link("wire")]);
+    config.links[0].lanes = vec![Target::Router("second".into())];
+    config.ports[0].entry = Target::Router("first".into());
+    let wire = Target::Link { name: "wire".into(), lane: 0 };
+    config.routers = vec![router("first", wire), router("second", Target::Port("b".into()))];
+    let mut engine: Engine<Vec<u8>> = Engine::new(config).expect("a network");
+    let port = engine.port("a").expect("it is there");
+    let frame = frame(7, b"hello");
+    for hop_limit in [2, 64] {
+        let mut frame = frame.clone();
+        frame[22] = hop_limit;
+        let packet = parse(LinkLayer::Ethernet, &frame);
+        engine.hand_in(Time::ZERO, port, packet.with(frame));
+    }
+    let event = engine.poll(Time::NEVER).expect("the first is dropped");
+    assert!(matches!(event.verdict, Verdict::Dropped { reason: DropReason::HopLimit, .. }));
+    let event = engine.poll(Time::NEVER).expect("the second is delivered");
+    let mut out = Vec::new();
+    Edits::of(&event).render(event.body.get(), &mut out);
+    let parsed = parse(LinkLayer::Ethernet, &out);
+    assert_eq!((parsed.headers.hop_limit, event.hops), (62, 2));
+    // Another implementation makes the same of the header.
+    let slice = etherparse::Ipv4HeaderSlice::from_slice(&out[14..]).expect("a header");
+    assert_eq!(slice.header_checksum(), slice.to_header().calc_header_checksum());
 }
 
 #[test]

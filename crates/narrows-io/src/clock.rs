@@ -31,6 +31,11 @@ pub fn clock_realtime() -> u64 {
     nanoseconds(ClockId::CLOCK_REALTIME)
 }
 
+/// The processor time that the calling thread has used, in nanoseconds.
+pub fn thread_processor_time() -> u64 {
+    nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// The wall clock's distance from the monotonic clock, as it was when sampled.
 ///
 /// A stepped wall clock changes it, so it is sampled anew for each batch of stamps.
@@ -86,7 +91,7 @@ impl WallClockOffset {
 }
 
 fn nanoseconds(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock).expect("both clocks exist on every Linux kernel");
+    let time = clock_gettime(clock).expect("these clocks exist on every Linux kernel");
     // Neither clock is negative: one starts at the epoch, the other at boot.
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }

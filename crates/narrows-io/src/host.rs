@@ -118,6 +118,13 @@ impl ProcessorTime {
         if total == 0 { 0.0 } else { stolen as f64 / total as f64 }
     }
 
+    /// The stolen time since an earlier reading, over all processors, in nanoseconds.
+    pub fn stolen_since(self, earlier: Self) -> u64 {
+        /// A tick that programs are told of (`USER_HZ`): a hundredth of a second, on all but one extinct architecture.
+        const TICK: u64 = 10_000_000;
+        self.stolen.saturating_sub(earlier.stolen).saturating_mul(TICK)
+    }
+
     fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         // user, nice, system, idle, iowait, irq, softirq, steal; guest times are parts of the first two.
@@ -162,6 +169,8 @@ mod tests {
         assert_eq!(time, ProcessorTime { total: 360, stolen: 80 });
         let later = ProcessorTime { total: 460, stolen: 105 };
         assert!((later.stolen_share_since(time) - 0.25).abs() < 1e-12);
+        assert_eq!(later.stolen_since(time), 250_000_000);
+        assert_eq!(time.stolen_since(later), 0, "the kernel's sum may go back when a processor is taken out");
     }
 
     #[test]

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use nix::sys::stat::fstat;
 
 use crate::namespace::{Namespace, NamespaceError};
+use crate::offload::OffloadError;
+use crate::route_socket::NetlinkError;
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
 
 /// Why a setting could not be raised or put back.
@@ -26,6 +28,31 @@ pub enum LedgerError {
     /// The namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
+    /// An interface's offloads could not be read or changed.
+    #[error(transparent)]
+    Offload(#[from] OffloadError),
+    /// The interfaces cannot be listed.
+    #[error(transparent)]
+    Interface(Box<NetlinkError>),
+    /// Another run is on it.
+    #[error(
+        "another run of narrows is on the interface `{interface}`: end that first (`narrows clean` puts back what killed runs \
+         left)"
+    )]
+    Taken {
+        /// The interface.
+        interface: String,
+    },
+    /// What was put back is not as it was.
+    #[error(
+        "the interface `{interface}` is not as it was: {offloads} cannot be switched on again; try `ethtool -K`"
+    )]
+    NotAsBefore {
+        /// The interface.
+        interface: String,
+        /// What is still off.
+        offloads: String,
+    },
     /// The folder or a file in it could not be used.
     #[error("cannot {verb} {}, which remembers settings to put back: {cause}", path.display())]
     File {
@@ -116,6 +143,21 @@ impl Drop for RaisedSetting {
     }
 }
 
+/// The files of a folder that no live run holds, each locked as long as it is open. The folder's turn is the caller's.
+pub(crate) fn unheld(folder: &Path) -> Result<Vec<(PathBuf, File)>, LedgerError> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(at("read", folder))? {
+        let path = entry.map_err(at("read", folder))?.path();
+        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(at("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => files.push((path, file)),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(cause)) => return Err(at("lock", &path)(cause)),
+        }
+    }
+    Ok(files)
+}
+
 /// Puts back the settings that killed runs left in `folder`: those of `namespace` that no live run holds.
 /// Records of other namespaces are left alone. Returns what was put back.
 pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<SettingRecord>, LedgerError> {
@@ -125,14 +167,7 @@ pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<Set
         return Ok(restored);
     }
     let _turn = Turn::take(folder)?;
-    for entry in fs::read_dir(folder).map_err(at("read", folder))? {
-        let path = entry.map_err(at("read", folder))?.path();
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(at("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => continue,
-            Err(TryLockError::Error(cause)) => return Err(at("lock", &path)(cause)),
-        }
+    for (path, mut file) in unheld(folder)? {
         let record = read(&mut file).ok_or_else(|| LedgerError::Unreadable { path: path.clone() })?;
         if record.namespace == inode {
             put_back(namespace, &mut file, &path)?;
@@ -144,13 +179,13 @@ pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<Set
 
 /// The right to raise or put back, one at a time on this host; held for well under a millisecond. It is a lock on the
 /// folder, which goes when nothing is in it.
-struct Turn {
+pub(crate) struct Turn {
     _locked: File,
     folder: PathBuf,
 }
 
 impl Turn {
-    fn take(folder: &Path) -> Result<Self, LedgerError> {
+    pub(crate) fn take(folder: &Path) -> Result<Self, LedgerError> {
         loop {
             fs::create_dir_all(folder).map_err(at("make", folder))?;
             let locked = match File::open(folder) {
@@ -189,7 +224,7 @@ fn put_back(namespace: &Namespace, file: &mut File, path: &Path) -> Result<(), L
     remove(path)
 }
 
-fn at<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> LedgerError + 'a {
+pub(crate) fn at<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> LedgerError + 'a {
     move |cause| LedgerError::File { verb, path: path.into(), cause }
 }
 
@@ -223,7 +258,7 @@ fn write(file: &mut File, record: &SettingRecord) -> io::Result<()> {
     file.write_all(format!("{namespace}\n{key}\n{before}\n{raised}\n").as_bytes())
 }
 
-fn inode(namespace: &Namespace) -> Result<u64, LedgerError> {
+pub(crate) fn inode(namespace: &Namespace) -> Result<u64, LedgerError> {
     let stat = fstat(namespace.as_fd()).map_err(|errno| NamespaceError::Refused {
         action: format!("look at {namespace}"),
         cause: errno.into(),

@@ -12,9 +12,11 @@
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`packet_socket`], [`frame`] | frames received and sent in batches |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
+//! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
+//! | [`scheduling`] | on which processor a thread runs, and before whom |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
 //!
 //! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
@@ -34,8 +36,10 @@ pub mod offload;
 pub mod packet_socket;
 pub mod process;
 pub mod qdisc;
+pub mod rearranged;
 pub mod route;
 pub mod route_socket;
+pub mod scheduling;
 pub mod stack;
 pub mod sysctl;
 pub mod udp;

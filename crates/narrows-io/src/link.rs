@@ -60,6 +60,8 @@ pub struct Interface {
     pub running: bool,
     /// Whether it is the loopback interface.
     pub loopback: bool,
+    /// The bridge or bond that it belongs to.
+    pub master: Option<InterfaceIndex>,
     /// What went through it.
     pub statistics: InterfaceStatistics,
 }
@@ -235,6 +237,7 @@ fn parse(message: &Message) -> Option<Interface> {
         up: flags & libc::IFF_UP as u32 != 0,
         running: flags & libc::IFF_RUNNING as u32 != 0,
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+        master: attributes.u32(libc::IFLA_MASTER).filter(|&master| master > 0).map(InterfaceIndex),
         statistics: statistics(attributes),
     })
 }

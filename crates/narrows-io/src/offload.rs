@@ -101,6 +101,16 @@ fn distorts(name: &str) -> bool {
         || (name.contains("vlan") && (name.ends_with("-hw-insert") || name.ends_with("-hw-parse")))
 }
 
+/// The offloads that [`plain_packets`] would switch off.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn distorting(namespace: &Namespace, interface: &str) -> Result<Vec<String>, OffloadError> {
+    let all = features(namespace, interface)?.into_iter();
+    let on = all.filter(|f| distorts(&f.name) && f.changeable && f.requested);
+    Ok(on.map(|feature| feature.name).collect())
+}
+
 /// Switches off every offload that would show a packet socket, here or at the other end of a veth pair, other
 /// packets than a wire would.
 pub fn plain_packets(namespace: &Namespace, interface: &str) -> Result<OffloadRecord, OffloadError> {

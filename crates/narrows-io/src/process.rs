@@ -26,6 +26,7 @@ use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 use crate::namespace::{Namespace, NamespaceError};
+use crate::scheduling;
 use crate::wait::wake_as_usual;
 
 /// Why a program could not be started.
@@ -248,6 +249,7 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         wake_as_usual()?;
+        scheduling::as_usual()?;
         Ok(())
     };
     // SAFETY: the closure makes system calls only, and allocates nothing.

@@ -60,7 +60,7 @@ use std::rc::Rc;
 
 use narrows_core::sched::Weight;
 use narrows_core::{Duration, Seed, Target};
-use narrows_scenario::{Scenario, ScenarioError, TrafficSource};
+use narrows_scenario::{Scenario, ScenarioError, Traffic, TrafficSource};
 use narrows_sim::{Observed, SimError, SimOptions, observe};
 
 use crate::algorithm::Algorithm;
@@ -225,18 +225,22 @@ fn first_line(error: &ScenarioError) -> String {
     line.strip_prefix("error: ").unwrap_or(line).to_owned()
 }
 
-/// The engine's names of the links that a source's packets pass.
-fn path<'a>(scenario: &'a Scenario, from: &str) -> Vec<&'a str> {
-    let port = scenario.ports().iter().find(|port| port.name == from);
-    let links = port.into_iter().flat_map(|port| &port.path);
-    links
-        .filter_map(|target| if let Target::Link { name, .. } = target { Some(name.as_str()) } else { None })
-        .collect()
+/// The engine's names of links.
+fn names(targets: impl IntoIterator<Item = Target>) -> Vec<String> {
+    let name = |target| if let Target::Link { name, .. } = target { Some(name) } else { None };
+    targets.into_iter().filter_map(name).collect()
+}
+
+/// Those that a source's packets pass.
+fn path(scenario: &Scenario, traffic: &Traffic) -> Vec<String> {
+    let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
+    let ends = port(&traffic.from).zip(port(&traffic.to));
+    names(ends.map_or(Vec::new(), |(from, to)| scenario.links_between(from, to)))
 }
 
 /// The numbers of the sources whose packets pass a link.
 fn crossing(scenario: &Scenario, link: &str) -> Vec<usize> {
-    let passes = |number: &usize| path(scenario, &scenario.traffic[*number].from).contains(&link);
+    let passes = |number: &usize| path(scenario, &scenario.traffic[*number]).iter().any(|name| name == link);
     (0..scenario.traffic.len()).filter(passes).collect()
 }
 
@@ -245,26 +249,23 @@ fn link(scenario: &Scenario, wanted: Option<&str>) -> Result<String, CompareErro
     if scenario.traffic.is_empty() {
         return Err(CompareError::NoTraffic(scenario.file.clone()));
     }
-    let mut links: Vec<&str> = Vec::new();
-    for port in scenario.ports() {
-        for name in path(scenario, &port.name) {
-            if !links.contains(&name) {
-                links.push(name);
-            }
-        }
-    }
+    let paths = scenario.ports().iter().map(|port| &port.path);
+    let paths = paths.chain(scenario.interfaces().iter().map(|interface| &interface.path));
+    let all = names(paths.flatten().cloned());
+    let mut links: Vec<&str> = all.iter().map(String::as_str).collect();
     links.sort_unstable();
+    links.dedup();
     let used = |link: &&str| crossing(scenario, link).len();
-    let names = |links: &[&str]| links.iter().map(|&link| link.to_owned()).collect();
+    let named = |links: &[&str]| links.iter().map(|&link| link.to_owned()).collect();
     match wanted {
         Some(wanted) if !links.contains(&wanted) => {
             let (scenario, found) = (scenario.file.clone(), wanted.to_owned());
-            Err(CompareError::NoLink { scenario, found, links: names(&links) })
+            Err(CompareError::NoLink { scenario, found, links: named(&links) })
         }
         Some(wanted) if used(&wanted) == 0 => {
             links.retain(|link| used(link) > 0);
             let (scenario, link) = (scenario.file.clone(), wanted.to_owned());
-            Err(CompareError::NotCrossed { scenario, link, links: names(&links) })
+            Err(CompareError::NotCrossed { scenario, link, links: named(&links) })
         }
         Some(wanted) => Ok(wanted.to_owned()),
         None => {

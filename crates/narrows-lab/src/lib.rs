@@ -5,6 +5,8 @@
 mod algorithm;
 pub mod bench;
 pub mod compare;
+pub mod dbhpd;
+pub mod differentiation;
 pub mod dist;
 pub mod fairness;
 pub mod fluid;

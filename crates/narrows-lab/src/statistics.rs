@@ -1,12 +1,12 @@
-//! Statistics of samples: quantiles, tests of fit, distances between distributions, rank correlation.
+//! Statistics of samples: quantiles, tests of fit, distances between distributions.
 //!
 //! [`Sample`] is what the rest works on: values in rising order, finite, at least one. A value is a bare number here,
 //! in whatever unit the caller counts; distances come in the same unit.
 //!
 //! **What the tests assume.** The p-values of Kolmogorov and Smirnov are those of *independent* values against a
 //! *continuous* distribution that was not fitted to them: values that follow one another in time are correlated as a
-//! rule, and have to be thinned first; a distribution with atoms gives too large a p-value, and [`chi_square`] is the
-//! test for it; parameters that were fitted make it too large, too.
+//! rule, and have to be thinned first; a distribution with atoms gives too large a p-value, and so do parameters that
+//! were fitted.
 //!
 //! ```
 //! use narrows_lab::statistics::Sample;
@@ -17,16 +17,12 @@
 //! assert!(test.p_value > 0.7);
 //! ```
 
-mod chi_square;
 mod kolmogorov_smirnov;
-mod rank;
 mod sample;
-pub mod special;
+pub(crate) mod special;
 mod wasserstein;
 
-pub use chi_square::{ChiSquare, chi_square};
 pub use kolmogorov_smirnov::KolmogorovSmirnov;
-pub use rank::{ranks, spearman};
 pub use sample::Sample;
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         length: 100,
         link_header: 14,
         network_header: 20,
+        headers: Default::default(),
         key: FlowKey::default(),
         body: number,
     };

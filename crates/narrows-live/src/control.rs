@@ -7,7 +7,7 @@
 
 mod in_force;
 
-pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
+pub use in_force::{FIRST_HANDLE, LinkInForce, PortInForce, ScenarioInForce};
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,7 +19,7 @@ use std::{env, fs, process};
 use serde::{Deserialize, Serialize};
 
 /// A request longer than this is refused.
-const LONGEST_REQUEST: usize = 64 << 10;
+const LONGEST_REQUEST: usize = 1 << 20;
 /// A client that leaves more than this unread is cut off.
 const LONGEST_BACKLOG: usize = 4 << 20;
 /// More connections at once than this are refused.
@@ -41,6 +41,15 @@ pub enum Request {
     Set {
         /// In order. If one is wrong, none is done.
         assignments: Vec<String>,
+    },
+    /// Do what commands of ipfw say, and answer with what they print.
+    Ipfw {
+        /// The link at which the rules are; nothing where only one has some.
+        link: Option<String>,
+        /// What the commands are called in errors.
+        file: String,
+        /// One a line. If one is wrong, none is done.
+        commands: String,
     },
     /// Say where the sockets of feeds are.
     Feeds {},

@@ -6,6 +6,7 @@
 //! (that is the engine's), any unsafe code (that is `narrows-io`'s), any second clock.
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 pub mod clock;
 pub mod control;
 pub mod feeds;
@@ -14,5 +15,6 @@ pub mod outside;
 pub mod packet_loop;
 pub mod probe;
 pub mod recorder;
+mod router;
 pub mod run;
 pub mod stage;

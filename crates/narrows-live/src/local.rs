@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 
 use narrows_core::Bytes;
-use narrows_frame::answer;
+use narrows_frame::answer::{self, IcmpError};
 use narrows_frame::parse::parse;
 use narrows_frame::{LinkLayer, MacAddress};
 
@@ -21,7 +21,11 @@ const MULTICAST_LISTENERS_2: u8 = 143;
 
 /// The hosts behind a port's far end, and their link addresses.
 #[derive(Clone, Debug, Default)]
-pub struct Neighbours(Vec<(IpAddr, MacAddress)>);
+pub struct Neighbours {
+    known: Vec<(IpAddr, MacAddress)>,
+    /// Whether nothing stays here, whatever it is.
+    is_transparent: bool,
+}
 
 /// What becomes of a frame at the port where it came in.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,16 +39,24 @@ pub enum Fate {
 }
 
 impl Neighbours {
+    /// Nobody in particular: every frame crosses the network, questions for addresses as well.
+    pub fn transparent() -> Self {
+        Self { is_transparent: true, ..Self::default() }
+    }
+
     /// Adds a host.
     pub fn add(&mut self, address: IpAddr, mac: MacAddress) {
-        self.0.push((address, mac));
+        self.known.push((address, mac));
     }
 
     /// Decides about a frame; an answer is written over `answer`.
     pub fn judge(&self, frame: &[u8], answer: &mut Vec<u8>) -> Fate {
+        if self.is_transparent {
+            return Fate::Crosses;
+        }
         if answer::is_address_resolution(frame) {
             let asked = answer::asked_address(frame);
-            let known = asked.and_then(|asked| self.0.iter().find(|(address, _)| *address == asked));
+            let known = asked.and_then(|asked| self.known.iter().find(|(address, _)| *address == asked));
             return match known {
                 Some(&(_, mac)) if answer::answer_resolution(frame, mac, answer) => Fate::Answered,
                 _ => Fate::Absorbed,
@@ -56,8 +68,14 @@ impl Neighbours {
     /// Writes over `answer` what tells a sender that its packet was too long; whether there is such an answer. It comes
     /// from the host behind the link, as from a router there.
     pub fn too_big(&self, frame: &[u8], mtu: Bytes, answer: &mut Vec<u8>) -> bool {
-        let mut sources = self.0.iter().map(|&(address, _)| address);
-        sources.any(|source| answer::too_big(LinkLayer::Ethernet, frame, mtu, source, answer))
+        let mut sources = self.known.iter().map(|&(address, _)| address);
+        let error = IcmpError::TooBig(mtu);
+        if self.is_transparent {
+            // In the name of the host that it is for: nobody on the way has an address.
+            let to = IpAddr::from(parse(LinkLayer::Ethernet, frame).key.destination).to_canonical();
+            return answer::icmp_error(LinkLayer::Ethernet, frame, error, to, answer);
+        }
+        sources.any(|source| answer::icmp_error(LinkLayer::Ethernet, frame, error, source, answer))
     }
 }
 
@@ -121,6 +139,23 @@ mod tests {
             let frame = udp.ethernet(destination, mac, b"x");
             assert_eq!(neighbours.judge(&frame, &mut answer), Fate::Crosses);
         }
+    }
+
+    #[test]
+    fn where_nobody_is_known_everything_crosses_and_only_what_is_too_long_is_answered() {
+        let neighbours = Neighbours::transparent();
+        let mut answer = Vec::new();
+        for frame in [question(), listener_report(), vec![0; 14], vec![0xff; 60], Vec::new()] {
+            assert_eq!(neighbours.judge(&frame, &mut answer), Fate::Crosses);
+            assert!(!neighbours.too_big(&frame, Bytes::new(1000), &mut answer) || frame == listener_report());
+        }
+        let udp = Udp::new("198.18.0.1:1".parse().unwrap(), "198.18.0.2:2".parse().unwrap());
+        let udp = Udp { dont_fragment: true, ..udp };
+        let frame = udp.ethernet(MacAddress([2, 0, 0, 0, 0, 9]), MacAddress([2, 0, 0, 0, 0, 1]), &[0; 1400]);
+        assert!(neighbours.too_big(&frame, Bytes::new(1000), &mut answer));
+        let parsed = parse(LinkLayer::Ethernet, &answer);
+        assert_eq!(parsed.key.source[12..], [198, 18, 0, 2], "in the name of the host that it was for");
+        assert_eq!(parsed.key.destination[12..], [198, 18, 0, 1]);
     }
 
     #[test]

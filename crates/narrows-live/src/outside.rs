@@ -44,6 +44,16 @@ pub enum OutsideError {
         "`{0}` is in an existing namespace, which narrows does not turn into a router: only a host of its own can lead outside"
     )]
     NotOurs(String),
+    /// There is no host at the other end of the link, which could lead outside.
+    #[error(
+        "host `{host}` is on a link to the router `{router}`, and only a host at the other end of its first link could lead outside: give `{host}` such a link, or run the program with --host in one that has it"
+    )]
+    Router {
+        /// The host that asked.
+        host: String,
+        /// Who is at the other end.
+        router: String,
+    },
 }
 
 /// A way to the outside, open as long as this value lives.

@@ -6,28 +6,36 @@
 //! late. Being late delays the release of a packet and adds to no later packet: the engine works with the instants at
 //! which packets arrived by the kernel's stamps, and with its own schedule.
 
+mod answer;
 mod attend;
 mod feed;
+mod host;
+mod intake;
+mod ipfw;
+mod pace;
 mod release;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use narrows_core::{Duration, Engine, PortId, Time};
-use narrows_frame::parse::parse_cut;
-use narrows_frame::{LinkLayer, WriteError};
+use narrows_frame::WriteError;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received};
-use narrows_io::wait::{EndSignal, EndSignals};
-use narrows_report::{Meter, OneWay, Report, RunInfo};
+use narrows_io::wait::{EndSignal, EndSignals, wait};
+use narrows_report::{LatenessBound, Meter, OneWay, Report, RunInfo};
 use narrows_scenario::{Scenario, Timeline};
 
+use self::host::HostBefore;
+use self::pace::{Off, Rest};
+pub use self::pace::{Pace, PaceError, Wait};
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::feeds::Feeds;
-use crate::local::Fate;
 use crate::recorder::Recorder;
+use crate::router::Routers;
 use crate::stage::Cable;
 
 /// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
@@ -39,8 +47,6 @@ const IDLE_TURN: Duration = Duration::from_micros(2);
 /// How long after a packet the loop does not sleep: where packets come more often, waking up for each would cost more
 /// than looking for them.
 const AWAKE: Duration = Duration::from_micros(20);
-/// Batches received from one port before the others have their turn.
-const BATCHES_A_TURN: usize = 4;
 /// Turns without a pause before signals, control socket and programs are looked at.
 const TURNS_UNATTENDED: u32 = 256;
 
@@ -67,25 +73,14 @@ impl AsRef<[u8]> for Outgoing {
 
 struct Port {
     id: PortId,
-    cable: Cable,
+    /// Where its frames come from and go to; nothing at a router, which nobody is connected to.
+    cable: Option<Cable>,
     outgoing: Vec<Outgoing>,
     /// Frames answered here instead of crossing the network: address resolution and its like.
     answered: u64,
     /// The instant of the packet that came last.
     last: Time,
     ring_drops: u64,
-}
-
-/// How the loop waits for the next event.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wait {
-    /// A timer until shortly before it, then looking without pause. How shortly follows from how late timers were.
-    #[default]
-    Hybrid,
-    /// Looking without pause.
-    Spin,
-    /// A timer alone.
-    Timer,
 }
 
 /// What ends a run in real time.
@@ -109,6 +104,9 @@ pub enum LoopError {
     /// The record.
     #[error(transparent)]
     Record(#[from] WriteError),
+    /// The processor, or the priority.
+    #[error(transparent)]
+    Pace(#[from] PaceError),
 }
 
 /// A network that runs in real time.
@@ -118,6 +116,7 @@ pub struct PacketLoop {
     scenario: Scenario,
     timeline: Timeline,
     ports: Vec<Port>,
+    routers: Routers,
     meter: Meter,
     recorder: Option<Recorder>,
     /// Before the control socket: its folder is removed with that.
@@ -132,9 +131,12 @@ pub struct PacketLoop {
     made: Vec<u8>,
     /// How long before an event to stop sleeping.
     wake_early: Duration,
-    wait: Wait,
+    pace: Pace,
+    /// Pauses that real-time priority asks for.
+    rest: Rest,
     /// The instant of the last packet that came.
     last_input: Time,
+    before: HostBefore,
     notes: Vec<String>,
     /// How many more notes there would be.
     unlisted: u64,
@@ -143,21 +145,26 @@ pub struct PacketLoop {
 impl PacketLoop {
     /// Sets the loop up. The clock starts here.
     pub fn new(engine: Engine<Frame>, scenario: Scenario, cables: Vec<Cable>) -> Self {
-        let mut ports: Vec<Port> = cables
-            .into_iter()
-            .filter_map(|cable| {
-                let id = engine.port(&cable.name)?;
-                Some(Port { id, cable, outgoing: Vec::new(), answered: 0, last: Time::ZERO, ring_drops: 0 })
-            })
-            .collect();
-        // Ports of the engine are numbered by name: the n-th has number n.
-        ports.sort_by_key(|port| port.id);
+        let mut cables: BTreeMap<String, Cable> =
+            cables.into_iter().map(|cable| (cable.name.clone(), cable)).collect();
+        let port = |id| Port {
+            id,
+            cable: cables.remove(engine.port_name(id)),
+            outgoing: Vec::new(),
+            answered: 0,
+            last: Time::ZERO,
+            ring_drops: 0,
+        };
+        // The n-th has number n.
+        let ports: Vec<Port> = engine.ports().map(port).collect();
+        let routers = Routers::new(&scenario, |name| engine.port(name));
         Self {
             clock: Clock::start(),
             timeline: scenario.timeline(),
             scenario,
             meter: Meter::new(ports.len()),
             ports,
+            routers,
             engine,
             recorder: None,
             feeds: None,
@@ -169,8 +176,10 @@ impl PacketLoop {
             received: Vec::new(),
             made: Vec::new(),
             wake_early: Duration::from_nanos(*WAKE_EARLY.start()),
-            wait: Wait::default(),
+            pace: Pace::default(),
+            rest: Rest::none(),
             last_input: Time::ZERO,
+            before: HostBefore::read(),
             notes: Vec::new(),
             unlisted: 0,
         }
@@ -188,7 +197,12 @@ impl PacketLoop {
 
     /// Waits in another way than [`Wait::Hybrid`].
     pub fn wait_by(&mut self, wait: Wait) {
-        self.wait = wait;
+        self.pace.wait = wait;
+    }
+
+    /// Asks for these bounds on lateness.
+    pub fn certify(&mut self, bounds: &[LatenessBound]) {
+        self.meter.certify(bounds.iter().copied());
     }
 
     /// Takes requests from a control socket; `info` is what reports begin with.
@@ -233,12 +247,19 @@ impl PacketLoop {
                 return Ok(End::Ready);
             }
             let next = self.next_event().min(end);
-            let early = match self.wait {
+            if let Some(until) = self.rest.due(now, next) {
+                let off = Off::since(now);
+                wait(&mut [], Some(self.clock.reading(until))).map_err(LoopError::Wait)?;
+                let now = self.clock.now();
+                self.rest.rested(off.until(now), now);
+                continue;
+            }
+            let early = match self.pace.wait {
                 Wait::Hybrid => self.wake_early,
                 Wait::Spin => Duration::from_nanos(u64::MAX),
                 Wait::Timer => Duration::ZERO,
             };
-            let awake = self.wait == Wait::Hybrid && now.since(self.last_input) <= AWAKE;
+            let awake = self.pace.wait == Wait::Hybrid && now.since(self.last_input) <= AWAKE;
             let sleeps = next.since(now) > early && !awake;
             if !sleeps && next.since(now) < IDLE_TURN {
                 self.clock.spin_until(next);
@@ -249,7 +270,13 @@ impl PacketLoop {
             }
             unattended = 0;
             let until = if sleeps { next.before(early) } else { now };
-            if let Some(end) = self.attend(until, ready, signals)? {
+            let off = self.rest.is_needed().then(|| Off::since(now));
+            let end = self.attend(until, ready, signals)?;
+            if let Some(off) = off {
+                let now = self.clock.now();
+                self.rest.slept(off.until(now), now);
+            }
+            if let Some(end) = end {
                 return Ok(end);
             }
         }
@@ -267,7 +294,7 @@ impl PacketLoop {
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
         self.count_lost()?;
         info.span = (Time::ZERO, self.clock.now());
-        info.update_classes(&self.scenario);
+        info.update(&self.scenario);
         let answered: u64 = self.ports.iter().map(|port| port.answered).sum();
         if answered > 0 {
             info.notes
@@ -277,9 +304,7 @@ impl PacketLoop {
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(&self.engine)?;
         }
-        let mut report = Report::new(info, &self.engine, &self.meter);
-        self.report_feeds(&mut report);
-        Ok(report)
+        Ok(self.report(info))
     }
 
     /// When there is something to do without any packet arriving.
@@ -300,93 +325,5 @@ impl PacketLoop {
         self.tell_feeds();
         self.send()?;
         Ok(watermark)
-    }
-
-    /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine
-    /// may go no further, or what is left in a socket would come too late for its instant.
-    fn receive(&mut self) -> Result<Time, LoopError> {
-        let mut complete = Time::NEVER;
-        for at in 0..self.ports.len() {
-            let mut more_from = Time::NEVER;
-            for _ in 0..BATCHES_A_TURN {
-                let port = &mut self.ports[at];
-                let count =
-                    port.cable.socket.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
-                let last = self.sort_out(at);
-                more_from = if count < ReceiveBatch::FRAMES { Time::NEVER } else { last };
-                if count < ReceiveBatch::FRAMES {
-                    break;
-                }
-            }
-            complete = complete.min(more_from);
-        }
-        self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
-        Ok(complete)
-    }
-
-    /// Tells frames that stay at the port from those that cross the network. Gives the instant of the last one.
-    fn sort_out(&mut self, at: usize) -> Time {
-        let now = self.clock.now();
-        let port = &mut self.ports[at];
-        let mut last = now;
-        for received in self.received.drain(..) {
-            // Packets of one port come in order, however the wall clock was sampled.
-            last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp)).max(port.last);
-            port.last = last;
-            self.last_input = last;
-            let fate = port.cable.neighbours.judge(&received.frame, &mut self.made);
-            if fate == Fate::Crosses {
-                let (port, sequence) = (port.id, self.sequence);
-                self.inputs.push(Input { at: last, port, sequence, received });
-                self.sequence += 1;
-                continue;
-            }
-            port.answered += 1;
-            self.frames.recycle(received.frame);
-            if fate == Fate::Answered {
-                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
-            }
-        }
-        last
-    }
-
-    /// Hands in what had arrived by the watermark, and what the timeline says, in order of their instants. Something
-    /// that comes from before what the engine has done already counts as arriving now.
-    fn hand_in(&mut self, watermark: Time) -> Result<(), LoopError> {
-        let count = self.inputs.partition_point(|input| input.at <= watermark);
-        let mut inputs = std::mem::take(&mut self.inputs);
-        for Input { at, port, received, .. } in inputs.drain(..count) {
-            // What counts from the first packet may begin with it: then it is in force for that packet.
-            self.timeline.first_packet(at);
-            self.apply_timeline(at)?;
-            self.hand_in_values(at)?;
-            let frame = received.frame;
-            let length = received.original_length as u32; // a frame has at most some 64 KiB
-            let packet = parse_cut(LinkLayer::Ethernet, &frame, length);
-            if let Some(recorder) = &mut self.recorder {
-                let taken = at.max(self.engine.now());
-                recorder.arrived(taken, taken.since(at), port, &frame, packet.examined)?;
-            }
-            self.meter.input_lateness(port, self.clock.now().since(at));
-            if at < self.engine.now() {
-                self.meter.straggled(self.engine.now().since(at));
-            }
-            self.engine.hand_in(at, port, packet.with(frame));
-        }
-        self.inputs = inputs;
-        self.apply_timeline(watermark)?;
-        self.hand_in_values(watermark)
-    }
-
-    fn apply_timeline(&mut self, until: Time) -> Result<(), LoopError> {
-        while self.timeline.peek().is_some_and(|at| at <= until)
-            && let Some(event) = self.timeline.next()
-        {
-            // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
-            if let Err(error) = self.assign(event.at, &event.set)? {
-                self.note(|| format!("the timeline at {} was left out: {error}", event.at));
-            }
-        }
-        Ok(())
     }
 }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use narrows_core::FlowKey;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::scheduling::as_usual;
 use narrows_io::udp::{Datagram, StampedUdp};
 use narrows_io::wait::wait;
 pub use narrows_report::ProbePacket;
@@ -63,7 +64,8 @@ pub struct Probes {
 
 #[derive(Debug)]
 struct Direction {
-    port: String,
+    /// The port whose path it measures, where that goes straight to the other host.
+    port: Option<String>,
     packet: ProbePacket,
     from: String,
     to: String,
@@ -72,7 +74,8 @@ struct Direction {
 }
 
 impl Probes {
-    /// Starts probing each link in both directions.
+    /// Starts probing each link in both directions; across routers, from the first host that is joined to one to the first
+    /// other host, and back.
     ///
     /// # Errors
     /// When sockets or threads cannot be had.
@@ -81,13 +84,29 @@ impl Probes {
         let (done, far) = UnixStream::pair()?;
         let far = Arc::new(far);
         let mut directions = Vec::new();
+        let mut start = |(host, interface), (peer, other)| {
+            let direction =
+                Direction::start(*plan, (host, interface), (peer, other), &stop, Arc::clone(&far))?;
+            directions.push(direction);
+            io::Result::Ok(())
+        };
         for host in &stage.hosts {
             for interface in &host.interfaces {
-                if let Some(peer) = stage.host(&interface.peer.host) {
-                    let far = Arc::clone(&far);
-                    directions.push(Direction::start(*plan, host, interface, peer, &stop, far)?);
+                let peer = stage.host(&interface.peer.name);
+                let other =
+                    peer.and_then(|peer| peer.interfaces.iter().find(|at| at.mac == interface.peer.mac));
+                if let (Some(peer), Some(other)) = (peer, other) {
+                    start((host, interface), (peer, other))?;
                 }
             }
+        }
+        let routed = |host: &&Host| host.interfaces.first().is_some_and(|interface| interface.peer.is_router);
+        if let Some(host) = stage.hosts.iter().find(routed)
+            && let Some(interface) = host.interfaces.first()
+            && let Some(server) = stage.server_of(host)
+        {
+            start((host, interface), server)?;
+            start(server, (host, interface))?;
         }
         Ok(Self { stop, directions, done })
     }
@@ -118,15 +137,14 @@ impl AsFd for Probes {
 impl Direction {
     fn start(
         plan: ProbePlan,
-        host: &Host,
-        interface: &Interface,
-        peer: &Host,
+        (host, interface): (&Host, &Interface),
+        (peer, other): (&Host, &Interface),
         stop: &Arc<AtomicBool>,
         done: Arc<UnixStream>,
     ) -> io::Result<Self> {
         let missing = || io::Error::other(format!("port `{}` has no address", interface.port));
         // Of one family: the first that both ends have.
-        let ends = one_of_each(&interface.addresses).into_iter().zip(one_of_each(&interface.peer.addresses));
+        let ends = one_of_each(&interface.addresses).into_iter().zip(one_of_each(&other.addresses));
         let (own, far) = ends.filter_map(|(own, far)| Some((own?, far?))).next().ok_or_else(missing)?;
         let packet = plan.packet;
         let taken = |cause: io::Error| {
@@ -141,17 +159,19 @@ impl Direction {
         let sent_all = Arc::new(AtomicBool::new(false));
         let (stop, sent) = (Arc::clone(stop), Arc::clone(&sent_all));
         let sender = thread::Builder::new().name("probe sender".into()).spawn(move || {
+            as_usual()?;
             let result = send(&outgoing, to, plan, &stop);
             sent.store(true, Ordering::Release);
             result
         })?;
         let receiver = thread::Builder::new().name("probe receiver".into()).spawn(move || {
+            as_usual()?;
             let result = receive(&incoming, &sent_all);
             drop(done);
             result
         })?;
         Ok(Self {
-            port: interface.port.clone(),
+            port: (!interface.peer.is_router).then(|| interface.port.clone()),
             packet,
             from: host.name.clone(),
             to: peer.name.clone(),
@@ -164,7 +184,7 @@ impl Direction {
         let ended = |_| io::Error::other("a probe thread panicked");
         let sent = self.sender.join().map_err(ended)??;
         let meter = self.receiver.join().map_err(ended)??;
-        let configured = configured.iter().find(|way| way.from_port == self.port);
+        let configured = configured.iter().find(|way| Some(&way.from_port) == self.port.as_ref());
         Ok(meter.report(self.from, self.to, self.packet, sent, configured.map(|way| way.delay)))
     }
 }

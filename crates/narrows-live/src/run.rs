@@ -15,13 +15,14 @@ use narrows_io::namespace::Namespace;
 use narrows_io::process::{self, Running, Signal, SpawnError};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
-use narrows_report::{Kind, ProbeReport, Report, RunInfo};
-use narrows_scenario::Scenario;
+use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
+use narrows_scenario::{Address, HostAddress, Scenario};
 
+use crate::bridge::BridgeError;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::feeds::{FeedError, Feeds};
 use crate::outside::{OutsideError, WayToTheOutside};
-use crate::packet_loop::{End, LoopError, PacketLoop};
+use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
 
@@ -55,6 +56,10 @@ pub struct RunOptions {
     pub outside: Wish,
     /// Probes to send.
     pub probe: Option<ProbePlan>,
+    /// How the packet loop waits and where it runs.
+    pub pace: Pace,
+    /// Bounds on lateness that the run is to keep; the report says whether it did.
+    pub bounds: Vec<LatenessBound>,
     /// The folder of control sockets.
     pub run_folder: PathBuf,
 }
@@ -88,6 +93,9 @@ pub enum RunError {
     /// The hosts.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The interfaces of a bridge.
+    #[error(transparent)]
+    Bridge(#[from] BridgeError),
     /// The way to the outside.
     #[error(transparent)]
     Outside(#[from] OutsideError),
@@ -155,7 +163,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let mut stage = Stage::set(&scenario)?;
     let host = chosen_host(&stage, options.host.as_deref())?;
     let (outside, refusal) = open_outside(&stage, host, options)?;
-    stage.add_default_routes(outside.as_ref().map(WayToTheOutside::host))?;
+    stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let control = ControlSocket::open(&options.run_folder)?;
     let mut environment = environment(&stage, host, control.path());
     if options.greeting {
@@ -173,6 +181,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
+    network.certify(&options.bounds);
     network.listen(control, info.clone());
     network.open_feeds(&options.run_folder)?;
     let feeds = network.feeds().map(Feeds::environment).unwrap_or_default();
@@ -180,6 +189,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     if let Some(path) = &options.record {
         network.record(path, options.record_whole).map_err(LoopError::from)?;
     }
+    // The recorder's and the feeds' threads are there by now, and run where they like.
+    network.keep_pace(options.pace)?;
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
@@ -341,11 +352,45 @@ fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
     }
     // A default route overlaps everything, and takes nothing.
     taken.retain(|prefix| prefix.length > 0);
+    let numbers = numbers(scenario);
     scenario.renumber(|address| {
         let network = IpPrefix::new(address.ip, address.prefix);
         !taken.iter().any(|other| other.overlaps(&network))
     });
+    if self::numbers(scenario) != numbers {
+        pin(scenario);
+    }
     Ok(())
+}
+
+/// The addresses of all ends of links.
+fn numbers(scenario: &Scenario) -> Vec<Vec<Address>> {
+    let ports = scenario.ports().iter().map(|port| &port.addresses);
+    ports.chain(scenario.interfaces().iter().map(|interface| &interface.addresses)).cloned().collect()
+}
+
+/// Gives automatic addresses for good, so that the scenario's text says them: classes and routes go by addresses, and a
+/// replay elsewhere must have the same.
+fn pin(scenario: &mut Scenario) {
+    let (ports, interfaces) = (scenario.ports().to_vec(), scenario.interfaces().to_vec());
+    for port in ports {
+        if let Some(host) = scenario.hosts.iter_mut().find(|host| host.name == port.host) {
+            pin_end(&mut host.addresses, &port.link, &port.addresses);
+        }
+    }
+    for end in interfaces {
+        if let Some(router) = scenario.routers.iter_mut().find(|router| router.name == end.router) {
+            pin_end(&mut router.addresses, &end.link, &end.addresses);
+        }
+    }
+}
+
+fn pin_end(given: &mut Vec<HostAddress>, link: &str, addresses: &[Address]) {
+    let is_here = |other: &HostAddress| other.link.as_ref().is_none_or(|other| other == link);
+    if !given.iter().any(is_here) {
+        let address = |&address: &Address| HostAddress { link: Some(link.to_owned()), address };
+        given.extend(addresses.iter().map(address));
+    }
 }
 
 /// The addresses and routes of a namespace.
@@ -364,10 +409,13 @@ fn open_outside(
     if options.outside == Wish::No {
         return Ok((None, None));
     }
-    let peer = host.interfaces.first().and_then(|interface| stage.host(&interface.peer.host));
-    let far = peer.and_then(|peer| Some((peer, peer.interfaces.first()?)));
-    let Some((far, link)) = far else { return Err(RunError::NoLink(host.name.clone())) };
-    match WayToTheOutside::open(far, link, &options.run_folder.join(SETTINGS)) {
+    let Some(first) = host.interfaces.first() else { return Err(RunError::NoLink(host.name.clone())) };
+    let far = stage.host(&first.peer.name).and_then(|peer| Some((peer, peer.interfaces.first()?)));
+    let opened = match far {
+        Some((far, link)) => WayToTheOutside::open(far, link, &options.run_folder.join(SETTINGS)),
+        None => Err(OutsideError::Router { host: host.name.clone(), router: first.peer.name.clone() }),
+    };
+    match opened {
         Ok(way) => Ok((Some(way), None)),
         Err(error) if options.outside == Wish::IfPossible => {
             Ok((None, Some(format!("the network around this run is not reached from inside it: {error}"))))
@@ -384,7 +432,7 @@ fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// As shells say it.
-fn by_signal(signal: i32) -> u8 {
+pub(crate) fn by_signal(signal: i32) -> u8 {
     128 + signal as u8 // signals go up to 64
 }
 
@@ -417,7 +465,9 @@ fn environment(stage: &Stage, host: &Host, control: &Path) -> Vec<(String, OsStr
     };
     if let Some(interface) = host.interfaces.first() {
         add("CLIENT", &interface.addresses);
-        add("SERVER", &interface.peer.addresses);
+    }
+    if let Some((_, interface)) = stage.server_of(host) {
+        add("SERVER", &interface.addresses);
     }
     for host in &stage.hosts {
         if let Some(interface) = host.interfaces.first() {

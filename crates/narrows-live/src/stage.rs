@@ -6,6 +6,8 @@
 //!            veth pair                        veth pair
 //! ```
 //!
+//! A router has no namespace: it is in the engine, and shows itself to a host as the neighbour at the other end of the cable.
+//!
 //! Namespaces that we make have no name in the file system and end with the processes in them; cables end with our
 //! namespace. So even a killed run leaves nothing of these behind. A host that names an existing namespace gets an
 //! interface there, which goes when we do.
@@ -20,7 +22,7 @@ use narrows_io::offload::{self, OffloadError};
 use narrows_io::packet_socket::{PacketSocket, PacketSocketError};
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::{self, StackError};
-use narrows_scenario::{Place, Port, Scenario};
+use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
 use crate::local::Neighbours;
 
@@ -90,13 +92,26 @@ pub struct Interface {
     pub addresses: Vec<IpPrefix>,
     /// Who is at the other end.
     pub peer: Peer,
+    /// What lies behind the router at the other end, and is reached by that.
+    pub behind: Vec<Behind>,
 }
 
-/// The host at the other end of a link.
+/// A network behind a router.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// The network.
+    pub network: IpPrefix,
+    /// The router's address.
+    pub gateway: IpAddr,
+}
+
+/// The host or router at the other end of a link.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Its name.
-    pub host: String,
+    pub name: String,
+    /// Whether it is a router, which there is no namespace for: the engine is all of it.
+    pub is_router: bool,
     /// Its link address.
     pub mac: MacAddress,
     /// Its addresses.
@@ -112,6 +127,8 @@ pub struct Cable {
     pub socket: PacketSocket,
     /// Whose addresses are asked for here, and what the answer is.
     pub neighbours: Neighbours,
+    /// The stations of frames that leave here, where they come from a router: it, and the host.
+    pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
 }
 
 /// All of it.
@@ -153,17 +170,15 @@ impl Stage {
     fn lay_cables(&mut self, scenario: &Scenario) -> Result<(), StageError> {
         let ports = scenario.ports();
         for (number, port) in ports.iter().enumerate() {
-            let Some(peer) = ports.iter().position(|other| other.name == port.peer) else { continue };
+            let Some(peer) = peer(scenario, port) else { continue };
+            let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
             let interface = Interface {
                 port: port.name.clone(),
                 name: port.link.chars().take(LONGEST_INTERFACE_NAME).collect(),
                 mac: mac(number),
-                addresses: prefixes(port),
-                peer: Peer {
-                    host: ports[peer].host.clone(),
-                    mac: mac(peer),
-                    addresses: prefixes(&ports[peer]),
-                },
+                addresses: prefixes(&port.addresses),
+                peer,
+                behind: scenario.routes(port).into_iter().map(behind).collect(),
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
@@ -176,17 +191,16 @@ impl Stage {
         Ok(())
     }
 
-    /// Gives hosts of our own a default route each, over their first link, all but the one that has another way out.
+    /// Leads hosts to networks that they are not on. A host of our own has a default route over its first link, all but the
+    /// one that has another way out; where that is not the way, and in an existing namespace, there are routes to the networks
+    /// behind routers, and to nothing else.
     ///
     /// # Errors
     /// When a route is refused.
-    pub fn add_default_routes(&self, except: Option<&str>) -> Result<(), StageError> {
-        for host in self.hosts.iter().filter(|host| host.is_ours && Some(host.name.as_str()) != except) {
-            let Some(interface) = host.interfaces.first() else { continue };
-            let mut sockets = RouteSocket::open(&host.namespace)?;
-            for gateway in one_of_each(&interface.peer.addresses).into_iter().flatten() {
-                sockets.add_default_route(gateway, &interface.name)?;
-            }
+    pub fn add_routes(&self, outside: Option<&str>) -> Result<(), StageError> {
+        for host in &self.hosts {
+            let has_default = host.is_ours && outside != Some(host.name.as_str());
+            add_routes(host, has_default).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
     }
@@ -194,6 +208,19 @@ impl Stage {
     /// Gives our ends of the cables away.
     pub fn take_cables(&mut self) -> Vec<Cable> {
         std::mem::take(&mut self.cables)
+    }
+
+    /// The host that programs of this one find as their server, and its interface there: the one at the other end of the first
+    /// link, or the first other host where a router is there.
+    pub fn server_of(&self, host: &Host) -> Option<(&Host, &Interface)> {
+        let first = host.interfaces.first()?;
+        if first.peer.is_router {
+            let other = self.hosts.iter().find(|other| other.name != host.name)?;
+            return Some((other, other.interfaces.first()?));
+        }
+        let peer = self.host(&first.peer.name)?;
+        let interface = peer.interfaces.iter().find(|other| other.mac == first.peer.mac)?;
+        Some((peer, interface))
     }
 
     /// The host of this name.
@@ -211,6 +238,22 @@ impl Drop for Stage {
             let _ = sockets.delete_interface(end);
         }
     }
+}
+
+fn add_routes(host: &Host, has_default: bool) -> Result<(), StageError> {
+    let mut sockets = RouteSocket::open(&host.namespace)?;
+    for (number, interface) in host.interfaces.iter().enumerate() {
+        if has_default && number == 0 {
+            for gateway in one_of_each(&interface.peer.addresses).into_iter().flatten() {
+                sockets.add_default_route(gateway, &interface.name)?;
+            }
+            continue;
+        }
+        for &Behind { network, gateway } in &interface.behind {
+            sockets.add_route(network, Some(gateway), &interface.name)?;
+        }
+    }
+    Ok(())
 }
 
 /// Our end of a cable to be laid.
@@ -262,7 +305,22 @@ fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, end: &End) ->
         // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
         sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
     }
-    Ok(Cable { name: interface.port.clone(), socket, neighbours })
+    let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
+    let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
+    Ok(Cable { name: interface.port.clone(), socket, neighbours, stations })
+}
+
+/// Who is at the other end of a port's link.
+fn peer(scenario: &Scenario, port: &Port) -> Option<Peer> {
+    if let Some((number, peer)) = scenario.ports().iter().enumerate().find(|(_, peer)| peer.name == port.peer)
+    {
+        let (name, addresses) = (peer.host.clone(), prefixes(&peer.addresses));
+        return Some(Peer { name, is_router: false, mac: mac(number), addresses });
+    }
+    let mut interfaces = scenario.interfaces().iter().enumerate();
+    let (number, peer) = interfaces.find(|(_, peer)| peer.name == port.peer)?;
+    let (name, addresses) = (peer.router.clone(), prefixes(&peer.addresses));
+    Some(Peer { name, is_router: true, mac: router_mac(number), addresses })
 }
 
 /// The link address of the port with this number: locally administered, and the same at every run.
@@ -271,8 +329,18 @@ fn mac(port: usize) -> MacAddress {
     MacAddress([0x02, b'n', b'a', b'r', high, low])
 }
 
-fn prefixes(port: &Port) -> Vec<IpPrefix> {
-    port.addresses.iter().map(|address| IpPrefix::new(address.ip, address.prefix)).collect()
+/// The same of a router's interface.
+fn router_mac(interface: usize) -> MacAddress {
+    let [.., high, middle, low] = interface.to_be_bytes();
+    MacAddress([0x06, b'n', b'a', high, middle, low])
+}
+
+fn prefixes(addresses: &[Address]) -> Vec<IpPrefix> {
+    addresses.iter().copied().map(prefix).collect()
+}
+
+fn prefix(address: Address) -> IpPrefix {
+    IpPrefix::new(address.ip, address.prefix)
 }
 
 /// The first address of each family, IPv4 first.

@@ -1,17 +1,15 @@
 //! What a scenario asks for, in the words of a report.
 
-use std::collections::BTreeMap;
-
 use narrows_core::sched::{Dcf, Weight};
 use narrows_core::service::Overhead;
-use narrows_core::{Duration, MtuPolicy, Rate, Seed, Target, Time};
+use narrows_core::{Duration, MtuPolicy, Rate, Seed, Time};
 use narrows_scenario::{
-    Corrupt, Delay, DelaySource, Direction, DirectionClass, Link, Medium, Port, Scenario, Shape, TraceUse,
-    Way,
+    Corrupt, Delay, DelaySource, Direction, DirectionClass, Lane, Link, Pipe, PipeQueue, Port, Scenario,
+    SchedulerKind, Shape, TraceUse, Way, mask_words,
 };
 
 use crate::class::ClassInfo;
-use crate::info::{DirectionInfo, Kind, RoundTrip, RunInfo};
+use crate::info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 
 impl RunInfo {
     /// What this scenario asks for as it stands. The span of the run and notes are still to be filled in.
@@ -22,48 +20,100 @@ impl RunInfo {
             seed: Seed(scenario.seed),
             span: (Time::ZERO, Time::ZERO),
             directions: scenario.links.iter().flat_map(directions).collect(),
+            rules: scenario.links.iter().filter_map(rules).collect(),
             round_trips: round_trips(scenario),
             notes: Vec::new(),
         }
     }
 
-    /// The classes of schedulers are now those of the scenario as it stands, names and weights.
-    pub fn update_classes(&mut self, scenario: &Scenario) {
-        for (link, way) in scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]) {
-            let (name, lane) = (link.core_name(way), lane(link, way));
-            if let Some(info) = self.directions.iter_mut().find(|d| d.link == name && d.lane == lane) {
-                info.classes = classes(link.direction(way));
+    /// Classes of schedulers, masks and queues are now those of the scenario as it stands. Pipes that have come since are
+    /// added, as they are now.
+    pub fn update(&mut self, scenario: &Scenario) {
+        for now in scenario.links.iter().flat_map(directions) {
+            let is_known = |then: &&mut DirectionInfo| then.link == now.link && then.lane == now.lane;
+            match self.directions.iter_mut().find(is_known) {
+                Some(then) => {
+                    let DirectionInfo { classes, tree, mask, queues, .. } = now;
+                    (then.classes, then.tree, then.mask, then.queues) = (classes, tree, mask, queues);
+                }
+                None => {
+                    // Behind those of the same rules.
+                    let last = self.directions.iter().rposition(|then| then.rules == now.rules);
+                    self.directions.insert(last.map_or(self.directions.len(), |last| last + 1), now);
+                }
             }
         }
     }
 }
 
-fn directions(link: &Link) -> [DirectionInfo; 2] {
-    let info = |way| {
-        let direction = link.direction(way);
+/// The rules of a link, if it has some.
+fn rules(link: &Link) -> Option<RulesInfo> {
+    let [from, to] = link.ends(Way::Up).map(String::from);
+    link.rules().map(|_| RulesInfo { name: link.core_name(Way::Up), from, to })
+}
+
+fn directions(link: &Link) -> Vec<DirectionInfo> {
+    let lanes = link.lanes();
+    // Each pipe has two lanes.
+    let pipes = link.rules().into_iter().flat_map(|rules| {
+        rules.pipes.iter().flat_map(move |(number, pipe)| {
+            let queues: Vec<QueueInfo> =
+                rules.queues_of(*number).map(|queue| queue_info(pipe, queue)).collect();
+            [(pipe, queues.clone()), (pipe, queues)]
+        })
+    });
+    let pipes = pipes.map(Some).chain(std::iter::repeat_with(|| None));
+    let info = |(Lane { link: name, lane, way, direction }, pipe): (Lane<'_>, Option<(&Pipe, _)>)| {
         let [from, to] = link.ends(way).map(String::from);
+        let (pipe, queues) = pipe.map_or((None, Vec::new()), |(pipe, queues)| (Some(pipe), queues));
         let rate = direction.effective_rate();
         let follows = direction.trace.as_ref().is_some_and(TraceUse::has_rate);
         DirectionInfo {
-            link: link.core_name(way),
-            lane: lane(link, way),
+            link: name,
+            lane,
             from,
             to,
-            asked: asked(direction),
+            asked: asked_of(direction, pipe, &queues),
             rate_bps: (rate != Rate::UNLIMITED && !follows).then(|| rate.bits_per_second()),
             delay: direction.mean_delay(),
             overhead: overhead(direction.effective_overhead()),
+            rules: pipe.map(|_| link.name.clone()),
             classes: classes(direction),
+            tree: direction.class_tree(),
+            mask: pipe.and_then(|pipe| pipe.mask),
+            queues,
         }
     };
-    [info(Way::Up), info(Way::Down)]
+    lanes.into_iter().zip(pipes).map(info).collect()
 }
 
-fn lane(link: &Link, way: Way) -> u8 {
-    match (&link.medium, way) {
-        (Medium::Shared(_), Way::Down) => 1,
-        _ => 0,
-    }
+fn queue_info(pipe: &Pipe, (number, queue): (u32, &PipeQueue)) -> QueueInfo {
+    let kind = pipe.sharing.unwrap_or_default().kind;
+    let has_weights = !matches!(kind, SchedulerKind::Fifo | SchedulerKind::Prio);
+    let weight = has_weights.then(|| queue.weight.map_or(1, Weight::get));
+    QueueInfo { number, weight, mask: queue.mask }
+}
+
+/// In one line, with what a pipe has besides what a link has.
+fn asked_of(direction: &Direction, pipe: Option<&Pipe>, queues: &[QueueInfo]) -> String {
+    let Some(pipe) = pipe else { return asked(direction, queue(direction)) };
+    let waits = match queues {
+        // A scheduler that tells flows apart by itself knows no queues.
+        [] => queue(direction),
+        _ if direction.scheduler.is_some() => queue(direction),
+        few if few.len() <= NAMED_CLASSES => {
+            let names: Vec<String> = few.iter().map(|queue| queue.number.to_string()).collect();
+            let plural = if few.len() == 1 { "" } else { "s" };
+            vec![format!(
+                "{} of queue{plural} {}",
+                pipe.sharing.unwrap_or_default().kind.name(),
+                names.join(", ")
+            )]
+        }
+        many => vec![format!("{} of {} queues", pipe.sharing.unwrap_or_default().kind.name(), many.len())],
+    };
+    let each = pipe.mask.map(|mask| format!("a link for each flow ({})", mask_words(&mask)));
+    [Some(asked(direction, waits)), each].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The classes of its scheduler, if it has one that has classes.
@@ -101,8 +151,8 @@ fn queue(direction: &Direction) -> Vec<String> {
     [Some(format!("{name}{of}")), whole].into_iter().flatten().collect()
 }
 
-/// In one line; what is not there is not mentioned.
-fn asked(direction: &Direction) -> String {
+/// In one line; what is not there is not mentioned. `waits` says how packets wait.
+fn asked(direction: &Direction, waits: Vec<String>) -> String {
     if let Some(netem) = &direction.exact_netem {
         return format!("NetEm's single queue ({netem})");
     }
@@ -112,14 +162,18 @@ fn asked(direction: &Direction) -> String {
         (Some(trace), _) => {
             let mean =
                 trace.mean_rate().map_or("unlimited at times".into(), |rate| format!("{rate} on average"));
-            [vec![format!("rate by trace ({mean})")], queue(direction)].concat()
+            [vec![format!("rate by trace ({mean})")], waits].concat()
         }
         (None, Rate::UNLIMITED) => vec!["unlimited rate".to_owned()],
-        (None, rate) => [vec![rate.to_string()], queue(direction)].concat(),
+        (None, rate) => [vec![rate.to_string()], waits].concat(),
     };
     match (trace.and_then(TraceUse::mean_delay), delay(&direction.effective_delay())) {
         (Some(mean), _) => parts.push(format!("delay by trace ({mean} on average)")),
         (None, delay) => parts.extend(delay),
+    }
+    parts.extend(direction.profile.as_ref().map(ToString::to_string));
+    if direction.burst.get() > 0 {
+        parts.push(format!("burst {}", direction.burst));
     }
     let wire = direction.loss.wire.as_ref().filter(|_| trace.and_then(TraceUse::mean_loss).is_none());
     for (what, model) in [("loss", wire), ("loss before the queue", direction.loss.ingress.as_ref())] {
@@ -161,6 +215,9 @@ fn asked(direction: &Direction) -> String {
     }
     if let Some(limit) = direction.line_limit {
         parts.push(format!("at most {limit} packets in flight"));
+    }
+    if let Some(policer) = direction.policer {
+        parts.push(format!("policed to {}", policer.rate));
     }
     parts.join(", ")
 }
@@ -219,47 +276,33 @@ pub struct OneWay {
     pub delay: Duration,
 }
 
-/// The mean delays of all paths in each direction, as far as they are known, in the order of the scenario's ports.
+/// The mean delays from ports that one segment joins to another port, as far as they are known, in the order of the scenario's
+/// ports. A port at a router has as many paths as there are hosts behind it.
 pub fn one_ways(scenario: &Scenario) -> Vec<OneWay> {
-    let ways = scenario.links.iter().flat_map(|link| [(link, Way::Up), (link, Way::Down)]);
-    let means: BTreeMap<_, _> = ways
-        .map(|(link, way)| {
-            let target = Target::Link { name: link.core_name(way), lane: lane(link, way) };
-            (hop_key(&target), link.direction(way).mean_delay())
-        })
-        .collect();
-    let one_way = |port: &Port| {
-        let mut delays = port.path.iter().map(|hop| means.get(&hop_key(hop)).copied().flatten());
-        let delay = delays.try_fold(Duration::ZERO, |sum, delay| Some(sum + delay?))?;
-        Some(OneWay { from_port: port.name.clone(), delay })
+    let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
+    let one_way = |from: &Port| {
+        let delay = scenario.mean_delay(from, port(&from.peer)?)?;
+        Some(OneWay { from_port: from.name.clone(), delay })
     };
     scenario.ports().iter().filter_map(one_way).collect()
 }
 
+/// The most round trips that are worked out: one for each pair of hosts.
+const MOST_ROUND_TRIPS: usize = 1000;
+
 /// The mean delays of each path there and back, as far as they are known.
 fn round_trips(scenario: &Scenario) -> Vec<RoundTrip> {
-    let delays: BTreeMap<_, _> =
-        one_ways(scenario).into_iter().map(|way| (way.from_port, way.delay)).collect();
+    let ports = scenario.ports();
     // Each path once: when its second end comes.
-    let mut ends = BTreeMap::new();
-    let mut trips = Vec::new();
-    for port in scenario.ports() {
-        ends.insert(port.name.as_str(), port);
-        let Some(&first) = ends.get(port.peer.as_str()) else {
-            continue;
-        };
-        if let (Some(&there), Some(&back)) = (delays.get(&first.name), delays.get(&port.name)) {
-            trips.push(RoundTrip { from: first.host.clone(), to: port.host.clone(), span: there + back });
-        }
-    }
-    trips
-}
-
-fn hop_key(target: &Target) -> (String, u8) {
-    match target {
-        Target::Link { name, lane } => (name.clone(), *lane),
-        Target::Port(name) => (name.clone(), 0),
-    }
+    let pairs = ports.iter().enumerate().flat_map(|(at, to)| ports[..at].iter().map(move |from| (from, to)));
+    let joined = |(from, to): &(&Port, &Port)| {
+        scenario.joins(from, to) && (from.host != to.host || from.peer == to.name)
+    };
+    let trip = |(from, to): (&Port, &Port)| {
+        let span = scenario.mean_delay(from, to)? + scenario.mean_delay(to, from)?;
+        Some(RoundTrip { from: from.host.clone(), to: to.host.clone(), span })
+    };
+    pairs.filter(joined).take(MOST_ROUND_TRIPS).filter_map(trip).collect()
 }
 
 #[cfg(test)]
@@ -340,7 +383,7 @@ mod tests {
         assert!(info.directions[1].classes[0].matches.contains("ef"), "{:?}", info.directions[1].classes);
         scenario.assign("access.down.scheduler.rest.weight=7").expect("it is right");
         scenario.assign("access.up.queue=\"9 packets\"").expect("it is right");
-        info.update_classes(&scenario);
+        info.update(&scenario);
         assert_eq!(classes(&info), [("voip".into(), Some(4)), ("rest".into(), Some(7))]);
         assert_eq!(
             info.directions[0].asked, "10mbit, queue 200 packets (codel)",
@@ -351,7 +394,7 @@ mod tests {
             RunInfo::of(&scenario, Kind::Live).directions[1].asked,
             "10mbit, fq_codel, queue 50 packets in all"
         );
-        info.update_classes(&scenario);
+        info.update(&scenario);
         assert_eq!(classes(&info), []);
     }
 
@@ -369,6 +412,8 @@ mod tests {
             loss = { ingress = "1%", wire = { gilbert-elliott = { p = 0.01, r = 0.3 }, ecn = true } }
             corrupt = { bit-errors = "1e-6" }
             slots = { gap = "10ms", packets = 8 }
+            profile = "radio.profile"
+            burst = "3kB"
             [links.access.down]
             trace = "path.csv"
             loss = { with-delay = [["20ms", "0%"], ["100ms", "10%"]] }
@@ -379,7 +424,8 @@ mod tests {
             down = { delay = { feed = "radio", on-empty = "last" } }
         "#;
         let trace = b"time_s,rate_mbit,delay_ms\n0,10,20\n1,5,40\n2,,\n".to_vec();
-        let files = Files::given([("path.csv", trace)]);
+        let profile = b"bw 2Mbit/s\nprob delay\n0 1\n0.5 1\n0.5 3\n1 3\nloss-level 0.9\n".to_vec();
+        let files = Files::given([("path.csv", trace), ("radio.profile", profile)]);
         let scenario = Scenario::parse_with(text, "small.toml", files).expect("it is right");
         let info = RunInfo::of(&scenario, Kind::Live);
         let asked: Vec<_> = info.directions.iter().map(|d| d.asked.as_str()).collect();
@@ -387,6 +433,8 @@ mod tests {
             asked,
             [
                 "1mbit, queue 5 packets, delay gamma, shape 16, scale 1.25ms, smooth in time over 50ms, \
+                 1ms to 3ms of air time for each packet, 2ms on average (radio.profile), \
+                 after which 10.00 % are lost, burst 3000 bytes, \
                  loss Gilbert-Elliott, p 1%, r 30%, marked where possible, loss before the queue 1%, \
                  corruption of each bit with a probability of 0.0001%, \
                  slots 10ms after they are asked for, for 8 packets each",

@@ -2,14 +2,19 @@
 
 use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, Rate, Tally, Time};
 
+use crate::certify;
 use crate::class;
 use crate::feed;
+use crate::flows;
 use crate::info::{DirectionInfo, RunInfo};
-use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
+use crate::meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
 use crate::report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
-    Throughput,
+    Step, Throughput,
 };
+use crate::router;
+use crate::rules;
+use crate::shaped;
 
 impl Report {
     /// The report of a run as it stands. To be asked for when [`Engine::poll`] has nothing more that is due, and all
@@ -25,31 +30,38 @@ impl Report {
             start_ns: info.span.0.nanos(),
             end_ns: info.span.1.nanos(),
             round_trips: info.round_trips.clone(),
-            directions: info.directions.iter().filter_map(|d| direction(d, engine)).collect(),
+            directions: info.directions.iter().filter_map(|d| direction(d, engine, info.span.1)).collect(),
+            rules: rules::rules(&info.rules, engine, info.span.1),
+            routers: router::routers(engine),
             pairs: pairs(engine, meter),
             feeds: feed::feeds(engine),
             probes: Vec::new(),
+            applications: Vec::new(),
             lateness: lateness_of_all(meter),
             input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
                 .map(|s| quantiles(&s)),
             sent_lateness: meter.sent.as_deref().map(quantiles),
             straggler_lateness: meter.stragglers.as_deref().map(quantiles),
+            certificates: certify::certificates(meter),
+            untrue: certify::untrue(meter),
+            host: None,
             losses: Losses {
                 straggler_inputs: engine.stragglers(),
                 receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),
                 send_failed_packets: sum(|p| p.send_failed_packets),
                 refused_packets: sum(|p| p.refused_packets),
             },
-            conservation: conservation(engine, meter),
+            conservation: conservation(engine, meter, info.span.1),
             ports,
             notes: info.notes.clone(),
         }
     }
 }
 
-fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
+fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
     let view = engine.view(engine.link(&info.link)?);
-    let counters = view.counters().get(usize::from(info.lane))?;
+    let all = view.counters();
+    let counters = all.get(usize::from(info.lane))?;
     let seen = counters.arrived.packets + counters.duplicated.packets;
     let dropped = counters.dropped_in_all();
     let drops = DropReason::ALL.into_iter().filter_map(|reason| {
@@ -59,10 +71,11 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
     });
     let (began, ended) = counters.transmissions;
     let flowing = ended.since(began);
-    let took_time = counters.busy > Duration::ZERO;
+    let took_time = counters.busy > Duration::ZERO && view.instance_counts().is_none();
     Some(Direction {
         link: info.link.clone(),
         lane: info.lane,
+        rules: info.rules.clone(),
         from: info.from.clone(),
         to: info.to.clone(),
         asked: info.asked.clone(),
@@ -87,7 +100,10 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>) -> Option<Direction> {
         queueing_mean_ns: mean(counters.waited, counters.sent.packets),
         inside_packets: counters.inside(),
         // The lanes of a shared medium share one queue: its classes stand with the first.
-        classes: if info.lane == 0 { class::classes(&info.classes, &view) } else { Vec::new() },
+        classes: if info.lane == 0 { class::classes(info, &view, now) } else { Vec::new() },
+        shaped: if info.lane == 0 { shaped::classes(info, &view, now) } else { Vec::new() },
+        per_flow: view.instance_counts().is_some(),
+        flows: if info.lane == 0 { flows::of_link(&view, info.mask.as_ref(), now) } else { None },
     })
 }
 
@@ -146,10 +162,22 @@ fn lateness(spread: &Spread, later_than: &[u64; LATENESS_BOUNDS.len()]) -> Laten
         .iter()
         .zip(later_than)
         .map(|(bound, &count)| Share { bound_ns: bound.nanos(), share: share(count, spread.count()) });
-    Lateness { quantiles: quantiles(spread), later_than: later_than.collect() }
+    Lateness { quantiles: quantiles(spread), later_than: later_than.collect(), histogram: histogram(spread) }
 }
 
-fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
+/// From the first step that has packets to the last.
+fn histogram(spread: &Spread) -> Vec<Step> {
+    let counts = spread.counts(&HISTOGRAM_BOUNDS);
+    let step = |(number, &packets): (usize, &u64)| Step {
+        up_to_ns: HISTOGRAM_BOUNDS.get(number).map(|bound| bound.nanos()),
+        packets,
+    };
+    let last = counts.iter().rposition(|&packets| packets > 0).map_or(0, |last| last + 1);
+    let first = counts.iter().position(|&packets| packets > 0).unwrap_or(0);
+    counts.iter().enumerate().take(last).skip(first).map(step).collect()
+}
+
+pub(crate) fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
     let mut sum = Spread::empty();
     sum.add(spreads.next()?);
     spreads.for_each(|spread| sum.add(spread));
@@ -170,7 +198,7 @@ pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
 }
 
 /// Adds up every packet three ways: over the whole network, at each link, and over the verdicts that were polled.
-fn conservation<B>(engine: &Engine<B>, meter: &Meter) -> Conservation {
+fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> Conservation {
     let mut sum = Conservation { inside_packets: engine.inside(), ..Conservation::default() };
     for port in engine.ports() {
         let port = engine.port_counters(port);
@@ -180,11 +208,12 @@ fn conservation<B>(engine: &Engine<B>, meter: &Meter) -> Conservation {
     }
     for link in engine.links() {
         let view = engine.view(link);
-        for counters in view.counters() {
+        let all = view.counters();
+        for counters in &*all {
             sum.duplicated_packets += counters.duplicated.packets;
             sum.dropped_packets += counters.dropped_in_all().packets;
         }
-        let (counted, held) = (counted_inside(view.counters()), held(&view));
+        let (counted, held) = (counted_inside(&all), held(&view));
         if counted != i128::from(held) {
             sum.violations.push(format!(
                 "link {}: its counters leave {counted} packets inside, but it holds {held}",
@@ -192,6 +221,17 @@ fn conservation<B>(engine: &Engine<B>, meter: &Meter) -> Conservation {
             ));
         }
         sum.violations.extend(class::violations(&view));
+        sum.violations.extend(flows::violations(&view, now));
+    }
+    for rules in engine.rules() {
+        let counters = engine.rules_counters(rules);
+        sum.dropped_packets += counters.denied.packets + counters.no_pipe.packets + counters.looped.packets;
+        sum.violations.extend(rules::violations(rules, engine));
+    }
+    for router in engine.routers() {
+        let counters = engine.router_counters(router);
+        sum.dropped_packets += counters.no_route.packets + counters.hop_limit.packets;
+        sum.violations.extend(router::violation(router, engine));
     }
     let came = sum.in_packets + sum.duplicated_packets;
     let went = sum.delivered_packets + sum.dropped_packets + sum.inside_packets;
@@ -230,7 +270,7 @@ fn counted_inside(lanes: &[Counters]) -> i128 {
 
 /// What a link really holds.
 fn held(view: &LinkView<'_>) -> u64 {
-    view.backlog().packets + u64::from(view.is_transmitting()) + view.in_flight()
+    view.backlog().packets + view.transmitting() + view.in_flight()
 }
 
 fn throughput(tally: Tally, (first, last): (Time, Time)) -> Throughput {

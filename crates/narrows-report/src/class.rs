@@ -1,8 +1,13 @@
 //! The classes of a direction's scheduler.
 
 use narrows_core::queue::ClassCounters;
-use narrows_core::{Counters, LinkView};
+use narrows_core::sched::{ClassState, DelayState};
+use narrows_core::{Counters, LinkView, Time};
+use narrows_scenario::mask_words;
 use serde::Serialize;
+
+use crate::flows::{self, FlowsReport};
+use crate::info::{DirectionInfo, QueueInfo};
 
 /// What was asked for of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,14 +54,55 @@ pub struct ClassReport {
     pub queueing_mean_ns: Option<u64>,
     /// The longest time that one of those had waited.
     pub queueing_max_ns: Option<u64>,
+    /// Where it stands with a scheduler that goes by delays.
+    pub delay: Option<ClassDelayReport>,
+    /// Of a pipe's queue its number, and 0 for what rules send to the pipe itself; nothing for other classes.
+    pub queue: Option<u32>,
+    /// The queues that a mask made of a pipe's queue, where it has one.
+    pub flows: Option<FlowsReport>,
 }
 
-/// The classes of a link beside what was asked for. A class beyond those that were asked for goes by its number.
-pub(crate) fn classes(asked: &[ClassInfo], view: &LinkView<'_>) -> Vec<ClassReport> {
+/// Where a class stands with a scheduler that goes by delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ClassDelayReport {
+    /// The average delay by which it is served, as the scheduler estimates it.
+    pub average_ns: u64,
+    /// For how long its first packet has waited; 0 where none waits.
+    pub hold_ns: u64,
+    /// How often it was served because its limit was at stake.
+    pub over_limit: u64,
+}
+
+impl ClassDelayReport {
+    fn of(state: &ClassState) -> Option<Self> {
+        match state {
+            ClassState::Delay(DelayState { hold, average, over_limit }) => {
+                Some(Self { average_ns: average.nanos(), hold_ns: hold.nanos(), over_limit: *over_limit })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The classes of a link beside what was asked for. A class beyond those that were asked for goes by its number. Of links
+/// made on first use each has its own: their classes are left out.
+pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> Vec<ClassReport> {
+    if view.instance_counts().is_some() {
+        return Vec::new();
+    }
+    let (sets, masked) = (view.flow_sets(), view.masked_flows(now));
+    let states = view.class_states(now);
     let sent_by_all = view.classes().iter().map(|class| class.sent.bytes).sum();
     let one = |(number, class): (usize, &ClassCounters)| {
         let by_number = || ClassInfo { name: format!("class {number}"), ..ClassInfo::default() };
-        let info = asked.get(number).cloned().unwrap_or_else(by_number);
+        let set = sets.get(number);
+        let queue = asked.queues.iter().find(|queue| set.is_some_and(|set| set.number == queue.number));
+        let info = match set {
+            Some(set) => of_set(set.number, queue),
+            None => asked.classes.get(number).cloned().unwrap_or_else(by_number),
+        };
+        let mask = queue.and_then(|queue| queue.mask);
+        let flows = set.filter(|_| mask.is_some());
         ClassReport {
             name: info.name,
             weight: info.weight,
@@ -72,9 +118,24 @@ pub(crate) fn classes(asked: &[ClassInfo], view: &LinkView<'_>) -> Vec<ClassRepo
             waiting_packets: u64::try_from(waiting(class)).unwrap_or(0),
             queueing_mean_ns: crate::build::mean(class.waited, class.sent.packets),
             queueing_max_ns: (class.sent.packets > 0).then(|| class.longest_wait.nanos()),
+            delay: states.get(number).and_then(ClassDelayReport::of),
+            queue: set.map(|set| set.number),
+            flows: flows.map(|set| flows::of_set(number, *set, &masked, mask.as_ref())),
         }
     };
     view.classes().iter().enumerate().map(one).collect()
+}
+
+/// What is known of a queue of a pipe; 0 is what rules send to the pipe itself.
+fn of_set(number: u32, queue: Option<&QueueInfo>) -> ClassInfo {
+    let name = match number {
+        0 => "the pipe itself".into(),
+        number => format!("queue {number}"),
+    };
+    let matches = queue
+        .and_then(|queue| queue.mask)
+        .map_or(String::new(), |mask| format!("a queue for each flow ({})", mask_words(&mask)));
+    ClassInfo { name, weight: queue.and_then(|queue| queue.weight), matches }
 }
 
 /// What the counters of a class say that waits there, which is negative if more left than came.
@@ -86,7 +147,8 @@ fn waiting(class: &ClassCounters) -> i128 {
 /// begin anew.
 pub(crate) fn violations(view: &LinkView<'_>) -> Vec<String> {
     let classes = view.classes();
-    if classes.is_empty() {
+    // Those of links made on first use have come and gone with them.
+    if classes.is_empty() || view.instance_counts().is_some() {
         return Vec::new();
     }
     let mut found = Vec::new();

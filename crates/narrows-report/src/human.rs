@@ -72,6 +72,15 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// Of a long text the beginning, and that there is more.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", start.trim_end())
+}
+
 /// The largest unit in which the value is at least 1, each a thousand times the one before.
 fn with_unit(mut value: f64, units: &[&str]) -> String {
     let mut unit = 0;
@@ -115,5 +124,8 @@ mod tests {
         assert_eq!(percent(0.000_012), "0.0012 %");
         assert_eq!(percent(0.999_999), ">99.99 %");
         assert_eq!(percent(1.0), "100 %");
+        assert_eq!(shortened("deny icmp", 9), "deny icmp");
+        assert_eq!(shortened("deny icmp from", 11), "deny icmp…");
+        assert_eq!(shortened("→→→→", 3), "→→…");
     }
 }

@@ -1,5 +1,6 @@
 //! What a run was asked for: what the engine does not know by itself.
 
+use narrows_core::classify::FlowMask;
 use narrows_core::{Duration, Seed, Time};
 use serde::Serialize;
 
@@ -31,6 +32,8 @@ pub struct RunInfo {
     /// The directions to report on, in the order in which they are to be shown. Lanes of the engine that are not named
     /// here are left out.
     pub directions: Vec<DirectionInfo>,
+    /// The links with rules.
+    pub rules: Vec<RulesInfo>,
     /// The round trips that the configuration comes to, without queueing and transmission.
     pub round_trips: Vec<RoundTrip>,
     /// Sentences for the person who reads the report: what was cut short, clamped, left out.
@@ -56,9 +59,39 @@ pub struct DirectionInfo {
     pub delay: Option<Duration>,
     /// What counts as on the wire: `IP packet`, `Ethernet frame`, `ATM cells`.
     pub overhead: String,
-    /// The classes of its scheduler, in the order of their numbers. Unlike the rest they are those at the end:
-    /// [`RunInfo::update_classes`].
+    /// The rules that lead to it, if it is a pipe.
+    pub rules: Option<String>,
+    /// The classes of its scheduler, in the order of their numbers. Unlike the rest they, the mask and the queues are those
+    /// at the end: [`RunInfo::update`].
     pub classes: Vec<ClassInfo>,
+    /// The classes of a shaper, those with others below them included, each with how many are above it; at the end, too.
+    pub tree: Vec<(String, usize)>,
+    /// What tells the flows apart for each of which a link is made.
+    pub mask: Option<FlowMask>,
+    /// The queues of a pipe.
+    pub queues: Vec<QueueInfo>,
+}
+
+/// A queue of a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueInfo {
+    /// Its number.
+    pub number: u32,
+    /// Its weight; nothing where the scheduler knows none.
+    pub weight: Option<u32>,
+    /// What tells its flows apart.
+    pub mask: Option<FlowMask>,
+}
+
+/// A link with rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RulesInfo {
+    /// The engine's name of the rules.
+    pub name: String,
+    /// The host where outgoing packets come from.
+    pub from: String,
+    /// The host where they go.
+    pub to: String,
 }
 
 /// The round trip between two hosts, as configured.

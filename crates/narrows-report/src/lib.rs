@@ -6,24 +6,40 @@
 
 #![forbid(unsafe_code)]
 
+mod app;
 mod asked;
 mod build;
+mod certified;
+mod certify;
 mod class;
 mod feed;
+mod flows;
+mod host;
 mod human;
 mod info;
 mod meter;
 mod probe;
 mod report;
+mod router;
+mod rules;
+mod rules_text;
+mod shaped;
 mod text;
 
+pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
 pub use asked::{OneWay, one_ways};
-pub use class::{ClassInfo, ClassReport};
+pub use certify::{Certificate, LatenessBound, Quantile, Untrue, UntrueInterval};
+pub use class::{ClassDelayReport, ClassInfo, ClassReport};
 pub use feed::{FeedReport, FeedWriters};
-pub use info::{DirectionInfo, Kind, RoundTrip, RunInfo};
-pub use meter::{LATENESS_BOUNDS, Meter};
+pub use flows::{FlowReport, FlowsReport};
+pub use host::HostReport;
+pub use info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
+pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
-    Throughput,
+    Step, Throughput,
 };
+pub use router::RouterReport;
+pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};
+pub use shaped::ShapedClassReport;

@@ -3,6 +3,8 @@
 use hdrhistogram::Histogram;
 use narrows_core::{Duration, Event, PortId, Time, Verdict};
 
+use crate::certify::{LatenessBound, USUAL_BOUND, Watch};
+
 /// The bounds for which a report says what share of packets was released later.
 pub const LATENESS_BOUNDS: [Duration; 4] = [
     Duration::from_micros(10),
@@ -10,6 +12,25 @@ pub const LATENESS_BOUNDS: [Duration; 4] = [
     Duration::from_millis(1),
     Duration::from_millis(10),
 ];
+
+/// Where the steps of a histogram of lateness end: 1, 2, 5 and so on from a microsecond to ten seconds.
+pub const HISTOGRAM_BOUNDS: [Duration; 22] = {
+    let mut bounds = [Duration::ZERO; 22];
+    let (mut step, mut decade) = (0, 1_000);
+    while step < bounds.len() {
+        let factor = match step % 3 {
+            0 => 1,
+            1 => 2,
+            _ => 5,
+        };
+        bounds[step] = Duration::from_nanos(decade * factor);
+        step += 1;
+        if step % 3 == 0 {
+            decade *= 10;
+        }
+    }
+    bounds
+};
 
 /// Watches a run. Every event that is polled goes through [`Meter::verdict`]; a live run tells it in addition how late
 /// it released packets and what the system lost.
@@ -27,6 +48,10 @@ pub struct Meter {
     pub(crate) sent: Option<Box<Spread>>,
     /// By how much stragglers came too late for their instant.
     pub(crate) stragglers: Option<Box<Spread>>,
+    /// Bounds on lateness that the run is to keep.
+    pub(crate) bounds: Vec<LatenessBound>,
+    /// When packets were later than these, each once, or than the usual one.
+    pub(crate) watches: Vec<Watch>,
 }
 
 /// What a meter saw at one port.
@@ -81,7 +106,21 @@ impl Meter {
             recent: 0,
             sent: None,
             stragglers: None,
+            bounds: Vec::new(),
+            watches: vec![Watch::new(USUAL_BOUND)],
         }
+    }
+
+    /// Asks for these bounds on lateness. To be called before anything is released.
+    pub fn certify(&mut self, bounds: impl IntoIterator<Item = LatenessBound>) {
+        self.bounds = bounds.into_iter().collect();
+        let mut watched: Vec<_> = self.bounds.iter().map(|bound| bound.at_most).collect();
+        watched.sort();
+        watched.dedup();
+        if watched.is_empty() {
+            watched.push(USUAL_BOUND);
+        }
+        self.watches = watched.into_iter().map(Watch::new).collect();
     }
 
     /// Takes note of an event that was polled.
@@ -100,14 +139,17 @@ impl Meter {
         );
     }
 
-    /// A packet that was scheduled to leave by `port` was handed to the system `lateness` after its instant.
-    pub fn released(&mut self, port: PortId, lateness: Duration) {
+    /// A packet that was `scheduled` to leave by `port` was handed to the system `lateness` after that instant.
+    pub fn released(&mut self, port: PortId, scheduled: Time, lateness: Duration) {
         let meter = self.port(port).lateness.get_or_insert_with(|| {
             Box::new(LatenessMeter { spread: Spread::new(), later_than: [0; LATENESS_BOUNDS.len()] })
         });
         meter.spread.record(lateness);
         for (count, bound) in meter.later_than.iter_mut().zip(LATENESS_BOUNDS) {
             *count += u64::from(lateness > bound);
+        }
+        for watch in &mut self.watches {
+            watch.released(scheduled, lateness);
         }
     }
 
@@ -164,6 +206,13 @@ impl Meter {
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (PortId, PortId, &PairMeter)> {
         self.pairs.iter().map(|((from, to), pair)| (*from, *to, &**pair))
+    }
+}
+
+impl PortMeter {
+    /// Packets that were never released, for want of room or by a refusal.
+    pub(crate) fn lost_by_the_system(&self) -> u64 {
+        self.ring_drops + self.send_failures
     }
 }
 
@@ -229,6 +278,19 @@ impl Spread {
 
     pub(crate) fn greatest(&self) -> Duration {
         Duration::from_nanos(self.greatest)
+    }
+
+    /// How many values lie in each span between neighbouring bounds, the upper one included, from zero up to the first
+    /// and from the last on. A value within half a part in a thousand of a bound may be counted on its other side.
+    pub(crate) fn counts<const BOUNDS: usize>(&self, bounds: &[Duration; BOUNDS]) -> Vec<u64> {
+        let mut counts = vec![0; BOUNDS + 1];
+        for step in self.histogram.iter_recorded() {
+            // The span of a step ends with the value it is told by, unless it is one that has no end.
+            let value = self.histogram.median_equivalent(step.value_iterated_to());
+            let place = bounds.partition_point(|bound| bound.nanos() < value);
+            counts[place] += step.count_since_last_iteration();
+        }
+        counts
     }
 
     /// Rounded to the nearest nanosecond.

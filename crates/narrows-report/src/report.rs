@@ -13,10 +13,17 @@
 
 use serde::Serialize;
 
+use crate::app::ApplicationReport;
+use crate::certify::{Certificate, Untrue};
 use crate::class::ClassReport;
 use crate::feed::FeedReport;
+use crate::flows::FlowsReport;
+use crate::host::HostReport;
 use crate::info::{Kind, RoundTrip};
 use crate::probe::ProbeReport;
+use crate::router::RouterReport;
+use crate::rules::RulesReport;
+use crate::shaped::ShapedClassReport;
 
 /// The version of the fields.
 pub const SCHEMA: u32 = 1;
@@ -40,12 +47,18 @@ pub struct Report {
     pub round_trips: Vec<RoundTrip>,
     /// Each direction of each link.
     pub directions: Vec<Direction>,
+    /// The rules of each link that has some, in the order of their names.
+    pub rules: Vec<RulesReport>,
+    /// Each router, in the order of their names.
+    pub routers: Vec<RouterReport>,
     /// Each pair of ports between which packets were delivered, in the order of their names.
     pub pairs: Vec<Pair>,
     /// Each feed of each link.
     pub feeds: Vec<FeedReport>,
     /// What probes between the hosts met, in a live run that sent some.
     pub probes: Vec<ProbeReport>,
+    /// Each application of the traffic, in virtual time, in the order of their names.
+    pub applications: Vec<ApplicationReport>,
     /// Each port, in the order of their names.
     pub ports: Vec<PortReport>,
     /// How late packets were released at all ports, that is handed to the system; nothing in virtual time.
@@ -56,6 +69,12 @@ pub struct Report {
     pub input_lateness: Option<Quantiles>,
     /// By how much stragglers were taken later than they had come; nothing where there were none.
     pub straggler_lateness: Option<Quantiles>,
+    /// What became of each bound on lateness that was asked for.
+    pub certificates: Vec<Certificate>,
+    /// When packets were later than these bounds, or than 1 ms where none was asked for.
+    pub untrue: Vec<Untrue>,
+    /// What the host did meanwhile; nothing in virtual time.
+    pub host: Option<HostReport>,
     /// What went wrong around the engine.
     pub losses: Losses,
     /// Whether every packet is accounted for.
@@ -71,6 +90,8 @@ pub struct Direction {
     pub link: String,
     /// The lane: 0, but for a shared medium.
     pub lane: u8,
+    /// The rules that lead to it, if it is a pipe of some.
+    pub rules: Option<String>,
     /// The host where packets come from.
     pub from: String,
     /// The host where they go.
@@ -112,8 +133,8 @@ pub struct Direction {
     pub wire_bits: u64,
     /// Bits sent by the time in which they flowed; nothing when that was no time.
     pub wire_bps: Option<u64>,
-    /// The part of the time in which traffic flowed for which the wire was held; nothing when that was no time, and
-    /// for an unlimited link.
+    /// The part of the time in which traffic flowed for which the wire was held; nothing when that was no time, for
+    /// an unlimited link, and for one that makes links for flows, which are several wires.
     pub utilisation_share: Option<f64>,
     /// The mean time that packets waited in the queue before they were sent.
     pub queueing_mean_ns: Option<u64>,
@@ -122,6 +143,12 @@ pub struct Direction {
     /// Each class of the scheduler, where there is one that has classes; of a shared medium, whose lanes share one
     /// scheduler, at lane 0.
     pub classes: Vec<ClassReport>,
+    /// Where each class of a shaper stands, those with others below them included; at lane 0.
+    pub shaped: Vec<ShapedClassReport>,
+    /// Whether each flow has a link of its own, which a mask makes: the figures are those of all of them together.
+    pub per_flow: bool,
+    /// The links that a mask made of it, both lanes together, at lane 0.
+    pub flows: Option<FlowsReport>,
 }
 
 /// Packets, and how fast they went by.
@@ -192,6 +219,18 @@ pub struct Lateness {
     pub quantiles: Quantiles,
     /// What share of packets was later than some bounds, see [`crate::LATENESS_BOUNDS`].
     pub later_than: Vec<Share>,
+    /// How many packets were how late: steps from the first to the last that has any. Their ends are those of
+    /// [`crate::HISTOGRAM_BOUNDS`], right to half a part in a thousand.
+    pub histogram: Vec<Step>,
+}
+
+/// A step of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Its upper end, included; nothing for what is beyond all bounds.
+    pub up_to_ns: Option<u64>,
+    /// Packets between the end of the step before and this one's.
+    pub packets: u64,
 }
 
 /// A share of packets beyond a bound.

@@ -2,12 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::class::ClassReport;
+use crate::class::{ClassDelayReport, ClassReport};
 use crate::feed::FeedReport;
 use crate::human::{bytes, count, packets, percent, rate, run_span, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
 use crate::report::{Direction, Lateness, Quantiles, Report, Throughput};
+use crate::shaped::ShapedClassReport;
+use crate::{app, certified, flows, host, router, rules_text};
 
 /// The most rows of one kind; a program can read the rest.
 const MOST_ROWS: usize = 24;
@@ -27,12 +29,19 @@ impl Display for Text<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let report = self.0;
         head(report, f)?;
+        rules_text::print(&report.rules, FEW, MOST_ROWS, f)?;
         directions(&report.directions, f)?;
+        router::print(&report.routers, MOST_ROWS, f)?;
         feeds(report, f)?;
         delays(report, f)?;
+        app::print(&report.applications, MOST_ROWS, f)?;
         probes(report, f)?;
         if let Some(late) = &report.lateness {
             lateness(late, report, f)?;
+        }
+        certified::print(report, f)?;
+        if let Some(host) = &report.host {
+            host::print(host, f)?;
         }
         remarks(report, f)
     }
@@ -54,16 +63,19 @@ fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn directions(all: &[Direction], f: &mut Formatter<'_>) -> fmt::Result {
-    let (with, without): (Vec<_>, Vec<_>) = all.iter().partition(|d| d.offered.packets > 0);
-    let shown: Vec<_> = if all.len() <= FEW { all.iter().collect() } else { with.clone() };
+    // Of a pipe one way is often not meant to have any.
+    let is_shown = |d: &&Direction| d.offered.packets > 0 || all.len() <= FEW && d.rules.is_none();
+    let shown: Vec<_> = all.iter().filter(is_shown).collect();
     for direction in shown.iter().take(MOST_ROWS) {
         one_direction(direction, f)?;
     }
     if shown.len() > MOST_ROWS {
         writeln!(f, "\n{} more directions with traffic", shown.len() - MOST_ROWS)?;
     }
-    if all.len() > FEW && !without.is_empty() {
-        writeln!(f, "\n{} directions without traffic", without.len())?;
+    let left_out = all.iter().filter(|d| !is_shown(d)).count();
+    if left_out > 0 && all.len() > FEW {
+        let plural = if left_out == 1 { "" } else { "s" };
+        writeln!(f, "\n{left_out} direction{plural} without traffic")?;
     }
     Ok(())
 }
@@ -103,7 +115,17 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "  changed      {}", made.join(", "))?;
     }
     wire(d, f)?;
-    classes(&d.classes, f)
+    if let Some(flows) = &d.flows {
+        flows::print("links for flows", flows, f)?;
+    }
+    classes(&d.classes, f)?;
+    shaped(&d.shaped, f)?;
+    for class in d.classes.iter().take(MOST_ROWS) {
+        if let Some(flows) = &class.flows {
+            flows::print(&format!("queues for flows of {}", class.name), flows, f)?;
+        }
+    }
+    Ok(())
 }
 
 fn tally(t: Throughput) -> String {
@@ -114,9 +136,8 @@ fn tally(t: Throughput) -> String {
     }
 }
 
-/// What the transmitter did; an unlimited one does nothing of interest.
 /// A list in lines that fit, broken after commas.
-fn wrapped(list: &str) -> Vec<String> {
+pub(crate) fn wrapped(list: &str) -> Vec<String> {
     /// What the first column leaves of a hundred characters.
     const WIDTH: usize = 85;
     let mut lines: Vec<String> = Vec::new();
@@ -131,17 +152,23 @@ fn wrapped(list: &str) -> Vec<String> {
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
+/// What the transmitter did; an unlimited one does nothing of interest.
 fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
-    let (Some(bps), Some(busy)) = (d.wire_bps, d.utilisation_share) else { return Ok(()) };
+    let has_wires = d.utilisation_share.is_some() || d.per_flow && d.asked_rate_bps.is_some();
+    let Some(bps) = d.wire_bps.filter(|_| has_wires) else { return Ok(()) };
     write!(f, "  on the wire  {}", rate(bps))?;
     if let Some(asked) = d.asked_rate_bps.filter(|&asked| asked > 0) {
-        write!(f, " of {}", rate(asked))?;
+        write!(f, " of {}{}", rate(asked), if d.per_flow { " each" } else { "" })?;
     }
     writeln!(f, "; counted: {}", d.overhead)?;
-    write!(f, "  busy         {} of the time", percent(busy))?;
-    match d.queueing_mean_ns {
-        Some(0) | None => writeln!(f),
-        Some(wait) => writeln!(f, "; packets waited {} on average", span(wait)),
+    let wait = d.queueing_mean_ns.filter(|&wait| wait > 0).map(span);
+    let wait = wait.map(|wait| format!("packets waited {wait} on average"));
+    let busy = d.utilisation_share.map(|busy| format!("{} of the time", percent(busy)));
+    match (busy, wait) {
+        (Some(busy), Some(wait)) => writeln!(f, "  busy         {busy}; {wait}"),
+        (Some(busy), None) => writeln!(f, "  busy         {busy}"),
+        (None, Some(wait)) => writeln!(f, "  queues       {wait}"),
+        (None, None) => Ok(()),
     }
 }
 
@@ -213,7 +240,7 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     }
     let shown: Vec<_> = all
         .iter()
-        .filter(|class| all.len() <= MOST_ROWS || class.arrived_packets > 0)
+        .filter(|class| class.arrived_packets > 0 || all.len() <= MOST_ROWS && class.queue != Some(0))
         .take(MOST_ROWS)
         .collect();
     let label = |class: &ClassReport| match class.weight {
@@ -240,8 +267,56 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
         let wait = |nanos: Option<u64>| nanos.map_or("-".into(), span);
         writeln!(f, "{:>13}{:>10}", wait(class.queueing_mean_ns), wait(class.queueing_max_ns))?;
     }
-    if shown.len() < all.len() {
-        writeln!(f, "    {} more classes", all.len() - shown.len())?;
+    if shown.iter().any(|class| class.delay.is_some()) {
+        writeln!(
+            f,
+            "  {:<width$}{:>10}{:>10}{:>12}",
+            "delays",
+            "average",
+            "hold",
+            "over limit",
+            width = width + 2
+        )?;
+    }
+    for class in &shown {
+        if let Some(ClassDelayReport { average_ns, hold_ns, over_limit }) = class.delay {
+            write!(f, "    {:<width$}{:>10}{:>10}", label(class), span(average_ns), span(hold_ns))?;
+            writeln!(f, "{:>12}", count(over_limit))?;
+        }
+    }
+    let more = all.iter().filter(|class| class.queue != Some(0)).count().saturating_sub(shown.len());
+    if more > 0 {
+        writeln!(f, "    {more} more classes")?;
+    }
+    Ok(())
+}
+
+/// One row for each class of a shaper, those below others further to the right.
+fn shaped(all: &[ShapedClassReport], f: &mut Formatter<'_>) -> fmt::Result {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let label = |class: &ShapedClassReport| format!("{}{}", "  ".repeat(class.depth), class.name);
+    let width = all.iter().map(|class| label(class).chars().count()).max().unwrap_or(0).max(16);
+    writeln!(
+        f,
+        "  {:<width$}{:>12}{:>10}{:>10}{:>12}{:>13}",
+        "shaped",
+        "sent",
+        "own rate",
+        "borrowed",
+        "over limit",
+        "at the end",
+        width = width + 2
+    )?;
+    for class in all.iter().take(MOST_ROWS) {
+        let counts = [class.lent_packets, class.borrowed_packets];
+        write!(f, "    {:<width$}{:>12}", label(class), count(class.sent_packets))?;
+        counts.iter().try_for_each(|packets| write!(f, "{:>10}", count(*packets)))?;
+        writeln!(f, "{:>12}{:>13}", count(class.over_limit), class.mode)?;
+    }
+    if all.len() > MOST_ROWS {
+        writeln!(f, "    {} more classes", all.len() - MOST_ROWS)?;
     }
     Ok(())
 }
@@ -352,10 +427,10 @@ fn lateness(late: &Lateness, report: &Report, f: &mut Formatter<'_>) -> fmt::Res
         .filter(|s| s.share > 0.0)
         .map(|s| format!("{} by more than {}", percent(s.share), run_span(s.bound_ns)))
         .collect();
-    if beyond.is_empty() {
-        return Ok(());
+    if !beyond.is_empty() {
+        writeln!(f, "  released late: {}", beyond.join(", "))?;
     }
-    writeln!(f, "  released late: {}", beyond.join(", "))
+    certified::histogram(late, f)
 }
 
 /// Inputs that came after their instant had passed: they were taken a little later than they had come.

@@ -10,7 +10,9 @@ use narrows_core::{
     Body, Bytes, Change, DropReason, Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Packet,
     PortConfig, Protocol, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
-use narrows_report::{ClassInfo, DirectionInfo, Kind, Meter, Report, RoundTrip, RunInfo};
+use narrows_report::{
+    ClassInfo, DirectionInfo, HostReport, Kind, LatenessBound, Meter, Quantile, Report, RoundTrip, RunInfo,
+};
 
 /// 1 Mbit/s, 50 ms, room for 10 packets.
 fn engine() -> Engine<()> {
@@ -43,8 +45,13 @@ fn info(until: Time) -> RunInfo {
             rate_bps: Some(1_000_000),
             delay: Some(Duration::from_millis(50)),
             overhead: "IP packet".into(),
+            rules: None,
             classes: Vec::new(),
+            tree: Vec::new(),
+            mask: None,
+            queues: Vec::new(),
         }],
+        rules: Vec::new(),
         round_trips: vec![RoundTrip {
             from: "client".into(),
             to: "server".into(),
@@ -58,8 +65,14 @@ fn info(until: Time) -> RunInfo {
 fn run(engine: &mut Engine<()>, meter: &mut Meter, until: Time) {
     let port = engine.port("client.access").unwrap();
     for n in 0..100 {
-        let packet =
-            Packet { length: 1000, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+        let packet = Packet {
+            length: 1000,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key: FlowKey::default(),
+            body: (),
+        };
         engine.hand_in(Time::from_nanos(n * 6_400_000), port, packet);
     }
     while let Some(event) = engine.poll(until) {
@@ -132,9 +145,9 @@ fn lateness_and_losses_of_a_live_run_are_told() {
     run(&mut engine, &mut meter, end);
     let [client, server] = [engine.port("client.access").unwrap(), engine.port("server.access").unwrap()];
     for _ in 0..99 {
-        meter.released(server, Duration::from_micros(2));
+        meter.released(server, Time::ZERO, Duration::from_micros(2));
     }
-    meter.released(server, Duration::from_micros(150));
+    meter.released(server, Time::ZERO, Duration::from_micros(150));
     meter.input_lateness(client, Duration::from_micros(7));
     meter.receive_ring_dropped(client, 3);
     meter.send_failed(server, 1);
@@ -209,7 +222,14 @@ fn classes_are_reported_beside_what_was_asked() {
     let inputs = [(0, 1000, 9)].into_iter().cycle().take(20).chain([(1, 125, 5060), (2, 125, 5060)]);
     for (millis, length, destination_port) in inputs {
         let key = FlowKey { destination_port, transport: 17, network: Protocol::Ipv4, ..FlowKey::default() };
-        let packet = Packet { length, link_header: 14, network_header: 20, key, body: () };
+        let packet = Packet {
+            length,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key,
+            body: (),
+        };
         engine.hand_in(Time::from_nanos(millis * 1_000_000), port, packet);
     }
     let report_at = |millis: u64, engine: &mut Engine<()>, meter: &mut Meter| {
@@ -281,4 +301,62 @@ fn values_that_are_absurd_and_feeds_that_nobody_fills_are_told() {
         assert!(text.contains(absurd), "{text}");
         assert_eq!(text.contains(unfed), nobody_writes, "{text}");
     }
+}
+
+/// What a live run says of its bounds, for a person and for a program.
+#[test]
+fn broken_bounds_and_when_they_were_are_told() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    let bound = |quantile, micros| LatenessBound { quantile, at_most: Duration::from_micros(micros) };
+    meter.certify([bound(Quantile::Median, 10), bound(Quantile::P99, 50)]);
+    run(&mut engine, &mut meter, end);
+    let server = engine.port("server.access").unwrap();
+    for n in 0..100 {
+        let lateness = if (50..53).contains(&n) { 1_500 } else { 4 };
+        meter.released(server, Time::from_nanos(n * 10_000_000), Duration::from_micros(lateness));
+    }
+    let mut info = info(end);
+    info.kind = Kind::Live;
+    let mut report = Report::new(&info, &engine, &meter);
+    report.host = Some(HostReport {
+        stolen_share: Some(0.021),
+        stolen_ns: Some(80_000_000),
+        wait: "hybrid",
+        timer_slack_ns: Some(1),
+        processor: Some(1),
+        priority: "real-time",
+        rested_ns: 56_600_000,
+        loop_processor_ns: 120_000_000,
+        loop_processor_share: 0.06,
+    });
+    assert_eq!(report.certificates.iter().map(|c| c.kept).collect::<Vec<_>>(), [true, false]);
+    let text = report.text().to_string();
+    println!("{text}");
+    let expected = "
+  released late: 3.00 % by more than 10 µs, 3.00 % by more than 100 µs, 3.00 % by more than 1 ms
+  up to    5 µs 97.00 %, 10 µs 0 %, 20 µs 0 %, 50 µs 0 %, 100 µs 0 %, 200 µs 0 %, 500 µs 0 %,
+           1 ms 0 %, 2 ms 3.00 %
+  median at most 10 µs, kept: 4.001 µs; 3 packets (3.00 %) were later or lost
+  p99 at most 50 µs, BROKEN: 1.500 ms; 3 packets (3.00 %) were later or lost
+  later than 10 µs, 3 packets:
+    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
+  later than 50 µs, 3 packets:
+    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
+  the packet loop (hybrid) used 120 ms of processor time, 6.00 % of the run
+  it ran on processor 1, with real-time priority
+  it paused for 56.60 ms so that the kernel would not stop it
+  other machines on the same hardware took 80.00 ms from this one, 2.10 % of its processors
+";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["certificates"][1]["quantile"], "p99");
+    assert_eq!(json["certificates"][1]["kept"], false);
+    assert_eq!(json["certificates"][1]["bound_ns"], 50_000);
+    assert_eq!(json["untrue"][1]["intervals"][0]["packets"], 3);
+    assert_eq!(json["lateness"]["histogram"][0], serde_json::json!({ "up_to_ns": 5_000, "packets": 97 }));
+    assert_eq!(json["host"]["stolen_ns"], 80_000_000);
+    let packets = json["lateness"]["histogram"].as_array().unwrap().iter().map(|s| s["packets"].as_u64());
+    assert_eq!(packets.map(Option::unwrap).sum::<u64>(), 100);
 }

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! LINK[.up|.down].KEY[.PART]=VALUE
+//! LINK.NUMBER.KEY[.PART]=VALUE
+//! LINK.queue-NUMBER.KEY[.PART]=VALUE
 //! ```
 //!
+//! The second and the third form are for pipes and queues of a link with rules.
 //! KEY is a key of a link's table; without a direction it counts both ways. PART is a key of the table that the value is or
 //! could be (`delay.correlation`, `loss.wire`, `loss.gilbert-elliott.p`, `queue.bound`, `scheduler.quantum`), or of a class
 //! of a scheduler (`scheduler.voip.weight`), which leaves the other parts as they are; a table is a whole value and leaves
@@ -16,9 +19,11 @@ use std::ops::Range;
 use narrows_core::{Change, Seed, Time};
 
 use crate::direction::{KEYS, PARTS, Site};
-use crate::link::{Link, Way};
+use crate::engine_change::EngineChange;
+use crate::link::{Link, Medium, Way};
 use crate::node::{Node, Table, Value};
-use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
+use crate::problem::{Found, Problem, ScenarioError, one_of};
+use crate::rules_link::{self, Pipe};
 use crate::scenario::Scenario;
 use crate::value;
 
@@ -26,16 +31,78 @@ use crate::value;
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     link: String,
-    way: Option<Way>,
+    of: Of,
     key: String,
     /// Where the path stands.
     place: Range<usize>,
     node: Node,
 }
 
+/// Which part of a link changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// Both directions, or the shared medium.
+    Whole,
+    Way(Way),
+    /// The pipe of this number.
+    Pipe(u32),
+    /// The queue of this number.
+    Queue(u32),
+}
+
+impl Of {
+    /// What this part of a path names.
+    fn read(part: &str) -> Option<Self> {
+        match part {
+            "up" => Some(Self::Way(Way::Up)),
+            "down" => Some(Self::Way(Way::Down)),
+            _ => match part.strip_prefix("queue-") {
+                Some(number) => Pipe::number(number).map(Self::Queue),
+                None => Pipe::number(part).map(Self::Pipe),
+            },
+        }
+    }
+
+    /// With the point before it.
+    fn text(self) -> String {
+        match self {
+            Self::Whole => String::new(),
+            Self::Way(way) => format!(".{}", way.name()),
+            Self::Pipe(number) => format!(".{number}"),
+            Self::Queue(number) => format!(".queue-{number}"),
+        }
+    }
+
+    /// Whether there is such a key, as far as that can be told without the link.
+    fn has(self, key: &str) -> bool {
+        let of_direction = || KEYS.contains(&key) || PARTS.contains(&key) || value::is_part(key);
+        match self {
+            Self::Whole | Self::Way(_) => of_direction(),
+            Self::Pipe(_) => of_direction() || rules_link::PIPE_KEYS.contains(&key),
+            Self::Queue(_) => {
+                rules_link::QUEUE_KEYS.contains(&key) || key.starts_with("queue.") && value::is_part(key)
+            }
+        }
+    }
+
+    fn known(self, key: &str) -> Vec<String> {
+        let of_direction = KEYS.iter().chain(PARTS).map(ToString::to_string);
+        match self {
+            Self::Queue(_) => rules_link::QUEUE_KEYS.iter().map(ToString::to_string).collect(),
+            _ => match (value::allowed_parts(key), self) {
+                (Some(parts), _) => parts,
+                (None, Self::Pipe(_)) => {
+                    of_direction.chain(rules_link::PIPE_KEYS.iter().map(ToString::to_string)).collect()
+                }
+                (None, _) => of_direction.collect(),
+            },
+        }
+    }
+}
+
 impl PartialEq for Assignment {
     fn eq(&self, other: &Self) -> bool {
-        (&self.link, self.way, &self.key, &self.node) == (&other.link, other.way, &other.key, &other.node)
+        (&self.link, self.of, &self.key, &self.node) == (&other.link, other.of, &other.key, &other.node)
     }
 }
 
@@ -55,31 +122,23 @@ impl Assignment {
 
     fn new(path: &str, place: Range<usize>, node: Node) -> Result<Self, Problem> {
         let (link, rest) = path.split_once('.').unwrap_or((path, ""));
-        let (way, key) = match rest.split_once('.').unwrap_or((rest, "")) {
-            ("up", key) => (Some(Way::Up), key),
-            ("down", key) => (Some(Way::Down), key),
-            _ => (None, rest),
-        };
-        if KEYS.contains(&key) || PARTS.contains(&key) || value::is_part(key) {
-            return Ok(Self { link: link.into(), way, key: key.into(), place, node });
+        let (first, after) = rest.split_once('.').unwrap_or((rest, ""));
+        let (of, key) = Of::read(first).map_or((Of::Whole, rest), |of| (of, after));
+        if of.has(key) {
+            return Ok(Self { link: link.into(), of, key: key.into(), place, node });
         }
         if let Some((way, key)) = key.split_once('.').filter(|(_, key)| KEYS.contains(key)) {
             return Err(Problem::new(format!("{} is no direction", Found(way)))
                 .at(&place)
                 .help(format!("write {link}.up.{key}, {link}.down.{key}, or {link}.{key} for both")));
         }
-        let known = match value::allowed_parts(key) {
-            Some(parts) => parts,
-            None => KEYS.iter().chain(PARTS).map(ToString::to_string).collect(),
-        };
+        let known = of.known(key);
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let mut problem = match key {
             "" => Problem::new(format!("{} names no key of a link", Found(path))),
             key => Problem::new(format!("unknown key {}", Found(key))),
         };
-        if let Some(near) = nearest(key, known.iter().copied()) {
-            problem = problem.help(format!("did you mean `{near}`?"));
-        }
+        problem = problem.did_you_mean(key, known.iter().copied());
         Err(problem.at(&place).help(format!("allowed: {}", one_of(&known))))
     }
 
@@ -92,14 +151,12 @@ impl Assignment {
 
     /// The text form.
     pub(crate) fn text(&self) -> String {
-        let way = self.way.map_or(String::new(), |way| format!(".{}", way.name()));
-        format!("{}{way}.{}={}", self.link, self.key, self.node.typed_text())
+        format!("{}{}.{}={}", self.link, self.of.text(), self.key, self.node.typed_text())
     }
 
     /// The text form with a value as it stands in a file.
     pub(crate) fn toml(&self) -> String {
-        let way = self.way.map_or(String::new(), |way| format!(".{}", way.name()));
-        format!("\"{}{way}.{}\" = {}", self.link, self.key, self.node.toml())
+        format!("\"{}{}.{}\" = {}", self.link, self.of.text(), self.key, self.node.toml())
     }
 
     pub(crate) fn place(&self) -> &Range<usize> {
@@ -110,9 +167,13 @@ impl Assignment {
 fn collect(table: &Table, prefix: &str, all: &mut Vec<Assignment>) -> Result<(), Problem> {
     for (key, node) in table.iter() {
         let path = if prefix.is_empty() { key.name.clone() } else { format!("{prefix}.{}", key.name) };
-        // A link, or one of its directions, holds longer paths; from the key on a table is a value.
+        // A link, or one of its directions, pipes or queues, holds longer paths; from the key on a table is a value.
         let parts: Vec<&str> = path.split('.').collect();
-        let holds_paths = matches!(parts[..], [_] | [_, "up" | "down"]);
+        let holds_paths = match parts[..] {
+            [_] => true,
+            [_, part] => Of::read(part).is_some(),
+            _ => false,
+        };
         match &node.value {
             Value::Table(inner) if holds_paths => collect(inner, &path, all)?,
             _ => all.push(Assignment::new(&path, key.span.clone(), node.clone())?),
@@ -206,6 +267,14 @@ impl Scenario {
         let mut changes = Vec::new();
         for (index, link) in changed {
             let before = std::mem::replace(&mut self.links[index], link);
+            if let Medium::Rules(then) = &before.medium {
+                let site = self.site(&before);
+                if let Medium::Rules(now) = &mut self.links[index].medium {
+                    changes
+                        .extend(now.changes_since(then, &before.name, &site).into_iter().filter_map(of_link));
+                }
+                continue;
+            }
             let (seed, addresses) = (Seed(self.seed), |host: &str| self.addresses(host));
             for ((name, now), (_, then)) in
                 self.links[index].directions().into_iter().zip(before.directions())
@@ -226,36 +295,60 @@ impl Scenario {
         changed: &BTreeMap<usize, Link>,
     ) -> Result<(usize, Link), Problem> {
         let hosts = self.host_names();
-        let Assignment { link: name, way, key, place, node } = assignment;
+        let Assignment { link: name, of, key, place, node } = assignment;
         let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
             let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
             let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
-            let problem = match nearest(name, names.iter().copied()) {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
-                None => problem,
-            };
-            problem.help(format!("links: {}", one_of(&names)))
+            problem.did_you_mean(name, names.iter().copied()).help(format!("links: {}", one_of(&names)))
         })?;
         let mut link = changed.get(&index).unwrap_or(&self.links[index]).clone();
-        if let (Some(way), crate::Medium::Shared(_)) = (way, &link.medium) {
-            return Err(Problem::new(format!(
-                "the shared medium `{name}` has no `{}` of its own",
-                way.name()
-            ))
-            .at(place)
-            .help(format!("write {name}.{key}, for both directions")));
-        }
         let around = link.surroundings(&hosts, &self.files, at);
-        let inside = |problem: Problem| match way {
-            Some(way) => problem.inside(way.name()).inside(name),
-            None => problem.inside(name),
+        let inside = |problem: Problem| match of {
+            Of::Whole => problem.inside(name),
+            of => problem.inside(of.text().trim_start_matches('.')).inside(name),
         };
-        for direction in link.directions_mut(*way) {
+        let way = match (of, &mut link.medium) {
+            (Of::Pipe(number), Medium::Rules(rules)) => {
+                rules.assign_pipe(*number, key, node, around).map_err(|p| inside(p).at(place))?;
+                return Ok((index, link));
+            }
+            (Of::Queue(number), Medium::Rules(rules)) => {
+                rules.assign_queue(*number, key, node, around).map_err(|p| inside(p).at(place))?;
+                return Ok((index, link));
+            }
+            (_, Medium::Rules(rules)) => {
+                let problem =
+                    Problem::new(format!("`{name}` is a link with rules, and has no `{key}` of its own"));
+                let pipe = rules.pipes.keys().next().copied().unwrap_or(1);
+                return Err(problem.at(place).help(format!("write {name}.{pipe}.{key} for pipe {pipe}")));
+            }
+            (Of::Pipe(_) | Of::Queue(_), _) => {
+                let problem =
+                    Problem::new(format!("`{name}` has no pipes and queues: it is no link with rules"));
+                return Err(problem.at(place));
+            }
+            (Of::Way(way), Medium::Shared(_)) => {
+                let way = way.name();
+                let problem = Problem::new(format!("the shared medium `{name}` has no `{way}` of its own"));
+                return Err(problem.at(place).help(format!("write {name}.{key}, for both directions")));
+            }
+            (Of::Way(way), _) => Some(*way),
+            (Of::Whole, _) => None,
+        };
+        for direction in link.directions_mut(way) {
             direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
         }
         if let Some((_, _, problem)) = link.conflict() {
             return Err(inside(problem.inside(key)).at(&node.span));
         }
         Ok((index, link))
+    }
+}
+
+/// An assignment to a pipe or queue changes links alone: what would change more is refused before.
+fn of_link(change: EngineChange) -> Option<(String, Change)> {
+    match change {
+        EngineChange::Link { link, change } => Some((link, change)),
+        EngineChange::AddLink(_) | EngineChange::Rules { .. } => None,
     }
 }

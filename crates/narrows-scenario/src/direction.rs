@@ -9,7 +9,7 @@ pub(crate) use build::Site;
 use narrows_core::queue::Bound;
 use narrows_core::sched::{self, Weight};
 use narrows_core::service::Overhead;
-use narrows_core::{Duration, Mtu, Order, Rate, Time};
+use narrows_core::{Bytes, Duration, Mtu, Order, Rate, Time};
 
 use crate::bound::DefaultBound;
 use crate::files::Files;
@@ -18,8 +18,8 @@ use crate::node::{Node, Value};
 use crate::problem::{Problem, ScenarioError};
 use crate::units;
 use crate::value::{
-    self, Chance, Corrupt, Delay, DelaySource, ExactNetem, Loss, Queue, Reorder, Scheduler, SchedulerKind,
-    Slots, Surroundings, TraceUse,
+    self, Chance, Corrupt, Delay, DelaySource, ExactNetem, Loss, PolicerUse, ProfileUse, Queue, Reorder,
+    Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
 };
 
 /// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
@@ -43,6 +43,10 @@ pub struct Direction {
     pub default_bound: DefaultBound,
     /// How many bits a packet is.
     pub overhead: Overhead,
+    /// How long a packet holds the wire beyond its bits.
+    pub profile: Option<ProfileUse>,
+    /// The most that may pass at once after the wire was idle.
+    pub burst: Bytes,
     /// Losses other than those of a full queue.
     pub loss: Loss,
     /// Packets that are duplicated on the wire.
@@ -61,6 +65,8 @@ pub struct Direction {
     pub mtu: Option<Mtu>,
     /// The most packets in the delay line.
     pub line_limit: Option<u64>,
+    /// What holds arriving packets to a rate without a queue.
+    pub policer: Option<PolicerUse>,
 }
 
 impl Default for Direction {
@@ -75,6 +81,8 @@ impl Default for Direction {
             scheduler: None,
             default_bound: DefaultBound::NO_RATE,
             overhead: Overhead::IP,
+            profile: None,
+            burst: Bytes::new(0),
             loss: Loss::default(),
             duplicate: Chance::default(),
             corrupt: Corrupt::default(),
@@ -84,6 +92,7 @@ impl Default for Direction {
             exact_netem: None,
             mtu: None,
             line_limit: None,
+            policer: None,
         }
     }
 }
@@ -110,6 +119,8 @@ pub(crate) const KEYS: &[&str] = &[
     "queue",
     "scheduler",
     "overhead",
+    "profile",
+    "burst",
     "loss",
     "duplicate",
     "corrupt",
@@ -121,6 +132,7 @@ pub(crate) const KEYS: &[&str] = &[
     "mtu",
     "line-limit",
     "outage",
+    "policer",
 ];
 
 /// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
@@ -157,6 +169,8 @@ impl Direction {
             "queue" => self.queue = Queue::read(node)?,
             "scheduler" => self.scheduler = Scheduler::read(node, around)?,
             "overhead" => self.overhead = value::read_overhead(node)?,
+            "profile" => self.profile = ProfileUse::read(node, around.files)?,
+            "burst" => self.burst = units::size(node)?,
             "loss" => self.loss = Loss::read(node, around)?,
             "duplicate" => self.duplicate = Chance::read(node)?,
             "corrupt" => self.corrupt = Corrupt::read(node, around)?,
@@ -165,6 +179,7 @@ impl Direction {
             "trace" => self.trace = TraceUse::read(node, around)?,
             "netem" => return self.set_netem(node, around),
             "exact-netem" => self.exact_netem = ExactNetem::read(node, around)?,
+            "policer" => self.policer = PolicerUse::read(node)?,
             "mtu" => self.mtu = value::read_mtu(node)?,
             "line-limit" => {
                 self.line_limit = match &node.value {
@@ -244,6 +259,7 @@ impl Direction {
             "reorder" => self.reorder.map(Reorder::text),
             "slots" => self.slots.as_ref().map(Slots::text),
             "trace" => self.trace.as_ref().map(TraceUse::table_text),
+            "policer" => self.policer.map(PolicerUse::text),
             _ => None,
         }
     }
@@ -307,13 +323,26 @@ impl Direction {
         match (&self.exact_netem, &self.trace) {
             (Some(netem), _) => netem.rate(),
             (None, Some(trace)) if trace.has_rate() => trace.mean_rate().unwrap_or(Rate::UNLIMITED),
-            _ => self.rate,
+            _ => self.own_rate(),
         }
     }
 
     /// The rate that packets have where no trace says it: that of the link, or none while it is down.
     pub fn effective_rate(&self) -> Rate {
-        if self.outage { Rate::DOWN } else { self.rate }
+        if self.outage { Rate::DOWN } else { self.own_rate() }
+    }
+
+    /// The rate that the link has by itself: its own, or where it gives none that of its profile.
+    pub(crate) fn own_rate(&self) -> Rate {
+        match (self.rate, &self.profile) {
+            (Rate::UNLIMITED, Some(profile)) => profile.rate().unwrap_or(Rate::UNLIMITED),
+            (rate, _) => rate,
+        }
+    }
+
+    /// Whether the rate is that of the profile.
+    pub(crate) fn has_rate_of_profile(&self) -> bool {
+        self.rate == Rate::UNLIMITED && self.own_rate() != Rate::UNLIMITED
     }
 
     /// The bound of the queue, given or default. With a scheduler it is that of each class that has none of its own.
@@ -333,17 +362,19 @@ impl Direction {
     /// where it serves flows.
     pub fn classes(&self) -> Vec<DirectionClass> {
         let Some(scheduler) = &self.scheduler else { return Vec::new() };
-        scheduler
-            .classes()
-            .iter()
-            .zip(scheduler.class_words())
-            .map(|(class, matches)| DirectionClass {
-                name: class.name.clone(),
-                weight: scheduler.weight(class),
-                bound: class.queue.and_then(|queue| queue.bound).unwrap_or(self.bound()),
-                matches,
-            })
-            .collect()
+        scheduler.direction_classes(self.queue, self.default_bound.bound())
+    }
+
+    /// The classes of a shaper, those with others below them included, in the order in which the engine tells where they
+    /// stand, each with how many are above it; none without a shaper.
+    pub fn class_tree(&self) -> Vec<(String, usize)> {
+        let Some(scheduler) = self.scheduler.as_ref().filter(|scheduler| scheduler.kind.is_shaper()) else {
+            return Vec::new();
+        };
+        match scheduler.named() {
+            [] => self.classes().into_iter().map(|class| (class.name, 0)).collect(),
+            named => (0..named.len()).map(|at| (named[at].name.clone(), value::depth(named, at))).collect(),
+        }
     }
 
     /// The same direction with another scheduler, by its name or `none`. Classes, or flows, are kept as far as that

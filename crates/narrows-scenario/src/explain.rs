@@ -3,25 +3,30 @@
 mod delay;
 mod events;
 mod inputs;
+mod paths;
 mod print;
+mod rules;
 mod sharing;
 mod warnings;
 
 pub use delay::DelayExplanation;
 pub use inputs::{FeedExplanation, LossExplanation, TraceExplanation};
+pub use paths::{PathExplanation, WayExplanation};
+pub use rules::{QueueExplanation, RuleExplanation, RulesExplanation};
 pub use sharing::{ClassExplanation, SchedulerExplanation};
+
+pub(crate) use events::about;
 
 use narrows_core::queue::Bound;
 use narrows_core::service::Overhead;
-use narrows_core::{Duration, Order, Rate};
+use narrows_core::{AirTime, Duration, Order, Rate};
 use serde::Serialize;
 
 use crate::direction::Direction;
 use crate::host::Place;
-use crate::link::{Link, Medium, Way};
+use crate::link::{Lane, Link, Medium};
 use crate::scenario::Scenario;
-use crate::topology::Port;
-use crate::value::{self, ExactNetem, Scheduler, SchedulerKind, TraceUse};
+use crate::value::{self, ExactNetem, ProfileUse, Scheduler, SchedulerKind, TraceUse};
 
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,8 +41,14 @@ pub struct Explanation {
     pub hosts: Vec<String>,
     /// The links of the engine.
     pub links: Vec<LinkExplanation>,
+    /// The routers: name, links and routes.
+    pub routers: Vec<String>,
+    /// The rules of links that have some.
+    pub rules: Vec<RulesExplanation>,
     /// The paths between two hosts, each once.
     pub paths: Vec<PathExplanation>,
+    /// How many more paths there are.
+    pub paths_left_out: usize,
     /// The traffic that the scenario brings.
     pub traffic: Vec<String>,
     /// What changes when.
@@ -90,6 +101,12 @@ pub struct LinkExplanation {
     pub management: Option<String>,
     /// What shares the transmitter.
     pub scheduler: Option<SchedulerExplanation>,
+    /// Of a pipe: what tells the flows apart that have a link each, and how many there may be.
+    pub per_flow: Option<String>,
+    /// Of a pipe with queues: the scheduler that they share it by.
+    pub shared_by: Option<String>,
+    /// Of a pipe: its queues.
+    pub queues: Vec<QueueExplanation>,
     /// Losses in each place where there are any by chance.
     pub losses: Vec<LossExplanation>,
     /// Losses and other impairments and limits.
@@ -109,7 +126,7 @@ pub struct LinkExplanation {
 pub struct Expected {
     /// Bytes of the IP packet.
     pub bytes: u32,
-    /// How long it is on the wire; nothing while the link is down.
+    /// How long it is on the wire, on average where a profile makes that vary; nothing while the link is down.
     pub transmission_ns: Option<u64>,
     /// Transmission and mean delay, without waiting.
     pub one_way_ns: Option<u64>,
@@ -119,25 +136,6 @@ pub struct Expected {
     pub longest_ns: Option<u64>,
     /// How many a second the link carries; nothing where it is unlimited, or where stations contend for it.
     pub packets_per_second: Option<f64>,
-}
-
-/// What is expected of a path between two hosts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PathExplanation {
-    /// The port at one end.
-    pub from: String,
-    /// The port at the other.
-    pub to: String,
-    /// The links on the way, by their names in the file.
-    pub links: Vec<String>,
-    /// There and back, for 64 bytes, without waiting.
-    pub round_trip_small_ns: Option<u64>,
-    /// There and back, for full packets both ways, without waiting.
-    pub round_trip_full_ns: Option<u64>,
-    /// The bytes of those full packets: the least of 1500 and the MTUs on the way.
-    pub full_bytes: u32,
-    /// Whether a link on the way is down.
-    pub is_down: bool,
 }
 
 /// Bytes of a small IP packet.
@@ -150,48 +148,21 @@ const LINK_HEADER: u8 = 14;
 impl Scenario {
     /// What the scenario comes to, with the links' present values.
     pub fn explain(&self) -> Explanation {
+        let (paths, paths_left_out) = self.paths();
+        let warnings = warnings::all(self, &paths);
         Explanation {
             scenario: self.file.clone(),
             seed: self.seed,
             duration_ns: self.duration.map(Duration::nanos),
             hosts: self.hosts.iter().map(|host| format!("{}: {}", host.name, place(&host.place))).collect(),
             links: self.links.iter().flat_map(links).collect(),
-            paths: self.paths(),
+            rules: self.links.iter().filter_map(rules::of).collect(),
+            routers: self.routers.iter().map(|router| self.router_words(router)).collect(),
+            paths,
+            paths_left_out,
             traffic: self.traffic.iter().map(events::traffic).collect(),
             timeline: self.timeline.iter().map(events::entry).collect(),
-            warnings: warnings::all(self),
-        }
-    }
-
-    fn paths(&self) -> Vec<PathExplanation> {
-        // Each path has a port at either end; the port whose name comes first among the two stands for it.
-        let ports = self.ports().iter();
-        let first = ports
-            .enumerate()
-            .filter(|(at, port)| !self.ports()[..*at].iter().any(|earlier| earlier.name == port.peer));
-        first.map(|(_, port)| self.path(port)).collect()
-    }
-
-    fn path(&self, port: &Port) -> PathExplanation {
-        let ways = || {
-            port.hops
-                .iter()
-                .flat_map(|hop| [Way::Up, Way::Down].map(|way| self.links[hop.link].direction(way)))
-        };
-        let full_bytes = ways().map(full_bytes).min().unwrap_or(FULL);
-        let round_trip = |bytes| {
-            let sum =
-                ways().try_fold(Duration::ZERO, |sum, direction| Some(sum + one_way(direction, bytes)?));
-            sum.map(Duration::nanos)
-        };
-        PathExplanation {
-            from: port.name.clone(),
-            to: port.peer.clone(),
-            links: port.hops.iter().map(|hop| self.links[hop.link].name.clone()).collect(),
-            round_trip_small_ns: round_trip(SMALL),
-            round_trip_full_ns: round_trip(full_bytes),
-            full_bytes,
-            is_down: ways().any(|direction| present_rate(direction) == Rate::DOWN),
+            warnings,
         }
     }
 }
@@ -205,14 +176,15 @@ fn place(place: &Place) -> String {
 }
 
 fn links(link: &Link) -> Vec<LinkExplanation> {
-    let ways = match link.medium {
-        Medium::Duplex { .. } => vec![Way::Up, Way::Down],
-        Medium::Shared(_) => vec![Way::Up],
-    };
-    let shared = matches!(link.medium, Medium::Shared(_));
-    ways.into_iter()
-        .map(|way| explain(link.core_name(way), link.ends(way), shared, link.direction(way)))
-        .collect()
+    let shared = !matches!(link.medium, Medium::Duplex { .. });
+    let lanes = link.lanes().into_iter().filter(|lane| lane.lane == 0);
+    let one =
+        |Lane { link: name, way, direction, .. }: Lane<'_>| explain(name, link.ends(way), shared, direction);
+    let mut all: Vec<LinkExplanation> = lanes.map(one).collect();
+    if let Some(rules) = link.rules() {
+        rules::of_pipes(rules, &mut all);
+    }
+    all
 }
 
 fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direction) -> LinkExplanation {
@@ -255,6 +227,9 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         },
         management: direction.queue.policy.words().filter(|_| scheduler.is_none()),
         scheduler: scheduler.map(|scheduler| sharing::scheduler(direction, scheduler)),
+        per_flow: None,
+        shared_by: None,
+        queues: Vec::new(),
         losses: inputs::losses(direction),
         impairments: events::impairments(direction),
         trace: direction.trace.as_ref().map(inputs::trace),
@@ -276,6 +251,7 @@ fn rate_words(direction: &Direction) -> String {
             Some(mean) => format!("by the trace {}, {mean} on average", trace.file.name),
             None => format!("by the trace {}, without a limit at times", trace.file.name),
         },
+        _ if direction.has_rate_of_profile() => format!("{}, by the profile", direction.mean_rate()),
         _ => direction.mean_rate().to_string(),
     };
     if direction.outage { format!("down (an outage; else {rate})") } else { rate }
@@ -314,21 +290,28 @@ fn percent(share: f64) -> String {
 }
 
 fn expected(direction: &Direction, bytes: u32) -> Expected {
-    let transmission = transmission(direction, bytes);
+    let air_time = direction.profile.as_ref().map(|used| used.profile.air_time());
+    let longest = transmission(direction, bytes, air_time.map(AirTime::longest).unwrap_or_default());
+    let transmission = mean_transmission(direction, bytes);
     let waits_in_line =
         direction.scheduler.is_none() && !direction.trace.as_ref().is_some_and(TraceUse::has_rate);
     let rate = present_rate(direction);
     let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
     // What contention leaves of the rate depends on who contends.
-    let per_second = (rate != Rate::UNLIMITED && !is(SchedulerKind::Dcf)).then(|| {
+    let has_limit = rate != Rate::UNLIMITED || air_time.is_some_and(|air| air.longest() > Duration::ZERO);
+    let per_second = (has_limit && !is(SchedulerKind::Dcf)).then(|| {
         let bits = counted(direction).bits(bytes, LINK_HEADER).max(1);
-        rate.bits_per_second() as f64 / bits as f64
+        match (direction.profile.as_ref().map(|used| used.profile.mean_seconds()), rate) {
+            (None, _) | (_, Rate::DOWN) => rate.bits_per_second() as f64 / bits as f64,
+            (Some(extra), Rate::UNLIMITED) => 1.0 / extra,
+            (Some(extra), rate) => 1.0 / (extra + bits as f64 / rate.bits_per_second() as f64),
+        }
     });
     Expected {
         bytes,
         transmission_ns: transmission.map(Duration::nanos),
         one_way_ns: one_way(direction, bytes).map(Duration::nanos),
-        longest_ns: transmission.filter(|_| waits_in_line).and_then(|one| {
+        longest_ns: longest.filter(|_| waits_in_line).and_then(|one| {
             let waiting = match direction.bound() {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),
@@ -343,18 +326,24 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
 
 /// Transmission and mean delay.
 fn one_way(direction: &Direction, bytes: u32) -> Option<Duration> {
-    Some(transmission(direction, bytes)? + direction.mean_delay()?)
+    Some(mean_transmission(direction, bytes)? + direction.mean_delay()?)
 }
 
-/// How long a packet is on the wire, rounded up; nothing while the link is down.
-fn transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
+/// How long a packet is on the wire on average; nothing while the link is down.
+fn mean_transmission(direction: &Direction, bytes: u32) -> Option<Duration> {
+    let air_time = direction.profile.as_ref().map(ProfileUse::mean);
+    transmission(direction, bytes, air_time.unwrap_or_default())
+}
+
+/// How long a packet with this air time is on the wire, rounded up; nothing while the link is down.
+fn transmission(direction: &Direction, bytes: u32, air_time: Duration) -> Option<Duration> {
     let bits_e9 = u128::from(counted(direction).bits(bytes, LINK_HEADER)) * 1_000_000_000;
     match present_rate(direction) {
-        Rate::UNLIMITED => Some(Duration::ZERO),
+        Rate::UNLIMITED => Some(air_time),
         Rate::DOWN => None,
         rate => {
             let nanos = bits_e9.div_ceil(u128::from(rate.bits_per_second()));
-            Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+            Some(air_time + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
         }
     }
 }

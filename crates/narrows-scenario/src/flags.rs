@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use narrows_core::Time;
+use narrows_core::{Duration, Time};
 
 use crate::files::Files;
 use crate::host::{Host, Place};
@@ -44,6 +44,10 @@ pub struct LinkFlags {
     pub slots: Option<String>,
     /// `--trace cell.down/cell.up`, or one file for both ways.
     pub trace: Option<String>,
+    /// `--profile 802.11b.profile`
+    pub profile: Option<String>,
+    /// `--burst 10kB`
+    pub burst: Option<String>,
     /// `--netem "delay 100ms loss 1%"`: NetEm's words, for each direction alike.
     pub netem: Option<String>,
     /// `--netem-up "delay 100ms"`: for the direction from the client to the server.
@@ -80,6 +84,7 @@ impl Scenario {
         let mut link = Link {
             name: LINK.into(),
             between: HOSTS.map(Into::into),
+            cost: 1,
             medium: Medium::Duplex { up: Box::default(), down: Box::default() },
         };
         let mut places: BTreeMap<&str, Range<usize>> = BTreeMap::new();
@@ -113,6 +118,7 @@ impl Scenario {
             duration,
             hosts: HOSTS.map(host).into(),
             junctions: Vec::new(),
+            routers: Vec::new(),
             links: vec![link],
             traffic: Vec::new(),
             timeline: Vec::new(),
@@ -129,7 +135,7 @@ impl Scenario {
 const COMMAND_LINE: &str = "command line";
 
 impl LinkFlags {
-    fn link_keys(&self) -> [(&'static str, Option<&str>); 19] {
+    fn link_keys(&self) -> [(&'static str, Option<&str>); 21] {
         [
             ("rate", self.rate.as_deref()),
             ("delay", self.delay.as_deref()),
@@ -144,6 +150,8 @@ impl LinkFlags {
             ("reorder", self.reorder.as_deref()),
             ("slots", self.slots.as_deref()),
             ("trace", self.trace.as_deref()),
+            ("profile", self.profile.as_deref()),
+            ("burst", self.burst.as_deref()),
             ("netem", self.netem.as_deref()),
             ("netem-up", self.netem_up.as_deref()),
             ("netem-down", self.netem_down.as_deref()),
@@ -227,6 +235,18 @@ pub fn code_point(flag: &str, text: &str) -> Result<u8, ScenarioError> {
     })
 }
 
+/// A span of time such as `50us`, as the value of the flag `--FLAG`.
+///
+/// # Errors
+/// When it is none: names the flag and what is allowed.
+pub fn span_of_time(flag: &str, text: &str) -> Result<Duration, ScenarioError> {
+    let mut line = CommandLine::default();
+    let start = line.add(flag, text);
+    units::time(&Node::typed(text.trim(), start)).map_err(|problem| {
+        ScenarioError::new(COMMAND_LINE, &line.0, vec![problem.inside(&format!("--{flag}"))])
+    })
+}
+
 /// The flags in a row, for errors to point at.
 #[derive(Default)]
 struct CommandLine(String);
@@ -271,7 +291,7 @@ fn set(link: &mut Link, key: &str, text: &str, start: usize, files: &Files) -> R
     let parts: Vec<&str> = match key {
         "netem" | "exact-netem" => vec![text],
         _ if text.contains('{') => vec![text],
-        "trace" => of_files(text, files),
+        "trace" | "profile" => of_files(text, files),
         _ => text.split('/').collect(),
     };
     let hosts = HOSTS.map(String::from);

@@ -2,18 +2,27 @@
 
 use std::net::IpAddr;
 
+use narrows_core::classify::Prefix;
+
 use crate::node::{Key, Node, Value};
 use crate::problem::{Found, Problem};
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Unique among hosts and junctions.
+    /// Unique among hosts, junctions and routers.
     pub name: String,
     /// Where it is in a live run.
     pub place: Place,
     /// The addresses that were given; see [`Port::addresses`](crate::Port) for those in force.
     pub addresses: Vec<HostAddress>,
+}
+
+impl Host {
+    /// A host of which no more is known.
+    pub(crate) fn plain(name: &str) -> Self {
+        Self { name: name.into(), place: Place::New, addresses: Vec::new() }
+    }
 }
 
 /// Where a host is in a live run. Virtual time takes no notice.
@@ -45,6 +54,36 @@ pub struct Address {
     pub ip: IpAddr,
     /// Bits of the prefix: at most 32, or 128 for IPv6.
     pub prefix: u8,
+}
+
+impl Address {
+    /// The network that it is in: the first address and the length of the prefix.
+    pub fn network(self) -> Self {
+        let ip = match self.ip {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.prefix.min(32))).unwrap_or(0);
+                IpAddr::from((ip.to_bits() & mask).to_be_bytes())
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.prefix.min(128))).unwrap_or(0);
+                IpAddr::from((ip.to_bits() & mask).to_be_bytes())
+            }
+        };
+        Self { ip, ..self }
+    }
+
+    /// The addresses of its network, as the engine has them.
+    pub(crate) fn prefix(self) -> Prefix {
+        match self.ip {
+            IpAddr::V4(ip) => Prefix::new(ip.to_ipv6_mapped().octets(), 96 + self.prefix.min(32)),
+            IpAddr::V6(ip) => Prefix::new(ip.octets(), self.prefix),
+        }
+    }
+
+    /// The address alone.
+    pub(crate) fn host(ip: IpAddr) -> Self {
+        Self { ip, prefix: if ip.is_ipv4() { 32 } else { 128 } }
+    }
 }
 
 impl std::fmt::Display for Address {
@@ -80,7 +119,7 @@ pub(crate) fn read(key: &Key, node: &Node) -> Result<Host, Problem> {
     Ok(Host { name: key.name.clone(), place, addresses })
 }
 
-fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
+pub(crate) fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
     const ALLOWED: &str =
         "a list of addresses, such as [\"10.1.2.1/24\"], or a table with a list for each link";
     let list = |link: Option<&str>, node: &Node| -> Result<Vec<HostAddress>, Problem> {
@@ -99,7 +138,7 @@ fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
     }
 }
 
-fn read_address(node: &Node) -> Result<Address, Problem> {
+pub(crate) fn read_address(node: &Node) -> Result<Address, Problem> {
     const HELP: &str = "write it with the length of its prefix: \"10.1.2.1/24\" or \"fd00::1/64\"";
     let text = node.text("an address").map_err(|p| p.help(HELP))?;
     let address = text.split_once('/').and_then(|(ip, prefix)| {

@@ -9,18 +9,24 @@
 mod assign;
 mod bound;
 mod direction;
+mod engine_change;
 mod explain;
 mod files;
 mod flags;
 mod host;
+pub mod ipfw;
 mod link;
 pub mod netem;
 mod node;
 pub mod pattern;
 mod problem;
+mod profile;
+mod router;
+mod rules_link;
 mod scenario;
 mod schema;
 pub mod tables;
+pub mod tc;
 mod timeline;
 mod topology;
 pub mod trace;
@@ -32,24 +38,33 @@ mod write;
 
 pub use bound::DefaultBound;
 pub use direction::{Direction, DirectionClass};
+pub use engine_change::EngineChange;
 pub use explain::{
     ClassExplanation, DelayExplanation, Expected, Explanation, FeedExplanation, LinkExplanation,
-    LossExplanation, PathExplanation, SchedulerExplanation, TraceExplanation,
+    LossExplanation, PathExplanation, QueueExplanation, RuleExplanation, RulesExplanation,
+    SchedulerExplanation, TraceExplanation, WayExplanation,
 };
 pub use files::{Files, MOST_BYTES, NamedFile};
-pub use flags::{LinkFlags, code_point};
+pub use flags::{LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
-pub use link::{Link, Medium, Way};
+pub use link::{Lane, Link, Medium, Way};
 pub use problem::ScenarioError;
+pub use profile::{Profile, ProfileInfo, ProfileThroughput};
+pub use router::{Destination, ExplicitRoute, Router};
+pub use rules_link::{Pipe, PipeQueue, RulesLink, Sharing};
 pub use scenario::Scenario;
 pub use schema::schema;
 pub use timeline::{Timeline, TimelineEvent};
-pub use topology::Port;
-pub use traffic::{AimdConfig, Marks, Traffic, TrafficSource};
+pub use topology::{HostRoute, Interface, Port};
+pub use traffic::{
+    AimdConfig, AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Marks, Query, TcpConfig,
+    Traffic, TrafficSource, Transfer,
+};
 pub use units::{Number, Share};
 pub use value::{
-    Bins, Chance, Class, Codel, Correlation, Corrupt, Dcf, Delay, DelayClass, DelaySource, Distribution,
-    DistributionTable, Division, DualPi2, ExactNetem, FeedUse, Gap, Loss, LossModel, Losses, Match, Party,
-    PatternUse, Pie, Points, Policy, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, Slots,
-    TraceUse,
+    Bins, Cbq, CbqClass, Chance, Child, Class, ClassShape, Codel, Correlation, Corrupt, Dcf, Delay,
+    DelayClass, DelaySource, Distribution, DistributionTable, Division, DualPi2, ExactNetem, FeedUse, Filter,
+    Gap, Hpd, HpdParameters, HtbClass, Loss, LossModel, Losses, Match, Party, PatternUse, Pie, Points,
+    PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
+    Shape, ShapedBy, Slots, Tbf, TraceUse, mask_words,
 };

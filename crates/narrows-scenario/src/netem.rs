@@ -24,7 +24,7 @@
 
 mod change;
 mod clause;
-mod command;
+pub(crate) mod command;
 mod exact;
 mod explain;
 mod grammar;
@@ -32,8 +32,8 @@ mod in_force;
 mod options;
 mod text;
 mod translation;
-mod units;
-mod words;
+pub(crate) mod units;
+pub(crate) mod words;
 
 pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};
@@ -41,8 +41,8 @@ pub use in_force::{InForce, replacement};
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
 pub use translation::Assignment;
 
-use crate::node::Node;
-use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
+use crate::node::{Node, suggest};
+use crate::problem::{Found, Problem, ScenarioError, one_of};
 use clause::Clause;
 use words::{Word, Words};
 
@@ -124,7 +124,7 @@ fn netem(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
 }
 
 /// Reads the name of a queueing discipline and its options.
-fn kind(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
+pub(crate) fn kind(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
     let Some(word) = words.take() else {
         return Err(Problem::new("the queueing discipline is missing")
             .help("after `root` write `netem` and its options"));
@@ -159,10 +159,7 @@ fn other_kind(word: Word<'_>) -> Problem {
     let known = ["netem", "delay"];
     match INSTEAD.iter().find(|(name, _)| *name == word.text) {
         Some((_, instead)) => problem.help(format!("use {instead}")),
-        None => match nearest(word.text, known) {
-            Some(near) => problem.help(format!("did you mean `{near}`?")),
-            None => problem,
-        },
+        None => problem.did_you_mean(word.text, known),
     }
     .help(format!("understood: {}", one_of(&known)))
 }
@@ -202,11 +199,7 @@ fn fed_delay(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
             }
             other => {
                 let problem = word.problem(format!("{} is no option of delay", Found(other)));
-                let problem = match nearest(other, known) {
-                    Some(near) => problem.help(format!("did you mean `{near}`?")),
-                    None => problem,
-                };
-                return Err(problem.help(format!("allowed: {}", one_of(&known))));
+                return Err(suggest(problem, other, &known));
             }
         };
         clauses.push(Clause { topic, text: words.since(position), bare });

@@ -7,7 +7,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::problem::{Found, Problem, nearest, one_of};
+use crate::problem::{Found, Problem, one_of};
 
 /// A value and where it is. Values are equal wherever they stand.
 #[derive(Clone, Debug)]
@@ -266,11 +266,7 @@ impl Table {
 
 /// Adds what is allowed, with the nearest first.
 pub(crate) fn suggest(problem: Problem, found: &str, known: &[&str]) -> Problem {
-    let problem = match nearest(found, known.iter().copied()) {
-        Some(name) => problem.help(format!("did you mean `{name}`?")),
-        None => problem,
-    };
-    problem.help(format!("allowed: {}", one_of(known)))
+    problem.did_you_mean(found, known.iter().copied()).help(format!("allowed: {}", one_of(known)))
 }
 
 /// A name of a host, junction, link or source of traffic: it becomes a part of names joined by dots.
@@ -283,8 +279,18 @@ pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
         .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-` and `_`"))
 }
 
+/// A name of a class, which may be one that tc gives: `1:10`.
+pub(crate) fn check_class_name(key: &Key) -> Result<(), Problem> {
+    if key.name.len() <= 64 && is_name(&key.name.replace(':', "")) {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{} cannot be the name of a class", Found(&key.name)))
+        .at(&key.span)
+        .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-`, `_` and `:`"))
+}
+
 /// A key, in quotes where it must be.
-fn toml_key(name: &str) -> String {
+pub(crate) fn toml_key(name: &str) -> String {
     if is_name(name) { name.into() } else { toml_string(name) }
 }
 

@@ -28,6 +28,17 @@ impl ScenarioError {
         self.render(&Renderer::styled())
     }
 
+    /// The same, of a text that has another name.
+    pub(crate) fn of(self, file: &str) -> Self {
+        Self { file: file.into(), ..self }
+    }
+
+    /// The same, about this part of a text.
+    pub(crate) fn within(self, file: &str, text: &str, span: &Range<usize>) -> Self {
+        let problems = self.problems.into_iter().map(|problem| problem.put_at(span)).collect();
+        Self::new(file, text, problems)
+    }
+
     /// How many problems there are; at least one.
     pub fn count(&self) -> usize {
         self.problems.len()
@@ -167,6 +178,14 @@ impl Problem {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
+    }
+
+    /// Asks whether the one of these was meant that is nearest to what was found, if one is near.
+    pub(crate) fn did_you_mean<'a>(self, found: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        match nearest(found, known) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None => self,
+        }
     }
 
     /// Where it is, unless that is known more precisely already.

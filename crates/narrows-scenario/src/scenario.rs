@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-use narrows_core::{Duration, NetworkConfig, PortConfig, Seed};
+use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::direction::{Direction, Site};
 use crate::files::{Files, NamedFile};
-use crate::host::{self, Address, Host};
+use crate::host::{self, Address, Host, HostAddress};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
+use crate::router::{self, Router};
+use crate::rules_link::{RulesLink, RulesSite};
 use crate::timeline::{self, Entry, Timeline};
-use crate::topology::{self, Fault, Port, Topology};
+use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::{self, Traffic};
 use crate::units;
 
@@ -31,6 +34,8 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// Where two links are joined in series, by name.
     pub junctions: Vec<String>,
+    /// Where packets go on by their destination, in the order of the file.
+    pub routers: Vec<Router>,
     /// The links, in the order of the file.
     pub links: Vec<Link>,
     /// The traffic, in the order of the file.
@@ -41,7 +46,8 @@ pub struct Scenario {
 }
 
 /// The keys at the top of a file.
-pub(crate) const KEYS: &[&str] = &["seed", "duration", "hosts", "junctions", "links", "traffic", "timeline"];
+pub(crate) const KEYS: &[&str] =
+    &["seed", "duration", "hosts", "junctions", "routers", "links", "traffic", "timeline"];
 
 /// The seed where none is given.
 pub(crate) const DEFAULT_SEED: u64 = 1;
@@ -112,16 +118,20 @@ impl Scenario {
     /// The engine's configuration, with the links' present values.
     pub fn network(&self) -> NetworkConfig {
         let mut config = NetworkConfig::new(Seed(self.seed));
-        // A packet may take the longest path there is.
-        let longest = self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0);
+        // A packet may take the longest path there is; among routers the hop limit is what ends a loop.
+        let longest = match self.routers[..] {
+            [] => self.ports().iter().map(|port| port.hops.len()).max().unwrap_or(0),
+            _ => usize::from(u8::MAX),
+        };
         config.visits = config.visits.max(u8::try_from(longest).unwrap_or(u8::MAX));
-        let mut exits = self.topology.exits(&self.links);
+        let mut exits = self.topology.exits(&self.links, &self.routers);
         let addresses = |host: &str| self.addresses(host);
         let build = |direction: &Direction, name: &str, lanes| {
             direction.build(lanes, Site { seed: Seed(self.seed), link: name, addresses: &addresses })
         };
         for (index, link) in self.links.iter().enumerate() {
-            let mut exit = |way| exits.remove(&(index, way)).expect("every link lies on a path, both ways");
+            let mut exit =
+                |way| exits.remove(&(index, way)).expect("every link lies on a segment, both ways");
             let (up, down) = (exit(Way::Up), exit(Way::Down));
             match &link.medium {
                 Medium::Duplex { up: upward, down: downward } => {
@@ -129,6 +139,11 @@ impl Scenario {
                     config.links.push(build(downward, &link.core_name(Way::Down), vec![down]));
                 }
                 Medium::Shared(both) => config.links.push(build(both, &link.name, vec![up, down])),
+                Medium::Rules(rules) => {
+                    let (set, pipes) = rules.build(&link.name, self.site(link), [up, down]);
+                    config.rules.push(set);
+                    config.links.extend(pipes);
+                }
             }
         }
         for port in self.ports() {
@@ -136,13 +151,83 @@ impl Scenario {
             let entry = topology::entry(&self.links[hop.link], hop.way);
             config.ports.push(PortConfig { name: port.name.clone(), entry });
         }
+        for router in &self.routers {
+            let entry = Target::Router(router.name.clone());
+            config.ports.push(PortConfig { name: router.name.clone(), entry });
+        }
+        config.routers = self.topology.routers(&self.links, &self.routers);
         config
+    }
+
+    /// The ends of links at routers, in the order of the routers. Each router also has a port of the engine that has its
+    /// name: packets for the router itself leave there, and those that it sends enter.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.topology.interfaces
+    }
+
+    /// The networks that a host reaches by the router at the other end of this port, and not better by another port of its.
+    /// Nothing where the other end is a host.
+    pub fn routes(&self, port: &Port) -> Vec<HostRoute> {
+        self.topology.host_routes(port)
+    }
+
+    /// Whether packets get from one port to another, as far as links go: over one segment, or by routers.
+    pub fn joins(&self, from: &Port, to: &Port) -> bool {
+        self.topology.joins(from, to)
+    }
+
+    /// The links that packets pass from one port to another, by any of their ways, each once; nothing where none gets there.
+    pub fn links_between(&self, from: &Port, to: &Port) -> Vec<Target> {
+        let mut hops: Vec<_> =
+            self.topology.arriving(from, to).into_iter().flat_map(|way| way.hops).collect();
+        hops.sort_unstable();
+        hops.dedup();
+        hops.iter().map(|hop| topology::entry(&self.links[hop.link], hop.way)).collect()
+    }
+
+    /// The mean delay from one port to another, over all packets that get there; nothing where none does, or where the mean
+    /// of a link on the way is not known.
+    pub fn mean_delay(&self, from: &Port, to: &Port) -> Option<Duration> {
+        let ways = self.topology.arriving(from, to);
+        let (mut sum, mut shares) = (0.0, 0.0);
+        for way in &ways {
+            let delay = way.hops.iter().try_fold(Duration::ZERO, |sum, hop| {
+                Some(sum + self.links[hop.link].direction(hop.way)?.mean_delay()?)
+            })?;
+            if ways.len() == 1 {
+                return Some(delay);
+            }
+            sum += way.share * delay.nanos() as f64;
+            shares += way.share;
+        }
+        (shares > 0.0).then(|| Duration::from_nanos((sum / shares + 0.5) as u64))
+    }
+
+    /// The address that a router has where it sends packets to this address from: what it answers with. Nothing without a
+    /// route, or where the address is its own.
+    pub fn router_address(&self, router: &str, towards: IpAddr) -> Option<IpAddr> {
+        let number = self.routers.iter().position(|other| other.name == router)?;
+        self.topology.address_towards(number, towards)
     }
 
     /// The addresses of a host in force.
     pub(crate) fn addresses(&self, host: &str) -> Vec<IpAddr> {
         let ports = self.ports().iter().filter(|port| port.host == host);
         ports.flat_map(|port| port.addresses.iter().map(|address| address.ip)).collect()
+    }
+
+    /// What the rules and pipes of a link depend on besides their own values.
+    pub(crate) fn site(&self, link: &Link) -> RulesSite {
+        let hosts = self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host)));
+        // The first end is a host or a router.
+        let first = &link.between[0];
+        let of_router = self.interfaces().iter().filter(|interface| interface.router == *first);
+        let of_router = of_router.flat_map(|interface| interface.addresses.iter().map(|address| address.ip));
+        RulesSite {
+            seed: Seed(self.seed),
+            addresses: Arc::new(hosts.collect()),
+            me: self.addresses(first).into_iter().chain(of_router).collect(),
+        }
     }
 
     /// The names of the hosts, in the order of the file.
@@ -153,7 +238,7 @@ impl Scenario {
     /// Numbers the automatic addresses anew, leaving out networks that are not free: a run inside the network of another
     /// must not use that one's. Nothing else changes.
     pub fn renumber(&mut self, is_free: impl Fn(Address) -> bool) {
-        topology::address(&mut self.topology.ports, &self.hosts, &is_free);
+        self.topology.number(&self.hosts, &self.routers, &self.links, &is_free);
     }
 
     /// Changes values before anything runs, by assignments as [`Scenario::assign_all`] takes them. Unlike a change while
@@ -187,7 +272,7 @@ impl Scenario {
 
     /// Joins the links and works out default bounds.
     pub(crate) fn wire(&mut self) -> Result<(), Vec<Fault>> {
-        self.topology = Topology::new(&self.hosts, &self.junctions, &self.links)?;
+        self.topology = Topology::new(&self.hosts, &self.junctions, &self.routers, &self.links)?;
         self.topology.set_default_bounds(&mut self.links);
         Ok(())
     }
@@ -199,11 +284,11 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
     let seed = problems.catch(table.optional("seed", seed)).flatten().unwrap_or(DEFAULT_SEED);
     let duration = problems.catch(table.optional("duration", units::positive_time)).flatten();
 
-    let mut places: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    let mut places: Places = BTreeMap::new();
     let mut hosts = Vec::new();
     for (key, node) in section(table, "hosts", problems) {
         problems.catch(check_name(key, "host").map_err(|p| p.inside("hosts")));
-        places.insert(key.name.clone(), key.span.clone());
+        places.insert(key.name.clone(), ("host", key.span.clone()));
         let host = host::read(key, node).map_err(|p| p.inside(&key.name).inside("hosts"));
         hosts.extend(problems.catch(host));
     }
@@ -213,24 +298,34 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
             .and_then(|()| node.table("a table, which may be empty"))
             .and_then(|table| table.only(&[]).map_err(|p| p.inside(&key.name)));
         problems.catch(read.map_err(|p| p.inside("junctions")));
-        match places.insert(key.name.clone(), key.span.clone()) {
-            Some(other) => problems.extend(vec![
-                Problem::new(format!("a host and a junction are both called `{}`", key.name))
-                    .at(&key.span)
-                    .also(&other, "the host"),
-            ]),
-            None => junctions.push(key.name.clone()),
+        if problems.catch(place(&mut places, "junction", key)).is_some() {
+            junctions.push(key.name.clone());
         }
     }
-    let host_names: Vec<String> = section(table, "hosts", &mut Problems::default())
+    let mut routers = Vec::new();
+    for (key, node) in section(table, "routers", problems) {
+        problems.catch(check_name(key, "router").map_err(|p| p.inside("routers")));
+        problems.catch(place(&mut places, "router", key));
+        let router = router::read(key, node).map_err(|p| p.inside(&key.name).inside("routers"));
+        routers.extend(problems.catch(router));
+    }
+    // With those that could not be read: what else names them is not wrong because of that.
+    let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
         .into_iter()
-        .map(|(key, _)| key.name.clone())
+        .map(|(key, _)| {
+            let read = hosts.iter().find(|host| host.name == key.name);
+            read.cloned().unwrap_or_else(|| Host::plain(&key.name))
+        })
         .collect();
     let mut links: Vec<Placed> = Vec::new();
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        match link::read(key, node, &host_names, &files) {
+        // The engine has both by their names.
+        if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
+            problems.catch(place(&mut places, "link", key));
+        }
+        match link::read(key, node, &named, &files) {
             Ok(placed) => links.push(placed),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
@@ -246,6 +341,18 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
                 problems.extend(vec![problem.inside("links")]);
             }
         }
+        let rule = link.rules().and_then(RulesLink::says_me);
+        let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
+        if let (Some(rule), true) = (rule, is_junction) {
+            let [first, _] = &link.between;
+            let title = format!(
+                "rule {} says `me`, and `{first}` is a junction, which has no addresses",
+                rule.number
+            );
+            let help = "the rules are at the first end of the link: let it be a host or a router, or write addresses";
+            let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);
+            problems.extend(vec![problem.inside("links")]);
+        }
     }
     if links.is_empty() && !wrong_ends && problems.is_empty() {
         problems.extend(vec![
@@ -254,25 +361,47 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
                 .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
         ]);
     }
-    check_addresses(table, &hosts, &links, problems);
+    let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
+    let routed = routers.iter().map(|placed| &placed.router);
+    let owners = owners.chain(routed.map(|router| ("router", &router.name, &router.addresses)));
+    owners.for_each(|owner| check_addresses(table, owner, &links, problems));
+    let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
+    for router in &routers {
+        problems.extend(router::check(router, &kinds, &links));
+    }
     if wrong_ends || !problems.is_empty() {
         return None;
     }
 
     let keys: Vec<Range<usize>> = links.iter().map(|placed| placed.key.clone()).collect();
     let links = links.into_iter().map(|placed| placed.link).collect();
+    let routers = routers.into_iter().map(|placed| placed.router).collect();
     let (traffic, timeline, topology) = Default::default();
     let file_name = file.to_string();
     let file = file_name;
-    let mut scenario =
-        Scenario { file, seed, duration, hosts, junctions, links, traffic, timeline, topology, files };
+    let mut scenario = Scenario {
+        file,
+        seed,
+        duration,
+        hosts,
+        junctions,
+        routers,
+        links,
+        traffic,
+        timeline,
+        topology,
+        files,
+    };
     if let Err(faults) = scenario.wire() {
         problems.extend(
             faults
                 .into_iter()
                 .map(|fault| match fault {
                     Fault::Junction(name, problem) => {
-                        problem.at(&places[&name]).inside(&name).inside("junctions")
+                        problem.at(&places[&name].1).inside(&name).inside("junctions")
+                    }
+                    Fault::Router(name, problem) => {
+                        problem.at(&places[&name].1).inside(&name).inside("routers")
                     }
                     Fault::Link(index, problem) => problem.at(&keys[index]).inside("links"),
                 })
@@ -294,7 +423,7 @@ fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &m
             .map_err(|p| p.help("write [[traffic]] with two brackets"))
     }));
     for (index, node) in items.flatten().unwrap_or_default().iter().enumerate() {
-        let traffic = traffic::read(index, node, scenario.ports(), folder).map_err(|p| p.inside("traffic"));
+        let traffic = traffic::read(index, node, &scenario.topology, folder).map_err(|p| p.inside("traffic"));
         let Some(traffic) = problems.catch(traffic) else { continue };
         if scenario.traffic.iter().any(|other| other.name == traffic.name) {
             problems.extend(vec![
@@ -357,48 +486,58 @@ pub(crate) fn seed(node: &Node) -> Result<u64, Problem> {
     text.parse().map_err(|_| node.expected("a whole number from 0 to 18446744073709551615"))
 }
 
-fn no_such_host(name: &str, places: &BTreeMap<String, Range<usize>>) -> Problem {
-    let problem = Problem::new(format!("no host or junction is called {}", Found(name)));
+/// What has a name that links may end at: its kind, and where it stands.
+type Places = BTreeMap<String, (&'static str, Range<usize>)>;
+
+/// Keeps a name, unless it is taken.
+fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Problem> {
+    if let Some((other, span)) = places.get(&key.name) {
+        return Err(Problem::new(format!("a {other} and a {kind} are both called `{}`", key.name))
+            .at(&key.span)
+            .also(span, format!("the {other}")));
+    }
+    places.insert(key.name.clone(), (kind, key.span.clone()));
+    Ok(())
+}
+
+fn no_such_host(name: &str, places: &Places) -> Problem {
+    let problem = Problem::new(format!("no host, junction or router is called {}", Found(name)));
     match nearest(name, places.keys().map(String::as_str)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem.help(format!("add a line for it: [hosts.{name}]")),
     }
 }
 
-/// Addresses must say on which link they are where a host has several.
-fn check_addresses(table: &Table, hosts: &[Host], links: &[Placed], problems: &mut Problems) {
-    for host in hosts {
-        let ends_here = |placed: &&Placed| placed.link.between.contains(&host.name);
-        let at: Vec<&str> = links.iter().filter(ends_here).map(|placed| placed.link.name.as_str()).collect();
-        for given in &host.addresses {
-            let wrong = match &given.link {
-                Some(link) => !at.contains(&link.as_str()),
-                None => at.len() > 1,
-            };
-            if !wrong {
-                continue;
-            }
-            let hosts = table.get("hosts").and_then(|node| node.table("").ok());
-            let key = hosts.and_then(|hosts| hosts.key(&host.name)).map_or(0..0, |key| key.span.clone());
-            let title = match &given.link {
-                Some(link) => format!("the host `{}` is not on a link called {}", host.name, Found(link)),
-                None => format!(
-                    "the host `{}` is on {} links: which of them has {}?",
-                    host.name,
-                    at.len(),
-                    given.address
-                ),
-            };
-            problems.extend(vec![
-                Problem::new(title).at(&key).inside("addresses").inside(&host.name).inside("hosts").help(
-                    format!(
-                        "write addresses = {{ {} = [\"{}\"] }}",
-                        at.first().unwrap_or(&"LINK"),
-                        given.address
-                    ),
-                ),
-            ]);
-            break;
+/// Addresses must say on which link they are where a host or router has several.
+fn check_addresses(
+    table: &Table,
+    (kind, name, addresses): (&str, &String, &Vec<HostAddress>),
+    links: &[Placed],
+    problems: &mut Problems,
+) {
+    let ends_here = |placed: &&Placed| placed.link.between.contains(name);
+    let at: Vec<&str> = links.iter().filter(ends_here).map(|placed| placed.link.name.as_str()).collect();
+    for given in addresses {
+        let wrong = match &given.link {
+            Some(link) => !at.contains(&link.as_str()),
+            None => at.len() > 1,
+        };
+        if !wrong {
+            continue;
         }
+        let section = format!("{kind}s");
+        let all = table.get(&section).and_then(|node| node.table("").ok());
+        let key = all.and_then(|all| all.key(name)).map_or(0..0, |key| key.span.clone());
+        let title = match &given.link {
+            Some(link) => format!("the {kind} `{name}` is not on a link called {}", Found(link)),
+            None => {
+                format!("the {kind} `{name}` is on {} links: which of them has {}?", at.len(), given.address)
+            }
+        };
+        let help =
+            format!("write addresses = {{ {} = [\"{}\"] }}", at.first().unwrap_or(&"LINK"), given.address);
+        let problem = Problem::new(title).at(&key).inside("addresses").inside(name).inside(&section);
+        problems.extend(vec![problem.help(help)]);
+        break;
     }
 }

@@ -20,6 +20,8 @@ macro_rules! names {
 mod delay;
 mod impairment;
 mod queue;
+mod router;
+mod rules;
 mod scheduler;
 mod traffic;
 
@@ -33,6 +35,8 @@ use serde_json::Value;
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Reorder, Trace};
 use queue::Queue;
+use router::Router;
+use rules::{Pipe, PipeQueue};
 use scheduler::Scheduler;
 use traffic::Traffic;
 
@@ -80,7 +84,9 @@ struct File {
     hosts: BTreeMap<String, Host>,
     /// Where exactly two links are joined in series.
     junctions: Option<BTreeMap<String, Junction>>,
-    /// What joins two hosts or junctions.
+    /// Where any number of links meet, and packets go on by their destination.
+    routers: Option<BTreeMap<String, Router>>,
+    /// What joins two hosts, junctions or routers.
     links: BTreeMap<String, Link>,
     /// Traffic that the scenario itself brings.
     traffic: Option<Vec<Traffic>>,
@@ -129,15 +135,33 @@ struct Junction {}
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 struct Link {
-    /// The two hosts or junctions that it joins; up is from the first to the second.
+    /// The two hosts, junctions or routers that it joins; up is from the first to the second.
     #[schemars(length(min = 2, max = 2))]
     between: Vec<String>,
     /// One medium that both directions contend for: half duplex.
     shared: Option<bool>,
+    /// What it adds to the length of a path, for routers; 1 if it is not given.
+    #[schemars(range(min = 1, max = 65_535))]
+    cost: Option<u32>,
     /// From the first to the second.
     up: Option<Direction>,
     /// From the second to the first.
     down: Option<Direction>,
+    /// Rules in ipfw's words, such as `100 pipe 1 ip from any to any`: a link with rules, and no wire itself. Out is up, and
+    /// in is down.
+    rules: Option<Vec<String>>,
+    /// Tables that rules look up, by name: addresses with their bits, and a value.
+    tables: Option<BTreeMap<String, Vec<String>>>,
+    /// Links to which rules send packets, by number.
+    pipes: Option<BTreeMap<String, Pipe>>,
+    /// Queues in front of pipes, by number.
+    queues: Option<BTreeMap<String, PipeQueue>>,
+    /// Whether a packet that leaves a pipe has passed; else it goes on at the next rule. True if it is not given.
+    one_pass: Option<bool>,
+    /// What rules call the interface that they are at; the name of the link if it is not given.
+    interface: Option<String>,
+    /// Sets of rules that do nothing.
+    disabled_sets: Option<Vec<u8>>,
     #[schemars(flatten)]
     both: Direction,
 }
@@ -160,6 +184,10 @@ struct Direction {
     scheduler: Option<Scheduler>,
     /// What counts as the length of a packet on the wire.
     overhead: Option<Overhead>,
+    /// A link profile: how long a packet holds the wire beyond its bits; the name of its file, or `none`.
+    profile: Option<String>,
+    /// The most that may pass at once after the wire was idle: what it could have sent in that time, up to this.
+    burst: Option<Size>,
     /// Packets that are lost by chance.
     loss: Option<Loss>,
     /// Packets that are duplicated on the wire.
@@ -182,6 +210,8 @@ struct Direction {
     line_limit: Option<LineLimit>,
     /// Whether the wire is down, whatever its rate.
     outage: Option<bool>,
+    /// What holds arriving packets to a rate without a queue.
+    policer: Option<impairment::Policer>,
 }
 
 /// A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.

@@ -1,6 +1,8 @@
-//! Traffic that the scenario itself brings: generated packets without a body, or a capture that is played.
+//! Traffic that the scenario itself brings: generated packets without a body, a capture that is played, or applications
+//! with transactions between hosts.
 
 mod aimd;
+pub(crate) mod app;
 pub(crate) mod key;
 mod read;
 
@@ -9,6 +11,9 @@ use std::path::PathBuf;
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
 use narrows_core::{Bytes, FlowKey, Time};
 
+pub use app::{
+    AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Query, TcpConfig, Transfer,
+};
 pub(crate) use read::read;
 
 /// Packets from one port to another.
@@ -41,6 +46,14 @@ pub enum TrafficSource {
         config: AimdConfig,
         /// What tells its flow apart; acknowledgements have the two ends exchanged. Its ECN field is what packets are
         /// sent with.
+        key: FlowKey,
+    },
+    /// Transactions of an application between a client, where traffic enters, and a server.
+    App {
+        /// What it does.
+        config: Box<AppConfig>,
+        /// What tells the client's first flow apart; each transaction has the next source port. Its transport is TCP or
+        /// UDP.
         key: FlowKey,
     },
     /// Played from a capture, with its gaps.

@@ -10,9 +10,12 @@ mod distribution;
 mod exact_netem;
 pub(crate) mod inline;
 mod loss;
+mod mask;
 mod mtu;
 mod overhead;
 mod pattern;
+mod policer;
+mod profile;
 mod queue;
 mod reorder;
 mod scheduler;
@@ -27,16 +30,23 @@ pub use distribution::{Bins, Distribution, DistributionTable, Points, Samples, S
 pub use exact_netem::ExactNetem;
 pub use loss::{Loss, LossModel, Losses};
 pub use pattern::PatternUse;
+pub use policer::{PolicerExceed, PolicerUse};
+pub use profile::ProfileUse;
 pub use queue::{Codel, DualPi2, Pie, Policy, Queue, Red};
 pub use reorder::Reorder;
-pub use scheduler::{Class, Dcf, Division, Scheduler, SchedulerKind};
+pub use scheduler::{
+    Cbq, CbqClass, Child, Class, Dcf, Division, Filter, Hpd, HpdParameters, HtbClass, Scheduler,
+    SchedulerKind, Shape as ClassShape, ShapedBy, Tbf,
+};
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;
 
 pub(crate) use assigned::{allowed as allowed_parts, is_part, with_part};
-pub(crate) use condition::{Surroundings, code_point, protocol, protocol_name};
+pub(crate) use condition::{Surroundings, code_point, party, protocol, protocol_name};
 
 pub(crate) use delay::{ORDERS, read as read_delay};
+pub use mask::words as mask_words;
+pub(crate) use mask::{read as read_mask, text as mask_text};
 pub(crate) use mtu::{read as read_mtu, text as mtu_text};
 pub(crate) use overhead::{read as read_overhead, text as overhead_text, words as overhead_words};
-pub(crate) use scheduler::{DCF_RATES, Plan, identity_name};
+pub(crate) use scheduler::{DCF_RATES, Plan, depth, identity_name, parent};

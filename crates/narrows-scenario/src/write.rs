@@ -7,12 +7,13 @@ use std::path::Path;
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{FlowKey, Time};
 
-use crate::host::{Host, Place};
+use crate::host::{Host, HostAddress, Place};
 use crate::link::{Link, Medium, Way};
 use crate::node::toml_string;
+use crate::router::{ExplicitRoute, Router, spread_name};
 use crate::scenario::Scenario;
 use crate::timeline::{Entry, ORIGINS};
-use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource, key};
+use crate::traffic::{AimdConfig, AppKind, Marks, Traffic, TrafficSource, app, key};
 
 impl Scenario {
     /// The scenario as a file, with the links' present values. Read again under the same file name it is equal to this
@@ -27,6 +28,7 @@ impl Scenario {
         }
         self.hosts.iter().for_each(|host| write_host(&mut file, host));
         self.junctions.iter().for_each(|name| section(&mut file, &format!("[junctions.{name}]")));
+        self.routers.iter().for_each(|router| write_router(&mut file, router));
         self.links.iter().for_each(|link| write_link(&mut file, link));
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
@@ -52,8 +54,32 @@ fn write_host(file: &mut String, host: &Host) {
         Place::Namespace(name) => line(file, "namespace", &toml_string(name)),
         Place::Process(pid) => line(file, "pid", &pid.to_string()),
     }
+    write_addresses(file, &host.addresses);
+}
+
+fn write_router(file: &mut String, router: &Router) {
+    section(file, &format!("[routers.{}]", router.name));
+    write_addresses(file, &router.addresses);
+    if let Some(spread) = router.multipath {
+        line(file, "multipath", &format!("\"{}\"", spread_name(spread)));
+    }
+    if router.routes.is_empty() {
+        return;
+    }
+    let route = |ExplicitRoute { to, via, spread }: &ExplicitRoute| {
+        let (links, weights): (Vec<_>, Vec<_>) =
+            via.iter().map(|(link, weight)| (format!("\"{link}\""), weight.to_string())).unzip();
+        let spread = spread_name(*spread);
+        let (links, weights) = (links.join(", "), weights.join(", "));
+        format!("{{ to = \"{to}\", via = [{links}], weights = [{weights}], spread = \"{spread}\" }}")
+    };
+    let routes: Vec<String> = router.routes.iter().map(route).collect();
+    line(file, "routes", &format!("[{}]", routes.join(", ")));
+}
+
+fn write_addresses(file: &mut String, addresses: &[HostAddress]) {
     let mut groups: Vec<(Option<&str>, Vec<String>)> = Vec::new();
-    for given in &host.addresses {
+    for given in addresses {
         let text = format!("\"{}\"", given.address);
         match groups.iter_mut().find(|(link, _)| *link == given.link.as_deref()) {
             Some((_, group)) => group.push(text),
@@ -70,10 +96,22 @@ fn write_link(file: &mut String, link: &Link) {
     let name = &link.name;
     section(file, &format!("[links.{name}]"));
     line(file, "between", &format!("[\"{}\", \"{}\"]", link.between[0], link.between[1]));
+    if link.cost != 1 {
+        line(file, "cost", &link.cost.to_string());
+    }
     let both = match &link.medium {
         Medium::Shared(both) => {
             line(file, "shared", "true");
             both.entries()
+        }
+        Medium::Rules(rules) => {
+            for (below, entries) in rules.sections() {
+                if !below.is_empty() {
+                    section(file, &format!("[links.{name}{below}]"));
+                }
+                entries.iter().for_each(|(key, value)| line(file, key, value));
+            }
+            return;
         }
         // What both directions say is said once.
         Medium::Duplex { up, down } => {
@@ -86,8 +124,8 @@ fn write_link(file: &mut String, link: &Link) {
         return;
     }
     for way in [Way::Up, Way::Down] {
-        let own: Vec<_> =
-            link.direction(way).entries().into_iter().filter(|entry| !both.contains(entry)).collect();
+        let Some(direction) = link.direction(way) else { continue };
+        let own: Vec<_> = direction.entries().into_iter().filter(|entry| !both.contains(entry)).collect();
         if !own.is_empty() {
             section(file, &format!("[links.{name}.{}]", way.name()));
         }
@@ -116,6 +154,14 @@ fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {
                 instant(file, "stop", *stop);
             }
             write_key(file, key, key::TCP);
+        }
+        TrafficSource::App { config, key } => {
+            line(file, config.kind.name(), &app::write::table(config));
+            instant(file, "start", config.start);
+            if config.stop < Time::NEVER {
+                instant(file, "stop", config.stop);
+            }
+            write_key(file, key, if config.kind == AppKind::Voip { key::UDP } else { key.transport });
         }
         TrafficSource::Capture { file: path, start } => {
             let path = path.strip_prefix(folder).unwrap_or(path);
@@ -162,14 +208,14 @@ fn write_key(file: &mut String, key: &FlowKey, protocol: u8) {
     line(file, "dscp", &key.dscp().to_string());
 }
 
-fn pace(pace: Pace) -> String {
+pub(crate) fn pace(pace: Pace) -> String {
     match pace {
         Pace::Packets { count, per } => format!("\"{count}/{per}\""),
         Pace::Bits(rate) => format!("\"{rate}\""),
     }
 }
 
-fn period(period: Period) -> String {
+pub(crate) fn period(period: Period) -> String {
     match period {
         Period::Fixed(length) => format!("\"{length}\""),
         Period::Exponential(mean) => format!("{{ exponential = \"{mean}\" }}"),

@@ -26,7 +26,7 @@ error: unknown key `dealy`
   | ^^^^^ in `links.access`
   |
   = help: did you mean `delay`?
-  = help: allowed: `between`, `shared`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `scheduler`, `overhead`, `loss`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `netem`, `exact-netem`, `mtu`, `line-limit` or `outage`
+  = help: allowed: `between`, `shared`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `scheduler`, `overhead`, `profile`, `burst`, `loss`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `policer`, `rules`, `tables`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
 "#,
     );
 }
@@ -150,7 +150,7 @@ fn no_such_host() {
     fails(
         &with("[links.other]\nbetween = [\"clinet\", \"moon\"]"),
         r#"
-error: no host or junction is called `clinet`
+error: no host, junction or router is called `clinet`
  --> net.toml:7:12
   |
 7 | between = ["clinet", "moon"]
@@ -158,7 +158,7 @@ error: no host or junction is called `clinet`
   |
   = help: did you mean `client`?
 
-error: no host or junction is called `moon`
+error: no host, junction or router is called `moon`
  --> net.toml:7:22
   |
 7 | between = ["clinet", "moon"]
@@ -186,7 +186,7 @@ error: 3 links meet at the junction `hub`
 4 | [junctions.hub]
   |            ^^^ in `junctions.hub`
   |
-  = help: a junction joins exactly two links in series; routers, which choose among more, come in a later version
+  = help: a junction joins exactly two links in series; where more meet is a router: [routers.hub]
 "#,
     );
 }

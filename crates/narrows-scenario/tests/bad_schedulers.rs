@@ -150,8 +150,8 @@ fn queues() {
 #[test]
 fn schedulers() {
     fails(
-        "scheduler = \"cbq\"",
-        "`cbq` is no scheduler",
+        "scheduler = \"hfsc\"",
+        "`hfsc` is no scheduler",
         "6:13",
         ".scheduler",
         &["allowed: `fifo`, `prio`, `pfifo_fast`, `drr`, `wf2q+`, `qfq`"],
@@ -527,7 +527,7 @@ fn flags_and_assignments() {
             "did you mean `scheduler.quantum`?",
         ),
         ("access.scheduler.target=5ms", "unknown key `target`", "`target` goes with `fq_codel` or `fq_pie`"),
-        ("access.scheduler.type=cbq", "`cbq` is no scheduler", "allowed: `fifo`"),
+        ("access.scheduler.type=hfsc", "`hfsc` is no scheduler", "allowed: `fifo`"),
         ("access.scheduler.voip.match={}", "found a table, expected a condition", "set:1:29"),
         ("access.queue.tarket=5ms", "unknown key `queue.tarket`", "did you mean `queue.target`?"),
         ("access.queue.type=codle", "`codle` is no type of queue", "did you mean `codel`?"),

@@ -33,7 +33,10 @@ fn a_change_of_one_direction_or_of_both() {
     let changes = scenario.assign("link.rate=3mbit").unwrap();
     assert_eq!(kinds(&changes), ["link.up Service", "link.down Service"]);
     assert!(scenario.assign("link.rate=3mbit").unwrap().is_empty(), "nothing is different");
-    assert_eq!(scenario.links[0].direction(Way::Up).rate, Rate::from_bits_per_second(3_000_000));
+    assert_eq!(
+        scenario.links[0].direction(Way::Up).expect("a wire").rate,
+        Rate::from_bits_per_second(3_000_000)
+    );
 }
 
 #[test]
@@ -43,6 +46,7 @@ fn every_key_and_part_becomes_its_change() {
         ("link.up.delay={ uniform = { low = \"1ms\", high = \"2ms\" } }", "Delay"),
         ("link.up.jitter=2ms", "Delay"),
         ("link.up.order=allow", "Order"),
+        ("link.up.burst=3kB", "Burst"),
         ("link.up.delay.order=allow", "Order"),
         ("link.up.queue=13 packets", "QueueBound"),
         ("link.up.queue.bound=\"64kB\"", "QueueBound"),
@@ -71,35 +75,35 @@ fn every_key_and_part_becomes_its_change() {
 fn a_new_delay_keeps_the_jitter_and_a_part_keeps_the_others() {
     let mut scenario = flags();
     scenario.assign_all(&["link.delay=20ms", "link.queue.bound=7 packets", "link.queue.drop=head"]).unwrap();
-    let up = scenario.links[0].direction(Way::Up);
+    let up = scenario.links[0].direction(Way::Up).expect("a wire");
     assert_eq!(up.effective_delay().to_string(), "normal, 20ms ± 1ms");
     assert_eq!(up.bound(), Bound::Packets(7));
     scenario.assign("link.queue.drop=tail").unwrap();
-    assert_eq!(scenario.links[0].direction(Way::Up).bound(), Bound::Packets(7));
+    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").bound(), Bound::Packets(7));
 }
 
 #[test]
 fn an_outage_keeps_the_rate_in_mind() {
     let mut scenario = flags();
-    let rate = scenario.links[0].direction(Way::Down).rate;
+    let rate = scenario.links[0].direction(Way::Down).expect("a wire").rate;
     scenario.assign("link.outage=true").unwrap();
-    assert_eq!(scenario.links[0].direction(Way::Down).effective_rate(), Rate::DOWN);
+    assert_eq!(scenario.links[0].direction(Way::Down).expect("a wire").effective_rate(), Rate::DOWN);
     assert!(scenario.explain().to_string().contains("down (an outage; else 10mbit)"));
     // A new rate during the outage changes nothing yet.
     assert!(scenario.assign("link.down.rate=10mbit").unwrap().is_empty());
     scenario.assign("link.outage=false").unwrap();
-    assert_eq!(scenario.links[0].direction(Way::Down).effective_rate(), rate);
+    assert_eq!(scenario.links[0].direction(Way::Down).expect("a wire").effective_rate(), rate);
 }
 
 #[test]
 fn a_default_bound_stays_when_the_rate_changes() {
     let mut scenario = flags();
-    let before = scenario.links[0].direction(Way::Down).bound();
+    let before = scenario.links[0].direction(Way::Down).expect("a wire").bound();
     // 10 Mbit/s · 100 ms / (8 · 1498) = 83.4…
     assert_eq!(before, Bound::Packets(84));
     let changes = scenario.assign("link.down.rate=100mbit").unwrap();
     assert_eq!(kinds(&changes), ["link.down Service"]);
-    assert_eq!(scenario.links[0].direction(Way::Down).bound(), before);
+    assert_eq!(scenario.links[0].direction(Way::Down).expect("a wire").bound(), before);
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn several_changes_are_made_together_or_not_at_all() {
         ["link.jitter=0ms", "link.delay={ uniform = { low = \"1ms\", high = \"9ms\" }, order = \"allow\" }"];
     let changes = scenario.assign_all(&both).unwrap();
     assert_eq!(kinds(&changes), ["link.up Delay", "link.up Order", "link.down Delay", "link.down Order"]);
-    assert_eq!(scenario.links[0].direction(Way::Up).order, Order::Allow);
+    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").order, Order::Allow);
 }
 
 const TIMELINE: &str = r#"
@@ -201,7 +205,10 @@ fn what_the_timeline_says_can_be_assigned() {
     // Both ways: the delay, the bound, three outages that begin and two that end; and the loss, one way. The last
     // outages find the link down already.
     assert_eq!(changes, 2 * (1 + 1 + 3 + 2) + 1);
-    assert_eq!(scenario.links[0].direction(Way::Down).rate, Rate::from_bits_per_second(5_000_000));
+    assert_eq!(
+        scenario.links[0].direction(Way::Down).expect("a wire").rate,
+        Rate::from_bits_per_second(5_000_000)
+    );
     assert_eq!(scenario.duration, None::<Duration>);
 }
 
@@ -220,7 +227,10 @@ fn of_one_instant_the_order_does_not_decide_what_is_right() {
     scenario.assign_all(&["link.rate=10mbit", "link.scheduler=fq_codel"]).unwrap();
     // Where it does not matter to what is right, the last one counts.
     scenario.assign_all(&["link.rate=2mbit", "link.rate=1mbit"]).unwrap();
-    assert_eq!(scenario.links[0].direction(Way::Up).rate, Rate::from_bits_per_second(1_000_000));
+    assert_eq!(
+        scenario.links[0].direction(Way::Up).expect("a wire").rate,
+        Rate::from_bits_per_second(1_000_000)
+    );
     let before = scenario.clone();
     let error = scenario.assign_all(&["link.queue.target=1s", "link.rate=3mbit"]).unwrap_err().to_string();
     assert!(error.contains("unknown key `target`") && error.contains("set:1:19"), "{error}");
@@ -287,7 +297,10 @@ fn a_link_whose_delay_was_set_to_zero_can_follow_a_trace_of_delays() {
     let error = scenario.assign("l.up.trace=d.csv").unwrap_err().to_string();
     assert!(error.contains("gives the delay, and so does `delay`"), "{error}");
     scenario.assign_at(Time::ZERO, &["l.up.delay=0ms", "l.up.trace=d.csv"]).unwrap();
-    assert_eq!(scenario.links[0].direction(Way::Up).mean_delay(), Some(Duration::from_millis(30)));
+    assert_eq!(
+        scenario.links[0].direction(Way::Up).expect("a wire").mean_delay(),
+        Some(Duration::from_millis(30))
+    );
 }
 
 #[test]
@@ -309,7 +322,9 @@ fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
     assert_eq!(scenario.files()[0].name.as_ref(), "path.csv");
 
     // It is not made of the file again: that may take longer than a running link can wait.
-    let trace = |scenario: &Scenario, way| scenario.links[0].direction(way).trace.clone().unwrap().trace;
+    let trace = |scenario: &Scenario, way| {
+        scenario.links[0].direction(way).expect("a wire").trace.clone().unwrap().trace
+    };
     scenario.assign_at(at, &["l.up.trace.file=path.csv"]).unwrap_err();
     scenario.assign_at(at, &["l.up.trace=path.csv"]).unwrap();
     assert!(Arc::ptr_eq(&trace(&scenario, Way::Up), &trace(&scenario, Way::Down)));
@@ -335,7 +350,7 @@ fn a_trace_begins_when_it_is_set_and_its_file_is_read_once() {
 fn netem_words_are_the_keys_that_they_mean() {
     let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
     scenario.assign("link.down.netem=delay 100ms 10ms loss gemodel 1% 30% rate 1mbit limit 50").unwrap();
-    let down = scenario.links[0].direction(Way::Down);
+    let down = scenario.links[0].direction(Way::Down).expect("a wire");
     assert_eq!(down.rate.to_string(), "1mbit");
     assert_eq!(down.bound(), Bound::Packets(50));
     let loss = down.loss.ingress.as_ref().unwrap();

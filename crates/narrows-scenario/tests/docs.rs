@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("h.csv", "0,1,ns\n100,0,ns\n"),
     ("d.pattern", "pattern delay\nper packet\nlength 10\n1 3ms\n"),
     ("l.pattern", "pattern loss\nper packet\nlength 10\n3\n"),
+    ("radio.profile", "bw 2Mbit/s\nprob delay\n0 1\n1 2\n"),
     ("b.pattern", "pattern bit-errors\nper bit\nlength 1000000\n77\n"),
 ];
 

@@ -11,7 +11,14 @@ fn parse(text: &str) -> Scenario {
 }
 
 fn packet(length: u32) -> Packet<()> {
-    Packet { length, link_header: 14, network_header: 20, key: FlowKey::default(), body: () }
+    Packet {
+        length,
+        link_header: 14,
+        network_header: 20,
+        headers: Default::default(),
+        key: FlowKey::default(),
+        body: (),
+    }
 }
 
 /// Hands packets of 1000 bytes in at these ports at time zero; gives the port and instant, in microseconds, of each
@@ -80,10 +87,10 @@ fn a_shared_medium_serves_one_packet_at_a_time() {
 fn the_default_bound_is_one_product_of_rate_and_the_round_trip_of_the_whole_path() {
     let scenario = parse(CHAIN);
     // The path's round trip is 1 + 1 + 2 ms: 8 Mbit/s · 4 ms / (8 · 1498 bytes) = 2.67, at least 4.
-    assert_eq!(scenario.links[0].direction(Way::Up).bound(), Bound::Packets(4));
+    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").bound(), Bound::Packets(4));
     let bound = |lines: &str| {
         let text = format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
-        let direction = parse(&text).links[0].direction(Way::Down).clone();
+        let direction = parse(&text).links[0].direction(Way::Down).expect("a wire").clone();
         (direction.bound(), direction.default_bound.to_string())
     };
     // The queues of the latency matrix: 10 Mbit/s with 20, 100 and 400 ms.

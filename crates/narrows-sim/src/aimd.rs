@@ -23,11 +23,11 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use narrows_core::{Event, FlowKey, Packet, PortId, Protocol, Time, Verdict};
+use narrows_core::{FlowKey, Headers, Packet, PortId, Protocol, Time};
 use narrows_scenario::AimdConfig;
 
 use crate::aimd::sender::Sender;
-use crate::input::Body;
+use crate::input::Arrived;
 
 /// Both ends.
 #[derive(Debug)]
@@ -54,32 +54,12 @@ pub(crate) struct Out {
     pub(crate) number: u64,
 }
 
-/// A packet that has crossed the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Arrived {
-    pub(crate) at: Time,
-    pub(crate) feed: u32,
-    pub(crate) port: PortId,
-    pub(crate) number: u64,
-    pub(crate) marked: bool,
-}
-
-impl Arrived {
-    /// A delivery, if it is that of a whole packet without a flipped bit.
-    pub(crate) fn of(event: &Event<'_, Body>) -> Option<Self> {
-        let Verdict::Delivered(port) = event.verdict else { return None };
-        let whole = event.fragment.is_none() && event.flips.is_empty();
-        let Body { feed, number, .. } = *event.body.get();
-        let marked = event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
-        whole.then_some(Self { at: event.at, feed, port, number, marked })
-    }
-}
-
 impl Aimd {
     /// Packets of the flow `key` from one port to another.
     pub(crate) fn new(config: &AimdConfig, key: FlowKey, from: PortId, to: PortId) -> Self {
         let network_header = if key.network == Protocol::Ipv6 { 0 } else { 20 };
-        let data = Packet { length: config.length, link_header: 14, network_header, key, body: () };
+        let headers = Headers::plain(&key, config.length);
+        let data = Packet { length: config.length, link_header: 14, network_header, key, headers, body: () };
         let back = FlowKey {
             source: key.destination,
             destination: key.source,
@@ -89,7 +69,8 @@ impl Aimd {
             ..key
         };
         let length = if key.network == Protocol::Ipv6 { 60 } else { 40 };
-        let acknowledgement = Packet { length, key: back, ..data };
+        let headers = Headers::plain(&back, length);
+        let acknowledgement = Packet { length, key: back, headers, ..data };
         let (arrived, out) = Default::default();
         Self { sender: Sender::new(config), arrived, known: 0, data, acknowledgement, from, to, out }
     }

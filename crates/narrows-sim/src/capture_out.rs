@@ -15,12 +15,13 @@ use narrows_core::{Event, FlowKey, PortId, Protocol, Verdict};
 use narrows_frame::capture::{CaptureWriter, Captured, Interface};
 use narrows_frame::craft::{Other, Udp};
 use narrows_frame::edit::Edits;
-use narrows_frame::{LinkLayer, MacAddress, WallTime};
+use narrows_frame::{LinkLayer, WallTime};
 
 use crate::error::SimError;
 use crate::input::{Body, Frame};
 use crate::names::Names;
 use crate::output::Output;
+use crate::tcp::ethernet_header;
 
 pub(crate) struct CaptureOut {
     writer: CaptureWriter<Output>,
@@ -44,8 +45,8 @@ impl CaptureOut {
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
         let (port, comment) = match event.verdict {
             Verdict::Delivered(port) => (port, None),
-            Verdict::Dropped { link, reason } => {
-                let place = link.map_or(String::new(), |link| format!(" at {}", names.link(link)));
+            Verdict::Dropped { at, reason } => {
+                let place = at.map_or(String::new(), |at| format!(" at {}", names.element(at)));
                 (event.id.port(), Some(format!("dropped{place}: {}", reason.name())))
             }
         };
@@ -121,7 +122,7 @@ impl CaptureOut {
             self.zeros.resize(payload, 0);
         }
         self.crafted.clear();
-        ethernet_header(to, event.id.port(), network, &mut self.crafted);
+        self.crafted.extend_from_slice(&ethernet_header(to, event.id.port(), network));
         match transport {
             UDP => udp.append(&self.zeros[..payload], &mut self.crafted),
             _ => other.append(&self.zeros[..payload], &mut self.crafted),
@@ -132,14 +133,3 @@ impl CaptureOut {
 
 const LINK_HEADER: usize = 14;
 const UDP: u8 = 17;
-
-/// Locally administered addresses with the numbers of the ports.
-fn ethernet_header(to: PortId, from: PortId, network: Protocol, out: &mut Vec<u8>) {
-    let address = |port: PortId| {
-        let [high, low] = port.index().to_be_bytes();
-        MacAddress([2, 0, 0, 0, high, low])
-    };
-    out.extend_from_slice(&address(to).0);
-    out.extend_from_slice(&address(from).0);
-    out.extend_from_slice(if network == Protocol::Ipv6 { &[0x86, 0xdd] } else { &[0x08, 0x00] });
-}

@@ -15,7 +15,7 @@ pub(crate) trait Changes {
     fn take(&mut self) -> Result<Vec<(LinkId, Change)>, SimError>;
 
     /// Brings what a report says of classes up to date with the changes taken so far.
-    fn update_classes(&self, _info: &mut RunInfo) {}
+    fn update(&self, _info: &mut RunInfo) {}
 }
 
 /// The timeline of a scenario, applied to a copy of it.
@@ -46,8 +46,8 @@ impl Changes for ScenarioChanges {
         Ok(self.links.changes(changes))
     }
 
-    fn update_classes(&self, info: &mut RunInfo) {
-        info.update_classes(&self.scenario);
+    fn update(&self, info: &mut RunInfo) {
+        info.update(&self.scenario);
     }
 }
 
@@ -56,7 +56,11 @@ pub(crate) struct Links(Vec<(String, LinkId)>);
 
 impl Links {
     pub(crate) fn new<B>(engine: &Engine<B>) -> Self {
-        Self(engine.links().map(|link| (engine.view(link).name().to_owned(), link)).collect())
+        let mut all: Vec<_> =
+            engine.links().map(|link| (engine.view(link).name().to_owned(), link)).collect();
+        // Those that were added later come last.
+        all.sort();
+        Self(all)
     }
 
     /// Changes of links by name as changes by number. The names are those of the scenario that made the network.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use narrows_core::Event;
+use narrows_core::{Element, Event};
 use narrows_frame::log::{Decided, Outcome, PacketNumber};
 
 use crate::input::Body;
@@ -119,9 +119,9 @@ impl fmt::Display for Verdict<'_> {
                 let port = names.ports().get(usize::from(port.0)).map_or("?", String::as_str);
                 write!(f, "delivered at {port}")?;
             }
-            Outcome::Dropped { link: None, reason } => write!(f, "dropped: {}", reason.name())?,
-            Outcome::Dropped { link: Some(link), reason } => {
-                let link = names.links().get(link.0 as usize).map_or("?", String::as_str);
+            Outcome::Dropped { at: None, reason } => write!(f, "dropped: {}", reason.name())?,
+            Outcome::Dropped { at: Some(at), reason } => {
+                let link = names.element(Element::from_number(at.0));
                 write!(f, "dropped at {link}: {}", reason.name())?;
             }
         }

@@ -1,7 +1,7 @@
 //! The loop of virtual time: inputs in, events out.
 
 use narrows_core::{Duration, Time};
-use narrows_report::RunInfo;
+use narrows_report::{ApplicationInfo, ApplicationReport, RunInfo};
 
 use crate::changes::Changes;
 use crate::error::SimError;
@@ -12,6 +12,12 @@ use crate::watched::Watched;
 /// stuck behind a wire that is down: changes that go on for ever may never bring it up.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
+/// In a span this short, senders that respond do no more than [`RUSH`] things, or what is between them takes no time at all
+/// and the run would never end: a thousand million packets a second are beyond any wire.
+const MOMENT: Duration = Duration::from_millis(1);
+/// The most inputs in such a moment.
+const RUSH: u64 = 2_000_000;
+
 /// A run in progress.
 pub(crate) struct Drive {
     pub(crate) network: Watched,
@@ -21,6 +27,8 @@ pub(crate) struct Drive {
     pub(crate) changes_made: u64,
     /// Inputs from one poll to the next; changes no event.
     poll_every: u32,
+    /// The most inputs in a [`MOMENT`], where some respond.
+    rush: u64,
 }
 
 /// How a run ended.
@@ -33,7 +41,7 @@ pub(crate) struct End {
 
 impl Drive {
     pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>) -> Self {
-        Self { network, inputs, changes, changes_made: 0, poll_every: 1 }
+        Self { network, inputs, changes, changes_made: 0, poll_every: 1, rush: RUSH }
     }
 
     /// Runs until `until`: inputs before that instant, and events up to and including it. Without it until all inputs
@@ -72,6 +80,7 @@ impl Drive {
     fn run_responding(&mut self, until: Option<Time>) -> Result<End, SimError> {
         let last = until.unwrap_or(Time::NEVER);
         let mut patience = Time::ZERO + PATIENCE;
+        let (mut moment, mut inputs) = (Time::ZERO, 0);
         loop {
             let event = self.network.engine.next_event().filter(|&at| at <= last);
             let input = self.inputs.peek().filter(|&at| at < last);
@@ -82,8 +91,17 @@ impl Drive {
                 self.network.poll(next)?;
             } else if change == Some(next) {
                 self.change_until(next)?;
-            } else if let Some((at, port, packet)) = self.inputs.take()? {
-                self.network.hand_in(at, port, packet)?;
+            } else {
+                if next.since(moment) >= MOMENT {
+                    (moment, inputs) = (next, 0);
+                }
+                inputs += 1;
+                if inputs > self.rush {
+                    return Err(SimError::Rush { at: next, most: self.rush });
+                }
+                if let Some((at, port, packet)) = self.inputs.take()? {
+                    self.network.hand_in(at, port, packet)?;
+                }
             }
             if change != Some(next) || event == Some(next) {
                 patience = next + PATIENCE;
@@ -123,8 +141,17 @@ impl Drive {
     }
 
     /// Brings what a report says of classes up to date.
-    pub(crate) fn update_classes(&self, info: &mut RunInfo) {
-        self.changes.update_classes(info);
+    pub(crate) fn update(&self, info: &mut RunInfo) {
+        self.changes.update(info);
+    }
+
+    /// What became of the applications that are named, after a run of this length.
+    pub(crate) fn applications(&self, all: &[ApplicationInfo], length: Duration) -> Vec<ApplicationReport> {
+        let report = |info: &ApplicationInfo| {
+            let (_, app) = self.inputs.apps().find(|(name, _)| *name == info.name)?;
+            Some(app.report(info, length))
+        };
+        all.iter().filter_map(report).collect()
     }
 
     /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.
@@ -140,6 +167,11 @@ impl Drive {
     #[cfg(test)]
     pub(crate) fn poll_every(&mut self, inputs: u32) {
         self.poll_every = inputs;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn rush(&mut self, inputs: u64) {
+        self.rush = inputs;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use narrows_core::BuildError;
+use narrows_core::{BuildError, Time};
 use narrows_frame::log::FileError;
 use narrows_frame::{ReadError, WriteError};
 use narrows_scenario::ScenarioError;
@@ -46,7 +46,7 @@ pub enum SimError {
     Scenario(#[from] ScenarioError),
     /// Nothing would happen.
     #[error(
-        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd or capture"
+        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd, capture or an application"
     )]
     NoTraffic(String),
     /// A time series needs an interval.
@@ -60,6 +60,16 @@ pub enum SimError {
         "the traffic `{0}` never ends: give the run a duration, or the traffic a stop or a number of packets"
     )]
     Endless(String),
+    /// Senders that respond go on and on, and time hardly does.
+    #[error(
+        "those that respond to what arrives do more than {most} things in a millisecond, at {at}: nothing between them takes time. Give a link on their way a rate or a delay, or users time to think"
+    )]
+    Rush {
+        /// When it was too much.
+        at: Time,
+        /// The most.
+        most: u64,
+    },
 }
 
 impl SimError {

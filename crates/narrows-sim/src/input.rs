@@ -5,10 +5,11 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use narrows_core::source::Source;
-use narrows_core::{Packet, PortId, Time};
+use narrows_core::{Body as Kept, Event, FlowKey, Headers, Packet, PortId, Time, Verdict};
 use narrows_frame::LinkLayer;
 
-use crate::aimd::{Aimd, Arrived, Out};
+use crate::aimd::{Aimd, Out};
+use crate::apps::{App, Departure};
 use crate::capture_in::CaptureFeed;
 use crate::error::SimError;
 
@@ -34,6 +35,40 @@ pub(crate) struct Frame {
     pub(crate) layer: LinkLayer,
 }
 
+/// A packet that has crossed the network.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub(crate) at: Time,
+    /// When it entered.
+    pub(crate) sent: Time,
+    pub(crate) feed: u32,
+    pub(crate) port: PortId,
+    pub(crate) number: u64,
+    /// From the network header on.
+    pub(crate) length: u32,
+    pub(crate) marked: bool,
+    /// The frame's bytes as they entered, where it has any.
+    pub(crate) frame: Option<Vec<u8>>,
+}
+
+impl Arrived {
+    /// A delivery, if it is that of a whole packet without a flipped bit.
+    pub(crate) fn of(event: Event<'_, Body>) -> Option<Self> {
+        let Verdict::Delivered(port) = event.verdict else { return None };
+        if event.fragment.is_some() || !event.flips.is_empty() {
+            return None;
+        }
+        let Body { feed, number, .. } = *event.body.get();
+        let frame = match event.body {
+            Kept::Last(body) => body.frame.map(|frame| frame.bytes),
+            Kept::Shared(body) => body.frame.as_ref().map(|frame| frame.bytes.clone()),
+        };
+        let marked = event.key.ecn() == FlowKey::CONGESTION_EXPERIENCED;
+        let (at, sent, length) = (event.at, event.arrival, event.length);
+        Some(Self { at, sent, feed, port, number, length, marked, frame })
+    }
+}
+
 /// Where packets come from.
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -48,6 +83,8 @@ pub(crate) enum FeedKind {
     Source { source: Source, template: Packet<()> },
     /// A sender that waits for what comes back; boxed, as it is large.
     Aimd(Box<Aimd>),
+    /// Clients and servers of an application.
+    App(Box<App>),
     /// A capture file.
     Capture(CaptureFeed),
 }
@@ -79,18 +116,30 @@ impl Inputs {
 
     /// Whether there are feeds that wait for what arrives.
     pub(crate) fn respond(&self) -> bool {
-        self.feeds.iter().any(|feed| matches!(feed.kind, FeedKind::Aimd(_)))
+        self.feeds.iter().any(|feed| matches!(feed.kind, FeedKind::Aimd(_) | FeedKind::App(_)))
+    }
+
+    /// The applications, with their names.
+    pub(crate) fn apps(&self) -> impl Iterator<Item = (&str, &App)> {
+        self.feeds.iter().filter_map(|feed| match &feed.kind {
+            FeedKind::App(app) => Some((feed.name.as_str(), &**app)),
+            _ => None,
+        })
     }
 
     /// Tells a feed that its packet has arrived; its next one may come at once.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
-        let feed = &mut self.feeds[arrived.feed as usize];
-        let FeedKind::Aimd(aimd) = &mut feed.kind else { return };
-        aimd.arrive(arrived);
-        let entry = &mut self.entries[arrived.feed as usize];
-        if let Some(at) = aimd.peek().filter(|&at| entry.is_none_or(|entry| at < entry)) {
+        let number = arrived.feed;
+        let feed = &mut self.feeds[number as usize];
+        match &mut feed.kind {
+            FeedKind::Aimd(aimd) => aimd.arrive(arrived),
+            FeedKind::App(app) => app.arrive(arrived),
+            FeedKind::Source { .. } | FeedKind::Capture(_) => return,
+        }
+        let entry = &mut self.entries[number as usize];
+        if let Some(at) = feed.peek().filter(|&at| entry.is_none_or(|entry| at < entry)) {
             *entry = Some(at);
-            self.heads.push(Reverse((at, arrived.feed)));
+            self.heads.push(Reverse((at, number)));
         }
     }
 
@@ -113,18 +162,18 @@ impl Inputs {
         None
     }
 
-    /// Takes the packet whose instant was peeked at.
+    /// Takes the packet whose instant was peeked at; there may be none, where somebody only wakes up then.
     pub(crate) fn take(&mut self) -> Result<Option<(Time, PortId, Packet<Body>)>, SimError> {
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let Reverse((at, number)) = *head;
         let feed = &mut self.feeds[number as usize];
-        let (port, packet) = feed.take(number)?;
+        let taken = feed.take(number)?;
         self.entries[number as usize] = feed.peek();
         match self.entries[number as usize] {
             Some(next) => *head = Reverse((next, number)),
             None => drop(PeekMut::pop(head)),
         }
-        Ok(Some((at, port, packet)))
+        Ok(taken.map(|(port, packet)| (at, port, packet)))
     }
 }
 
@@ -132,7 +181,7 @@ impl Feed {
     fn rank(&self) -> u8 {
         match self.kind {
             FeedKind::Capture(_) => 0,
-            FeedKind::Source { .. } | FeedKind::Aimd(_) => 1,
+            FeedKind::Source { .. } | FeedKind::Aimd(_) | FeedKind::App(_) => 1,
         }
     }
 
@@ -140,28 +189,36 @@ impl Feed {
         match &self.kind {
             FeedKind::Source { source, .. } => source.peek(),
             FeedKind::Aimd(aimd) => aimd.peek(),
+            FeedKind::App(app) => app.peek(),
             FeedKind::Capture(capture) => capture.peek(),
         }
     }
 
     /// Takes the packet that was peeked at, and the port where it enters.
-    fn take(&mut self, feed: u32) -> Result<(PortId, Packet<Body>), SimError> {
+    fn take(&mut self, feed: u32) -> Result<Option<(PortId, Packet<Body>)>, SimError> {
         let (port, number, packet, frame) = match &mut self.kind {
             FeedKind::Source { source, template } => {
                 let (_, length) = source.take().expect("its instant was peeked at");
-                (self.port, 0, Packet { length, ..*template }, None)
+                let headers = Headers::plain(&template.key, length);
+                (self.port, 0, Packet { length, headers, ..*template }, None)
             }
             FeedKind::Aimd(aimd) => {
                 let (Out { port, number, .. }, packet) = aimd.take();
                 (port, number, packet, None)
+            }
+            FeedKind::App(app) => {
+                let Some(Departure { port, number, packet, .. }) = app.take() else { return Ok(None) };
+                let Packet { length, link_header, network_header, key, headers, body: frame } = packet;
+                let packet = Packet { length, link_header, network_header, key, headers, body: () };
+                (port, number, packet, frame)
             }
             FeedKind::Capture(capture) => {
                 let (packet, frame) = capture.take()?;
                 (self.port, 0, packet, frame)
             }
         };
-        let Packet { length, link_header, network_header, key, .. } = packet;
+        let Packet { length, link_header, network_header, key, headers, .. } = packet;
         let body = Body { feed, length, number, frame };
-        Ok((port, Packet { length, link_header, network_header, key, body }))
+        Ok(Some((port, Packet { length, link_header, network_header, key, headers, body })))
     }
 }

@@ -5,8 +5,9 @@
 //!   ([`series`]), a capture ([`capture_out`]).
 //! - [`replay`] hands the inputs of a recorded run in once more, and compares every verdict.
 //!
-//! Traffic may respond: an additive-increase sender waits for acknowledgements that cross the network, so that each instant
-//! at which something happens is handled before anything later is handed in.
+//! Traffic may respond: an additive-increase sender waits for acknowledgements that cross the network, clients and servers
+//! of applications for each other's segments and datagrams. Each instant at which something happens is then handled before
+//! anything later is handed in.
 //!
 //! Inputs are merged in the order of their instants. At one instant come changes, then packets of captures, then
 //! generated ones; within each kind in the order of names, and then in their own.
@@ -14,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod aimd;
+mod apps;
 mod capture_in;
 pub mod capture_out;
 mod changes;
@@ -28,10 +30,11 @@ pub mod packets;
 mod replay;
 pub mod series;
 mod simulate;
+mod tcp;
 mod watched;
 
 pub use error::SimError;
 pub use observe::{Observed, Observer};
 pub use output::Destination;
 pub use replay::{ReplayResult, replay};
-pub use simulate::{SeriesOptions, SimOptions, SimResult, observe, simulate};
+pub use simulate::{OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_with, simulate};

@@ -63,10 +63,11 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
+    use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
     use narrows_scenario::Scenario;
 
     use super::*;
-    use crate::simulate::{SimOptions, observe, simulate};
+    use crate::simulate::{SimOptions, observe, observe_with, simulate};
 
     #[test]
     fn the_observer_is_told_of_every_packet_and_changes_nothing() {
@@ -106,5 +107,41 @@ mod tests {
         let delivered = |&&(delivered, ..): &&(bool, u64, u64)| delivered;
         // What is no waiting is 10 ms of transmission and 3 ms of delay.
         assert!(seen.iter().filter(delivered).all(|&(_, delay, queued)| delay == queued + 13_000_000));
+    }
+
+    /// With room for one packet in place of ten, each waits for one at most.
+    #[test]
+    fn another_queue_takes_the_place_of_the_scenarios() {
+        let text = r#"
+            duration = "2s"
+            [hosts.client]
+            [hosts.server]
+            [links.access]
+            between = ["client", "server"]
+            rate = "1mbit"
+            queue = "10 packets"
+            [[traffic]]
+            from = "client"
+            to = "server"
+            constant = "2mbit"
+            length = "1250 bytes"
+        "#;
+        let scenario = Scenario::parse(text, "flood.toml").unwrap();
+        let longest = |packets: Option<u64>| {
+            let most: Rc<RefCell<u64>> = Rc::default();
+            let theirs = Rc::clone(&most);
+            let observer = move |packet: &Observed<'_>| {
+                let mut most = theirs.borrow_mut();
+                *most = most.max(packet.queued.nanos());
+            };
+            let mut queue = |link: &str| {
+                let bound = Bound::Packets(packets.filter(|_| link == "access.up")?);
+                Some(Box::new(Fifo::new(bound, DropAt::Tail)) as Box<dyn Queue>)
+            };
+            observe_with(&scenario, &SimOptions::default(), &mut queue, Box::new(observer)).unwrap();
+            most.take()
+        };
+        assert!(longest(None) > 90_000_000);
+        assert!((1..=10_000_000).contains(&longest(Some(1))));
     }
 }

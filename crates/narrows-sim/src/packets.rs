@@ -42,8 +42,8 @@ impl PacketRecords {
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
         let (verdict, place, reason) = match event.verdict {
             Verdict::Delivered(port) => ("delivered", names.port(port), ""),
-            Verdict::Dropped { link, reason } => {
-                ("dropped", link.map_or("", |link| names.link(link)), reason.name())
+            Verdict::Dropped { at, reason } => {
+                ("dropped", at.map_or("", |at| names.element(at)), reason.name())
             }
         };
         let (key, feed) = (&event.key, &names.feeds[event.body.get().feed as usize]);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use narrows_core::{Engine, LinkId, Packet, PortId, Question, Time};
+use narrows_core::{Engine, Packet, PortId, Question, Time};
 use narrows_frame::ReadError;
 use narrows_frame::log::{Arrived, Changed, Ended, Fed, FilePart, Header, LogReader, LoggedFiles, Record};
 use narrows_frame::parse::parse_cut;
@@ -114,7 +114,6 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
     let mut replay = Replay {
         links: Links::new(&network.engine),
         ports: network.engine.ports().collect(),
-        numbers: network.engine.links().collect(),
         network,
         scenario,
         header,
@@ -138,7 +137,7 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
     replay.network.finish(end)?;
 
     info.span = (Time::ZERO, end);
-    info.update_classes(&replay.scenario);
+    info.update(&replay.scenario);
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
     let report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     write_json(options.json.as_ref(), &report)?;
@@ -171,6 +170,9 @@ fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(),
     Ok(())
 }
 
+/// What commands of ipfw begin with in a log.
+const IPFW: &str = "ipfw ";
+
 struct Replay {
     network: Watched,
     scenario: Scenario,
@@ -178,8 +180,7 @@ struct Replay {
     links: Links,
     /// What the files contain that the scenario and its changes name.
     files: LoggedFiles,
-    /// The links and ports by their numbers.
-    numbers: Vec<LinkId>,
+    /// By their numbers.
     ports: Vec<PortId>,
     /// Whether anybody wants the frames.
     keep: bool,
@@ -227,11 +228,29 @@ impl Replay {
 
     fn change(&mut self, changed: Changed<'_>) -> Result<(), SimError> {
         let lines: Vec<_> = changed.text.lines().collect();
-        let changes = self.scenario.assign_at(changed.at, &lines)?;
-        self.network.change(changed.at, self.links.changes(changes))?;
+        if lines.iter().all(|line| line.starts_with(IPFW)) {
+            self.command(changed.at, &lines)?;
+        } else {
+            let changes = self.scenario.assign_at(changed.at, &lines)?;
+            self.network.change(changed.at, self.links.changes(changes))?;
+        }
         self.network.poll(changed.at)?;
         self.changes += 1;
         self.last = self.last.max(changed.at);
+        Ok(())
+    }
+
+    /// Commands of ipfw: `ipfw LINK COMMAND`.
+    fn command(&mut self, at: Time, lines: &[&str]) -> Result<(), SimError> {
+        for line in lines {
+            let (link, text) = line[IPFW.len()..].split_once(' ').unwrap_or_default();
+            for (command, _) in self.scenario.ipfw_commands(Some(link), "the log", text)?.commands {
+                for change in self.scenario.ipfw_at(at, Some(link), &command)? {
+                    self.network.make(at, change)?;
+                }
+            }
+        }
+        self.links = Links::new(&self.network.engine);
         Ok(())
     }
 
@@ -247,7 +266,7 @@ impl Replay {
     }
 
     fn feed(&mut self, fed: &Fed<'_>) -> Result<(), SimError> {
-        let Some(&link) = self.numbers.get(fed.link.0 as usize) else {
+        let Some(link) = self.network.engine.links().nth(fed.link.0 as usize) else {
             return Err(SimError::ForeignLog { file: self.scenario.file.clone(), what: "links" });
         };
         self.values.0 += fed.values.len() as u64;

@@ -97,6 +97,8 @@ impl Series {
         let span = end.since(self.start);
         self.lines.clear();
         let mut rows = Ok(());
+        // Links may have been added.
+        self.links.resize(engine.links().len(), LinkMark::default());
         for (link, mark) in engine.links().zip(&mut self.links) {
             let view = engine.view(link);
             let now = LinkMark::of(&view);
@@ -150,8 +152,8 @@ impl Series {
 
 impl LinkMark {
     fn of(view: &LinkView<'_>) -> Self {
-        let mut sum = Self { started: u64::from(view.is_transmitting()), ..Self::default() };
-        for Counters { waited, sent, wire_bits, left, marked, .. } in view.counters() {
+        let mut sum = Self { started: view.transmitting(), ..Self::default() };
+        for Counters { waited, sent, wire_bits, left, marked, .. } in &*view.counters() {
             sum.waited += *waited;
             sum.started += sent.packets;
             sum.wire_bits += wire_bits;

@@ -1,12 +1,14 @@
 //! A scenario in virtual time, from beginning to end.
 
+use narrows_core::queue::Queue;
 use narrows_core::source::{Source, SourceConfig};
-use narrows_core::{Duration, Engine, FlowKey, Packet, Protocol, Seed, Time};
+use narrows_core::{Duration, Engine, FlowKey, Headers, Packet, Protocol, Seed, Time};
 use narrows_frame::WallTime;
-use narrows_report::{Kind, Report, RunInfo};
+use narrows_report::{ApplicationInfo, Kind, Report, RunInfo};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
 use crate::aimd::Aimd;
+use crate::apps::App;
 use crate::capture_in::CaptureFeed;
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
@@ -85,7 +87,7 @@ pub struct SimResult {
 /// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
 /// output not be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
-    run(scenario, options, Observing::default())
+    run(scenario, options, &mut |_| None, Observing::default())
 }
 
 /// The same, while somebody is told what becomes of each packet.
@@ -93,10 +95,33 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
 /// # Errors
 /// As for [`simulate`].
 pub fn observe(scenario: &Scenario, options: &SimOptions, observer: Observer) -> Result<SimResult, SimError> {
-    run(scenario, options, Observing(Some(observer)))
+    run(scenario, options, &mut |_| None, Observing(Some(observer)))
 }
 
-fn run(scenario: &Scenario, options: &SimOptions, observing: Observing) -> Result<SimResult, SimError> {
+/// Another queue for a link of the engine, by its name (`access.down`, or `radio` where the medium is shared), in place of
+/// what the scenario says; nothing for most.
+pub type OtherQueue<'a> = &'a mut dyn FnMut(&str) -> Option<Box<dyn Queue>>;
+
+/// The same with other queues than the scenario's in some links, from the beginning: for schedulers that scenarios do not
+/// have. The report knows only what the scenario says, so the classes had better be the same.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn observe_with(
+    scenario: &Scenario,
+    options: &SimOptions,
+    queues: OtherQueue<'_>,
+    observer: Observer,
+) -> Result<SimResult, SimError> {
+    run(scenario, options, queues, Observing(Some(observer)))
+}
+
+fn run(
+    scenario: &Scenario,
+    options: &SimOptions,
+    queues: OtherQueue<'_>,
+    observing: Observing,
+) -> Result<SimResult, SimError> {
     let mut scenario = scenario.clone();
     if let Some(Seed(seed)) = options.seed {
         scenario.seed = seed;
@@ -104,7 +129,14 @@ fn run(scenario: &Scenario, options: &SimOptions, observing: Observing) -> Resul
     let until = options.duration.or(scenario.duration).map(|length| Time::ZERO + length);
     check(&scenario, until)?;
 
-    let engine: Engine<Body> = Engine::new(scenario.network())?;
+    let mut network = scenario.network();
+    for link in &mut network.links {
+        if let Some(queue) = queues(&link.name) {
+            link.queue = queue;
+        }
+    }
+    let engine: Engine<Body> = Engine::new(network)?;
+    let applications = applications(&scenario);
     let feeds = scenario.traffic.iter().map(|traffic| feed(traffic, &scenario, &engine, options));
     let mut inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
     let watchers = Watchers { observing, ..watchers(options, &engine, &scenario.file, WallTime::default())? };
@@ -117,11 +149,12 @@ fn run(scenario: &Scenario, options: &SimOptions, observing: Observing) -> Resul
     let end = drive.run(until)?;
 
     info.span = (Time::ZERO, end.at);
-    drive.update_classes(&mut info);
+    drive.update(&mut info);
     let Watched { engine, meter, .. } = &drive.network;
     info.notes.extend(stuck(end, engine.inside()));
     info.notes.extend(changed(drive.changes_made));
-    let report = Report::new(&info, engine, meter);
+    let mut report = Report::new(&info, engine, meter);
+    report.applications = drive.applications(&applications, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
     Ok(SimResult { report })
 }
@@ -135,6 +168,7 @@ fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
             *stop == Time::NEVER && packets.is_none()
         }
         TrafficSource::Aimd { config, .. } => config.stop == Time::NEVER && config.size.is_none(),
+        TrafficSource::App { config, .. } => !config.ends(),
         _ => false,
     };
     match scenario.traffic.iter().find(endless) {
@@ -159,6 +193,11 @@ fn feed(
             let to = engine.port(&traffic.to).expect("the scenario made the port that its traffic gets to");
             FeedKind::Aimd(Box::new(Aimd::new(config, *key, port, to)))
         }
+        TrafficSource::App { config, key } => {
+            let to = engine.port(&traffic.to).expect("the scenario made the port that its traffic gets to");
+            let seed = Seed(scenario.seed);
+            FeedKind::App(Box::new(App::new((**config).clone(), *key, (port, to), seed, &traffic.name)))
+        }
         TrafficSource::Capture { file, start } => {
             FeedKind::Capture(CaptureFeed::open(file, *start, options.capture.is_some())?)
         }
@@ -167,13 +206,31 @@ fn feed(
     Ok(Feed { name: traffic.name.clone(), port, kind })
 }
 
+/// What the report says of applications by themselves, in the order of their names.
+fn applications(scenario: &Scenario) -> Vec<ApplicationInfo> {
+    let info = |traffic: &Traffic| match &traffic.source {
+        TrafficSource::App { config, key } => Some(ApplicationInfo {
+            name: traffic.name.clone(),
+            kind: config.kind.name(),
+            transport: if config.tcp.is_some() { "tcp" } else { "udp" },
+            from: traffic.from.clone(),
+            to: traffic.to.clone(),
+            dscp: key.dscp(),
+        }),
+        _ => None,
+    };
+    let mut all: Vec<_> = scenario.traffic.iter().filter_map(info).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
 /// Generated packets are Ethernet frames without options in their headers.
 fn template(key: FlowKey) -> Packet<()> {
     let network_header = match key.network {
         Protocol::Ipv4 | Protocol::Ipv4DontFragment => 20,
         Protocol::Ipv6 | Protocol::Other => 0,
     };
-    Packet { length: 0, link_header: 14, network_header, key, body: () }
+    Packet { length: 0, link_header: 14, network_header, key, headers: Headers::plain(&key, 0), body: () }
 }
 
 /// Opens the outputs that are asked for. `start` is the wall clock at the start of the run.

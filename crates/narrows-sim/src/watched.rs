@@ -2,12 +2,12 @@
 
 use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::Meter;
+use narrows_scenario::EngineChange;
 
-use crate::aimd::Arrived;
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
-use crate::input::Body;
+use crate::input::{Arrived, Body};
 use crate::names::Names;
 use crate::observe::Observing;
 use crate::packets::PacketRecords;
@@ -56,6 +56,14 @@ impl Watched {
         Ok(())
     }
 
+    /// Makes a change that may add to the network.
+    pub(crate) fn make(&mut self, at: Time, change: EngineChange) -> Result<(), SimError> {
+        self.close_intervals_before(at)?;
+        change.make(&mut self.engine, at)?;
+        self.names.update(&self.engine);
+        Ok(())
+    }
+
     /// Hands values to a feed; returns how many were taken.
     pub(crate) fn feed(
         &mut self,
@@ -97,10 +105,10 @@ impl Watched {
     fn drain(&mut self, now: Time) -> Result<(), SimError> {
         while let Some(event) = self.engine.poll(now) {
             self.meter.verdict(&event);
-            if let Some(arrived) = &mut self.arrived {
-                arrived.extend(Arrived::of(&event));
-            }
             self.watchers.event(&self.names, &event)?;
+            if let Some(arrived) = &mut self.arrived {
+                arrived.extend(Arrived::of(event));
+            }
         }
         Ok(())
     }

@@ -212,6 +212,47 @@ fn a_duration_ends_a_capture() {
     assert_eq!((report.conservation.in_packets, report.end_ns), (1, 1_000_000));
 }
 
+/// Each router takes one of the hop limit: where a packet leaves, and where it is dropped, its frame says what was left. What a
+/// router itself sends loses none there.
+#[test]
+fn frames_have_passed_routers() {
+    let folder = common::folder("hops");
+    let out = folder.join("out.pcapng");
+    let text = "[hosts.client]\n[hosts.server]\n[routers.r1]\n[routers.r2]\n[routers.r3]
+        [links.access]\nbetween = [\"client\", \"r1\"]\ndelay = \"1ms\"
+        [links.one]\nbetween = [\"r1\", \"r2\"]\ndelay = \"1ms\"
+        [links.two]\nbetween = [\"r2\", \"r3\"]\ndelay = \"1ms\"
+        [links.lan]\nbetween = [\"r3\", \"server\"]\ndelay = \"1ms\"\nloss = \"50%\"
+        [[traffic]]\nfrom = \"client\"\nto = \"server\"\nconstant = \"100/s\"\npackets = 40
+        [[traffic]]\nname = \"six\"\nfrom = \"server\"\nto = \"client\"\nconstant = \"100/s\"\npackets = 40\nprotocol = \"tcp\"";
+    let scenario = Scenario::parse(text, "hops.toml").unwrap_or_else(|error| panic!("{error}"));
+    let report = simulate(&scenario, &capture_to(&out)).unwrap().report;
+    assert_eq!(report.conservation.violations, [""; 0]);
+    let all = read(&out);
+    assert_eq!(all.len(), 80);
+    let mut dropped = [0, 0];
+    for (_, interface, bytes, comment) in &all {
+        // Lost on the last link of the way there, behind three routers, and on the first of the way back.
+        let passed = match (comment.as_deref(), interface.as_str()) {
+            (None, "server.lan" | "client.access") => 3,
+            (Some("dropped at lan.up: wire loss"), "client.access") => {
+                dropped[0] += 1;
+                3
+            }
+            (Some("dropped at lan.down: wire loss"), "server.lan") => {
+                dropped[1] += 1;
+                0
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bytes[22], 64 - passed, "{interface} {comment:?}");
+        let sum: u32 =
+            bytes[14..34].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum is right");
+    }
+    assert!(dropped.iter().all(|number| (5..35).contains(number)), "{dropped:?}");
+}
+
 /// A sender that responds, and what acknowledges it, are TCP segments with right checksums, whose marks are to be seen.
 #[test]
 fn generated_segments_are_tcp() {

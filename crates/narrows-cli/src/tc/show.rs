@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_live::control::{FIRST_HANDLE, LinkInForce, ScenarioInForce};
+use narrows_scenario::tc::InForce;
 use serde_json::Value;
-
-/// The first handle that tc gives by itself.
-const FIRST_HANDLE: u32 = 0x8001;
 
 /// A line for each link, or for one; with the counters of a report, if there is one. What stands behind `#` is no part of
 /// tc's layout.
@@ -21,6 +19,11 @@ pub(super) fn show(
         if only.is_some_and(|only| only.link != link.link) {
             continue;
         }
+        if let Some(tree) = &link.tree {
+            disciplines(&mut text, link, tree, device.is_none(), report)
+                .expect("writing to a string does not fail");
+            continue;
+        }
         line(&mut text, number, link, device.is_none()).expect("writing to a string does not fail");
         if let Some(report) = report {
             statistics(&mut text, &link.link, report).expect("writing to a string does not fail");
@@ -31,7 +34,7 @@ pub(super) fn show(
 
 fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std::fmt::Result {
     let device = if named { format!(" dev {}", link.link) } else { String::new() };
-    let handle = FIRST_HANDLE + number;
+    let handle = u32::from(FIRST_HANDLE) + number;
     match link.netem.as_deref() {
         None => write!(text, "qdisc noqueue 0:{device} root refcnt 2")?,
         Some(options) => {
@@ -49,6 +52,54 @@ fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std:
         write!(text, "  # besides, not in NetEm's words: {}", link.unsaid.join(", "))?;
     }
     text.push('\n');
+    Ok(())
+}
+
+/// A line for each discipline of a tree; with a report the counters, and of hybrid proportional delay the code points.
+fn disciplines(
+    text: &mut String,
+    link: &LinkInForce,
+    tree: &InForce,
+    named: bool,
+    report: Option<&Value>,
+) -> std::fmt::Result {
+    let device = if named { format!(" dev {}", link.link) } else { String::new() };
+    for (number, qdisc) in tree.qdiscs.iter().enumerate() {
+        let place = match &qdisc.parent {
+            None => "root refcnt 2".to_owned(),
+            Some(parent) => format!("parent {parent}"),
+        };
+        write!(text, "qdisc {} {}{device} {place}", qdisc.kind, qdisc.handle)?;
+        if !qdisc.options.is_empty() {
+            write!(text, " {}", qdisc.options)?;
+        }
+        if number == 0 && !tree.unsaid.is_empty() {
+            write!(text, "  # besides, not shown in tc's words: {}", tree.unsaid.join(", "))?;
+        }
+        text.push('\n');
+        let Some(report) = report else { continue };
+        match &qdisc.parent {
+            None => statistics(text, &link.link, report)?,
+            Some(parent) => {
+                let class = tree.classes.iter().find(|class| class.outermost && class.handle == *parent);
+                if let Some(class) =
+                    class.and_then(|class| super::classes::counted(report, &link.link, class))
+                {
+                    super::classes::sent(text, class, 0)?;
+                }
+            }
+        }
+        for (row, points) in qdisc.points.chunks(16).enumerate() {
+            write!(text, " dscp {:>2}-{:>2}:", row * 16, row * 16 + points.len() - 1)?;
+            for class in points {
+                match class {
+                    Some(class) => write!(text, " {class:>2}")?,
+                    None => text.push_str("  -"),
+                }
+            }
+            text.push('\n');
+        }
+    }
     Ok(())
 }
 

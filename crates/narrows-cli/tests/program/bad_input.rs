@@ -55,7 +55,7 @@ fn scenarios_with_a_mistake() {
         .write("bad.toml", "[hosts.client]\n[hosts.server]\n[links.x]\nbetween = [\"client\", \"sever\"]\n");
     refused(
         finish(&mut narrows(["run", file.to_str().unwrap(), "--", "true"])),
-        &["no host or junction is called `sever`", ":4:", "links.x.between"],
+        &["no host, junction or router is called `sever`", ":4:", "links.x.between"],
     );
 }
 

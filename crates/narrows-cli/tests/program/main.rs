@@ -6,21 +6,29 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod bridge;
 mod calibrate;
+mod certified;
 mod common;
 mod dist;
 mod feed;
+mod hops;
+mod ipfw;
+mod lab;
 mod leftovers;
 mod main_job;
 mod netem;
 mod ordinary_user;
+mod pace;
 mod probes;
+mod profile;
 mod record;
 mod roles;
 mod sched_bench;
 mod sched_lab;
 mod schedulers;
 mod simulation;
+mod tc;
 mod together;
 mod trace;
 mod traffic;

@@ -205,7 +205,8 @@ fn every_scenario_of_the_repository_runs_live() {
     if !live() || !has("ping") {
         return;
     }
-    for file in every_scenario() {
+    // In one of them no packet gets to the server; what it shows instead is tested with the hops.
+    for file in every_scenario().into_iter().filter(|file| !file.ends_with("loop.toml")) {
         // One of ten is enough: some of them lose packets, in bursts even.
         let line = "ping -c 10 -i 0.1 -W 5 $NARROWS_SERVER >&2; ping -c 10 -i 0.1 -W 5 $NARROWS_SERVER6 >&2";
         let mut command = narrows(["run", file.to_str().unwrap(), "--json", "-", "--", "sh", "-c", line]);

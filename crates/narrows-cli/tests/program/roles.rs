@@ -1,6 +1,6 @@
 //! The programs at both ends: this test program once more, told by a variable which part to play.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ fn play() {
         "ecn-server" => ecn_server(),
         "ecn-client4" => ecn_client("NARROWS_SERVER", number),
         "ecn-client6" => ecn_client("NARROWS_SERVER6", number),
+        "refused" => refused(),
         "udp-flood" => udp_burst(FLOOD, number),
         other => panic!("no such role: {other}"),
     }
@@ -77,6 +78,21 @@ fn tcp_client(server: &str) {
     let mut seen = Vec::new();
     stream_to.read_to_end(&mut seen).unwrap();
     assert!(seen == stream(), "{} bytes came back, and not the right ones", seen.len());
+}
+
+/// Speaks to a router itself, over both versions of IP: nobody listens there.
+fn refused() {
+    for router in ["198.18.3.1", "2001:db8:3::1"] {
+        let router: IpAddr = router.parse().unwrap();
+        let refused = TcpStream::connect_timeout(&(router, PORT).into(), PATIENCE).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        let any: IpAddr = if router.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
+        let socket = UdpSocket::bind((any, 0)).unwrap();
+        socket.connect((router, PORT)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.send(b"anybody there?").unwrap();
+        assert_eq!(socket.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
 }
 
 /// Answers each datagram with its number.

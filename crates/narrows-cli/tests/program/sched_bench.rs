@@ -62,9 +62,20 @@ fn a_person_gets_a_table_with_what_is_left_when_the_harness_is_taken_away() {
 #[test]
 fn every_algorithm_that_can_be_timed_is_timed() {
     let all = bench(["--flows", "3", "--packets", "1k", "--runs", "1"]).expect(0).out;
-    for name in
-        ["none", "fifo", "prio", "pfifo_fast", "drr", "wf2q+", "qfq", "gfq", "sfq", "fq_codel", "fq_pie"]
-    {
+    for name in [
+        "none",
+        "fifo",
+        "prio",
+        "pfifo_fast",
+        "drr",
+        "wf2q+",
+        "qfq",
+        "gfq",
+        "sfq",
+        "fq_codel",
+        "fq_pie",
+        "hpd",
+    ] {
         assert!(all.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {all}");
     }
 }
@@ -75,7 +86,7 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
         (
             &["--algorithms", "none,sjf"][..],
             "--algorithms: `sjf` is no algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, \
-             gfq (or kps), sfq, fq_codel, fq_pie, all",
+             gfq (or kps), sfq, fq_codel, fq_pie, hpd, tbf, htb, cbq, all",
         ),
         (&["--algorithms", "dcf"], "--algorithms: `dcf` is no algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),

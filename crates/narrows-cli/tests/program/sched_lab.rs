@@ -95,7 +95,7 @@ fn all_are_those_that_the_link_can_have() {
     assert!(ended.out.contains("\nprio is left out: `prio` has no classes\n"), "{ended}");
     assert!(ended.out.contains("\ndcf is left out: `dcf` on a link of 1.5mbit\n"), "{ended}");
     let all = sched("compare", arguments.into_iter().chain(["--json"])).expect(0).json();
-    assert_eq!(all["algorithms"].as_array().unwrap().len(), 9);
+    assert_eq!(all["algorithms"].as_array().unwrap().len(), 10);
     assert_eq!(all["left_out"][0]["algorithm"], "prio");
     assert_eq!(all["left_out"][1]["why"], "`dcf` on a link of 1.5mbit");
     let named = ["--traffic", "burst,all", "--packets", "1k", "--algorithm", "drr", "--json"];
@@ -137,4 +137,32 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
     let quiet = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n";
     let quiet = scratch.write("quiet.toml", quiet);
     says("compare", &[quiet.to_str().unwrap()], "brings no traffic to compare schedulers with");
+}
+
+#[test]
+fn ratios_of_delays_for_a_person_a_program_and_as_a_figure() {
+    let folder = Scratch::new();
+    let plot = folder.file("ratios.svg");
+    let few =
+        ["--packets", "5K", "--ddp", "1,3", "--g", "0,1024", "--loads", "80,95", "--traffic", "poisson"];
+    let table =
+        sched("differentiation", few.into_iter().chain(["--plot", plot.to_str().unwrap()])).expect(0).out;
+    assert!(table.contains("\npoisson, ddp 1:3: asked 3.00\n"), "{table}");
+    assert!(fs::read_to_string(plot).unwrap().contains("g = 1024/1024"));
+    let list = sched("differentiation", few.into_iter().chain(["--json"])).expect(0).json();
+    assert_eq!(list.as_array().unwrap().len(), 4);
+    assert_eq!((&list[0]["g"], &list[3]["g"]), (&0.into(), &1024.into()));
+    assert!(list[0]["theory"][0].as_f64().unwrap() > 1.5 && list[3]["theory"].is_null(), "{list}");
+    for (arguments, text) in [
+        (["--ddp", "2,1"], "--ddp: `2,1` is no list of whole numbers from 1 on, the least first"),
+        (["--ddp", "1,0"], "--ddp: `1,0` is no list"),
+        (["--gamma", "1025"], "--gamma: `1025` is none of: exact, auto, a whole number from 0 to 1024"),
+        (["--g", "2000"], "g is 2000, the most is 1024"),
+        (["--loads", "100"], "the load is 100 %, and must be above 0 and below 100"),
+        (["--ddp", "1"], "an experiment has from 2 to 32 classes"),
+        (["--packets", "3n"], "--packets: a number is needed"),
+    ] {
+        let ended = sched("differentiation", arguments).expect(2);
+        assert!(ended.err.contains(text), "{ended}");
+    }
 }

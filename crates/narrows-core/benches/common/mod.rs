@@ -235,7 +235,14 @@ impl Wire {
         };
         let values = if matches!(case, Case::Fed) { (0..64).map(spread).collect() } else { Vec::new() };
         let key = FlowKey { network: Protocol::Ipv4, transport: 17, ..FlowKey::default() };
-        let packet = Packet { length: LENGTH, link_header: 14, network_header: 20, key, body: 7 };
+        let packet = Packet {
+            length: LENGTH,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key,
+            body: 7,
+        };
         Self { engine, port, packet, at: Time::ZERO, link, values, left: 0 }
     }
 

@@ -194,7 +194,14 @@ fn run_narrows(netem: &Netem, kernel: &[Frame]) -> Vec<Frame> {
     let mut frames: Vec<Frame> = kernel.iter().map(|frame| Frame { came: vec![], ..*frame }).collect();
     for (number, frame) in kernel.iter().enumerate() {
         let key = FlowKey::default();
-        let packet = Packet { length: LENGTH - 14, link_header: 14, network_header: 0, key, body: number };
+        let packet = Packet {
+            length: LENGTH - 14,
+            link_header: 14,
+            network_header: 0,
+            headers: Default::default(),
+            key,
+            body: number,
+        };
         engine.hand_in(Time::from_nanos(frame.sent), port, packet);
     }
     while let Some(event) = engine.poll(Time::from_nanos(u64::MAX / 2)) {

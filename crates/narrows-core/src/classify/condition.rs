@@ -38,7 +38,7 @@ pub struct Condition {
 }
 
 /// Addresses with the same first bits. IPv4 is mapped into IPv6, so its prefixes are 96 bits longer than written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
     address: u128,
     bits: u8,
@@ -49,6 +49,16 @@ impl Prefix {
     pub fn new(address: [u8; 16], bits: u8) -> Self {
         let bits = bits.min(128);
         Self { address: u128::from_be_bytes(address) & mask(bits), bits }
+    }
+
+    /// The first of the addresses.
+    pub const fn address(&self) -> [u8; 16] {
+        self.address.to_be_bytes()
+    }
+
+    /// How many bits they share, 0 to 128.
+    pub const fn bits(&self) -> u8 {
+        self.bits
     }
 
     /// Whether an address is among them.
@@ -105,7 +115,7 @@ impl Condition {
 }
 
 /// Whether an IP protocol has ports.
-const fn has_ports(protocol: u8) -> bool {
+pub(crate) const fn has_ports(protocol: u8) -> bool {
     // TCP, UDP, DCCP, SCTP, UDP-Lite
     matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }

@@ -36,11 +36,18 @@ impl Link {
                 let changed = self.queue.set_weight(now, class, weight);
                 debug_assert!(changed.is_ok(), "whoever asks for a weight knows the scheduler: {changed:?}");
             }
+            Change::Class { class, settings } => {
+                let changed = self.queue.set_class(now, class, settings);
+                debug_assert!(changed.is_ok(), "whoever asks for them knows the scheduler: {changed:?}");
+            }
+            Change::AirTime(profile) => self.set_air_time(profile),
+            Change::Burst(burst) => self.set_burst(now, burst),
             Change::Overhead(overhead) => {
                 self.overhead = overhead;
                 self.set_wire(now);
             }
             Change::IngressLoss(loss) => self.impair(loss, |link| &mut link.ingress_loss),
+            Change::Policer(policer) => self.impair(policer, |link| &mut link.policer),
             Change::WireLoss(loss) => self.impair(loss, |link| &mut link.wire_loss),
             Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
             Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
@@ -51,18 +58,27 @@ impl Link {
             Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
             Change::LineLimit(limit) => self.line_limit = limit,
             Change::Mtu(mtu) => self.mtu = mtu,
+            // The network's business; for a link without instances, what it says of itself.
+            Change::Template(template) => {
+                template.changes().into_iter().for_each(|change| self.change(now, change, pool, drops));
+            }
         }
         self.serve(now, pool, drops);
     }
 
     pub(super) fn change_service(&mut self, now: Time, service: Box<dyn ServiceCurve>) {
-        let before = core::mem::replace(&mut self.service, service);
+        self.credit_idle_time(now);
+        let before = core::mem::replace(&mut self.service, service.into());
         self.freed.1 = Work::default();
         let Some(mut transmission) = self.transmission.take() else { return };
-        let done = before.served(transmission.since, now);
-        transmission.work = Work(transmission.work.0.saturating_sub(done.0));
-        transmission.since = now;
-        (transmission.end, transmission.surplus) = self.predict(now, transmission.work, Work::default());
+        // During its air time none of its bits have been sent.
+        if transmission.since < now {
+            let done = before.served(transmission.since, now);
+            transmission.work = Work(transmission.work.0.saturating_sub(done.0));
+            transmission.since = now;
+        }
+        (transmission.end, transmission.surplus) =
+            self.predict(transmission.since, transmission.work, Work::default());
         self.transmission = Some(transmission);
     }
 }

@@ -5,17 +5,19 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::air_time::AirTime;
 use super::corruption::Corruption;
 use super::netem::Netem;
+use super::policer::Policer;
 use super::slots::Slots;
 use crate::model::{Constant, DelayModel, Selector};
-use crate::network::Target;
+use crate::network::{Instances, LinkTemplate, Target};
 use crate::queue::{Bound, DropAt, Fifo, Queue};
-use crate::sched::Weight;
+use crate::sched::{ClassSettings, Weight};
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
 use crate::steps::Steps;
 use crate::time::Duration;
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 
 /// All parts of a link.
 #[derive(Debug)]
@@ -32,8 +34,15 @@ pub struct LinkConfig {
     pub service: Box<dyn ServiceCurve>,
     /// How many bits a packet is.
     pub overhead: Overhead,
+    /// For how long a packet holds the wire beyond its bits, and which are lost in doing so.
+    pub air_time: Option<AirTime>,
+    /// The most that may pass at once after the wire was idle: for an idle time d, as many bytes as the wire would have
+    /// sent in d. Zero is none.
+    pub burst: Bytes,
     /// Loss before the queue.
     pub ingress_loss: Option<Loss>,
+    /// What is let in, by a token bucket: after that loss, before the MTU and the queue.
+    pub policer: Option<Policer>,
     /// Loss after the transmitter.
     pub wire_loss: Option<Loss>,
     /// What flips bits on the wire.
@@ -55,6 +64,8 @@ pub struct LinkConfig {
     pub line_limit: Option<u64>,
     /// The longest packet, and what becomes of longer ones.
     pub mtu: Option<Mtu>,
+    /// Links that are made on first use in place of this one, which then only takes what is beyond their number.
+    pub instances: Option<Box<Instances>>,
 }
 
 impl LinkConfig {
@@ -75,7 +86,10 @@ impl LinkConfig {
             bound_steps: None,
             service: Box::new(ConstantRate(Rate::UNLIMITED)),
             overhead: Overhead::IP,
+            air_time: None,
+            burst: Bytes::new(0),
             ingress_loss: None,
+            policer: None,
             wire_loss: None,
             corruption: None,
             duplication: None,
@@ -86,6 +100,7 @@ impl LinkConfig {
             netem: None,
             line_limit: None,
             mtu: None,
+            instances: None,
         }
     }
 }
@@ -168,10 +183,24 @@ pub enum Change {
         /// From the next packet on that comes to the head of the class.
         weight: Weight,
     },
+    /// Other parameters for one class of a scheduler, which only such a scheduler knows, by the number of the class. Whoever
+    /// asks knows the scheduler: one without that class, or of another kind, goes on as it was.
+    Class {
+        /// The class, in the order of the configuration.
+        class: usize,
+        /// From now on.
+        settings: ClassSettings,
+    },
     /// Counts from the next transmission on.
     Overhead(Overhead),
+    /// Counts from the next transmission on.
+    AirTime(Option<AirTime>),
+    /// What was earned stays, up to the new burst; idle time counts from now on where there was none.
+    Burst(Bytes),
     /// Loss before the queue.
     IngressLoss(Option<Loss>),
+    /// Another policer, with full buckets, or none.
+    Policer(Option<Policer>),
     /// Loss on the wire.
     WireLoss(Option<Loss>),
     /// What flips bits on the wire.
@@ -197,4 +226,8 @@ pub enum Change {
     LineLimit(Option<u64>),
     /// Counts for packets that arrive from now on.
     Mtu(Option<Mtu>),
+    /// Another template for links that are made on first use ([`Instances`]). Those that there are, and the configured link,
+    /// change by what it says of itself ([`LinkTemplate::changes`]). Any other change of a link that has instances changes
+    /// that link alone.
+    Template(Box<dyn LinkTemplate>),
 }

@@ -82,16 +82,6 @@ impl BitErrors {
         Ok(Self { rate, per_log: 1.0 / libm::log1p(-rate.as_f64()) })
     }
 
-    /// The share of bits that are flipped.
-    pub const fn rate(&self) -> Probability {
-        self.rate
-    }
-
-    /// The share of packets of `bytes` bytes that have a bit flipped.
-    pub fn share_of_packets(&self, bytes: u32) -> f64 {
-        -libm::expm1(f64::from(bytes) * 8.0 * libm::log1p(-self.rate.as_f64()))
-    }
-
     fn corrupt(&self, bits: u32, draw: &mut Draw, mut flip: impl FnMut(u32)) {
         if self.rate.is_zero() {
             return;

@@ -1,6 +1,6 @@
 //! A link whose delays come from outside: values in, questions out, and what becomes of a packet that waits for an answer.
 
-use alloc::vec;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::asked::{Asked, Question};
@@ -10,7 +10,7 @@ use crate::model::{Answer, DelayModel, Feed, FeedConfig, FeedCounters, Propagati
 use crate::network::LinkId;
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
-use crate::time::Time;
+use crate::time::{Duration, Time};
 
 /// A feed of a link, to look at.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +139,7 @@ impl Link {
             Propagation::After(delay) => Some(delay),
             Propagation::Lost => None,
             // Only a model that sends the packet to another feed than before, which it must not, comes here.
-            Propagation::Asked(_) => Some(crate::Duration::ZERO),
+            Propagation::Asked(_) => Some(Duration::ZERO),
         };
         match delay {
             Some(delay) => {
@@ -163,13 +163,13 @@ impl Link {
     pub(super) fn change_delay(
         &mut self,
         now: Time,
-        mut delay: alloc::boxed::Box<dyn DelayModel>,
+        mut delay: Box<dyn DelayModel>,
         pool: &mut Pool,
         drops: &mut Drops,
     ) {
         let mut feeds = Vec::new();
         delay.each_feed(&mut |feed| feeds.push((feed.config().name.clone(), feed.config().ask.is_some())));
-        let (mut new, mut met) = (vec![], Vec::new());
+        let (mut new, mut met) = (Vec::new(), Vec::new());
         self.delay.view_feeds(&mut |before| {
             let FeedConfig { name, ask, .. } = before.config();
             // Values go to the first feed of a name, so that another one would never be answered.
@@ -192,7 +192,7 @@ impl Link {
             });
             adopted.push(before.config().name.clone());
         });
-        self.delay = delay;
+        self.delay = delay.into();
         self.meet_feeds(&new);
     }
 

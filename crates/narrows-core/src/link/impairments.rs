@@ -1,10 +1,10 @@
-//! What a link does to packets besides letting them wait: losses, flipped bits, duplicates, skipped delays. Few links of
+//! What a link does to packets besides letting them wait: losses, flipped bits, duplicates, skipped delays; and a policer. Few links of
 //! a large network have any, so they stand apart from the link.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::{Corruption, Loss, Reorder};
+use super::{Corruption, Loss, Policer, Reorder};
 use crate::model::Selector;
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};
@@ -13,6 +13,7 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) struct Impairments {
     pub(super) ingress_loss: Option<Loss>,
+    pub(super) policer: Option<Policer>,
     pub(super) wire_loss: Option<Loss>,
     pub(super) corruption: Option<Corruption>,
     pub(super) duplication: Option<Box<dyn Selector>>,
@@ -38,6 +39,7 @@ impl Impairments {
         let stream = |purpose| Stream::new(seed, link, purpose);
         Self {
             ingress_loss: None,
+            policer: None,
             wire_loss: None,
             corruption: None,
             duplication: None,

@@ -129,8 +129,14 @@ mod tests {
 
     fn packets(count: usize) -> (Pool, Vec<PacketRef>) {
         let mut pool = Pool::new(Bytes::new(1 << 20));
-        let packet =
-            Packet { length: 1, link_header: 0, network_header: 0, key: FlowKey::default(), body: () };
+        let packet = Packet {
+            length: 1,
+            link_header: 0,
+            network_header: 0,
+            headers: Default::default(),
+            key: FlowKey::default(),
+            body: (),
+        };
         let refs = (0..count)
             .map(|n| pool.insert(PacketId::new(PortId::new(0), n as u64), Time::ZERO, &packet))
             .collect();

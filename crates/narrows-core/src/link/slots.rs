@@ -94,12 +94,20 @@ impl Link {
 
 /// How many slots the parts of a link asked for that are gone. The gap of a slot is drawn by its number, and numbers must
 /// go on when slots come back.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Numbers {
     /// At the end of the delay line.
     pub(super) of_line: u64,
     /// In the single queue of sch_netem, which has another stream.
     pub(super) of_netem: u64,
+}
+
+impl Numbers {
+    /// Of a link that is there from then on. One of the same name that is made anew goes on with other numbers, unless it asked
+    /// for more slots before than there were nanoseconds.
+    pub(super) const fn since(since: Time) -> Self {
+        Self { of_line: since.nanos(), of_netem: since.nanos() }
+    }
 }
 
 /// Packets that wait for a slot, and the newest slot.

@@ -29,6 +29,11 @@ pub trait DelayModel: fmt::Debug + Send {
     /// The mean, where it is known, for bounds and estimates.
     fn mean(&self) -> Option<Duration>;
 
+    /// The delay, of a model that is [`Constant`]: a link needs to ask nothing else then.
+    fn constant(&self) -> Option<Duration> {
+        None
+    }
+
     /// Visits the feeds that the delays come from, always in the same order. A model around others visits theirs.
     fn each_feed(&mut self, _visit: &mut dyn FnMut(&mut Feed)) {}
 
@@ -57,6 +62,10 @@ impl DelayModel for Constant {
     }
 
     fn mean(&self) -> Option<Duration> {
+        Some(self.0)
+    }
+
+    fn constant(&self) -> Option<Duration> {
         Some(self.0)
     }
 }

@@ -74,14 +74,7 @@ impl DelayPattern {
 
 impl DelayModel for DelayPattern {
     fn delay(&mut self, now: Time, _: &PacketState, _: &mut Draw) -> Propagation {
-        let place = match self.per {
-            Per::Packet => {
-                let place = self.seen;
-                self.seen = (place + 1) % self.length;
-                place
-            }
-            Per::Time { unit, origin } => now.since(origin).nanos() / unit.nanos() % self.length,
-        };
+        let place = self.per.place(now, self.length, &mut self.seen);
         Propagation::After(self.delay_at(place))
     }
 

@@ -42,7 +42,6 @@ mod words;
 
 pub use builtin::builtin_table;
 pub use error::DistributionError;
-pub(crate) use level::Level;
 pub use sampler::Sampler;
 pub(crate) use sampler::whole;
 pub(crate) use transform::Transform;
@@ -50,6 +49,7 @@ pub(crate) use transform::Transform;
 use alloc::vec::Vec;
 
 use crate::time::Duration;
+use level::Level;
 use moments::Moments;
 use shape::Shape;
 
@@ -189,11 +189,6 @@ impl Distribution {
             same
         });
         list
-    }
-
-    /// What is done with what lies below zero.
-    pub fn below_zero_is(&self) -> BelowZero {
-        self.below_zero
     }
 
     /// The probability below zero before it was clamped or truncated.

@@ -27,7 +27,7 @@
 //! let (a, wire) = (engine.port("a").expect("it was configured"), engine.link("wire").expect("so was it"));
 //!
 //! assert_eq!(engine.feed(Time::ZERO, wire, "jitter", &[3_000_000, -1]), 2);
-//! let packet = Packet { length: 100, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+//! let packet = Packet { length: 100, link_header: 14, network_header: 20, headers: Default::default(), key: FlowKey::default(), body: () };
 //! for _ in 0..3 {
 //!     engine.hand_in(Time::ZERO, a, packet.clone());
 //! }

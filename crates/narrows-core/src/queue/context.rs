@@ -28,7 +28,8 @@ impl<'a> Context<'a> {
         Self { pool, drops, draws }
     }
 
-    /// Drops a packet, which must be in no list any more.
+    /// Drops a packet, which must be in no list any more. The reason is one that links have: none from
+    /// [`DropReason::Denied`] on.
     pub fn drop(&mut self, packet: PacketRef, reason: DropReason) {
         self.drops.push(packet, reason);
     }
@@ -60,6 +61,21 @@ impl<'a> Context<'a> {
     /// How many packets have been marked and not been counted yet.
     pub(crate) fn marks(&self) -> u64 {
         self.drops.noted.len() as u64
+    }
+
+    /// How many things have been done to packets and not been counted yet.
+    pub(crate) fn notes(&self) -> usize {
+        self.drops.noted.len()
+    }
+
+    /// Those after the first `before` of them.
+    pub(crate) fn noted_since(&self, before: usize) -> impl Iterator<Item = Noted> + '_ {
+        self.drops.noted.range(before..).map(|&(_, noted)| noted)
+    }
+
+    /// One of them.
+    pub(crate) fn noted(&self, note: usize) -> Noted {
+        self.drops.noted[note].1
     }
 
     /// Counts what was done to a packet.
@@ -98,7 +114,7 @@ pub struct Drops {
     pub(crate) noted: VecDeque<(u8, Noted)>,
 }
 
-/// What a queue has done to a packet besides dropping it. Queues inside others do nothing but mark.
+/// What a queue has done to a packet besides dropping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Noted {
     Marked,

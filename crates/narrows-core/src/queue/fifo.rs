@@ -50,6 +50,41 @@ impl Fifo {
         policy.arrive(now, packet, waiting, context).carry_out(packet, context)
     }
 
+    /// Drops what the bound does not admit; whether the packet that arrives may stay.
+    #[inline(never)]
+    fn make_room(&mut self, packet: PacketRef, context: &mut Context<'_>) -> bool {
+        let length = context.pool.get(packet).length;
+        while !self.bound.admits(self.backlog(), length) {
+            let fits_alone = self.bound.admits(Backlog::default(), length);
+            let oldest = match self.drop_at {
+                DropAt::Head if fits_alone => self.packets.pop_front(context.pool),
+                _ => None,
+            };
+            let Some(oldest) = oldest else {
+                context.drop(packet, DropReason::QueueFull);
+                return false;
+            };
+            context.drop(oldest, DropReason::QueueFull);
+        }
+        true
+    }
+
+    /// The next packet that the policy lets go.
+    #[inline(never)]
+    fn dequeue_managed(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        loop {
+            let waiting = self.policy.is_some().then(|| self.waiting(context.pool));
+            let Some(packet) = self.packets.pop_front(context.pool) else { return Dequeue::Empty };
+            let judgement = match (&mut self.policy, waiting) {
+                (Some(policy), Some(waiting)) => policy.depart(now, packet, waiting, context),
+                _ => Judgement::Pass,
+            };
+            if judgement.carry_out(packet, context) {
+                return Dequeue::Packet(packet);
+            }
+        }
+    }
+
     fn waiting(&self, pool: &Pool) -> Waiting {
         Waiting {
             backlog: self.backlog(),
@@ -63,33 +98,28 @@ impl Queue for Fifo {
         if self.policy.is_some() && !self.lets_in(now, packet, context) {
             return;
         }
-        let length = context.pool.get(packet).length;
-        while !self.bound.admits(self.backlog(), length) {
-            let fits_alone = self.bound.admits(Backlog::default(), length);
-            let oldest = match self.drop_at {
-                DropAt::Head if fits_alone => self.packets.pop_front(context.pool),
-                _ => None,
-            };
-            let Some(oldest) = oldest else {
-                return context.drop(packet, DropReason::QueueFull);
-            };
-            context.drop(oldest, DropReason::QueueFull);
+        if !self.bound.admits(self.backlog(), context.pool.get(packet).length)
+            && !self.make_room(packet, context)
+        {
+            return;
         }
         self.packets.push_back(packet, context.pool);
     }
 
-    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
-        loop {
-            let waiting = self.policy.is_some().then(|| self.waiting(context.pool));
-            let Some(packet) = self.packets.pop_front(context.pool) else { return Dequeue::Empty };
-            let judgement = match (&mut self.policy, waiting) {
-                (Some(policy), Some(waiting)) => policy.depart(now, packet, waiting, context),
-                _ => Judgement::Pass,
-            };
-            if judgement.carry_out(packet, context) {
-                return Dequeue::Packet(packet);
-            }
+    fn pass(&mut self, now: Time, packet: PacketRef, context: &mut Context<'_>) -> Dequeue {
+        let length = context.pool.get(packet).length;
+        if self.policy.is_none() && self.packets.is_empty() && self.bound.admits(Backlog::default(), length) {
+            return Dequeue::Packet(packet);
         }
+        self.enqueue(now, packet, context);
+        self.dequeue(now, context)
+    }
+
+    fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        if self.policy.is_some() {
+            return self.dequeue_managed(now, context);
+        }
+        self.packets.pop_front(context.pool).map_or(Dequeue::Empty, Dequeue::Packet)
     }
 
     fn backlog(&self) -> Backlog {
@@ -140,7 +170,14 @@ mod tests {
         for (number, &length) in lengths.iter().enumerate() {
             let id = PacketId::new(PortId::new(0), number as u64);
             let key = FlowKey::default();
-            let arriving = Packet { length, link_header: 14, network_header: 20, key, body: () };
+            let arriving = Packet {
+                length,
+                link_header: 14,
+                network_header: 20,
+                headers: Default::default(),
+                key,
+                body: (),
+            };
             let packet = pool.insert(id, Time::ZERO, &arriving);
             queue.enqueue(Time::ZERO, packet, &mut Context::new(&mut pool, &mut drops, &draws));
         }

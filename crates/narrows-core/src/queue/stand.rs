@@ -46,7 +46,11 @@ impl Stand {
     pub fn insert(&mut self, now: Time, key: FlowKey, length: u32) -> PacketRef {
         let id = PacketId::new(PortId::new(0), self.inserted);
         self.inserted += 1;
-        self.pool.insert(id, now, &Packet { length, link_header: 0, network_header: 0, key, body: () })
+        self.pool.insert(
+            id,
+            now,
+            &Packet { length, link_header: 0, network_header: 0, headers: Default::default(), key, body: () },
+        )
     }
 
     /// Makes another packet in the place of one that is in no queue.

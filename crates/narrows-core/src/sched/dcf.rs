@@ -289,6 +289,7 @@ impl Dcf {
 
 impl Scheduler for Dcf {
     type Flow = Station;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, _flow: FlowConfig) -> Result<Station, Refused> {
         Ok(Station::default())

@@ -133,6 +133,7 @@ impl Drr {
 
 impl Scheduler for Drr {
     type Flow = DrrFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<DrrFlow, Refused> {
         let quantum = self.quantum(flow.weight);

@@ -119,6 +119,7 @@ impl Fair {
 
 impl Scheduler for Fair {
     type Flow = FairFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<FairFlow, Refused> {
         let (weight, place) = (flow.weight, Place::Nowhere);
@@ -167,6 +168,10 @@ impl Scheduler for Fair {
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<FairFlow>) {
         flows[flow].credits -= i64::from(length);
+    }
+
+    fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {
+        flows[flow].place != Place::Nowhere
     }
 
     fn head_dropped(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<FairFlow>) {

@@ -256,7 +256,59 @@ impl<F> Flows<F> {
     }
 }
 
+/// The packets of a flow, taken out of it. They take their room in [`Flows`] still.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    bytes: u64,
+    packets: u32,
+    head: u32,
+    tail: u32,
+    first: u8,
+    end: u8,
+}
+
+impl Row {
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<F> Flows<F> {
+    /// Takes all packets out of a flow, to be put back by [`Flows::attach`].
+    pub(crate) fn detach(&mut self, flow: FlowId) -> Row {
+        let entry = &mut self.entries[flow.index()];
+        let &mut Entry { bytes, packets, head, tail, first, end, .. } = entry;
+        (entry.packets, entry.bytes) = (0, 0);
+        self.packets -= u64::from(packets);
+        Row { bytes, packets, head, tail, first, end }
+    }
+
+    /// Puts them back into the flow, in which none has come meanwhile. `joined` is called when the first is there, and, if
+    /// `each` is so, after each of the others.
+    pub(crate) fn attach(&mut self, flow: FlowId, row: Row, each: bool, mut joined: impl FnMut(&mut Self)) {
+        let mut there = Row { bytes: 0, packets: 0, tail: row.head, end: row.first, ..row };
+        let told = if each { row.packets } else { row.packets.min(1) };
+        for _ in 0..told {
+            if usize::from(there.end) == PLACES {
+                (there.tail, there.end) = (self.chunks[there.tail as usize].next(), 0);
+            }
+            there.bytes += u64::from(self.chunks[there.tail as usize].place(there.end).length);
+            (there.end, there.packets) = (there.end + 1, there.packets + 1);
+            self.entries[flow.index()].set_row(there);
+            self.packets += 1;
+            joined(self);
+        }
+        self.packets += u64::from(row.packets - told);
+        self.entries[flow.index()].set_row(row);
+    }
+}
+
 impl<F> Entry<F> {
+    const fn set_row(&mut self, row: Row) {
+        (self.bytes, self.packets) = (row.bytes, row.packets);
+        (self.head, self.tail, self.first, self.end) = (row.head, row.tail, row.first, row.end);
+    }
+
     #[inline]
     fn oldest(&self, chunks: &[Chunk]) -> Option<Waits> {
         (self.packets > 0).then(|| chunks[self.head as usize].place(self.first))

@@ -356,6 +356,7 @@ impl Gfq {
 
 impl Scheduler for Gfq {
     type Flow = GfqFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<GfqFlow, Refused> {
         self.clock.join(&flow)?;
@@ -439,6 +440,10 @@ impl Scheduler for Gfq {
             state.era = self.clock.era(state.start);
         }
         self.advance(flows);
+    }
+
+    fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {
+        flows[flow].whole_start() > self.clock.present()
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<GfqFlow>) {

@@ -69,6 +69,7 @@ impl Priority {
 
 impl Scheduler for Priority {
     type Flow = PriorityFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<PriorityFlow, Refused> {
         if flow.band >= Self::BANDS {

@@ -299,6 +299,7 @@ impl Qfq {
 
 impl Scheduler for Qfq {
     type Flow = QfqFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<QfqFlow, Refused> {
         self.clock.join(&flow)?;
@@ -378,6 +379,10 @@ impl Scheduler for Qfq {
         if self.groups.serve(flow, index, (from, to), (earlier, self.clock.now()), flows) {
             self.catch_up();
         }
+    }
+
+    fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {
+        flows[flow].whole_start() > self.clock.present()
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<QfqFlow>) {

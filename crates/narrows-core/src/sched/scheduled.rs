@@ -4,6 +4,7 @@
 //! let it in or not. The scheduler learns of what waits, and says which class goes next.
 
 mod nested;
+mod parked;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,8 +15,11 @@ use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, DropAt, Queue, Wire};
 use crate::sched::longest::Longest;
-use crate::sched::{FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight};
+use crate::sched::{
+    ClassSettings, ClassState, FlowConfig, FlowId, Refused, Scheduler, Selection, Server, Waits, Weight,
+};
 use crate::time::Time;
+use parked::Parked;
 
 /// A class of packets that has a queue of its own.
 #[derive(Debug)]
@@ -38,8 +42,9 @@ pub enum Store {
     /// First in, first out, under queue management.
     Managed(Box<dyn Aqm>),
     /// In a queue of their own, whose bound counts instead of the class's. It says itself which packet goes first, and so
-    /// a scheduler that asks for the length of the next packet gets that of the one that has waited longest. A queue that
-    /// says "not before" holds up all classes, and keeps its packets even when the whole is overloaded.
+    /// a scheduler that asks for the length of the next packet gets that of the one that has waited longest. While it says
+    /// "not before", its class is idle to the scheduler and the others have the transmitter; it keeps its packets then even
+    /// when the whole is overloaded.
     Queue(Box<dyn Queue>),
 }
 
@@ -71,6 +76,8 @@ pub struct Scheduled<S: Scheduler> {
     overload: Overload,
     /// From the first overload on, if it is the longest flow that pays for it.
     longest: Option<Longest>,
+    /// Classes whose own queues have nothing to send for a while, once there was one.
+    parked: Option<Box<Parked>>,
 }
 
 impl<S: Scheduler> Scheduled<S> {
@@ -87,6 +94,7 @@ impl<S: Scheduler> Scheduled<S> {
             bound,
             overload,
             longest: None,
+            parked: None,
         }
     }
 
@@ -132,7 +140,7 @@ impl<S: Scheduler> Scheduled<S> {
         };
         let fits = bound.admits(before_it, arriving.length);
         if !fits {
-            self.refuse(flow, arriving, context);
+            self.refuse(flow, arriving, DropReason::QueueFull, context);
         }
         fits
     }
@@ -151,12 +159,12 @@ impl<S: Scheduler> Scheduled<S> {
         }
     }
 
-    /// A packet that is not in its class yet is dropped for want of room.
-    fn refuse(&mut self, flow: FlowId, arriving: Waits, context: &mut Context<'_>) {
+    /// A packet that is not in its class yet is dropped.
+    fn refuse(&mut self, flow: FlowId, arriving: Waits, reason: DropReason, context: &mut Context<'_>) {
         if let Some(counters) = self.count(flow) {
             counters.dropped.add(arriving.length);
         }
-        context.drop(arriving.packet, DropReason::QueueFull);
+        context.drop(arriving.packet, reason);
     }
 
     /// Marks or drops a packet that is in no list; whether it goes on.
@@ -214,6 +222,9 @@ impl<S: Scheduler> Scheduled<S> {
         let flows = self.server.flows();
         let longest = self.longest.get_or_insert_with(|| Longest::of(flows)).find(flows);
         let Some(longest) = longest else { return false };
+        if self.has_parked_more(self.server.flows().bytes(longest)) {
+            return false;
+        }
         let half = self.server.flows().packets(longest).div_ceil(2);
         let first = self.drop_first(now, longest, DropReason::QueueFull, context);
         for _ in 1..half.min(batch) {
@@ -285,12 +296,12 @@ impl<S: Scheduler> Scheduled<S> {
 }
 
 impl Backlog {
-    fn add(&mut self, length: u32) {
+    pub(super) fn add(&mut self, length: u32) {
         self.packets += 1;
         self.bytes += u64::from(length);
     }
 
-    fn remove(&mut self, length: u32) {
+    pub(super) fn remove(&mut self, length: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(length);
     }
@@ -307,10 +318,13 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         if let Some(counters) = self.count(flow) {
             counters.arrived.add(arriving.length);
         }
+        if let Some(reason) = self.server.scheduler().never_sends(arriving.length) {
+            return self.refuse(flow, arriving, reason, context);
+        }
         if let Overload::Arriving = self.overload
             && !self.bound.admits(self.backlog, arriving.length)
         {
-            return self.refuse(flow, arriving, context);
+            return self.refuse(flow, arriving, DropReason::QueueFull, context);
         }
         if let Store::Queue(_) = self.stores[class as usize] {
             self.enqueue_nested(now, flow, arriving, context);
@@ -324,6 +338,9 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     }
 
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
+        if self.parked.is_some() {
+            self.unpark_due(now);
+        }
         loop {
             let (scheduler, flows) = self.server.parts();
             match scheduler.select(now, flows) {
@@ -334,11 +351,15 @@ impl<S: Scheduler> Queue for Scheduled<S> {
                 }
                 Selection::GiveUp(flow, reason) => {
                     if let Some(at) = self.drop_first(now, flow, reason, context) {
-                        return Dequeue::NotBefore(at);
+                        self.park(now, flow, at);
                     }
                 }
-                Selection::NotBefore(at) => return Dequeue::NotBefore(at),
-                Selection::Empty => return Dequeue::Empty,
+                Selection::NotBefore(at) => {
+                    return Dequeue::NotBefore(self.next_parked().map_or(at, |(other, _)| at.min(other)));
+                }
+                Selection::Empty => {
+                    return self.next_parked().map_or(Dequeue::Empty, |(at, _)| Dequeue::NotBefore(at));
+                }
             }
         }
     }
@@ -356,6 +377,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     }
 
     fn take_all(&mut self, pool: &mut Pool) -> PacketList {
+        self.unpark_untold();
         let mut all: Vec<PacketRef> = Vec::new();
         for number in 0..self.stores.len() {
             let flow = FlowId::new(number as u32);
@@ -370,11 +392,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             }
         }
         self.backlog = Backlog::default();
-        // Stable: what came to one class at one instant stays in order.
-        all.sort_by_key(|&packet| pool.get(packet).entered);
-        let mut list = PacketList::default();
-        all.into_iter().for_each(|packet| list.push_back(packet, pool));
-        list
+        PacketList::by_arrival(all, pool)
     }
 
     fn adopt(&mut self, now: Time, mut packets: PacketList, context: &mut Context<'_>) {
@@ -390,7 +408,12 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             if let Some(counters) = self.count(flow) {
                 counters.arrived.add(waits.length);
             }
+            if let Some(reason) = self.server.scheduler().never_sends(waits.length) {
+                self.refuse(flow, waits, reason, context);
+                continue;
+            }
             if let Store::Queue(_) = self.stores[class as usize] {
+                self.unpark(now, flow);
                 match nested.iter_mut().find(|(of, _)| *of == flow) {
                     Some((_, list)) => list.push_back(packet, context.pool),
                     None => {
@@ -400,7 +423,12 @@ impl<S: Scheduler> Queue for Scheduled<S> {
                     }
                 }
             }
-            self.join(now, flow, waits);
+            let since = context.pool.get(packet).entered;
+            self.backlog.add(waits.length);
+            self.server.take_over(now, flow, waits, since);
+            if let Some(longest) = &mut self.longest {
+                longest.grown(flow, self.server.flows());
+            }
         }
         for (flow, list) in nested {
             // No bound applies, but a packet may have no class inside.
@@ -411,6 +439,8 @@ impl<S: Scheduler> Queue for Scheduled<S> {
     fn set_wire(&mut self, now: Time, wire: Wire) {
         let (scheduler, _) = self.server.parts();
         scheduler.set_wire(now, wire);
+        // What they wait for may come at another instant now.
+        self.unpark_all(now);
         for store in &mut self.stores {
             match store {
                 Store::Plain => {}
@@ -424,10 +454,21 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         &self.counters
     }
 
+    fn class_states(&self, now: Time) -> Vec<ClassState> {
+        self.server.states(now)
+    }
+
     fn set_weight(&mut self, now: Time, class: usize, weight: Weight) -> Result<(), Refused> {
         if class >= self.stores.len() {
             return Err(Refused::NoClass);
         }
         self.server.set_weight(now, FlowId::new(class as u32), weight)
+    }
+
+    fn set_class(&mut self, now: Time, class: usize, settings: ClassSettings) -> Result<(), Refused> {
+        if class >= self.stores.len() {
+            return Err(Refused::NoClass);
+        }
+        self.server.set_class(now, FlowId::new(class as u32), settings)
     }
 }

@@ -1,8 +1,13 @@
 //! Flows and a scheduler: the scheduler interface by itself.
 
+use alloc::vec::Vec;
+
 use crate::counters::DropReason;
 use crate::pool::PacketRef;
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Waits, Weight};
+use crate::queue::Wire;
+use crate::sched::{
+    ClassSettings, ClassState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Waits, Weight,
+};
 use crate::time::Time;
 
 /// Flows that a scheduler serves. It knows packets by number and length only.
@@ -50,6 +55,11 @@ impl<S: Scheduler> Server<S> {
         empty
     }
 
+    /// Whether a flow in which nothing waits has had more than its share so far: see [`Scheduler::owes`].
+    pub fn owes(&self, flow: FlowId) -> bool {
+        self.scheduler.owes(flow, &self.flows)
+    }
+
     /// Gives a flow another weight.
     ///
     /// # Errors
@@ -58,11 +68,35 @@ impl<S: Scheduler> Server<S> {
         self.scheduler.set_weight(now, flow, weight, &mut self.flows)
     }
 
+    /// Gives a flow other parameters of the scheduler's own.
+    ///
+    /// # Errors
+    /// When the scheduler does not take them; then nothing has changed.
+    pub fn set_class(&mut self, now: Time, flow: FlowId, settings: ClassSettings) -> Result<(), Refused> {
+        self.scheduler.set_class(now, flow, settings, &mut self.flows)
+    }
+
+    /// What the transmitter is from now on.
+    pub fn set_wire(&mut self, now: Time, wire: Wire) {
+        self.scheduler.set_wire(now, wire);
+    }
+
+    /// Where the classes stand; see [`Scheduler::states`].
+    pub fn states(&self, now: Time) -> Vec<ClassState> {
+        self.scheduler.states(now, &self.flows)
+    }
+
     /// A packet of `length` bytes joins a flow.
     #[inline(always)]
     pub fn enqueue(&mut self, now: Time, flow: FlowId, packet: PacketRef, length: u32) {
         self.flows.push(flow, Waits { packet, length });
         self.scheduler.enqueue(now, flow, &mut self.flows);
+    }
+
+    /// A packet joins a flow that has waited since an earlier instant in a queue that this one replaces.
+    pub fn take_over(&mut self, now: Time, flow: FlowId, waits: Waits, since: Time) {
+        self.flows.push(flow, waits);
+        self.scheduler.take_over(now, flow, since, &mut self.flows);
     }
 
     /// The transmitter is free: what goes next.

@@ -239,6 +239,7 @@ impl Wf2qFlow {
 
 impl Scheduler for Wf2q {
     type Flow = Wf2qFlow;
+    const COUNTS_PACKETS: bool = false;
 
     fn join(&mut self, flow: FlowConfig) -> Result<Wf2qFlow, Refused> {
         let weight = Self::check(flow.weight)?;
@@ -330,6 +331,10 @@ impl Scheduler for Wf2q {
         if self.now >= LATE {
             self.move_back(flows);
         }
+    }
+
+    fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {
+        flows[flow].start > self.now
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<Wf2qFlow>) {

@@ -51,11 +51,6 @@ impl RateSteps {
         Self { steps, round, sending: Cell::new(Segment::NOWHERE), seen: Cell::new(Segment::NOWHERE) }
     }
 
-    /// The rates.
-    pub const fn steps(&self) -> &Steps<Rate> {
-        &self.steps
-    }
-
     /// The segment of an instant, found from where this cursor is, which is brought there.
     fn seek(&self, cursor: &Cell<Segment>, at: Time) -> Segment {
         let mut segment = cursor.get();

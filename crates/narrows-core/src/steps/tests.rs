@@ -124,7 +124,8 @@ fn means_are_over_time() {
     assert!((mean(After::Loop(span(15))) - 2.0).abs() < 1e-12);
     assert!((mean(After::End(span(40), 9.0)) - 3.25).abs() < 1e-12);
     assert!((mean(After::Hold) - 1.0).abs() < 1e-12);
-    assert!((Steps::always(3.0).mean(|v| *v) - 3.0).abs() < 1e-12);
+    let always = Steps::new(vec![(time(0), 3.0)], After::Hold).unwrap();
+    assert!((always.mean(|v| *v) - 3.0).abs() < 1e-12);
 }
 
 #[test]

@@ -69,7 +69,14 @@ impl Link {
         };
         let body = self.arrived;
         self.arrived += 1;
-        let packet = Packet { length: arrival.length, link_header: 14, network_header: 20, key, body };
+        let packet = Packet {
+            length: arrival.length,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key,
+            body,
+        };
         self.engine.hand_in(arrival.at, self.port, packet);
     }
 

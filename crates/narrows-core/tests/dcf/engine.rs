@@ -6,8 +6,8 @@ use narrows_core::sched::{Class, Dcf, DcfConfig, FlowConfig, Overload, Scheduled
 use narrows_core::service::{ConstantRate, Overhead, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    Change, DropReason, Duration, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, Packet, PacketId,
-    PortConfig, PortId, Rate, Seed, Stream, Target, Time, Verdict,
+    Change, DropReason, Duration, Element, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, Packet,
+    PacketId, PortConfig, PortId, Rate, Seed, Stream, Target, Time, Verdict,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -63,7 +63,14 @@ impl Net {
 
     fn hand_in(&mut self, at: Time, station: u8, length: u32) {
         let key = FlowKey { traffic_class: station, ..FlowKey::default() };
-        let packet = Packet { length, link_header: 14, network_header: 20, key, body: () };
+        let packet = Packet {
+            length,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key,
+            body: (),
+        };
         self.engine.hand_in(at, self.port, packet);
     }
 
@@ -178,7 +185,7 @@ fn the_retry_limit_is_a_drop_with_its_reason() {
     }
     net.poll(END);
     let given_up = micros(192 + 1118 + 258 + 50 + 192 + 1118 + 314);
-    let dropped = Verdict::Dropped { link: Some(net.air), reason: DropReason::RetryLimit };
+    let dropped = Verdict::Dropped { at: Some(Element::Link(net.air)), reason: DropReason::RetryLimit };
     let found: Vec<_> = net.events[1..].iter().map(|&(at, verdict, ..)| (at, verdict)).collect();
     assert_eq!(found, [(given_up, dropped); 2]);
     let classes = net.engine.view(net.air).classes();

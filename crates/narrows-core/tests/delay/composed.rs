@@ -44,7 +44,11 @@ fn send(link: impl FnOnce(&mut LinkConfig), packets: impl Iterator<Item = Sent>)
         drain(&mut engine, at, &mut delays);
         delays.push(None);
         let key = FlowKey { network: Protocol::Ipv4, transport, ..FlowKey::default() };
-        engine.hand_in(at, port, Packet { length, link_header: 14, network_header: 20, key, body });
+        engine.hand_in(
+            at,
+            port,
+            Packet { length, link_header: 14, network_header: 20, headers: Default::default(), key, body },
+        );
     }
     drain(&mut engine, Time::from_nanos(u64::MAX - 1), &mut delays);
     delays

@@ -43,7 +43,14 @@ fn engine(link: LinkConfig) -> Engine<u64> {
 }
 
 fn packet(body: u64) -> Packet<u64> {
-    Packet { length: 100, link_header: 14, network_header: 20, key: FlowKey::default(), body }
+    Packet {
+        length: 100,
+        link_header: 14,
+        network_header: 20,
+        headers: Default::default(),
+        key: FlowKey::default(),
+        body,
+    }
 }
 
 /// The shortest length, to 1 %, at which it is predicted that fewer than 1 % are held back.

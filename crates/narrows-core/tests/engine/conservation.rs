@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::{DropReason, Engine, Tally, Time, Verdict};
+use narrows_core::{DropReason, Element, Engine, Tally, Time, Verdict};
 use proptest::prelude::*;
 
 use crate::drive::{END, Record, Run};
@@ -33,7 +33,7 @@ fn check_counts(engine: &Engine<u64>) -> Result<(), TestCaseError> {
 /// When nothing is inside, the bytes add up as well as the packets.
 fn check_bytes(engine: &Engine<u64>) -> Result<(), TestCaseError> {
     for link in engine.links() {
-        for lane in engine.view(link).counters() {
+        for lane in &*engine.view(link).counters() {
             prop_assert_eq!(lane.inside(), 0);
             let (came, went) =
                 (lane.arrived.bytes + lane.duplicated.bytes, lane.left.bytes + lane.dropped_in_all().bytes);
@@ -60,12 +60,12 @@ fn check_verdicts(engine: &Engine<u64>, records: &[Record]) -> Result<(), TestCa
     for port in engine.ports() {
         count(Verdict::Delivered(port), engine.port_counters(port).delivered);
         let reason = DropReason::Memory;
-        count(Verdict::Dropped { link: None, reason }, engine.port_counters(port).refused);
+        count(Verdict::Dropped { at: None, reason }, engine.port_counters(port).refused);
     }
     for id in engine.links() {
-        for lane in engine.view(id).counters() {
+        for lane in &*engine.view(id).counters() {
             for reason in DropReason::ALL {
-                count(Verdict::Dropped { link: Some(id), reason }, lane.dropped(reason));
+                count(Verdict::Dropped { at: Some(Element::Link(id)), reason }, lane.dropped(reason));
             }
         }
     }

@@ -92,7 +92,14 @@ impl Run {
         let traffic_class = (number % 4) as u8;
         let key =
             FlowKey { network: packet.network, mark: number as u32, traffic_class, ..FlowKey::default() };
-        let packet_in = Packet { length: packet.length, link_header: 14, network_header, key, body: number };
+        let packet_in = Packet {
+            length: packet.length,
+            link_header: 14,
+            network_header,
+            headers: Default::default(),
+            key,
+            body: number,
+        };
         self.engine.hand_in(at, self.ports[packet.port], packet_in);
     }
 

@@ -101,8 +101,8 @@ fn hash(records: &[Record]) -> u64 {
     for record in records {
         match record.verdict {
             Verdict::Delivered(port) => word(u64::from(port.index())),
-            Verdict::Dropped { link, reason } => {
-                word(1 << 32 | link.map_or(u64::MAX >> 32, |link| u64::from(link.index())));
+            Verdict::Dropped { at, reason } => {
+                word(1 << 32 | at.map_or(u64::MAX >> 32, |at| u64::from(at.number())));
                 word(reason as u64);
             }
         }
@@ -145,7 +145,7 @@ fn every_machine_gives_these_events() {
     // 21 cells is on the wire before them: 212,000 + 8,904 bits, 221 ms.
     assert!(up.waited.nanos() < up.sent.packets * 221_000_000);
     // The air loses 1 % of what comes to it, within 4 standard errors.
-    for lane in view("air").counters() {
+    for lane in &*view("air").counters() {
         let (n, lost) = (lane.arrived.packets as f64, lane.dropped(narrows_core::DropReason::IngressLoss));
         assert!((lost.packets as f64 - 0.01 * n).abs() < 4.0 * (0.01 * 0.99 * n).sqrt(), "{lost:?} of {n}");
     }

@@ -13,7 +13,8 @@ use proptest::sample::Index;
 use crate::drive::{END, Record, Run};
 use crate::foreign::{Drawn, Recorder};
 use crate::plan::{
-    BitsPlan, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan, SlotsPlan,
+    AirPlan, BitsPlan, Limits, LinkPlan, LossPlan, PacketPlan, Plan, QueuePlan, ReorderPlan, ServicePlan,
+    SlotsPlan,
 };
 use crate::random::scheduler;
 
@@ -175,7 +176,7 @@ proptest! {
         path in path(),
         packets in packets(),
         link in any::<Index>(),
-        impairment in 0..8,
+        impairment in 0..9,
     ) {
         let mut impaired = path.clone();
         let link = &mut impaired.links[link.index(path.links.len())];
@@ -193,6 +194,11 @@ proptest! {
             }
             5 => link.duplicates = Some(LossPlan::Correlated(percentage(30), 0.5)),
             6 => link.bits = Some(BitsPlan::Errors(percentage(1))),
+            7 => {
+                let times = (Duration::from_micros(10), Duration::from_micros(500));
+                link.air = Some(AirPlan { times, samples: 100, level: 100 });
+                link.burst = 2_000;
+            }
             _ => link.service = ServicePlan::Rate(Rate::from_bits_per_second(100_000)),
         }
         let name = link.name.clone();
@@ -207,7 +213,7 @@ proptest! {
             }
             _ => includes(&drawn, &base)?,
         }
-        if [0, 4, 5, 7].contains(&impairment) {
+        if [0, 4, 5, 7, 8].contains(&impairment) {
             same_flips(&records, &impaired)?;
         }
     }

@@ -1,7 +1,9 @@
 //! What must hold of the engine, tested from outside the crate: over random networks, traffic, changes and polls;
 //! against the configured distributions; against closed forms; and against one golden.
 
+mod air_time;
 mod bounds;
+mod burst;
 mod conservation;
 mod drive;
 mod foreign;
@@ -12,6 +14,7 @@ mod late_polls;
 mod matrices;
 mod order;
 mod plan;
+mod policer;
 mod random;
 mod slots;
 mod statistics;

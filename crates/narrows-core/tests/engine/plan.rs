@@ -11,14 +11,15 @@ use narrows_core::model::{
 use narrows_core::netem::{self, Chance, Netem, Share, Table};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    self, Class, Drr, Fair, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
-    Wf2q,
+    self, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hpd, HpdClass, HpdConfig,
+    Htb, HtbClass, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
 use narrows_core::service::{ConstantRate, Opportunities, Overhead, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order, PortConfig,
-    Probability, Protocol, Rate, Reorder, Seed, SlotGap, Target, Time,
+    AirTime, BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetemQueue,
+    NetworkConfig, Order, Policer, PolicerConfig, PortConfig, Probability, Protocol, Rate, Reorder, Seed,
+    SlotGap, Target, Time,
 };
 
 use crate::foreign::{EveryNth, Gate, InTurn, Outage, Slots};
@@ -41,8 +42,11 @@ pub(crate) struct LinkPlan {
     pub(crate) bounds: Option<TracePlan<Bound>>,
     pub(crate) service: ServicePlan,
     pub(crate) overhead: Overhead,
+    pub(crate) air: Option<AirPlan>,
+    pub(crate) burst: u64,
     pub(crate) ingress_loss: Option<LossPlan>,
     pub(crate) wire_loss: Option<LossPlan>,
+    pub(crate) policer: Option<PolicerConfig>,
     pub(crate) corruption: Probability,
     pub(crate) duplication: Probability,
     pub(crate) delay: DelayPlan,
@@ -74,6 +78,12 @@ pub(crate) enum SchedulerPlan {
     Qfq,
     Gfq,
     Fair,
+    /// With a bound for every second class.
+    Hpd,
+    /// A tree of three levels, some of it oversubscribed.
+    Htb,
+    /// The same with a class of each kind.
+    Cbq,
     /// Lets packets go in slots of so many nanoseconds only.
     Slots(u64),
 }
@@ -134,6 +144,14 @@ pub(crate) enum BitsPlan {
     Errors(Probability),
     Pattern(u64, [u64; 2]),
     Packets(LossPlan),
+}
+
+/// Extra air time: a slope between two times up to the middle, another to twice the second, and a loss level in percent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AirPlan {
+    pub(crate) times: (Duration, Duration),
+    pub(crate) samples: u32,
+    pub(crate) level: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -212,7 +230,10 @@ pub(crate) enum ChangePlan {
     QueueBound(Bound),
     BoundSteps(Option<TracePlan<Bound>>),
     Overhead(Overhead),
+    AirTime(Option<AirPlan>),
+    Burst(u64),
     IngressLoss(Option<LossPlan>),
+    Policer(Option<PolicerConfig>),
     WireLoss(Option<LossPlan>),
     Corruption(Probability),
     Duplication(Probability),
@@ -261,8 +282,11 @@ impl LinkPlan {
             bounds: None,
             service: ServicePlan::Rate(Rate::UNLIMITED),
             overhead: Overhead::IP,
+            air: None,
+            burst: 0,
             ingress_loss: None,
             wire_loss: None,
+            policer: None,
             corruption: Probability::ZERO,
             duplication: Probability::ZERO,
             delay: DelayPlan::Constant(Duration::ZERO),
@@ -284,8 +308,11 @@ impl LinkPlan {
             bound_steps: self.bounds.map(TracePlan::build),
             service: self.service.build(),
             overhead: self.overhead,
+            air_time: self.air.map(AirPlan::build),
+            burst: Bytes::new(self.burst),
             ingress_loss: self.ingress_loss.map(LossPlan::loss),
             wire_loss: self.wire_loss.map(LossPlan::loss),
+            policer: self.policer.map(policer),
             corruption: match self.bits {
                 Some(bits) => Some(bits.build()),
                 None => selector(self.corruption).map(Corruption::Packets),
@@ -319,6 +346,9 @@ impl QueuePlan {
                 SchedulerPlan::Gfq => classes(Gfq::default(), bound, overload, limits),
                 SchedulerPlan::Qfq => classes(Qfq::default(), bound, overload, limits),
                 SchedulerPlan::Fair => classes(Fair::new(Bytes::new(700)), bound, overload, limits),
+                SchedulerPlan::Hpd => classes(hpd(), bound, overload, limits),
+                SchedulerPlan::Htb => classes(htb(), bound, overload, limits),
+                SchedulerPlan::Cbq => classes(cbq(), bound, overload, limits),
                 SchedulerPlan::Slots(nanos) => {
                     classes(Slots::new(Duration::from_nanos(nanos)), bound, overload, limits)
                 }
@@ -327,7 +357,63 @@ impl QueuePlan {
     }
 }
 
-/// Classes by length and lane: two plain ones, a gate, and a queue with classes of its own.
+/// Classes of all three estimators, every second with a bound that is often at stake.
+fn hpd() -> Hpd {
+    let estimators = [
+        Estimator::Ewma,
+        Estimator::EwmaR { threshold: 3, cycle: Duration::from_micros(500) },
+        Estimator::EwmaPe { steps: 7, width: ErrorWidth::Tenth },
+    ];
+    let class = |number: u32| HpdClass {
+        ddp: (number + 1).try_into().expect("not 0"),
+        limit: number.is_multiple_of(2).then_some(Duration::from_micros(300)),
+        estimator: estimators[number as usize % 3],
+        ..HpdClass::default()
+    };
+    Hpd::new(HpdConfig { classes: (0..6).map(class).collect(), ..HpdConfig::default() })
+}
+
+/// What each of six leaves has: rate in Mbit/s, parent, priority.
+const LEAVES: [(u64, usize, u8); 6] = [(1, 0, 0), (20, 1, 1), (5, 1, 0), (1, 0, 1), (3, 1, 0), (50, 0, 2)];
+
+fn mbit(rate: u64) -> Rate {
+    Rate::from_bits_per_second(rate * 1_000_000)
+}
+
+fn htb() -> Htb {
+    let class = |rate, ceil, parent, priority| HtbClass {
+        parent,
+        rate: mbit(rate),
+        ceil: mbit(ceil),
+        priority,
+        ..HtbClass::default()
+    };
+    let mut classes = vec![class(60, 60, None, 0), class(10, 40, Some(0), 0)];
+    classes.extend(LEAVES.map(|(rate, parent, priority)| class(rate, rate * 2, Some(parent), priority)));
+    Htb::new(classes).expect("in range")
+}
+
+fn cbq() -> Cbq {
+    let class = |rate, parent, priority| CbqClass {
+        parent,
+        rate: mbit(rate),
+        priority: priority + 1,
+        maxburst: 5,
+        ..CbqClass::default()
+    };
+    let mut classes = vec![class(60, None, 0), class(10, Some(0), 0)];
+    classes.extend(LEAVES.map(|(rate, parent, priority)| class(rate, Some(parent), priority)));
+    (classes[2].bounded, classes[3].isolated, classes[4].exempt) = (true, true, true);
+    (classes[5].minburst, classes[5].bounded) = (3, true);
+    Cbq::new(mbit(60), Bytes::new(800), classes).expect("in range")
+}
+
+fn policer(config: PolicerConfig) -> Policer {
+    Policer::new(config).expect("in range")
+}
+
+/// Classes by length and lane: two plain ones, a gate, a queue with classes of its own, the single queue of sch_netem, and a
+/// shaped one.
 fn classes<S: Scheduler + 'static>(
     scheduler: S,
     bound: Bound,
@@ -336,7 +422,13 @@ fn classes<S: Scheduler + 'static>(
 ) -> Box<dyn Queue> {
     let lengths = |lengths| Condition { lengths: Some(lengths), ..Condition::default() };
     let other_lane = Condition { lane: Some(1), ..Condition::default() };
-    let rules = vec![(lengths(0..=200), 0), (lengths(201..=800), 1), (other_lane, 2)];
+    let rules = vec![
+        (lengths(0..=200), 0),
+        (lengths(201..=800), 1),
+        (lengths(801..=1000), 4),
+        (lengths(1001..=1200), 5),
+        (other_lane, 2),
+    ];
     let (few, bytes, patience, default) = match limits {
         Limits::None => (ENOUGH, ENOUGH, Duration::MAX, Some(3)),
         Limits::Tight => {
@@ -354,15 +446,39 @@ fn classes<S: Scheduler + 'static>(
         Overload::Longest { batch: 2 },
     );
     (0..3).for_each(|_| inside.add_flow(FlowConfig::default(), Store::Plain).expect("it takes any flow"));
+    // Where there are no limits, nothing is lost or made either.
+    let (odds, bucket) = match limits {
+        Limits::None => (0.0, 3_000),
+        Limits::Tight => (20.0, 1_150),
+    };
+    let chance = Chance { share: Share::from_percent(odds).expect("a share"), ..Chance::NEVER };
+    let netem = Netem {
+        delay: Duration::from_micros(200),
+        jitter: Duration::from_micros(150),
+        duplication: chance,
+        corruption: chance,
+        loss: netem::Loss::Random(chance),
+        limit: u32::MAX,
+        ..Netem::default()
+    };
+    let single = NetemQueue::new(netem, Seed(1), "single inside");
+    // The smaller bucket is too small for the longest of its packets.
+    let tbf = TbfConfig { rate: mbit(5), burst: Bytes::new(bucket), peak: None, mpu: Bytes::new(0) };
+    let tbf = sched::Tbf::new(tbf).expect("in range");
+    let mut shaped = Scheduled::new(tbf, Classifier::One, few, Overload::Arriving);
+    let plain = Class { flow: FlowConfig::default(), bound: few, drop_at: DropAt::Head, store: Store::Plain };
+    shaped.add_class(plain).expect("it takes one flow");
     let stores = [
         (few, DropAt::Tail, Store::Plain),
         (bytes, DropAt::Head, Store::Plain),
         (few, DropAt::Tail, Store::Queue(Box::new(gate))),
         (few, DropAt::Tail, Store::Queue(Box::new(inside))),
+        (few, DropAt::Tail, Store::Queue(Box::new(single))),
+        (few, DropAt::Tail, Store::Queue(Box::new(shaped))),
     ];
     for ((bound, drop_at, store), number) in stores.into_iter().zip(1..) {
         let weight = Weight::new(number).expect("not 0");
-        let flow = FlowConfig { weight, band: 4 - number, ..FlowConfig::default() };
+        let flow = FlowConfig { weight, band: 6 - number, ..FlowConfig::default() };
         queue.add_class(Class { flow, bound, drop_at, store }).expect("it takes such flows");
     }
     Box::new(queue)
@@ -373,6 +489,16 @@ pub(crate) const GATE: Duration = Duration::from_micros(20);
 
 /// As good as no bound.
 const ENOUGH: Bound = Bound::Packets(u64::MAX);
+
+impl AirPlan {
+    pub(crate) fn build(self) -> AirTime {
+        let (low, high) = self.times;
+        let share = |percent| Probability::from_ratio(percent, 100).expect("a percentage");
+        let points =
+            [(share(0), low), (share(50), high), (share(50), high + high), (share(100), high + high)];
+        AirTime::new(&points, self.samples, share(self.level)).expect("it goes up")
+    }
+}
 
 impl ServicePlan {
     fn build(self) -> Box<dyn ServiceCurve> {
@@ -545,7 +671,10 @@ impl ChangePlan {
             Self::QueueBound(bound) => Change::QueueBound(bound),
             Self::BoundSteps(bounds) => Change::BoundSteps(bounds.map(TracePlan::build)),
             Self::Overhead(overhead) => Change::Overhead(overhead),
+            Self::AirTime(air) => Change::AirTime(air.map(AirPlan::build)),
+            Self::Burst(burst) => Change::Burst(Bytes::new(burst)),
             Self::IngressLoss(loss) => Change::IngressLoss(loss.map(LossPlan::loss)),
+            Self::Policer(config) => Change::Policer(config.map(policer)),
             Self::WireLoss(loss) => Change::WireLoss(loss.map(LossPlan::loss)),
             Self::Corruption(probability) => {
                 Change::Corruption(selector(probability).map(Corruption::Packets))

@@ -5,7 +5,9 @@ use narrows_core::model::selector::Transitions;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
-use narrows_core::{Bytes, Duration, Mtu, MtuPolicy, Order, Probability, Protocol, Rate, Target, Time};
+use narrows_core::{
+    Bytes, Duration, Exceed, Mtu, MtuPolicy, Order, PolicerConfig, Probability, Protocol, Rate, Target, Time,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -13,8 +15,8 @@ use proptest::prelude::*;
 use crate::drive::{Step, flush};
 use crate::foreign::Outage;
 use crate::plan::{
-    BitsPlan, ChangePlan, DelayPlan, FedPlan, GATE, Input, Limits, LinkPlan, LossPlan, NetemPlan, PacketPlan,
-    Plan, QueuePlan, ReorderPlan, SchedulerPlan, ServicePlan, SlotsPlan, TracePlan, What,
+    AirPlan, BitsPlan, ChangePlan, DelayPlan, FedPlan, GATE, Input, Limits, LinkPlan, LossPlan, NetemPlan,
+    PacketPlan, Plan, QueuePlan, ReorderPlan, SchedulerPlan, ServicePlan, SlotsPlan, TracePlan, What,
 };
 
 /// Names in no particular order, so that neither the plan's order nor the path's is that of the names.
@@ -163,6 +165,9 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
         option::weighted(0.3, slots()),
         option::weighted(0.2, netem()),
         option::weighted(0.2, trace(bound().boxed())),
+        option::weighted(0.3, air()),
+        prop_oneof![3 => Just(0), 1 => burst()],
+        option::weighted(0.2, policer()),
     );
     (wire, chance, rest, more)
         .prop_map(
@@ -170,11 +175,13 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
                 (queue, service, overhead, delay, order),
                 (ingress_loss, wire_loss, corruption, duplication),
                 (reorder, line_limit, mtu),
-                (bits, duplicates, slots, netem, bounds),
+                (bits, duplicates, slots, netem, bounds, air, burst, policer),
             )| LinkPlan {
                 queue,
                 service,
                 overhead,
+                air,
+                burst,
                 ingress_loss,
                 wire_loss,
                 corruption,
@@ -189,6 +196,7 @@ pub(crate) fn link() -> BoxedStrategy<LinkPlan> {
                 slots,
                 netem,
                 bounds,
+                policer,
                 ..LinkPlan::new("")
             },
         )
@@ -202,8 +210,11 @@ pub(crate) fn change() -> BoxedStrategy<ChangePlan> {
         1 => bound().prop_map(ChangePlan::QueueBound),
         1 => option::of(trace(bound().boxed())).prop_map(ChangePlan::BoundSteps),
         1 => overhead().prop_map(ChangePlan::Overhead),
+        1 => option::of(air()).prop_map(ChangePlan::AirTime),
+        1 => burst().prop_map(ChangePlan::Burst),
         1 => option::of(loss()).prop_map(ChangePlan::IngressLoss),
         1 => option::of(loss()).prop_map(ChangePlan::WireLoss),
+        1 => option::of(policer()).prop_map(ChangePlan::Policer),
         1 => probability().prop_map(ChangePlan::Corruption),
         1 => probability().prop_map(ChangePlan::Duplication),
         2 => delay().prop_map(ChangePlan::Delay),
@@ -245,8 +256,23 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Qfq),
         Just(SchedulerPlan::Gfq),
         Just(SchedulerPlan::Fair),
+        Just(SchedulerPlan::Hpd),
+        Just(SchedulerPlan::Htb),
+        Just(SchedulerPlan::Cbq),
         (1u64..15).prop_map(|periods| SchedulerPlan::Slots(periods * GATE.nanos())),
     ]
+}
+
+/// Around the rates of links.
+fn policer() -> impl Strategy<Value = PolicerConfig> {
+    let exceed = prop_oneof![Just(Exceed::Drop), Just(Exceed::Mark), Just(Exceed::Pass)];
+    (100_000u64..100_000_000, 500u64..5_000, exceed).prop_map(|(rate, burst, exceed)| PolicerConfig {
+        rate: Rate::from_bits_per_second(rate),
+        burst: Bytes::new(burst),
+        peak: None,
+        mpu: Bytes::new(64),
+        exceed,
+    })
 }
 
 fn bound() -> impl Strategy<Value = Bound> {
@@ -293,6 +319,17 @@ fn overhead() -> impl Strategy<Value = Overhead> {
         },
     );
     prop_oneof![2 => Just(Overhead::IP), 1 => Just(Overhead::ETHERNET), 1 => Just(Overhead::ATM), 1 => any]
+}
+
+fn air() -> BoxedStrategy<AirPlan> {
+    let span = || prop_oneof![Just(0u64), 1u64..100, 100u64..1_000_000].prop_map(Duration::from_nanos);
+    (span(), span(), 2u32..20, 50u64..=100)
+        .prop_map(|(a, b, samples, level)| AirPlan { times: (a.min(b), a.max(b)), samples, level })
+        .boxed()
+}
+
+fn burst() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1u64..10_000]
 }
 
 fn loss() -> BoxedStrategy<LossPlan> {

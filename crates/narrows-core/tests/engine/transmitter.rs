@@ -9,19 +9,19 @@ use crate::drive::{END, Run};
 use crate::foreign::Outage;
 use crate::plan::{ChangePlan, Input, LinkPlan, PacketPlan, Plan, QueuePlan, ServicePlan, What};
 
-const BILLION: u128 = 1_000_000_000;
+pub(crate) const BILLION: u128 = 1_000_000_000;
 
 /// A wire without delay behind a queue that is never full: what leaves it does so at the end of its transmission.
-fn wire(service: ServicePlan) -> Plan {
+pub(crate) fn wire(service: ServicePlan) -> Plan {
     let queue = QueuePlan::Fifo(Bound::Packets(u64::MAX), DropAt::Tail);
     Plan::chain(1, vec![LinkPlan { queue, service, ..LinkPlan::new("wire") }])
 }
 
-fn at_rate(bits_per_second: u64) -> Plan {
+pub(crate) fn at_rate(bits_per_second: u64) -> Plan {
     wire(ServicePlan::Rate(Rate::from_bits_per_second(bits_per_second)))
 }
 
-fn packet(at: u64, length: u32) -> Input {
+pub(crate) fn packet(at: u64, length: u32) -> Input {
     let packet = PacketPlan { port: 0, length, network: Protocol::Other };
     Input { at: Time::from_nanos(at), what: What::Packet(packet) }
 }
@@ -162,7 +162,7 @@ proptest! {
 }
 
 /// The first instant by which pieces of constant rate, each from an instant on, have done `work`.
-fn done_by(pieces: &[(u64, u64)], mut work: u128) -> u64 {
+pub(crate) fn done_by(pieces: &[(u64, u64)], mut work: u128) -> u64 {
     for (index, &(from, rate)) in pieces.iter().enumerate() {
         let to = pieces.get(index + 1).map_or(u64::MAX, |next| next.0);
         let most = u128::from(to - from) * u128::from(rate);

@@ -45,7 +45,8 @@ impl Stand {
 
     pub(crate) fn send_long(&mut self, at: u64, length: u32) {
         let (key, body) = (FlowKey::default(), self.sent);
-        let packet = Packet { length, link_header: 0, network_header: 0, key, body };
+        let packet =
+            Packet { length, link_header: 0, network_header: 0, headers: Default::default(), key, body };
         self.engine.hand_in(Time::from_nanos(at), self.port, packet);
         self.sent += 1;
     }

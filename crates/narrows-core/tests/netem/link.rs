@@ -40,7 +40,14 @@ impl Run {
 
     fn send(&mut self, at: Time, number: u32, ecn: u8) {
         let key = FlowKey { traffic_class: ecn, ..FlowKey::default() };
-        let packet = Packet { length: 1000, link_header: 14, network_header: 20, key, body: number };
+        let packet = Packet {
+            length: 1000,
+            link_header: 14,
+            network_header: 20,
+            headers: Default::default(),
+            key,
+            body: number,
+        };
         self.engine.hand_in(at, self.port, packet);
     }
 

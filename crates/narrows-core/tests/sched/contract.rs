@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use narrows_core::sched::{FlowConfig, FlowId, Served, Weight};
+use narrows_core::sched::{FlowConfig, FlowId, Refused, Served, Weight};
 use narrows_core::{Duration, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,8 +46,13 @@ impl Run {
         match *step {
             Step::Join { weight, band } => {
                 let weight = Weight::new(weight).expect("not 0");
-                let flow =
-                    self.subject.join(FlowConfig { weight, band, longest: LONGEST }).expect("in range");
+                let config = FlowConfig { weight, band, longest: LONGEST };
+                if self.kind.most.is_some_and(|most| self.model.len() == most as usize) {
+                    let most = self.model.len() as u64;
+                    assert_eq!(self.subject.join(config), Err(Refused::Flows { most }));
+                    return;
+                }
+                let flow = self.subject.join(config).expect("in range");
                 assert!(self.model.insert(flow, VecDeque::new()).is_none(), "the number was free");
             }
             Step::Leave(index) => {

@@ -1,16 +1,19 @@
 //! All schedulers, each in one line. A new one belongs here.
 
 use narrows_core::sched::{
-    Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Priority, Qfq, Refused, Scheduler,
-    Selection, Served, Server, Waits, Weight, Wf2q,
+    Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows,
+    Gfq, Hpd, Htb, HtbClass, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits, Weight,
+    Wf2q,
 };
-use narrows_core::{Bytes, PacketRef, Seed, Stream, Time};
+use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
 /// A scheduler as the tests see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     pub(crate) make: fn() -> Box<dyn Subject>,
+    /// How many flows it takes, where that is few.
+    pub(crate) most: Option<u32>,
     /// Whether it may decline to send while packets wait.
     pub(crate) declines: bool,
     /// Whether weights can be changed.
@@ -34,10 +37,44 @@ pub(crate) const LONGEST: u32 = 1500;
 const L: f64 = LONGEST as f64;
 const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 
-pub(crate) const ALL: [Kind; 9] = [
-    Kind { declines: false, weighted: false, lag: None, name: "fifo", make: || subject(Fifo::default()) },
-    Kind { declines: false, weighted: false, lag: None, name: "prio", make: || subject(Priority::default()) },
+/// Leaves of trees.
+const LEAVES: u32 = 40;
+
+pub(crate) const ALL: [Kind; 12] = [
     Kind {
+        most: Some(LEAVES),
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "htb",
+        make: || subject(htb()),
+    },
+    Kind {
+        most: Some(LEAVES),
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "cbq",
+        make: || subject(cbq()),
+    },
+    Kind {
+        most: None,
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "fifo",
+        make: || subject(Fifo::default()),
+    },
+    Kind {
+        most: None,
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "prio",
+        make: || subject(Priority::default()),
+    },
+    Kind {
+        most: None,
         declines: false,
         weighted: true,
         lag: Some(turns),
@@ -46,6 +83,7 @@ pub(crate) const ALL: [Kind; 9] = [
     },
     // Up to the end of one of its packets one packet, up to any other instant one more.
     Kind {
+        most: None,
         declines: false,
         weighted: true,
         lag: Some(|_| 2.0 * L),
@@ -54,6 +92,7 @@ pub(crate) const ALL: [Kind; 9] = [
     },
     // 2·L_k + 2·w·δ + 2·φ·L, where w·δ is below L_k/8.
     Kind {
+        most: None,
         declines: false,
         weighted: true,
         lag: Some(|case| (2.25 + 2.0 * case.share) * L),
@@ -61,8 +100,16 @@ pub(crate) const ALL: [Kind; 9] = [
         make: || subject(Gfq::default()),
     },
     // 3·φ·σ + 2·φ·L, where σ is below 2·longest / φ.
-    Kind { declines: false, weighted: true, lag: Some(qfq), name: "qfq", make: || subject(Qfq::default()) },
     Kind {
+        most: None,
+        declines: false,
+        weighted: true,
+        lag: Some(qfq),
+        name: "qfq",
+        make: || subject(Qfq::default()),
+    },
+    Kind {
+        most: None,
         declines: false,
         weighted: true,
         lag: Some(turns),
@@ -70,13 +117,22 @@ pub(crate) const ALL: [Kind; 9] = [
         make: || subject(Fair::new(QUANTUM)),
     },
     Kind {
+        most: None,
         declines: false,
         weighted: true,
         lag: Some(turns),
         name: "sfq",
         make: || subject(Fair::round_robin(QUANTUM)),
     },
-    Kind { declines: true, weighted: false, lag: None, name: "dcf", make: || subject(dcf()) },
+    Kind { most: None, declines: true, weighted: false, lag: None, name: "dcf", make: || subject(dcf()) },
+    Kind {
+        most: Some(Hpd::CLASSES),
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "hpd",
+        make: || subject(Hpd::default()),
+    },
 ];
 
 /// From `|s_i / w_i − s_j / w_j| ≤ base + L / w_i + L / w_j`, summed over all j by weight.
@@ -86,6 +142,54 @@ fn turns(case: &Case) -> f64 {
 
 fn qfq(case: &Case) -> f64 {
     6.0 * L + 2.0 * case.share * L
+}
+
+/// Those whose flows are alike where their configurations are, and trees whose leaves are.
+pub(crate) fn alike() -> impl Iterator<Item = Kind> {
+    let tree = |name, make| Kind { most: Some(8), declines: true, weighted: false, lag: None, name, make };
+    let trees = [
+        tree("htb", || subject(Htb::new(vec![HtbClass::default(); 8]).expect("in range"))),
+        tree("cbq", || {
+            let classes = vec![CbqClass::default(); 8];
+            subject(Cbq::new(Rate::UNLIMITED, Bytes::new(1_000), classes).expect("in range"))
+        }),
+    ];
+    ALL.into_iter().filter(|kind| !["htb", "cbq"].contains(&kind.name)).chain(trees)
+}
+
+/// A tree of three levels, with every priority and rates that differ.
+fn htb() -> Htb {
+    let rate = |mbit: u32| Rate::from_bits_per_second(u64::from(mbit) * 1_000_000);
+    let root = HtbClass { rate: rate(50), ceil: rate(60), ..HtbClass::default() };
+    let inner = HtbClass { parent: Some(0), ..root };
+    let leaf = |n: u32| HtbClass {
+        parent: Some(n as usize % 3),
+        rate: rate(1 + n % 7),
+        ceil: rate(1 + n % 7 + n % 5),
+        priority: (n % 8) as u8,
+        burst: Bytes::new((n % 4 * 1_000).into()),
+        ..root
+    };
+    Htb::new([root, inner, inner].into_iter().chain((0..LEAVES).map(leaf)).collect()).expect("in range")
+}
+
+/// The same with classes of each kind.
+fn cbq() -> Cbq {
+    let rate = |mbit: u32| Rate::from_bits_per_second(u64::from(mbit) * 1_000_000);
+    let inner = CbqClass { rate: rate(30), ..CbqClass::default() };
+    let leaf = |n: u32| CbqClass {
+        parent: Some(n as usize % 2),
+        rate: rate(1 + n % 7),
+        priority: (1 + n % 8) as u8,
+        bounded: n.is_multiple_of(5),
+        exempt: n % 5 == 1,
+        isolated: n % 11 == 2,
+        maxburst: n % 13,
+        minburst: n % 4,
+        ..inner
+    };
+    let classes = [inner, inner].into_iter().chain((0..LEAVES).map(leaf)).collect();
+    Cbq::new(rate(60), Bytes::new(700), classes).expect("in range")
 }
 
 fn dcf() -> Dcf {
@@ -184,6 +288,24 @@ impl<S: Scheduler> Scheduler for Twice<S> {
 
     fn head_dropped(&mut self, now: Time, flow: FlowId, flows: &mut Flows<S::Flow>) {
         self.0.head_dropped(now, flow, flows);
+    }
+
+    fn set_class(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        settings: ClassSettings,
+        flows: &mut Flows<S::Flow>,
+    ) -> Result<(), Refused> {
+        self.0.set_class(now, flow, settings, flows)
+    }
+
+    fn take_over(&mut self, now: Time, flow: FlowId, since: Time, flows: &mut Flows<S::Flow>) {
+        self.0.take_over(now, flow, since, flows);
+    }
+
+    fn states(&self, now: Time, flows: &Flows<S::Flow>) -> Vec<ClassState> {
+        self.0.states(now, flows)
     }
 
     fn set_wire(&mut self, now: Time, wire: narrows_core::queue::Wire) {

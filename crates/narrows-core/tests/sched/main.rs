@@ -11,5 +11,6 @@ mod kinds;
 mod memory;
 mod nested;
 mod orders;
+mod parking;
 mod scheduled;
 mod shares;

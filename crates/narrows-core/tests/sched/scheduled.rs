@@ -6,8 +6,8 @@ use narrows_core::aqm::{Aqm, Judgement, Waiting};
 use narrows_core::classify::{Classifier, Condition};
 use narrows_core::queue::{Bound, Context, Dequeue, DropAt, Queue, Stand};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Overload, Priority, Qfq, Scheduled, Scheduler, Store, Weight,
-    Wf2q,
+    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Overload, Priority, Qfq, Scheduled, Scheduler, Store,
+    Weight, Wf2q,
 };
 use narrows_core::{Bytes, DropReason, Duration, FlowKey, PacketRef, Seed, Time};
 use proptest::collection::vec;
@@ -204,6 +204,7 @@ fn queues(bound: Bound, overload: Overload) -> Vec<Box<dyn Queue>> {
         five(Qfq::default(), bound, overload),
         five(Gfq::default(), bound, overload),
         five(Fair::new(quantum), bound, overload),
+        five(Hpd::default(), bound, overload),
     ]
 }
 

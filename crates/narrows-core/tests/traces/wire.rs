@@ -35,7 +35,14 @@ pub(crate) fn run(link: LinkConfig, packets: &[(u64, u32)], changes: Vec<(u64, C
             engine.change(Time::from_nanos(at), wire, change);
         }
         let key = FlowKey::default();
-        let packet = Packet { length, link_header: 0, network_header: 0, key, body: number };
+        let packet = Packet {
+            length,
+            link_header: 0,
+            network_header: 0,
+            headers: Default::default(),
+            key,
+            body: number,
+        };
         engine.hand_in(Time::from_nanos(at), a, packet);
     }
     for (at, change) in changes {

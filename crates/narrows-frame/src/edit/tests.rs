@@ -10,9 +10,11 @@ fn edits(parsed: &Parsed) -> Edits<'static> {
         link_header: parsed.link_header,
         network: parsed.key.network,
         traffic_class: parsed.key.traffic_class,
+        hops: 0,
         length: parsed.length,
         fragment: None,
         flips: &[],
+        stations: None,
     }
 }
 
@@ -127,6 +129,55 @@ fn a_marked_and_flipped_piece_is_cut_first_and_flipped_last() {
 }
 
 #[test]
+fn routers_that_were_passed_count_down_the_time_to_live_and_the_checksum_is_mended() {
+    let frame = samples::udp(b"hello");
+    let passed = |hops| Edits { hops, ..edits(&parse(LinkLayer::Ethernet, &frame)) };
+    assert!(passed(3).needed(&frame));
+    let out = rendered(&passed(3), &frame);
+    let mut expected = frame.clone();
+    expected[22] = 61;
+    expected[24..26].copy_from_slice(&out[24..26]);
+    assert_eq!(out, expected);
+    assert!(samples::checksum_is_right(&out[14..34]));
+    assert_eq!(rendered(&passed(64), &frame)[22], 0);
+    assert_eq!(rendered(&passed(200), &frame)[22], 0, "no less than nothing");
+
+    let mut wrong = frame.clone();
+    wrong[24] ^= 0x10;
+    assert!(!samples::checksum_is_right(&rendered(&passed(3), &wrong)[14..34]));
+}
+
+#[test]
+fn every_piece_has_passed_the_routers() {
+    let frame = samples::udp(&[0x55; 100]);
+    let piece = Edits {
+        hops: 2,
+        length: 20 + 16,
+        fragment: Some(Fragment { offset: 16, more: true }),
+        ..edits(&parse(LinkLayer::Ethernet, &frame))
+    };
+    let out = rendered(&piece, &frame);
+    assert_eq!((out[22], &out[16..22]), (62, &[0, 36, 0, 77, 0x20, 2][..]));
+    assert!(samples::checksum_is_right(&out[14..34]));
+}
+
+#[test]
+fn stations_are_those_of_the_last_link_and_groups_stay() {
+    let (router, host) = (MacAddress([2, 0, 0, 0, 0, 7]), MacAddress([2, 0, 0, 0, 0, 8]));
+    let mut frame = samples::udp(b"hello");
+    let forwarded = Edits { stations: Some((router, host)), ..edits(&parse(LinkLayer::Ethernet, &frame)) };
+    assert!(forwarded.needed(&frame));
+    let out = rendered(&forwarded, &frame);
+    assert_eq!((&out[..6], &out[6..12], &out[12..]), (&host.0[..], &router.0[..], &frame[12..]));
+    assert!(!forwarded.needed(&out));
+    frame[0] |= 1;
+    let out = rendered(&forwarded, &frame);
+    assert_eq!((&out[..6], &out[6..12]), (&frame[..6], &router.0[..]));
+    let bare = Edits { stations: Some((router, host)), ..edits(&parse(LinkLayer::Ip, &frame[14..])) };
+    assert_eq!(rendered(&bare, &frame[14..]), frame[14..], "no link header, no addresses");
+}
+
+#[test]
 fn only_options_with_the_copy_flag_go_into_later_fragments() {
     let mut options = vec![7, 7, 4, 9, 9, 9, 9, 0x94, 4, 0, 0, 1, 0x44, 3, 9, 0];
     blank_uncopied_options(&mut options);
@@ -212,9 +263,25 @@ proptest! {
     }
 
     #[test]
+    fn a_lower_hop_limit_is_what_parsing_finds_then(
+        frame in prop_oneof![samples::ipv4(), samples::ipv6()], hops: u8,
+    ) {
+        let parsed = parse(LinkLayer::Ethernet, &frame);
+        let out = rendered(&Edits { hops, ..edits(&parsed) }, &frame);
+        let mut expected = parsed;
+        expected.headers.hop_limit = 64u8.saturating_sub(hops);
+        prop_assert_eq!(parse(LinkLayer::Ethernet, &out), expected);
+        if parsed.network_header > 0 {
+            let (from, to) = (usize::from(parsed.link_header), usize::from(parsed.link_header + parsed.network_header));
+            prop_assert!(samples::checksum_is_right(&out[from..to]));
+        }
+    }
+
+    #[test]
     fn nothing_panics(
         frame in samples::bytes(), link_header: u8, network in 0usize..4, class: u8, length: u32,
         piece: Option<(u16, bool)>, flips in proptest::collection::vec(any::<u32>(), 0..4), sane: bool,
+        hops: u8, stations: Option<([u8; 6], [u8; 6])>,
     ) {
         let parsed = parse(LinkLayer::Ethernet, &frame);
         let network = [Protocol::Other, Protocol::Ipv4, Protocol::Ipv4DontFragment, Protocol::Ipv6][network];
@@ -222,9 +289,11 @@ proptest! {
             link_header: if sane { parsed.link_header } else { link_header },
             network: if sane { parsed.key.network } else { network },
             traffic_class: class,
+            hops,
             length: if sane { parsed.length } else { length },
             fragment: piece.map(|(offset, more)| Fragment { offset: offset & !7, more }),
             flips: &flips,
+            stations: stations.map(|(from, to)| (MacAddress(from), MacAddress(to))),
         };
         let out = rendered(&edits, &frame);
         prop_assert!(out.len() <= frame.len());

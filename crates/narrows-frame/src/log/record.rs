@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use narrows_core::{DropReason, Duration, Event, LinkId, PacketId, PortId, Seed, Time};
+use narrows_core::{DropReason, Duration, Element, Event, LinkId, PacketId, PortId, Seed, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkLayer, WallTime};
@@ -65,6 +65,16 @@ impl From<PortId> for PortNumber {
 impl From<LinkId> for LinkNumber {
     fn from(link: LinkId) -> Self {
         Self(link.index())
+    }
+}
+
+/// A link by its place, or a set of rules or a router ([`Element::number`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ElementNumber(pub u32);
+
+impl From<Element> for ElementNumber {
+    fn from(element: Element) -> Self {
+        Self(element.number())
     }
 }
 
@@ -185,7 +195,7 @@ pub enum Outcome {
     /// It was dropped.
     Dropped {
         /// Where; nothing when the network as a whole refused it.
-        link: Option<LinkNumber>,
+        at: Option<ElementNumber>,
         /// Why.
         #[serde(with = "reason")]
         reason: DropReason,
@@ -197,8 +207,8 @@ impl Decided {
     pub fn of<B>(event: &Event<'_, B>) -> Self {
         let outcome = match event.verdict {
             narrows_core::Verdict::Delivered(port) => Outcome::Delivered(port.into()),
-            narrows_core::Verdict::Dropped { link, reason } => {
-                Outcome::Dropped { link: link.map(Into::into), reason }
+            narrows_core::Verdict::Dropped { at, reason } => {
+                Outcome::Dropped { at: at.map(Into::into), reason }
             }
         };
         Self { at: event.at, packet: event.id.into(), copy: event.copy, outcome }

@@ -41,10 +41,10 @@ fn records() -> Vec<Record<'static>> {
         }),
         Record::Changed(Changed { at: at(200), text: "access.down.rate=2mbit" }),
         decided(Outcome::Delivered(PortNumber(1))),
-        decided(Outcome::Dropped { link: None, reason: DropReason::Memory }),
+        decided(Outcome::Dropped { at: None, reason: DropReason::Memory }),
     ];
     for reason in DropReason::ALL {
-        records.push(decided(Outcome::Dropped { link: Some(LinkNumber(u32::MAX)), reason }));
+        records.push(decided(Outcome::Dropped { at: Some(ElementNumber(u32::MAX)), reason }));
     }
     records.push(Record::Lost(Lost { at: at(400), port: PortNumber(0), packets: 3 }));
     let (link, feed) = (LinkNumber(1), "jitter");

@@ -35,8 +35,78 @@ fn tcp_over_ipv4() {
     };
     assert_eq!(
         parsed,
-        Parsed { length: 60, link_header: 14, network_header: 20, key, examined: 14 + 20 + 14 }
+        Parsed {
+            length: 60,
+            link_header: 14,
+            network_header: 20,
+            key,
+            headers: Headers {
+                link_source: [2, 0, 0, 0, 0, 1],
+                link_destination: [2, 0, 0, 0, 0, 2],
+                ether_type: 0x0800,
+                hop_limit: 64,
+                ..Headers::default()
+            },
+            examined: 14 + 20 + 14
+        }
     );
+}
+
+#[test]
+fn how_much_a_segment_carries_follows_from_the_lengths_of_the_whole() {
+    let mut frame = SYN.to_vec();
+    frame.extend_from_slice(&[7; 100]);
+    frame[17] += 100;
+    assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
+    let cut = parse_cut(LinkLayer::Ethernet, &frame[..14 + 20 + 14], frame.len() as u32);
+    assert_eq!(cut, ethernet(&frame));
+    frame.resize(14 + 160 + 9, 0xee); // padding
+    assert_eq!(ethernet(&frame).headers.tcp_data_length, 100);
+    frame[46] = 0xf0; // a header of 60 bytes
+    assert_eq!(ethernet(&frame).headers.tcp_data_length, 80);
+    frame.truncate(14 + 20 + 12); // cut before the header's length
+    assert_eq!(parse_cut(LinkLayer::Ethernet, &frame, 174).headers.tcp_data_length, 0);
+    frame.splice(14.., SYN[14..].iter().copied());
+    frame[46] = 0xf0; // a header that claims more than there is
+    assert_eq!(ethernet(&frame).headers.tcp_data_length, 0);
+    frame[23] = 17; // no TCP
+    assert_eq!(ethernet(&frame).headers.tcp_data_length, 0);
+}
+
+#[test]
+fn link_addresses_are_known_where_the_link_layer_has_them() {
+    let frame = samples::udp(b"hello");
+    let headers = |layer, frame: &[u8]| parse(layer, frame).headers;
+    let [source, destination] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
+    let whole = headers(LinkLayer::Ethernet, &frame);
+    assert_eq!((whole.link_source, whole.link_destination, whole.ether_type), (source, destination, 0x0800));
+    let bare = Headers { link_source: [0; 6], link_destination: [0; 6], ..whole };
+    assert_eq!(headers(LinkLayer::Ip, &frame[14..]), bare);
+
+    let mut cooked = vec![0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0, 8, 0];
+    cooked.extend_from_slice(&frame[14..]);
+    assert_eq!(headers(LinkLayer::LinuxCooked, &cooked), Headers { link_source: source, ..bare });
+    cooked[5] = 4; // a tunnel's address
+    assert_eq!(headers(LinkLayer::LinuxCooked, &cooked), bare);
+    let mut cooked = vec![8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 2, 0, 0];
+    cooked.extend_from_slice(&frame[14..]);
+    assert_eq!(headers(LinkLayer::LinuxCooked2, &cooked), Headers { link_source: source, ..bare });
+    cooked[11] = 8;
+    assert_eq!(headers(LinkLayer::LinuxCooked2, &cooked), bare);
+
+    let arp = headers(LinkLayer::Ethernet, &samples::ARP_REQUEST);
+    assert_eq!((arp.link_destination, arp.ether_type, arp.hop_limit), ([0xff; 6], 0x0806, 0));
+    assert_eq!(headers(LinkLayer::Ethernet, &frame[..13]), Headers::default());
+}
+
+#[test]
+fn flow_label_and_hop_limit_of_ipv6() {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd];
+    frame.extend_from_slice(&[0x60, 0x1a, 0xbc, 0xde, 0, 0, 59, 7]);
+    frame.extend_from_slice(&[0x20; 32]);
+    let parsed = ethernet(&frame);
+    assert_eq!((parsed.headers.flow_label, parsed.headers.hop_limit), (0xa_bcde, 7));
+    assert_eq!((parsed.key.traffic_class, parsed.headers.ether_type), (1, 0x86dd));
 }
 
 #[test]
@@ -77,9 +147,11 @@ fn fragments_after_the_first_have_no_ports() {
     let mut frame = samples::udp(&[0; 32]);
     frame[14 + 6] = 0x20;
     assert_eq!(ethernet(&frame).key.destination_port, 2000);
+    assert!(!ethernet(&frame).headers.is_later_fragment);
     frame[14 + 7] = 3;
-    let key = ethernet(&frame).key;
+    let Parsed { key, headers, .. } = ethernet(&frame);
     assert_eq!((key.source_port, key.destination_port, key.transport), (0, 0, 17));
+    assert!(headers.is_later_fragment);
 }
 
 #[test]
@@ -104,7 +176,9 @@ fn ipv6_extension_headers_are_walked_through() {
         ..FlowKey::default()
     };
     assert_eq!(parsed.key, key);
+    assert!(!parsed.headers.is_later_fragment);
     frame[14 + 40 + 8 + 3] = 9; // a later fragment
+    assert!(ethernet(&frame).headers.is_later_fragment);
     assert_eq!(ethernet(&frame).key, FlowKey { source_port: 0, destination_port: 0, ..key });
 }
 
@@ -184,9 +258,12 @@ proptest! {
     /// Another parser finds the same in whole frames.
     #[test]
     fn another_implementation_agrees(frame in prop_oneof![samples::ipv4(), samples::ipv6()]) {
-        use etherparse::{NetSlice, TransportSlice};
+        use etherparse::{LinkSlice, NetSlice, TransportSlice};
         let parsed = ethernet(&frame);
         let Ok(sliced) = etherparse::SlicedPacket::from_ethernet(&frame) else { return Ok(()) };
+        let Some(LinkSlice::Ethernet2(link)) = sliced.link else { panic!("it is Ethernet") };
+        prop_assert_eq!(parsed.headers.link_source, link.source());
+        prop_assert_eq!(parsed.headers.link_destination, link.destination());
         match sliced.net {
             Some(NetSlice::Ipv4(ip)) => {
                 let header = ip.header();
@@ -198,12 +275,16 @@ proptest! {
                 prop_assert_eq!(parsed.key.transport, header.protocol().0);
                 let dont = parsed.key.network == Protocol::Ipv4DontFragment;
                 prop_assert_eq!(dont, header.dont_fragment());
+                prop_assert_eq!(parsed.headers.hop_limit, header.ttl());
+                prop_assert_eq!(parsed.headers.is_later_fragment, header.fragments_offset().value() > 0);
             }
             Some(NetSlice::Ipv6(ip)) => {
                 prop_assert_eq!(parsed.length, 40 + u32::from(ip.header().payload_length()));
                 prop_assert_eq!(parsed.key.source, ip.header().source());
                 prop_assert_eq!(parsed.key.destination, ip.header().destination());
                 prop_assert_eq!(parsed.key.traffic_class, ip.header().traffic_class());
+                prop_assert_eq!(parsed.headers.hop_limit, ip.header().hop_limit());
+                prop_assert_eq!(parsed.headers.flow_label, ip.header().flow_label().value());
                 // It takes a length of zero to mean "all there is", padding included, before any header.
                 if ip.header().payload_length() == 0 {
                     return Ok(());
@@ -218,6 +299,7 @@ proptest! {
             Some(TransportSlice::Tcp(tcp)) => {
                 prop_assert_eq!((parsed.key.source_port, parsed.key.destination_port), (tcp.source_port(), tcp.destination_port()));
                 prop_assert_eq!(parsed.key.tcp_flags, tcp.slice()[13]);
+                prop_assert_eq!(usize::from(parsed.headers.tcp_data_length), tcp.payload().len());
             }
             Some(TransportSlice::Icmpv4(icmp)) => {
                 prop_assert_eq!(parsed.key.source_port, u16::from(icmp.type_u8()) << 8 | u16::from(icmp.code_u8()));

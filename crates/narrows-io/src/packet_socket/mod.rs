@@ -8,6 +8,7 @@
 
 mod receive;
 mod send;
+mod train;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -63,7 +64,7 @@ pub enum PacketSocketError {
 pub struct PacketStatistics {
     /// Frames that came to the socket, dropped ones included.
     pub arrived: u64,
-    /// Frames dropped because the receive buffer was full.
+    /// Frames dropped because the receive buffer was full, or because they could not be cut into packets.
     pub dropped: u64,
 }
 
@@ -75,13 +76,16 @@ pub struct PacketSocketOptions {
     /// Whether sent frames pass the interface's own queueing discipline. Without, they go straight to the
     /// driver: on a veth pair there is nothing to pass, on a real interface its shaping is skipped.
     pub through_qdisc: bool,
+    /// Whether what senders left for hardware to do is done on receipt: checksums left open are made, and trains of
+    /// segments in one piece cut into packets. Needed where the other end of a cable cannot be told to do that.
+    pub finish_offloads: bool,
 }
 
 impl Default for PacketSocketOptions {
     /// 32 MiB (the kernel doubles it): a small frame is accounted as 768 bytes, so this is 85,000 of them,
     /// or half a second at 180,000 a second.
     fn default() -> Self {
-        Self { receive_buffer: 32 << 20, through_qdisc: false }
+        Self { receive_buffer: 32 << 20, through_qdisc: false, finish_offloads: false }
     }
 }
 
@@ -93,6 +97,10 @@ pub struct PacketSocket {
     index: InterfaceIndex,
     receive_buffer: usize,
     statistics: PacketStatistics,
+    /// Whether frames come and go behind the header of [`train`].
+    finishes_offloads: bool,
+    /// Frames that the kernel could not describe by it, tunnels in trains for one.
+    undescribed: u64,
 }
 
 impl PacketSocket {
@@ -121,7 +129,15 @@ impl PacketSocket {
         let receive_buffer = configure(&descriptor, index, options).map_err(refused("configure"))?;
         bind_to(&descriptor, index).map_err(refused("bind"))?;
         let statistics = PacketStatistics::default();
-        Ok(Self { descriptor, interface: interface.into(), index, receive_buffer, statistics })
+        Ok(Self {
+            descriptor,
+            interface: interface.into(),
+            index,
+            receive_buffer,
+            statistics,
+            finishes_offloads: options.finish_offloads,
+            undescribed: 0,
+        })
     }
 
     /// The interface's name when the socket was opened.
@@ -149,7 +165,7 @@ impl PacketSocket {
             cause,
         })?;
         self.statistics.arrived += u64::from(new.tp_packets);
-        self.statistics.dropped += u64::from(new.tp_drops);
+        self.statistics.dropped += u64::from(new.tp_drops) + std::mem::take(&mut self.undescribed);
         Ok(self.statistics)
     }
 }
@@ -177,6 +193,9 @@ fn configure(socket: &OwnedFd, index: InterfaceIndex, options: PacketSocketOptio
     set_option(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32)?;
     if !options.through_qdisc {
         set_option(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
+    }
+    if options.finish_offloads {
+        set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
     }
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
     let membership = libc::packet_mreq {

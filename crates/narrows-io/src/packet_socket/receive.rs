@@ -7,6 +7,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
+use super::train::{self, Offloaded};
 use super::{BATCH, PacketSocket, PacketSocketError};
 use crate::clock::{MonotonicTime, WallClockOffset};
 use crate::frame::{Frame, FramePool};
@@ -51,6 +52,8 @@ pub struct ReceiveBatch {
     heads: Vec<u8>,
     tails: Vec<u8>,
     controls: Vec<[u64; CONTROL]>,
+    /// A frame that is completed.
+    whole: Vec<u8>,
 }
 
 #[expect(unsafe_code, reason = "the system call's pointers")]
@@ -78,6 +81,7 @@ impl ReceiveBatch {
             heads: vec![0; BATCH * HEAD_STRIDE],
             tails: vec![0; BATCH * TAIL],
             controls: vec![[0; CONTROL]; BATCH],
+            whole: Vec::new(),
         };
         batch.point();
         batch
@@ -101,7 +105,7 @@ impl ReceiveBatch {
 
     /// Fills the slots from the socket; how many.
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
-    fn fill(&mut self, socket: &PacketSocket) -> io::Result<usize> {
+    fn fill(&mut self, socket: &mut PacketSocket) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL]>() as _;
         }
@@ -122,6 +126,7 @@ impl ReceiveBatch {
                 Ok(count) => return Ok(count as usize),
                 Err(nix::Error::EINTR) => {}
                 Err(nix::Error::EAGAIN) => return Ok(0),
+                Err(nix::Error::EINVAL) if socket.finishes_offloads => socket.undescribed += 1,
                 Err(errno) => return Err(errno.into()),
             }
         }
@@ -142,6 +147,33 @@ impl ReceiveBatch {
         };
         let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
         Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
+    }
+
+    /// Completes what one slot holds, and gives each packet of it.
+    fn finish(
+        &mut self,
+        slot: usize,
+        offset: WallClockOffset,
+        pool: &mut FramePool,
+        into: &mut Vec<Received>,
+    ) {
+        let length = self.headers[slot].msg_len as usize;
+        let head = &self.heads[slot * HEAD_STRIDE..][..length.min(HEAD)];
+        let tail = &self.tails[slot * TAIL..][..length.saturating_sub(HEAD).min(TAIL)];
+        let notes = self.notes(slot);
+        let (header, head) = head.split_at(train::HEADER.min(head.len()));
+        let missing = length.saturating_sub(HEAD + TAIL);
+        let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
+        let tag: &[u8] = notes.vlan.as_ref().map_or(&[], |tag| tag);
+        self.whole.clear();
+        self.whole.extend_from_slice(head);
+        self.whole.extend_from_slice(tail);
+        Offloaded::parse(header).finish(&mut self.whole, |packet| {
+            let (addresses, rest) = packet.split_at(packet.len().min(TAG_AT));
+            let frame = pool.joined(&[addresses, tag, rest]);
+            let original_length = frame.len() + missing;
+            into.push(Received { frame, stamp, original_length, partial_checksum: false });
+        });
     }
 
     /// Reads the control messages of one slot.
@@ -221,7 +253,11 @@ impl PacketSocket {
         })?;
         if count > 0 {
             let offset = WallClockOffset::sample();
-            into.extend((0..count).map(|slot| batch.take(slot, offset, pool)));
+            if self.finishes_offloads {
+                (0..count).for_each(|slot| batch.finish(slot, offset, pool, into));
+            } else {
+                into.extend((0..count).map(|slot| batch.take(slot, offset, pool)));
+            }
         }
         Ok(count)
     }

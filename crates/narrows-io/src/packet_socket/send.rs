@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::{BATCH, PacketSocket};
+use super::{BATCH, PacketSocket, train};
 
 /// How far a call to [`PacketSocket::send`] came.
 #[derive(Debug)]
@@ -66,17 +66,23 @@ impl PacketSocket {
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
     fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> Result<usize, nix::Error> {
         // SAFETY: both are plain integers and pointers, for which all zeros is a value.
-        let (mut pieces, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+        let (mut pieces, mut headers): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let filled = frames.len().min(BATCH);
+        // Nothing is left for hardware to do.
+        let finished = [0_u8; train::HEADER];
+        let before = if self.finishes_offloads { finished.len() } else { 0 };
         for ((frame, piece), header) in frames.iter().zip(&mut pieces).zip(&mut headers) {
             let bytes = frame.as_ref();
-            // The kernel only reads through this pointer.
-            *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            header.msg_hdr.msg_iov = piece;
-            header.msg_hdr.msg_iovlen = 1;
+            // The kernel only reads through these pointers.
+            *piece = [
+                libc::iovec { iov_base: finished.as_ptr().cast_mut().cast(), iov_len: before },
+                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
+            ];
+            header.msg_hdr.msg_iov = piece.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = 2;
         }
-        // SAFETY: the first `filled` headers point at pieces that point at live frames of the lengths given.
+        // SAFETY: the first `filled` headers point at two pieces each, which point at live bytes of the lengths given.
         let result = unsafe {
             libc::sendmmsg(
                 self.descriptor.as_raw_fd(),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use narrows_scenario::SchedulerKind;
 use serde::Serialize;
 
+use super::plan::most_flows;
 use super::{Figure, Plan};
 use crate::Algorithm;
 
@@ -56,6 +57,13 @@ pub fn table(plan: &Plan, figures: &[Figure]) -> String {
         1 => writeln!(text, "{packets} packets a run; one run of each algorithm\n"),
         runs => writeln!(text, "{packets} packets a run; the median of {runs} runs, {of}\n"),
     };
+    for &algorithm in &plan.algorithms {
+        if let Some(most) = most_flows(algorithm)
+            && plan.columns.iter().any(|(_, workload)| workload.flows() > most)
+        {
+            let _ = writeln!(text, "{algorithm} has at most {most} flows, and no figure for more\n");
+        }
+    }
     let sheet = Sheet { plan, figures };
     match plan.columns.len() {
         1 => sheet.one(&mut text),

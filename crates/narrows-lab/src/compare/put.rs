@@ -1,6 +1,6 @@
 //! Another scheduler for a link.
 
-use narrows_scenario::{Medium, Scenario, ScenarioError};
+use narrows_scenario::{Link, Scenario, ScenarioError};
 
 use crate::algorithm::Algorithm;
 
@@ -14,11 +14,6 @@ pub(super) fn put(scenario: &Scenario, link: &str, algorithm: Algorithm) -> Resu
 }
 
 fn has_scheduler(scenario: &Scenario, link: &str) -> bool {
-    scenario.links.iter().any(|candidate| match &candidate.medium {
-        Medium::Shared(only) => candidate.name == link && only.scheduler.is_some(),
-        Medium::Duplex { up, down } => {
-            let is = |way: &str| link.strip_suffix(way) == Some(candidate.name.as_str());
-            is(".up") && up.scheduler.is_some() || is(".down") && down.scheduler.is_some()
-        }
-    })
+    let mut links = scenario.links.iter().flat_map(Link::directions);
+    links.any(|(name, direction)| name == link && direction.scheduler.is_some())
 }

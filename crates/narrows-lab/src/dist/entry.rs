@@ -1,7 +1,7 @@
 //! What a scenario says of a delay: read as a distribution, and written from one.
 
 use narrows_core::model::Distribution;
-use narrows_scenario::{DelaySource, Scenario, ScenarioError, Way};
+use narrows_scenario::{DelaySource, Direction, Scenario, ScenarioError, Way};
 
 use super::shape::{number, rounded_time, time};
 
@@ -31,7 +31,8 @@ pub fn read_entry(text: &str, origin: &str) -> Result<Distribution, EntryError> 
         "links.link.delay = {quote}{value}{quote}\nlinks.link.between = [\"a\", \"b\"]\nhosts.a = {{}}\nhosts.b = {{}}\n"
     );
     let scenario = Scenario::parse(&scenario, origin)?;
-    let delay = scenario.links.first().map(|link| link.direction(Way::Up).effective_delay());
+    let up = scenario.links.first().and_then(|link| link.direction(Way::Up));
+    let delay = up.map(Direction::effective_delay);
     match delay.map(|delay| delay.source) {
         Some(DelaySource::Constant(value)) => {
             Ok(Distribution::constant(value.nanos() as f64).expect("a delay of a scenario is in range"))

@@ -16,8 +16,6 @@
 use narrows_core::Duration;
 use narrows_core::model::{Distribution, DistributionError};
 
-use crate::statistics::special::ln_gamma;
-
 /// ln √(2π).
 const LN_ROOT_TAU: f64 = 0.918_938_533_204_672_8;
 
@@ -98,7 +96,7 @@ impl Shape {
             }
             Self::Exponential { mean } if x >= 0.0 => -x / mean - libm::log(mean),
             Self::Gamma { shape, scale } => {
-                (shape - 1.0) * libm::log(x / scale) - x / scale - libm::log(scale) - ln_gamma(shape)
+                (shape - 1.0) * libm::log(x / scale) - x / scale - libm::log(scale) - libm::lgamma(shape)
             }
             Self::Weibull { shape, scale } => {
                 let ratio = libm::log(x / scale);

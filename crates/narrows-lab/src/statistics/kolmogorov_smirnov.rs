@@ -15,7 +15,6 @@
 use std::f64::consts::PI;
 
 use super::Sample;
-use super::special::ln_gamma;
 
 /// What a test of Kolmogorov and Smirnov found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,13 +100,13 @@ fn one_sided(n: f64, d: f64) -> f64 {
         let root = 6.0 * n * d + 1.0;
         return libm::exp(-root * root / (18.0 * n));
     }
-    let whole = ln_gamma(n + 1.0);
+    let whole = libm::lgamma(n + 1.0);
     let term = |j: f64| {
         let (up, down) = (d + j / n, 1.0 - d - j / n);
         if down <= 0.0 {
             return 0.0;
         }
-        let choose = whole - ln_gamma(j + 1.0) - ln_gamma(n - j + 1.0);
+        let choose = whole - libm::lgamma(j + 1.0) - libm::lgamma(n - j + 1.0);
         libm::exp(choose + (j - 1.0) * libm::log(up) + (n - j) * libm::log(down))
     };
     let last = (n * (1.0 - d)).floor() as u64;

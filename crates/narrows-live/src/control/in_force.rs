@@ -4,6 +4,9 @@ use narrows_core::Target;
 use narrows_scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
+/// The first handle that tc gives by itself; that of the first link.
+pub const FIRST_HANDLE: u16 = 0x8001;
+
 /// The scenario with the values in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInForce {
@@ -28,6 +31,9 @@ pub struct LinkInForce {
     pub unsaid: Vec<String>,
     /// The keys that NetEm's words are about and that are not as in a plain link.
     pub keys: Vec<String>,
+    /// Its scheduler as tc's disciplines and classes, where it is one of tc's.
+    #[serde(default)]
+    pub tree: Option<narrows_scenario::tc::InForce>,
 }
 
 /// Where packets of a host come in.
@@ -45,7 +51,9 @@ impl ScenarioInForce {
     /// That of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
-        let links = scenario.links.iter().flat_map(|link| link.directions()).map(|(link, direction)| {
+        let all = scenario.links.iter().flat_map(|link| link.directions());
+        let links = all.enumerate().map(|(number, (link, direction))| {
+            let first = FIRST_HANDLE.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
             let netem = direction.netem();
             LinkInForce {
                 link,
@@ -53,6 +61,7 @@ impl ScenarioInForce {
                 exact: netem.exact,
                 unsaid: owned(netem.unsaid),
                 keys: owned(netem.keys),
+                tree: direction.tc(first),
             }
         });
         let ports = scenario.ports().iter().map(|port| PortInForce {
@@ -64,9 +73,13 @@ impl ScenarioInForce {
     }
 }
 
-/// The name of a link, or of a port at which a path ends.
+/// The name of a link, or of what else a packet may come to.
 fn name(target: &Target) -> String {
     match target {
-        Target::Link { name, .. } | Target::Port(name) => name.clone(),
+        Target::Link { name, .. }
+        | Target::Rules { name, .. }
+        | Target::FromPipe { rules: name, .. }
+        | Target::Router(name)
+        | Target::Port(name) => name.clone(),
     }
 }

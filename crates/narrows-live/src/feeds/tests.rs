@@ -63,7 +63,14 @@ impl Run {
             self.begins.push(at);
             self.delays.push(None);
             let key = FlowKey { transport: 17, destination_port: 53, ..FlowKey::default() };
-            let packet = Packet { length: 100 + body, link_header: 14, network_header: 20, key, body };
+            let packet = Packet {
+                length: 100 + body,
+                link_header: 14,
+                network_header: 20,
+                headers: Default::default(),
+                key,
+                body,
+            };
             self.engine.hand_in(at, self.port, packet);
         }
         self.hand_in_values(watermark);

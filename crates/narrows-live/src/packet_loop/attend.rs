@@ -4,11 +4,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use narrows_core::{Duration, Time};
 use narrows_io::wait::{EndSignals, Waiting, wait};
-use narrows_report::{Report, RunInfo};
+use narrows_report::RunInfo;
 use narrows_scenario::ScenarioError;
 
 use super::{End, LoopError, PacketLoop, WAKE_EARLY};
 use crate::control::{Reply, Request, ScenarioInForce};
+use crate::stage::Cable;
 
 /// How soon a port whose interface is full is tried again.
 const RETRY: Duration = Duration::from_micros(100);
@@ -27,7 +28,7 @@ impl PacketLoop {
         let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
         let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let sockets: Vec<_> = self.ports.iter().map(|port| port.cable.socket.as_fd()).collect();
+        let sockets: Vec<_> = self.cables().map(|cable| cable.socket.as_fd()).collect();
         let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
         let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
         waiting.extend(ready.iter().map(Waiting::readable));
@@ -94,6 +95,12 @@ impl PacketLoop {
                 Ok(()) => Reply::Ok(serde_json::Value::Null),
                 Err(error) => Reply::Error(error.to_string()),
             }),
+            Request::Ipfw { link, file, commands } => {
+                Ok(match self.ipfw(now, link.as_deref(), &file, &commands)? {
+                    Ok(text) => Reply::Ok(serde_json::json!({ "text": text })),
+                    Err(error) => Reply::Error(error.to_string()),
+                })
+            }
             Request::Feeds {} => Ok(match serde_json::to_value(self.places()) {
                 Ok(places) => Reply::Ok(places),
                 Err(error) => Reply::Error(error.to_string()),
@@ -106,9 +113,8 @@ impl PacketLoop {
                 self.count_lost()?;
                 let notes = [info.notes.clone(), self.notes()].concat();
                 let mut info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
-                info.update_classes(&self.scenario);
-                let mut report = Report::new(&info, &self.engine, &self.meter);
-                self.report_feeds(&mut report);
+                info.update(&self.scenario);
+                let report = self.report(&info);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
                     Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
@@ -121,7 +127,8 @@ impl PacketLoop {
     /// Asks the sockets how many packets the kernel had no room for.
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
-            let dropped = port.cable.socket.statistics()?.dropped;
+            let Some(cable) = &mut port.cable else { continue };
+            let dropped = cable.socket.statistics()?.dropped;
             let new = dropped - port.ring_drops;
             self.meter.receive_ring_dropped(port.id, new);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
@@ -158,6 +165,10 @@ impl PacketLoop {
         Ok(Ok(()))
     }
 
+    fn cables(&self) -> impl Iterator<Item = &Cable> {
+        self.ports.iter().filter_map(|port| port.cable.as_ref())
+    }
+
     /// Adds to the notes of the report, which stays short.
     pub(super) fn note(&mut self, note: impl FnOnce() -> String) {
         if self.notes.len() < MOST_NOTES {
@@ -169,6 +180,6 @@ impl PacketLoop {
 
     pub(super) fn notes(&self) -> Vec<String> {
         let more = (self.unlisted > 0).then(|| format!("and {} more", self.unlisted));
-        self.notes.iter().cloned().chain(more).collect()
+        self.notes.iter().cloned().chain(more).chain(self.routers.notes()).collect()
     }
 }

@@ -49,14 +49,16 @@ impl PacketLoop {
 
     /// Hands in values that came by then.
     pub(super) fn hand_in_values(&mut self, until: Time) -> Result<(), LoopError> {
-        let Some(feeds) = &mut self.feeds else { return Ok(()) };
-        while let Some(batch) = feeds.next(until) {
+        while let Some(batch) = self.feeds.as_mut().and_then(|feeds| feeds.next(until)) {
+            self.catch_up(batch.at)?;
             let at = batch.at.max(self.engine.now());
             let taken = self.engine.feed(at, batch.link, &batch.feed, &batch.values);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| taken > 0) {
                 recorder.fed(at, batch.link, &batch.feed, &batch.values[..taken])?;
             }
-            feeds.recycle(batch);
+            if let Some(feeds) = &mut self.feeds {
+                feeds.recycle(batch);
+            }
         }
         Ok(())
     }

@@ -1,10 +1,12 @@
-//! What the engine lets go: deliveries out of their ports, answers to what was too long.
+//! What the engine lets go: deliveries out of their ports, and what the network itself has to say.
 
-use narrows_core::{Body, Bytes, DropReason, Event, Time, Verdict};
+use narrows_core::{Body, Event, Time, Verdict};
+use narrows_frame::MacAddress;
 use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
 
+use super::answer::Told;
 use super::{LoopError, Outgoing, PacketLoop};
 
 /// Frames sent by one call. They count as released when it begins, so it should not take long.
@@ -15,7 +17,6 @@ const MOST_UNSENT: usize = 4096;
 impl PacketLoop {
     /// Takes what the engine has decided by the watermark.
     pub(super) fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
-        let mut too_long = Vec::new();
         // No further than to the last event that is due: a packet may still be on its way from the interface to the
         // socket, with a stamp from before the watermark.
         while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
@@ -24,15 +25,20 @@ impl PacketLoop {
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;
             }
+            let ports = &mut self.ports;
+            if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
+                let (at, from) = (event.at, event.id.port());
+                let frame = render(event, None, &mut self.frames, &mut self.made);
+                self.tell(at, from, told, frame)?;
+                continue;
+            }
             match event.verdict {
                 Verdict::Delivered(port) => {
                     let scheduled = Some(event.at);
-                    let frame = render(event, &mut self.frames, &mut self.made);
-                    self.ports[usize::from(port.index())].outgoing.push(Outgoing { scheduled, frame });
-                }
-                Verdict::Dropped { link: Some(link), reason: DropReason::TooLong } => {
-                    let port = event.id.port();
-                    too_long.push((port, link, render(event, &mut self.frames, &mut self.made)));
+                    let port = &mut ports[usize::from(port.index())];
+                    let stations = port.cable.as_ref().and_then(|cable| cable.stations);
+                    let frame = render(event, stations, &mut self.frames, &mut self.made);
+                    port.outgoing.push(Outgoing { scheduled, frame });
                 }
                 Verdict::Dropped { .. } => {
                     if let Body::Last(frame) = event.body {
@@ -41,30 +47,20 @@ impl PacketLoop {
                 }
             }
         }
-        for (port, link, frame) in too_long {
-            let port = &mut self.ports[usize::from(port.index())];
-            let mtu = self.engine.view(link).mtu().map_or(0, |mtu| mtu.bytes);
-            if port.cable.neighbours.too_big(&frame, Bytes::new(mtu.into()), &mut self.made) {
-                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
-            }
-            self.frames.recycle(frame);
-        }
         Ok(())
     }
 
     pub(super) fn send(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
-            if port.outgoing.is_empty() {
-                continue;
-            }
+            let Some(cable) = port.cable.as_mut().filter(|_| !port.outgoing.is_empty()) else { continue };
             let mut sent = 0;
             while sent < port.outgoing.len() {
                 let batch = &port.outgoing[sent..port.outgoing.len().min(sent + SENT_AT_ONCE)];
                 let before = self.clock.now();
-                let step = port.cable.socket.send(batch);
+                let step = cable.socket.send(batch);
                 let after = self.clock.now();
                 for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
-                    self.meter.released(port.id, before.since(scheduled));
+                    self.meter.released(port.id, scheduled, before.since(scheduled));
                     self.meter.sent(after.since(scheduled));
                 }
                 sent += step.count;
@@ -92,9 +88,14 @@ impl PacketLoop {
 }
 
 /// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
-/// engine asks for.
-fn render(event: Event<'_, Frame>, frames: &mut FramePool, made: &mut Vec<u8>) -> Frame {
-    let edits = Edits::of(&event);
+/// engine asks for; `stations` are those on the last link, if a router is at its near end.
+fn render(
+    event: Event<'_, Frame>,
+    stations: Option<(MacAddress, MacAddress)>,
+    frames: &mut FramePool,
+    made: &mut Vec<u8>,
+) -> Frame {
+    let edits = Edits { stations, ..Edits::of(&event) };
     if edits.needed(event.body.get()) {
         edits.render(event.body.get(), made);
         let frame = frames.frame(made);

@@ -4,13 +4,16 @@ use std::net::IpAddr;
 
 use narrows_core::model::{DelayModel, LostWithDelay, Selector};
 use narrows_core::queue::{self, Bound};
+use narrows_core::sched::ClassSettings;
 use narrows_core::service::{ConstantRate, ServiceCurve};
 use narrows_core::steps::Steps;
-use narrows_core::{Change, LinkConfig, Loss, Seed, Target};
+use narrows_core::{AirTime, Change, LinkConfig, Loss, Seed, Target};
 
 use super::Direction;
 use crate::units::Share;
-use crate::value::{Class, ExactNetem, LossModel, Plan, Queue, Reorder, Scheduler, Slots, TraceUse};
+use crate::value::{
+    Class, ExactNetem, LossModel, Plan, PolicerUse, Queue, Reorder, Scheduler, Slots, TraceUse,
+};
 
 /// Where a direction is in the engine, and what its queue depends on there.
 #[derive(Clone, Copy)]
@@ -24,13 +27,13 @@ pub(crate) struct Site<'a> {
 
 impl Direction {
     /// Where packets wait, for the engine.
-    fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
+    pub(crate) fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
         let default = self.default_bound.bound();
         let Some(scheduler) = &self.scheduler else { return self.queue.build(default) };
         let Site { seed, link, addresses } = site;
-        scheduler.build(Plan { seed, link, queue: self.queue, default, addresses }).unwrap_or_else(
-            |(class, refused)| panic!("{link}: class {class} was tried when it was read: {refused}"),
-        )
+        scheduler
+            .build(Plan { seed, link, queue: self.queue, default, addresses })
+            .unwrap_or_else(|refusal| panic!("{link}: the classes were tried when they were read: {refusal}"))
     }
 
     /// The engine's link.
@@ -41,6 +44,8 @@ impl Direction {
             queue: self.build_queue(site),
             service: self.build_service(),
             overhead: self.effective_overhead(),
+            air_time: self.build_air_time(),
+            burst: self.burst,
             ingress_loss: self.build_ingress_loss(),
             wire_loss: self.build_wire_loss(),
             corruption: self.corrupt.build(),
@@ -53,14 +58,19 @@ impl Direction {
             slots: self.slots.as_ref().map(Slots::build),
             bound_steps: self.build_bound_steps(),
             netem: self.exact_netem.as_ref().map(ExactNetem::build),
+            policer: self.policer.map(PolicerUse::build),
             ..LinkConfig::new(site.link, target)
         }
     }
 
     fn build_service(&self) -> Box<dyn ServiceCurve> {
         let trace = self.trace.as_ref().filter(|_| !self.outage);
-        let follows = trace.and_then(|trace| trace.service(self.rate));
+        let follows = trace.and_then(|trace| trace.service(self.own_rate()));
         follows.unwrap_or_else(|| Box::new(ConstantRate(self.effective_rate())))
+    }
+
+    fn build_air_time(&self) -> Option<AirTime> {
+        self.profile.as_ref().map(|used| used.profile.air_time().clone())
     }
 
     fn build_ingress_loss(&self) -> Option<Loss> {
@@ -150,8 +160,17 @@ impl Direction {
                 differs(true, &|| Change::Weight { class, weight });
             }
         }
+        if !other_kind && let (Some(now), Some(then)) = (&self.scheduler, &before.scheduler) {
+            let classes = now.classes().into_iter().zip(then.classes()).enumerate();
+            for (class, (now, _)) in classes.filter(|(_, (now, then))| now.hpd != then.hpd) {
+                let settings = ClassSettings::Delay(now.hpd.config());
+                differs(true, &|| Change::Class { class, settings });
+            }
+        }
         let overhead = self.effective_overhead();
         differs(overhead != before.effective_overhead(), &|| Change::Overhead(overhead));
+        differs(self.profile != before.profile, &|| Change::AirTime(self.build_air_time()));
+        differs(self.burst != before.burst, &|| Change::Burst(self.burst));
         differs(self.loss.ingress != before.loss.ingress, &|| Change::IngressLoss(self.build_ingress_loss()));
         let (now, then) = traces(|trace| trace.trace.loss().is_some());
         differs(self.loss.wire != before.loss.wire || now != then, &|| {
@@ -175,6 +194,7 @@ impl Direction {
         differs(self.slots != before.slots, &|| Change::Slots(self.slots.as_ref().map(Slots::build)));
         differs(self.line_limit != before.line_limit, &|| Change::LineLimit(self.line_limit));
         differs(self.mtu != before.mtu, &|| Change::Mtu(self.mtu));
+        differs(self.policer != before.policer, &|| Change::Policer(self.policer.map(PolicerUse::build)));
         changes
     }
 
@@ -186,7 +206,8 @@ impl Direction {
                 let queues = |of: &Self, scheduler: &Scheduler| -> Vec<(Queue, Bound)> {
                     let one = |class: &Class| {
                         let queue = class.queue.unwrap_or(of.queue);
-                        (Queue { bound: None, ..queue }, queue.bound.unwrap_or(of.bound()))
+                        let bound = scheduler.class_bound(class, of.queue, of.default_bound.bound());
+                        (Queue { bound: None, ..queue }, bound)
                     };
                     scheduler.classes().iter().map(one).collect()
                 };

@@ -111,6 +111,12 @@ impl Direction {
                 .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
             ));
         }
+        if let Some(profile) = self.profile.as_ref().filter(|_| scheduler.kind == SchedulerKind::Dcf) {
+            let name = &profile.file.name;
+            let problem =
+                Problem::new(format!("the profile {name} beside `dcf`, which works the air time out"));
+            return Some(("profile", problem.help("leave one of the two out")));
+        }
         if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
             return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
                 "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",

@@ -1,7 +1,7 @@
 //! A direction as it stands in a file.
 
 use super::Direction;
-use crate::value::{self, Delay, ExactNetem, Reorder, Scheduler, Slots, TraceUse};
+use crate::value::{self, Delay, ExactNetem, PolicerUse, ProfileUse, Reorder, Scheduler, Slots, TraceUse};
 
 impl Direction {
     /// The keys that differ from a link that does nothing, each with its value as it stands in a file.
@@ -22,6 +22,10 @@ impl Direction {
             self.scheduler.as_ref().map(Scheduler::text).unwrap_or_default()
         });
         differs(self.overhead != plain.overhead, "overhead", &|| value::overhead_text(self.overhead));
+        differs(self.profile.is_some(), "profile", &|| {
+            self.profile.as_ref().map(ProfileUse::text).unwrap_or_default()
+        });
+        differs(self.burst != plain.burst, "burst", &|| format!("\"{}\"", self.burst));
         differs(self.loss != plain.loss, "loss", &|| self.loss.text());
         differs(self.duplicate != plain.duplicate, "duplicate", &|| self.duplicate.text());
         differs(self.corrupt != plain.corrupt, "corrupt", &|| self.corrupt.text());
@@ -36,6 +40,9 @@ impl Direction {
         differs(self.mtu.is_some(), "mtu", &|| self.mtu.map(value::mtu_text).unwrap_or_default());
         differs(self.line_limit.is_some(), "line-limit", &|| {
             format!("\"{} packets\"", self.line_limit.unwrap_or_default())
+        });
+        differs(self.policer.is_some(), "policer", &|| {
+            self.policer.map(PolicerUse::text).unwrap_or_default()
         });
         differs(self.outage, "outage", &|| "true".into());
         entries

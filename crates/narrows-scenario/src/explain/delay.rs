@@ -65,7 +65,8 @@ pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)
         Some(Correlation::PerPacket(share)) => share.as_f64(),
         None => 0.0,
     };
-    let gap = transmission(direction, full_bytes(direction))?;
+    let shortest = direction.profile.as_ref().map(|used| used.profile.air_time().shortest());
+    let gap = transmission(direction, full_bytes(direction), shortest.unwrap_or_default())?;
     Some((overtakes(distribution, rank, gap), Some(gap)))
 }
 

@@ -5,12 +5,27 @@ use narrows_core::{Duration, MtuPolicy, Time};
 
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
-use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource};
+use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource, app};
 use crate::value::LossModel;
 
 pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     let Direction { loss, duplicate, corrupt, .. } = direction;
     let mut all = Vec::new();
+    if let Some(profile) = &direction.profile {
+        all.push(format!("adds {profile}"));
+        if let Some(rate) = profile.rate().filter(|rate| *rate != direction.own_rate()) {
+            all.push(format!("the rate of its profile, {rate}, does not count: the link has its own"));
+        }
+    }
+    if let Some(policer) = direction.policer {
+        all.push(format!("polices what arrives to {}", policer.words()));
+    }
+    if direction.burst.get() > 0 {
+        all.push(format!(
+            "lets up to {} pass at once after it was idle, as much as it could have sent in that time",
+            direction.burst
+        ));
+    }
     let places = [("before the queue", &loss.ingress), ("on the wire", &loss.wire)];
     for (place, model) in places.into_iter().filter_map(|(place, model)| Some((place, model.as_ref()?))) {
         all.push(losses(model, place));
@@ -102,6 +117,7 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
             what
         }
         TrafficSource::Aimd { config, .. } => aimd(config),
+        TrafficSource::App { config, .. } => app::explain::sentence(config),
         TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
     };
     format!("{name}: {from} → {to}: {what}")
@@ -130,7 +146,7 @@ fn aimd(config: &AimdConfig) -> String {
 }
 
 /// A rate in bits a second, to three digits or so.
-pub(super) fn about(rate: f64) -> String {
+pub(crate) fn about(rate: f64) -> String {
     let (unit, factor) = match rate {
         ..1e3 => ("bit", 1.0),
         1e3..1e6 => ("kbit", 1e3),

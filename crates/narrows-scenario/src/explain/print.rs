@@ -1,5 +1,7 @@
 //! An explanation, for people.
 
+mod rules;
+
 use std::fmt;
 
 use narrows_core::Duration;
@@ -21,20 +23,43 @@ impl fmt::Display for Explanation {
             writeln!(f)?;
             print_link(link, f)?;
         }
+        if !self.routers.is_empty() {
+            writeln!(f, "\nrouters")?;
+        }
+        for router in &self.routers {
+            writeln!(f, "  {router}")?;
+        }
+        for rules in &self.rules {
+            writeln!(f)?;
+            rules::print(rules, f)?;
+        }
         for path in &self.paths {
             writeln!(f, "\n{} ↔ {}", path.from, path.to)?;
+            path.print_ways(f)?;
+            let range = |least: u64, most: Option<u64>| match (span(Some(least)), span(most)) {
+                (least, most) if most == least => least,
+                (least, most) => format!("{least} to {most}"),
+            };
             if let (Some(small), Some(full)) = (path.round_trip_small_ns, path.round_trip_full_ns) {
-                let [small, full] = [small, full].map(|nanos| span(Some(nanos)));
+                let small = range(small, path.longest_round_trip_small_ns);
+                let full = range(full, path.longest_round_trip_full_ns);
                 writeln!(
                     f,
                     "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without waiting",
                     path.full_bytes
                 )?;
+            } else if path.by_rules {
+                writeln!(f, "  round trip  by the pipes to which the rules send a packet")?;
             } else if path.is_down {
                 writeln!(f, "  round trip  never: a link is down")?;
+            } else if path.links.is_empty() {
+                writeln!(f, "  round trip  never: no way leads there and back")?;
             } else {
                 writeln!(f, "  round trip  without a mean that is known")?;
             }
+        }
+        if self.paths_left_out > 0 {
+            writeln!(f, "\nand {} more paths", self.paths_left_out)?;
         }
         for (title, lines) in [("traffic", &self.traffic), ("timeline", &self.timeline)] {
             if !lines.is_empty() {
@@ -114,7 +139,16 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         writeln!(f, "  managed   {management}")?;
     }
     if let Some(scheduler) = &link.scheduler {
-        print_scheduler(scheduler, f)?;
+        print_scheduler(scheduler, 0, f)?;
+    }
+    if let Some(per_flow) = &link.per_flow {
+        writeln!(f, "  mask      {per_flow}")?;
+    }
+    if let Some(shared_by) = &link.shared_by {
+        writeln!(f, "  queues    share it by {shared_by}")?;
+    }
+    for queue in &link.queues {
+        rules::print_queue(queue, f)?;
     }
     for impairment in &link.impairments {
         writeln!(f, "  also      {impairment}")?;
@@ -138,9 +172,14 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     Ok(())
 }
 
-fn print_scheduler(scheduler: &SchedulerExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn print_scheduler(
+    scheduler: &SchedulerExplanation,
+    level: usize,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     let SchedulerExplanation { name, words, bound, flows, by, management, classes, drops_rest } = scheduler;
-    write!(f, "  scheduler {name}: {words}")?;
+    let margin = "  ".repeat(level);
+    write!(f, "  {margin}scheduler {name}: {words}")?;
     match (flows, by, bound) {
         (Some(flows), Some(by), _) => write!(f, "; {flows} flows by {by}")?,
         (_, _, Some(bound)) => write!(f, "; at most {bound} in all")?,
@@ -148,31 +187,48 @@ fn print_scheduler(scheduler: &SchedulerExplanation, f: &mut fmt::Formatter<'_>)
     }
     writeln!(f)?;
     if let Some(management) = management {
-        writeln!(f, "            each flow: {management}")?;
+        writeln!(f, "            {margin}each flow: {management}")?;
     }
     for class in classes {
-        let ClassExplanation {
-            weight, weights, rate_bits_per_second, longest_bytes, drop, management, ..
-        } = class;
-        writeln!(f, "    {}: {}", class.name, class.matches)?;
-        let mut parts = Vec::new();
-        if let (Some(weight), Some(weights)) = (weight, weights) {
-            let percent = f64::from(*weight) / *weights as f64 * 100.0;
-            let rate = rate_bits_per_second.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
-            parts.push(format!("weight {weight} of {weights}: {} %{rate}", rounded(percent)));
-        }
-        if let Some(longest) = longest_bytes {
-            parts.push(format!("packets up to {longest} bytes"));
-        }
-        let drops = drop.as_ref().map_or(String::new(), |place| format!(", drops at the {place}"));
-        parts.push(format!("queue {}{drops}", class.bound));
-        writeln!(f, "      {}", parts.join("; "))?;
-        if let Some(management) = management {
-            writeln!(f, "      {management}")?;
-        }
+        print_class(class, level + class.depth, f)?;
     }
     if *drops_rest {
-        writeln!(f, "    packets of no class are dropped")?;
+        writeln!(f, "    {margin}packets of no class are dropped")?;
+    }
+    Ok(())
+}
+
+fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let ClassExplanation { weight, weights, rate_bits_per_second, longest_bytes, drop, management, .. } =
+        class;
+    let margin = "  ".repeat(level);
+    let matches = if class.inner { "the classes below it" } else { &class.matches };
+    writeln!(f, "    {margin}{}: {matches}", class.name)?;
+    let mut parts = Vec::new();
+    if let (Some(weight), Some(weights)) = (weight, weights) {
+        let percent = f64::from(*weight) / *weights as f64 * 100.0;
+        let rate = rate_bits_per_second.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
+        parts.push(format!("weight {weight} of {weights}: {} %{rate}", rounded(percent)));
+    }
+    parts.extend(class.shaped.clone());
+    if let Some(longest) = longest_bytes {
+        parts.push(format!("packets up to {longest} bytes"));
+    }
+    let drops = drop.as_ref().map_or(String::new(), |place| format!(", drops at the {place}"));
+    match (class.inner, &class.netem, &class.scheduler) {
+        (true, _, _) => {}
+        (false, Some(netem), _) => parts.push(format!("netem {netem}")),
+        (false, None, Some(inner)) => parts.push(format!("in `{}`, below", inner.name)),
+        (false, None, None) => parts.push(format!("queue {}{drops}", class.bound)),
+    }
+    writeln!(f, "      {margin}{}", parts.join("; "))?;
+    if let Some(inner) = &class.scheduler {
+        return print_scheduler(inner, level + 2, f);
+    }
+    for line in
+        [&class.parameters, &management.clone().filter(|_| class.netem.is_none())].into_iter().flatten()
+    {
+        writeln!(f, "      {margin}{line}")?;
     }
     Ok(())
 }
@@ -186,7 +242,7 @@ fn one_way(expected: &Expected) -> String {
 }
 
 /// In microseconds, or exactly where it is shorter.
-fn span(nanos: Option<u64>) -> String {
+pub(super) fn span(nanos: Option<u64>) -> String {
     match nanos {
         None => "never".into(),
         Some(u64::MAX) => "more than 584 years".into(),

@@ -4,8 +4,8 @@ use narrows_core::Rate;
 use narrows_core::queue::{Bound, DropAt};
 use serde::Serialize;
 
-use crate::direction::Direction;
-use crate::value::{Division, Queue, Scheduler, SchedulerKind, identity_name};
+use crate::direction::{Direction, DirectionClass};
+use crate::value::{self, Child, Class, Division, Queue, Scheduler, SchedulerKind, identity_name};
 
 /// What shares a link's transmitter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,7 +29,7 @@ pub struct SchedulerExplanation {
 }
 
 /// What a class of a scheduler comes to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClassExplanation {
     /// Its name.
     pub name: String,
@@ -43,12 +43,24 @@ pub struct ClassExplanation {
     pub rate_bits_per_second: Option<u64>,
     /// The longest packet that is expected, in bytes, where the scheduler wants to know.
     pub longest_bytes: Option<u64>,
+    /// Its parameters that only such a scheduler knows.
+    pub parameters: Option<String>,
     /// How much may wait in it.
     pub bound: String,
     /// `tail`, `head`, or nothing where its queue says itself which packet goes.
     pub drop: Option<String>,
     /// What manages its queue.
     pub management: Option<String>,
+    /// How many classes are above it.
+    pub depth: usize,
+    /// What it may send, where it is shaped.
+    pub shaped: Option<String>,
+    /// Whether classes are below it, which have its packets.
+    pub inner: bool,
+    /// NetEm's options, where that is in it.
+    pub netem: Option<String>,
+    /// The scheduler in it.
+    pub scheduler: Option<Box<SchedulerExplanation>>,
 }
 
 pub(super) fn scheduler(direction: &Direction, scheduler: &Scheduler) -> SchedulerExplanation {
@@ -56,7 +68,9 @@ pub(super) fn scheduler(direction: &Direction, scheduler: &Scheduler) -> Schedul
     SchedulerExplanation {
         name: scheduler.kind.name().into(),
         words: words(scheduler),
-        bound: direction.whole_bound().map(|bound| bound.to_string()),
+        bound: scheduler
+            .whole_bound(direction.queue, direction.default_bound.bound())
+            .map(|bound| bound.to_string()),
         flows: flows.map(|(count, _)| count),
         by: flows.map(|(_, by)| identity_name(by).into()),
         management: flows.and_then(|_| scheduler.flow_policy(direction.queue).words()),
@@ -73,33 +87,87 @@ fn words(scheduler: &Scheduler) -> String {
     if scheduler.kind == SchedulerKind::Dcf {
         words += &format!(", {}", scheduler.dcf.words());
     }
+    if scheduler.kind == SchedulerKind::Hpd {
+        words += &format!("; {}", scheduler.hpd.words());
+    }
+    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.words()));
+    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.words()));
     words
 }
 
+/// Each class, those above others before them.
 fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation> {
-    let all = direction.classes();
-    let sum: u64 = all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
-    let rate = Some(direction.effective_rate())
-        .filter(|rate| ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
-        .map(|rate| u128::from(rate.bits_per_second()));
-    let one = |(class, asked): (&crate::DirectionClass, &crate::Class)| {
-        let queue: Queue = asked.queue.unwrap_or(direction.queue);
-        let weight = class.weight.map(|weight| weight.get());
-        let share =
-            |rate: u128| weight.map(|weight| (rate * u128::from(weight) / u128::from(sum.max(1))) as u64);
+    let (named, in_force) = (scheduler.named(), scheduler.classes());
+    let leaves = scheduler.direction_classes(direction.queue, direction.default_bound.bound());
+    let leaf = |class: &Class| {
+        leaves.iter().zip(&in_force).find(|(leaf, _)| leaf.name == class.name).map(|(leaf, _)| leaf)
+    };
+    let inner = |index: usize| {
+        let class = &named[index];
         ClassExplanation {
             name: class.name.clone(),
-            matches: class.matches.clone(),
-            weight,
-            weights: weight.map(|_| sum),
-            rate_bits_per_second: rate.and_then(share),
-            longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
-            bound: class.bound.to_string(),
-            drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
-            management: queue.policy.words(),
+            shaped: class.shape.as_ref().map(|shape| shape.words(false)),
+            depth: value::depth(named, index),
+            inner: true,
+            ..ClassExplanation::default()
         }
     };
-    all.iter().zip(&scheduler.classes()).map(one).collect()
+    if named.is_empty() {
+        return leaves
+            .iter()
+            .zip(&in_force)
+            .map(|(class, asked)| explained(direction, scheduler, &leaves, class, asked))
+            .collect();
+    }
+    let one = |(index, asked): (usize, &Class)| match leaf(asked) {
+        Some(class) => ClassExplanation {
+            depth: value::depth(named, index),
+            ..explained(direction, scheduler, &leaves, class, asked)
+        },
+        None => inner(index),
+    };
+    named.iter().enumerate().map(one).collect()
+}
+
+fn explained(
+    direction: &Direction,
+    scheduler: &Scheduler,
+    all: &[DirectionClass],
+    class: &DirectionClass,
+    asked: &Class,
+) -> ClassExplanation {
+    let sum: u64 = all.iter().filter_map(|class| class.weight).map(|weight| u64::from(weight.get())).sum();
+    // What a scheduler in another one gets of the rate is that one's to say.
+    let outermost = direction.scheduler.as_ref().is_some_and(|outer| std::ptr::eq(outer, scheduler));
+    let rate = Some(direction.effective_rate())
+        .filter(|rate| outermost && ![Rate::UNLIMITED, Rate::DOWN].contains(rate))
+        .map(|rate| u128::from(rate.bits_per_second()));
+    let queue: Queue = asked.queue.unwrap_or(direction.queue);
+    let weight = class.weight.map(|weight| weight.get());
+    let share = |rate: u128| weight.map(|weight| (rate * u128::from(weight) / u128::from(sum.max(1))) as u64);
+    ClassExplanation {
+        name: class.name.clone(),
+        matches: class.matches.clone(),
+        weight,
+        weights: weight.map(|_| sum),
+        rate_bits_per_second: rate.and_then(share),
+        longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
+        parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| asked.hpd.words()),
+        bound: class.bound.to_string(),
+        drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
+        management: queue.policy.words(),
+        depth: 0,
+        shaped: asked.shape.as_ref().map(|shape| shape.words(true)),
+        inner: false,
+        netem: match &asked.child {
+            Some(Child::Netem(netem)) => Some(netem.to_string()),
+            _ => None,
+        },
+        scheduler: match &asked.child {
+            Some(Child::Scheduler(inner)) => Some(Box::new(self::scheduler(direction, inner))),
+            _ => None,
+        },
+    }
 }
 
 pub(super) fn drop_word(drop: DropAt) -> &'static str {

@@ -1,20 +1,25 @@
 //! What is legal and may not be meant.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use narrows_core::model::BelowZero;
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Rate, Time};
 
-use super::{delay, full_bytes, percent, present_rate};
+use super::{PathExplanation, delay, full_bytes, percent, present_rate, rules};
 use crate::direction::Direction;
 use crate::link::{Link, Medium};
 use crate::scenario::Scenario;
-use crate::traffic::TrafficSource;
-use crate::value::{LossModel, Policy, Queue, SchedulerKind, Shape, TraceUse};
+use crate::topology::{Circle, Port};
+use crate::traffic::{Traffic, TrafficSource};
+use crate::value::{
+    self, Child, Class, LossModel, Policy, Queue, Scheduler, SchedulerKind, Shape, ShapedBy, TraceUse,
+};
 
 /// A share of packets that is worth a word.
 const NOTICEABLE: f64 = 0.001;
 
-pub(super) fn all(scenario: &Scenario) -> Vec<String> {
+pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
     let mut all = Vec::new();
     for (name, direction) in scenario.links.iter().flat_map(|link| link.directions()) {
         let warnings = [
@@ -34,11 +39,13 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
             link.name
         )
     }));
+    all.extend(scenario.links.iter().flat_map(rules::warnings));
     for host in &scenario.hosts {
         if !scenario.ports().iter().any(|port| port.host == host.name) {
             all.push(format!("{}: no link ends at this host", host.name));
         }
     }
+    all.extend(routes(scenario, paths));
     let end = scenario.duration.map(|duration| Time::ZERO + duration);
     for traffic in &scenario.traffic {
         let (start, ends) = match &traffic.source {
@@ -48,8 +55,11 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
             TrafficSource::Aimd { config, .. } => {
                 (config.start, config.size.is_some() || config.stop < Time::NEVER)
             }
+            TrafficSource::App { config, .. } => (config.start, config.ends()),
             TrafficSource::Capture { start, .. } => (*start, true),
         };
+        all.extend(misdirected(scenario, traffic));
+        all.extend(too_long(scenario, paths, traffic));
         match end {
             Some(end) if start >= end => {
                 all.push(format!("{}: begins at {start}, when the run has ended", traffic.name));
@@ -57,7 +67,11 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
             None if !ends => all.push(format!(
                 "{}: never ends; say `stop` or `{}`, or a `duration` for the run",
                 traffic.name,
-                if matches!(traffic.source, TrafficSource::Aimd { .. }) { "size" } else { "packets" }
+                match &traffic.source {
+                    TrafficSource::Aimd { .. } => "size",
+                    TrafficSource::App { .. } => "transactions",
+                    _ => "packets",
+                }
             )),
             _ => {}
         }
@@ -68,6 +82,82 @@ pub(super) fn all(scenario: &Scenario) -> Vec<String> {
         }
     }
     all
+}
+
+/// Routers that join nothing, circles, and ways that do not get there.
+fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
+    let mut all = Vec::new();
+    for router in &scenario.routers {
+        if !scenario.interfaces().iter().any(|interface| interface.router == router.name) {
+            all.push(format!("{}: no link ends at this router", router.name));
+        }
+    }
+    for Circle { routers, destinations } in scenario.topology.circles(&scenario.routers) {
+        let mut names: Vec<&str> = destinations.iter().map(String::as_str).collect();
+        let more = names.len().saturating_sub(MOST_NAMED);
+        names.truncate(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        all.push(format!(
+            "{}: packets to {}{more} may go round and round, {} → {}, until their hop limit is used up",
+            routers[0],
+            names.join(", "),
+            routers.join(" → "),
+            routers[0],
+        ));
+    }
+    for path in paths {
+        for (from, to, ways) in [(&path.from, &path.to, &path.there), (&path.to, &path.from, &path.back)] {
+            // What goes round has been told.
+            let astray = ways.iter().filter(|way| way.fault.is_some() && !way.goes_round);
+            all.extend(astray.map(|way| format!("{from}: not all packets get to {to}: {way}")));
+        }
+    }
+    all
+}
+
+/// Destinations that are named in one warning.
+const MOST_NAMED: usize = 8;
+
+/// Packets that routers will not bring to where they are said to get.
+fn misdirected(scenario: &Scenario, traffic: &Traffic) -> Option<String> {
+    let (key, answers) = match &traffic.source {
+        TrafficSource::Generated { key, .. } => (key, false),
+        TrafficSource::Aimd { key, .. } | TrafficSource::App { key, .. } => (key, true),
+        TrafficSource::Capture { .. } => return None,
+    };
+    let port = |name: &str| scenario.ports().iter().find(|port| port.name == name);
+    let (from, to) = (port(&traffic.from)?, port(&traffic.to)?);
+    let routed = from.peer != to.name;
+    let wrong = |bytes, port: &Port| {
+        let ip = IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical();
+        let is_own = port.addresses.iter().any(|address| address.ip == ip);
+        (routed && !is_own).then(|| (ip, port.name.clone()))
+    };
+    let answered = wrong(key.source, from).filter(|_| answers);
+    let (ip, name) = wrong(key.destination, to).or(answered)?;
+    Some(format!(
+        "{}: {ip} is no address of `{name}`; routers send packets for it wherever their routes lead",
+        traffic.name
+    ))
+}
+
+/// Packets of an application, which are not to be cut, on a path with a smaller MTU.
+fn too_long(scenario: &Scenario, paths: &[PathExplanation], traffic: &Traffic) -> Option<String> {
+    let TrafficSource::App { config, key } = &traffic.source else { return None };
+    let longest = u32::from(config.longest_packet(key.network));
+    let ends = [&traffic.from, &traffic.to];
+    let path = paths.iter().find(|path| ends == [&path.from, &path.to] || ends == [&path.to, &path.from])?;
+    let links = scenario.links.iter().filter(|link| path.links.contains(&link.name));
+    let mut directions = links.flat_map(Link::directions);
+    let (name, mtu) = directions.find_map(|(name, direction)| {
+        let mtu = direction.mtu?.bytes;
+        (mtu < longest).then_some((name, mtu))
+    })?;
+    let help = if config.tcp.is_some() { format!("; say `tcp = {{ mtu = {mtu} }}`") } else { String::new() };
+    Some(format!(
+        "{}: packets of up to {longest} bytes, which may not be cut, do not get past the MTU of {mtu} of `{name}`{help}",
+        traffic.name
+    ))
 }
 
 /// A delay that is drawn is cut off at zero.
@@ -112,6 +202,8 @@ fn nothing_waits(direction: &Direction) -> Option<String> {
         return None;
     }
     let who = match (&direction.scheduler, direction.queue.policy) {
+        // Packets wait for a shaper, or for netem, whatever the link's rate.
+        (Some(scheduler), _) if scheduler.holds_back() => return None,
         (Some(scheduler), _) => scheduler.kind.name(),
         (None, Policy::Fifo) => return None,
         (None, policy) => policy.name(),
@@ -128,6 +220,7 @@ fn queues(direction: &Direction) -> Vec<String> {
         return below_threshold(" of all flows together", direction.queue, whole).into_iter().collect();
     }
     let mut all: Vec<String> = fills_the_whole(direction).into_iter().collect();
+    all.extend(beyond_parents(scheduler, present_rate(direction)));
     for (class, asked) in direction.classes().iter().zip(scheduler.classes()) {
         let whose = format!(" of `{}`", class.name);
         let longest = asked.longest();
@@ -138,6 +231,80 @@ fn queues(direction: &Direction) -> Vec<String> {
             _ => {}
         }
         all.extend(below_threshold(&whose, asked.queue.unwrap_or(direction.queue), class.bound));
+    }
+    all.extend(limits_too_short(direction, scheduler));
+    all
+}
+
+/// A delay that is bounded by less than a packet that is on the wire takes.
+fn limits_too_short(direction: &Direction, scheduler: &Scheduler) -> Vec<String> {
+    let rate = present_rate(direction);
+    let classes = scheduler.classes();
+    let longest = classes.iter().map(Class::longest).max().unwrap_or_default();
+    if [Rate::UNLIMITED, Rate::DOWN].contains(&rate) || scheduler.kind != SchedulerKind::Hpd {
+        return Vec::new();
+    }
+    let bits = direction.effective_overhead().bits(longest.get() as u32, 14); // at most 65,535 bytes
+    let nanos = u128::from(bits) * 1_000_000_000 / u128::from(rate.bits_per_second());
+    let takes = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+    let short = |class: &Class| {
+        class.hpd.limit.filter(|limit| *limit < takes).map(|limit| (class.name.clone(), limit))
+    };
+    let words = |(name, limit)| {
+        format!(
+            "the limit of `{name}`, {limit}, is less than a packet of {longest} takes at {rate}, {takes}: one that is on \
+             the wire already keeps it from being held"
+        )
+    };
+    classes.iter().filter_map(short).map(words).collect()
+}
+
+/// Guarantees that add up to more than there is to share, as tc's manual warns, and ceilings above those of parents. The
+/// same for schedulers in classes.
+fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
+    let classes = scheduler.named();
+    let mut all = Vec::new();
+    let bits = |rate: Rate| rate.bits_per_second();
+    for (index, class) in classes.iter().enumerate() {
+        let Some(shape) = &class.shape else { continue };
+        let below = (0..classes.len()).filter(|&other| value::parent(classes, other) == Some(index));
+        let rates = below.filter_map(|other| classes[other].shape.as_ref()).map(|shape| bits(shape.rate()));
+        let sum = rates.fold(0, u64::saturating_add);
+        if sum > bits(shape.rate()) {
+            all.push(format!(
+                "the classes below `{}` have rates of {} together, above its own {}: what it cannot give they do not all get",
+                class.name,
+                Rate::from_bits_per_second(sum),
+                shape.rate()
+            ));
+        }
+        let above = value::parent(classes, index).map(|above| &classes[above]);
+        let ceilings = [Some(class), above].map(|class| match class?.shape.as_ref()?.by {
+            ShapedBy::Htb(shape) => Some(shape.ceil()),
+            ShapedBy::Cbq(_) => None,
+        });
+        if let ([Some(own), Some(most)], Some(above)) = (ceilings, above)
+            && own > most
+        {
+            all.push(format!(
+                "the ceiling of `{}`, {own}, is above that of its parent `{}`, {most}: it does not get there",
+                class.name, above.name
+            ));
+        }
+    }
+    let top = classes.iter().filter_map(|class| class.shape.as_ref()).filter(|shape| shape.parent.is_none());
+    let sum = top.map(|shape| bits(shape.rate())).fold(0, u64::saturating_add);
+    if ![Rate::UNLIMITED, Rate::DOWN].contains(&rate) && sum > bits(rate) {
+        all.push(format!(
+            "the classes of `{}` have rates of {} together, above the link's {rate}",
+            scheduler.kind.name(),
+            Rate::from_bits_per_second(sum)
+        ));
+    }
+    for class in classes {
+        if let Some(Child::Scheduler(inner)) = &class.child {
+            all.extend(beyond_parents(inner, Rate::UNLIMITED));
+        }
     }
     all
 }

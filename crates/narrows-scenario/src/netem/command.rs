@@ -64,7 +64,7 @@ impl Command {
     }
 }
 
-fn skip_prompt(words: &mut Words<'_>) {
+pub(crate) fn skip_prompt(words: &mut Words<'_>) {
     while words.take_if("#") || words.take_if("$") || words.take_if("sudo") {}
 }
 
@@ -79,7 +79,7 @@ fn read(text: &str) -> Result<Command, Problem> {
     if !(object.text.len() > 1 && "qdisc".starts_with(object.text)) {
         return Err(object
             .problem(format!("{} is not understood", Found(object.text)))
-            .help("only `qdisc` is: links have no classes and filters of tc; their keys are `scheduler` and `queue`"));
+            .help("on a run `qdisc` is, and `class show`; a script of `qdisc`, `class` and `filter` goes with `run --tc FILE`"));
     }
     let verb = match words.take() {
         None => Verb::Show,
@@ -109,7 +109,7 @@ fn read(text: &str) -> Result<Command, Problem> {
 }
 
 /// Flags before the object; gives whether `-s` is among them.
-fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
+pub(crate) fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
     let mut statistics = false;
     while let Some(word) = words.peek().filter(|word| word.text.starts_with('-')) {
         match word.text {

@@ -199,11 +199,9 @@ impl Reader {
             }
             _ => {
                 let problem = model.problem(format!("{} is no model of loss", Found(model.text)));
-                let problem = match nearest(model.text, MODELS) {
-                    Some(near) => problem.help(format!("did you mean `{near}`?")),
-                    None => problem,
-                };
-                Err(problem.help(format!("allowed: a percentage, or {}", one_of(&MODELS))))
+                Err(problem
+                    .did_you_mean(model.text, MODELS)
+                    .help(format!("allowed: a percentage, or {}", one_of(&MODELS))))
             }
         }
     }

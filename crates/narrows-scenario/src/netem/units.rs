@@ -4,15 +4,15 @@ use narrows_core::{Duration, Rate};
 
 use super::words::Word;
 use crate::node::{Node, Value};
-use crate::problem::{Found, Problem, nearest};
+use crate::problem::{Found, Problem};
 use crate::units::Share;
 use crate::units::decimal::{Decimal, Misfit};
 
 /// A value, and for a number without a unit what it was taken as.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Read<T> {
-    pub(super) value: T,
-    pub(super) taken_as: Option<String>,
+pub(crate) struct Read<T> {
+    pub(crate) value: T,
+    pub(crate) taken_as: Option<String>,
 }
 
 impl<T> Read<T> {
@@ -81,7 +81,7 @@ const LONGEST: u128 = 365 * 24 * 3600 * 1_000_000_000;
 const FASTEST: u128 = 1_000_000_000_000_000;
 
 /// A time: without a unit in nanoseconds, as netem takes it in today's tc.
-pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+pub(crate) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let read = quantity(word, "a time", TIMES, 1, LONGEST, "a year")?;
     // At most LONGEST.
     let mut read = read.map(|nanos| Duration::from_nanos(nanos as u64));
@@ -93,15 +93,23 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     Ok(read)
 }
 
+/// A time of other qdiscs than netem: without a unit in microseconds.
+pub(crate) fn time_in_micros(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+    let read = quantity(word, "a time", TIMES, 1000, LONGEST, "a year")?;
+    let mut read = read.map(|nanos| Duration::from_nanos(nanos as u64)); // at most LONGEST
+    read.taken_as = read.taken_as.map(|_| format!("{}us", word.text));
+    Ok(read)
+}
+
 /// A time of `slot`, of which a bare number was in nanoseconds always.
-pub(super) fn slot_time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
+pub(crate) fn slot_time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     let mut read = time(word)?;
     read.taken_as = read.taken_as.map(|_| format!("{}ns", word.text));
     Ok(read)
 }
 
 /// A rate: without a unit in bits a second.
-pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
+pub(crate) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     if word.text.ends_with('%') {
         return Err(word
             .problem(format!(
@@ -121,7 +129,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
 }
 
 /// A number of bytes, or of packets that tc reads in the same way: `10k` is 10240.
-pub(super) fn size(word: Word<'_>, what: &str, counts: &str) -> Result<Read<u32>, Problem> {
+pub(crate) fn size(word: Word<'_>, what: &str, counts: &str) -> Result<Read<u32>, Problem> {
     let read = quantity(word, what, SIZES, 8, 8 * u128::from(u32::MAX), "4294967295")?;
     let mut read = read.map(|eighths| (eighths / 8) as u32); // at most u32::MAX
     read.taken_as = Some(format!("{} {counts}", read.value)).filter(|words| *words != word.text);
@@ -129,7 +137,7 @@ pub(super) fn size(word: Word<'_>, what: &str, counts: &str) -> Result<Read<u32>
 }
 
 /// A probability, in percent with or without the sign.
-pub(super) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
+pub(crate) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
     let number = word.text.strip_suffix('%').unwrap_or(word.text);
     let text = match Decimal::split(number) {
         (Some(_), "") => format!("{number}%"),
@@ -146,7 +154,7 @@ pub(super) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
 }
 
 /// A whole number, decimal, hexadecimal with `0x`, or as C has it octal with a zero in front.
-pub(super) fn integer(word: Word<'_>, what: &str, low: i64, high: i64) -> Result<i64, Problem> {
+pub(crate) fn integer(word: Word<'_>, what: &str, low: i64, high: i64) -> Result<i64, Problem> {
     let (negative, digits) = match word.text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, word.text),
@@ -183,11 +191,7 @@ fn quantity(
         None if unit.is_empty() => bare,
         None => {
             let problem = word.problem(format!("{} is no unit of {what}", Found(unit)));
-            let problem = match nearest(unit, units.iter().map(|(name, _)| *name)) {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
-                None => problem,
-            };
-            return Err(problem.help(help()));
+            return Err(problem.did_you_mean(unit, units.iter().map(|(name, _)| *name)).help(help()));
         }
     };
     let value = match number.times_rounded_down(factor) {

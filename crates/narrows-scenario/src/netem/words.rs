@@ -2,30 +2,31 @@
 
 use std::ops::Range;
 
-use crate::problem::{Found, Problem, nearest, one_of};
+use crate::node::suggest;
+use crate::problem::{Found, Problem, one_of};
 
 /// A word of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
     /// Where it begins in the text.
     start: usize,
 }
 
 impl Word<'_> {
-    pub(super) fn span(self) -> Range<usize> {
+    pub(crate) fn span(self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 
     /// A problem with this word.
-    pub(super) fn problem(self, title: impl Into<String>) -> Problem {
+    pub(crate) fn problem(self, title: impl Into<String>) -> Problem {
         Problem::new(title).at(&self.span())
     }
 }
 
 /// The words that are left to read.
 #[derive(Clone, Debug)]
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     all: Vec<Word<'a>>,
     next: usize,
     /// The length of the text: where what is missing would stand.
@@ -34,35 +35,36 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// Splits at white space; a backslash before the end of a line goes on with the next.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
         let all = text
             .split_whitespace()
-            .filter(|word| *word != "\\")
+            .map(|word| word.trim_end_matches('\\'))
+            .filter(|word| !word.is_empty())
             .map(|word| Word { text: word, start: start(word) })
             .collect();
         Self { all, next: 0, end: text.trim_end().len() }
     }
 
-    pub(super) fn peek(&self) -> Option<Word<'a>> {
+    pub(crate) fn peek(&self) -> Option<Word<'a>> {
         self.all.get(self.next).copied()
     }
 
-    pub(super) fn take(&mut self) -> Option<Word<'a>> {
+    pub(crate) fn take(&mut self) -> Option<Word<'a>> {
         let word = self.peek()?;
         self.next += 1;
         Some(word)
     }
 
     /// Takes the next word if it is this one.
-    pub(super) fn take_if(&mut self, text: &str) -> bool {
+    pub(crate) fn take_if(&mut self, text: &str) -> bool {
         let is = self.peek().is_some_and(|word| word.text == text);
         self.next += usize::from(is);
         is
     }
 
     /// Takes the next word if it begins like a number. To tc a word is an optional number by its first letter alone.
-    pub(super) fn take_number(&mut self, signed: bool) -> Option<Word<'a>> {
+    pub(crate) fn take_number(&mut self, signed: bool) -> Option<Word<'a>> {
         let number = |word: &Word<'_>| {
             let text = word.text.strip_prefix('-').filter(|_| signed).unwrap_or(word.text);
             let text = text.strip_prefix('.').unwrap_or(text);
@@ -74,30 +76,50 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, which `after` must have. `what` says what it is, with its article.
-    pub(super) fn expect(&mut self, after: Word<'_>, what: &str) -> Result<Word<'a>, Problem> {
+    pub(crate) fn expect(&mut self, after: Word<'_>, what: &str) -> Result<Word<'a>, Problem> {
         self.take().ok_or_else(|| self.missing(after, what))
     }
 
     /// That something must follow, but the text ends.
-    pub(super) fn missing(&self, after: Word<'_>, what: &str) -> Problem {
+    pub(crate) fn missing(&self, after: Word<'_>, what: &str) -> Problem {
         Problem::new(format!("`{}` is without {what}", after.text)).at(&(self.end..self.end))
     }
 
+    /// Lets the next word stand behind the `count` words that follow it.
+    pub(crate) fn put_behind(&mut self, count: usize) {
+        let end = (self.next + count + 1).min(self.all.len());
+        if let Some(words) = self.all.get_mut(self.next..end).filter(|words| !words.is_empty()) {
+            words.rotate_left(1);
+        }
+    }
+
     /// How many words have been taken.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.next
     }
 
     /// The words taken since then, with one space between them.
-    pub(super) fn since(&self, position: usize) -> String {
+    pub(crate) fn since(&self, position: usize) -> String {
         let words: Vec<&str> = self.all[position..self.next].iter().map(|word| word.text).collect();
         words.join(" ")
     }
 }
 
+impl<'a> Words<'a> {
+    /// A part of a text, whose words keep their places in it.
+    pub(crate) fn within(text: &'a str, part: std::ops::Range<usize>) -> Self {
+        let mut words = Self::new(&text[part.clone()]);
+        for word in &mut words.all {
+            word.start += part.start;
+        }
+        words.end += part.start;
+        words
+    }
+}
+
 /// What a keyword stands for: the whole word, or a beginning of it that no other begins with. Beginnings are taken as tc
 /// takes them, but where one fits several tc takes the first in its own order, silently, and here that is an error.
-pub(super) fn keyword<T: Copy + PartialEq>(
+pub(crate) fn keyword<T: Copy + PartialEq>(
     word: Word<'_>,
     what: &str,
     known: &[(&'static str, T)],
@@ -118,9 +140,5 @@ pub(super) fn keyword<T: Copy + PartialEq>(
     }
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
     let problem = word.problem(format!("{} is no {what}", Found(word.text)));
-    let problem = match nearest(word.text, names.iter().copied()) {
-        Some(near) => problem.help(format!("did you mean `{near}`?")),
-        None => problem,
-    };
-    Err(problem.help(format!("allowed: {}", one_of(&names))))
+    Err(suggest(problem, word.text, &names))
 }

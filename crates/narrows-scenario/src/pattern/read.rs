@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::node::{Node, Value};
 use crate::pattern::{About, Content, LONGEST, Pattern, Per};
-use crate::problem::{Found, Problem, ScenarioError, nearest, one_of};
+use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::trace::{MOST_POINTS, Source};
 use crate::units;
 
@@ -88,11 +88,9 @@ impl<'a> Head<'a> {
             _ => {
                 let known = ["pattern", "per", "length"];
                 let problem = Problem::new(format!("unknown word {}", Found(word))).at(&source.span(word));
-                let problem = match nearest(word, known) {
-                    Some(name) => problem.help(format!("did you mean `{name}`?")),
-                    None => problem,
-                };
-                return Err(problem.help(format!("a line begins with {} or a place", one_of(&known))));
+                return Err(problem
+                    .did_you_mean(word, known)
+                    .help(format!("a line begins with {} or a place", one_of(&known))));
             }
         };
         match again {
@@ -235,9 +233,6 @@ fn choice<T: Copy>(
     let names: Vec<&str> = all.iter().map(|one| name(*one)).collect();
     all.iter().copied().find(|one| name(*one) == found).ok_or_else(|| {
         let problem = source.expected(found, &one_of(&names));
-        match nearest(found, names) {
-            Some(name) => problem.help(format!("did you mean `{name}`?")),
-            None => problem,
-        }
+        problem.did_you_mean(found, names)
     })
 }

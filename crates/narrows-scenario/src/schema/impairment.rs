@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 
 use super::delay::PatternFile;
-use super::{Share, Time};
+use super::{Rate, Share, Size, Time};
 
 /// Packets that are lost by chance.
 #[derive(JsonSchema)]
@@ -234,4 +234,44 @@ pub(super) enum Then {
     Hold,
     /// The link's own values hold again.
     End,
+}
+
+/// A policer, or `none`.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub(super) enum Policer {
+    /// `none`.
+    None(String),
+    /// A bucket of tokens.
+    Bucket(PolicerParts),
+}
+
+/// A policer: packets for which a bucket has no tokens are dropped, marked, or counted.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct PolicerParts {
+    /// Tokens come at this rate.
+    rate: Rate,
+    /// How many bytes of them the bucket holds.
+    burst: Size,
+    /// The rate of a second bucket, which holds a packet.
+    peakrate: Option<Rate>,
+    /// The longest packet; 1500 bytes.
+    mtu: Option<Size>,
+    /// What the shortest packet counts; nothing.
+    mpu: Option<Size>,
+    /// What becomes of packets for which there are no tokens; they are dropped.
+    exceed: Option<Exceed>,
+}
+
+/// What becomes of packets for which there are no tokens.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+enum Exceed {
+    /// They are dropped.
+    Drop,
+    /// They are marked with "congestion experienced" where they can be, and dropped where not.
+    Mark,
+    /// They pass, and are counted.
+    Pass,
 }

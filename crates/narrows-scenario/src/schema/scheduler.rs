@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
+mod hpd;
+
 use schemars::JsonSchema;
 
 use super::queue::Queue;
@@ -29,6 +31,14 @@ pub(super) enum Scheduler {
     FqPie(FqPieScheduler),
     /// Stations of 802.11b.
     Dcf(DcfScheduler),
+    /// Delays in proportion.
+    Hpd(hpd::HpdScheduler),
+    /// A token bucket.
+    Tbf(TbfScheduler),
+    /// A tree of token buckets.
+    Htb(HtbScheduler),
+    /// A tree of classes that are kept to their rates by their idle times.
+    Cbq(CbqScheduler),
 }
 
 /// A scheduler that has defaults for everything, or none.
@@ -39,6 +49,8 @@ pub(super) enum SchedulerName {
     None,
     /// In the order of arrival.
     Fifo,
+    /// Strict priority, of the queues of a pipe.
+    Prio,
     /// Three bands by the TOS byte.
     PfifoFast,
     /// Deficit round robin, of flows.
@@ -58,6 +70,8 @@ pub(super) enum SchedulerName {
     FqPie,
     /// 802.11b, of those who send.
     Dcf,
+    /// Delays in proportion, of classes.
+    Hpd,
 }
 
 names! {
@@ -77,6 +91,12 @@ names! {
     FqPieType { #[schemars(rename = "fq_pie")] FqPie }
     /// 802.11b.
     DcfType { Dcf }
+    /// A token bucket.
+    TbfType { Tbf }
+    /// A tree of token buckets.
+    HtbType { Htb }
+    /// Class based queueing.
+    CbqType { Cbq }
 }
 
 /// What serves classes alone.
@@ -91,6 +111,8 @@ pub(super) struct ClassScheduler {
     /// The classes, in the order in which their conditions are tried.
     #[schemars(length(min = 1))]
     classes: Option<Vec<Class>>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
     /// What becomes of packets of no class.
     default: Option<DefaultClass>,
 }
@@ -118,6 +140,8 @@ pub(super) struct DrrScheduler {
     /// The classes, in the order in which their conditions are tried.
     #[schemars(length(min = 1))]
     classes: Option<Vec<Class>>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
     /// What becomes of packets of no class.
     default: Option<DefaultClass>,
     /// Into how many flows packets are hashed; 1024.
@@ -141,6 +165,8 @@ pub(super) struct WeightScheduler {
     /// The classes, in the order in which their conditions are tried.
     #[schemars(length(min = 1))]
     classes: Option<Vec<Class>>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
     /// What becomes of packets of no class.
     default: Option<DefaultClass>,
     /// Into how many flows packets are hashed; 1024.
@@ -240,6 +266,8 @@ pub(super) struct DcfScheduler {
     /// The stations, in the order in which their conditions are tried.
     #[schemars(length(min = 1))]
     classes: Option<Vec<Class>>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
     /// What becomes of packets of no class.
     default: Option<DefaultClass>,
     /// Into how many stations packets are hashed; 1024.
@@ -262,6 +290,87 @@ pub(super) struct DcfScheduler {
     rts_threshold: Option<String>,
 }
 
+/// A token bucket.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct TbfScheduler {
+    /// A token bucket.
+    #[schemars(rename = "type")]
+    kind: TbfType,
+    /// Tokens come at this rate.
+    rate: Rate,
+    /// How many bytes of them the bucket holds.
+    burst: Size,
+    /// How long a packet may wait for tokens, of which the bound follows.
+    latency: Option<Time>,
+    /// How much may wait in all.
+    bound: Option<Bound>,
+    /// No burst is faster than this.
+    peakrate: Option<Rate>,
+    /// The longest packet, which the bucket of the peak rate holds; 1500 bytes.
+    mtu: Option<Size>,
+    /// What the shortest packet counts; nothing.
+    mpu: Option<Size>,
+    /// One class, for what stands in it.
+    #[schemars(length(min = 1, max = 1))]
+    classes: Option<Vec<Class>>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
+    /// What becomes of packets of no class.
+    default: Option<DefaultClass>,
+}
+
+/// A tree of token buckets, which borrow from those above.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct HtbScheduler {
+    /// A tree of token buckets.
+    #[schemars(rename = "type")]
+    kind: HtbType,
+    /// How much may wait in all.
+    bound: Option<Bound>,
+    /// The classes; one stands before those below it.
+    #[schemars(length(min = 1))]
+    classes: Vec<HtbClass>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
+    /// What becomes of packets of no class.
+    default: Option<DefaultClass>,
+}
+
+/// A tree of classes that are kept to their rates by their idle times.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct CbqScheduler {
+    /// Class based queueing.
+    #[schemars(rename = "type")]
+    kind: CbqType,
+    /// How much may wait in all.
+    bound: Option<Bound>,
+    /// How fast the wire is, by which idle times are reckoned.
+    bandwidth: Rate,
+    /// The length of a usual packet.
+    avpkt: Size,
+    /// The classes; one stands before those below it.
+    #[schemars(length(min = 1))]
+    classes: Vec<CbqClass>,
+    /// Which class a packet is in, in the order in which they are tried, where the classes do not say it by `match`.
+    filters: Option<Vec<Filter>>,
+    /// What becomes of packets of no class.
+    default: Option<DefaultClass>,
+}
+
+/// Sends packets to a class.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct Filter {
+    /// What a packet must be like.
+    #[schemars(rename = "match")]
+    matches: OneOrMore<Match>,
+    /// The name of the class.
+    class: String,
+}
+
 /// A form of the PLCP preamble.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
@@ -274,10 +383,10 @@ enum Preamble {
 
 /// What becomes of packets of no class.
 #[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
+#[schemars(untagged)]
 enum DefaultClass {
-    /// They are dropped.
-    Drop,
+    /// `drop`: they are dropped. With `filters` also the name of a class, which takes them.
+    Name(String),
 }
 
 /// What makes a flow.
@@ -311,6 +420,94 @@ struct Class {
     queue: Option<Queue>,
     /// The longest packet that is expected.
     longest: Option<Size>,
+    /// Another scheduler in place of a queue.
+    scheduler: Option<Box<Scheduler>>,
+    /// NetEm's single queue in place of a queue, in its words.
+    netem: Option<String>,
+}
+
+/// A class of a tree of token buckets.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct HtbClass {
+    /// Unique in its scheduler.
+    name: String,
+    /// The class above it.
+    parent: Option<String>,
+    /// What belongs to it, where no class is below it.
+    #[schemars(rename = "match")]
+    matches: Option<OneOrMore<Match>>,
+    /// What it gets whenever it has packets.
+    rate: Rate,
+    /// What it gets at most, by borrowing; its rate.
+    ceil: Option<Rate>,
+    /// How much it may send at once by its rate; 10 ms of that.
+    burst: Option<Size>,
+    /// The same by its ceiling.
+    cburst: Option<Size>,
+    /// Who is served first of those that may send alike: 0 before 7; 0.
+    #[schemars(range(min = 0, max = 7))]
+    priority: Option<u8>,
+    /// How much it sends in its turn; a tenth of what its rate is in a second.
+    quantum: Option<Size>,
+    /// What the shortest packet counts; nothing.
+    mpu: Option<Size>,
+    /// Where its packets wait; like the link's queue if it is not given.
+    queue: Option<Queue>,
+    /// Another scheduler in place of a queue.
+    scheduler: Option<Box<Scheduler>>,
+    /// NetEm's single queue in place of a queue, in its words.
+    netem: Option<String>,
+}
+
+/// A class of class based queueing.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+struct CbqClass {
+    /// Unique in its scheduler.
+    name: String,
+    /// The class above it.
+    parent: Option<String>,
+    /// What belongs to it, where no class is below it.
+    #[schemars(rename = "match")]
+    matches: Option<OneOrMore<Match>>,
+    /// What it may send.
+    rate: Rate,
+    /// Who is served first: 1 before 8; 8.
+    #[schemars(range(min = 1, max = 8))]
+    priority: Option<u8>,
+    /// How much a class of the mean weight sends in its turn; one and a half of `avpkt`.
+    allot: Option<Size>,
+    /// The length of its usual packet; that of the whole.
+    avpkt: Option<Size>,
+    /// Its share in a turn relative to others of its priority; its rate in bytes a second.
+    #[schemars(range(min = 1))]
+    weight: Option<u32>,
+    /// Whether it may not borrow; no.
+    bounded: Option<bool>,
+    /// Whether it does not lend; no.
+    isolated: Option<bool>,
+    /// Whether its rate is not watched; no.
+    exempt: Option<bool>,
+    /// How many packets it may send at once after it was idle; 20.
+    #[schemars(range(min = 1))]
+    maxburst: Option<u32>,
+    /// How many packets it sends together once it has waited; 0, one by one.
+    #[schemars(range(min = 1))]
+    minburst: Option<u32>,
+    /// How far below zero the average of its idle time may fall; any depth.
+    minidle: Option<Time>,
+    /// The average forgets by 2 to the minus this at each packet; 5.
+    #[schemars(range(min = 0, max = 31))]
+    ewma: Option<u8>,
+    /// What the shortest packet counts; nothing.
+    mpu: Option<Size>,
+    /// Where its packets wait; like the link's queue if it is not given.
+    queue: Option<Queue>,
+    /// Another scheduler in place of a queue.
+    scheduler: Option<Box<Scheduler>>,
+    /// NetEm's single queue in place of a queue, in its words.
+    netem: Option<String>,
 }
 
 /// One, or a list of which one must hold.

@@ -2,12 +2,16 @@
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
+mod app;
+
 use schemars::JsonSchema;
 
 use super::scheduler::NameOrNumber;
 use super::{Size, Time};
+use app::{Dns, FileTransfer, Telnet, Voip, Web};
 
-/// Packets from one host to another: one of `constant`, `poisson`, `on-off`, `aimd` and `capture`.
+/// Packets from one host to another: one of `constant`, `poisson`, `on-off`, `aimd`, `web`, `file`, `voip`, `dns`, `telnet`
+/// and `capture`.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Traffic {
@@ -25,6 +29,16 @@ pub(super) struct Traffic {
     on_off: Option<OnOff>,
     /// As many as get through, from a sender that responds to congestion.
     aimd: Option<Aimd>,
+    /// Requests and responses, each transaction on a TCP connection of its own.
+    web: Option<Web>,
+    /// Transfers of files over TCP.
+    file: Option<FileTransfer>,
+    /// Calls, over UDP or TCP.
+    voip: Option<Voip>,
+    /// Questions and answers in UDP.
+    dns: Option<Dns>,
+    /// Many small exchanges on a TCP connection.
+    telnet: Option<Telnet>,
     /// The packets of a pcap or pcapng file, relative to this file's folder.
     capture: Option<String>,
     /// The length of the IP packets; 1498 bytes if it is not given.

@@ -16,7 +16,7 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 
-use crate::problem::{Found, Problem, nearest};
+use crate::problem::{Found, Problem};
 use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
@@ -105,11 +105,7 @@ fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
             let problem =
                 Problem::new(format!("{} is no column of a trace", Found(cell))).at(&source.span(cell));
             let known = COLUMNS.iter().map(|(known, _)| *known);
-            let problem = match nearest(&name.replace('_', "-"), known.clone()) {
-                Some(name) => problem.help(format!("did you mean `{name}`?")),
-                None => problem,
-            };
-            return Err(problem.help(ALLOWED));
+            return Err(problem.did_you_mean(&name, known).help(ALLOWED));
         };
         if kinds.iter().any(|other| other.same(*kind)) {
             let problem = Problem::new(format!("{} says again what another column says", Found(cell)));

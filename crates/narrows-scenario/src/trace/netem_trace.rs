@@ -26,7 +26,7 @@ mod values;
 use narrows_core::{Duration, Probability, Rate, Time};
 
 use crate::node::{Node, Value};
-use crate::problem::{Found, Problem, nearest, one_of};
+use crate::problem::{Found, Problem, one_of};
 use crate::trace::csv::{filled, put};
 use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Then, Trace, json};
@@ -190,9 +190,5 @@ fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
         .help(format!("models: {}", one_of(known)));
     }
     let problem = Problem::new(format!("unknown model {}", Found(name))).at(&tag.span);
-    let problem = match nearest(name, known.iter().copied()) {
-        Some(name) => problem.help(format!("did you mean `{name}`?")),
-        None => problem,
-    };
-    problem.help(format!("models: {}", one_of(known)))
+    problem.did_you_mean(name, known.iter().copied()).help(format!("models: {}", one_of(known)))
 }

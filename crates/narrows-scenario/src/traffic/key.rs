@@ -7,6 +7,7 @@ use narrows_core::{FlowKey, Protocol};
 use crate::node::Table;
 use crate::problem::{Found, Problem};
 use crate::topology::Port;
+use crate::traffic::AppKind;
 use crate::value::{code_point, protocol_name};
 
 pub(crate) const TCP: u8 = 6;
@@ -25,6 +26,48 @@ pub(super) fn read(
     from: &Port,
     to: &Port,
     protocol: u8,
+) -> Result<FlowKey, Problem> {
+    // 16,384 dynamic ports, then they come again.
+    let ports = (FIRST_PORT + (index % 16_384) as u16, DISCARD);
+    read_with(table, from, to, protocol, ports)
+}
+
+/// The first flow of an application's clients, whose packets are not to be cut.
+pub(super) fn of_app(app: AppKind, table: &Table, from: &Port, to: &Port) -> Result<FlowKey, Problem> {
+    let usual = if matches!(app, AppKind::Dns | AppKind::Voip) { UDP } else { TCP };
+    let mut key = read_with(table, from, to, usual, (FIRST_PORT, app.port()))?;
+    if key.transport != usual && !(app == AppKind::Voip && key.transport == TCP) {
+        let allowed = if app == AppKind::Voip {
+            "udp or tcp"
+        } else if usual == TCP {
+            "tcp"
+        } else {
+            "udp"
+        };
+        let name = protocol_name(key.transport).map_or(key.transport.to_string(), Into::into);
+        let span = table.key("protocol").map_or(0..0, |key| key.span.clone());
+        return Err(Problem::new(format!("`{}` does not go over {name}", app.name()))
+            .at(&span)
+            .help(format!("allowed: {allowed}")));
+    }
+    for (name, port) in [("source-port", key.source_port), ("destination-port", key.destination_port)] {
+        if let (0, Some(key)) = (port, table.key(name)) {
+            return Err(Problem::new("no host has a port 0").at(&key.span));
+        }
+    }
+    if key.network == Protocol::Ipv4 {
+        key.network = Protocol::Ipv4DontFragment;
+    }
+    Ok(key)
+}
+
+/// `ports` are what is meant where nothing is said.
+fn read_with(
+    table: &Table,
+    from: &Port,
+    to: &Port,
+    protocol: u8,
+    ports: (u16, u16),
 ) -> Result<FlowKey, Problem> {
     let (source, destination) = (address(table, "source", from)?, address(table, "destination", to)?);
     if source.is_ipv4() != destination.is_ipv4() {
@@ -49,9 +92,8 @@ pub(super) fn read(
     Ok(FlowKey {
         source: bytes(source),
         destination: bytes(destination),
-        // 16,384 dynamic ports, then they come again.
-        source_port: port("source-port", FIRST_PORT + (index % 16_384) as u16)?,
-        destination_port: port("destination-port", DISCARD)?,
+        source_port: port("source-port", ports.0)?,
+        destination_port: port("destination-port", ports.1)?,
         network: if source.is_ipv4() { Protocol::Ipv4 } else { Protocol::Ipv6 },
         transport,
         traffic_class: dscp << 2 | ecn,

@@ -6,9 +6,9 @@ use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
 use narrows_core::{Protocol, Rate, Time};
 
 use crate::node::{Key, Node, Table, Value, check_name};
-use crate::problem::{Found, Problem, nearest};
-use crate::topology::Port;
-use crate::traffic::{Traffic, TrafficSource, aimd, key};
+use crate::problem::{Found, Problem};
+use crate::topology::{Port, Topology};
+use crate::traffic::{AppKind, Traffic, TrafficSource, aimd, app, key};
 use crate::units;
 
 pub(crate) const KEYS: &[&str] = &[
@@ -19,6 +19,11 @@ pub(crate) const KEYS: &[&str] = &[
     "poisson",
     "on-off",
     "aimd",
+    "web",
+    "file",
+    "voip",
+    "dns",
+    "telnet",
     "capture",
     "length",
     "start",
@@ -32,7 +37,8 @@ pub(crate) const KEYS: &[&str] = &[
     "dscp",
     "ecn",
 ];
-const SOURCES: &[&str] = &["constant", "poisson", "on-off", "aimd", "capture"];
+const SOURCES: &[&str] =
+    &["constant", "poisson", "on-off", "aimd", "web", "file", "voip", "dns", "telnet", "capture"];
 /// Keys that say what generated packets are like; those of a capture are as they are.
 const GENERATED: &[&str] = &[
     "length",
@@ -52,11 +58,23 @@ const IN_AIMD: &[(&str, &str)] = &[
     ("ecn", "say aimd = { ecn = true }"),
 ];
 
+/// Keys that an application has no use for.
+const NOT_IN_APP: &[(&str, &str)] = &[
+    ("length", "the sizes of what is sent stand in the table of the application"),
+    ("packets", "say `transactions` in the table of the application"),
+    ("ecn", "hosts' TCP knows no marks"),
+];
+
 /// What iperf sends by default, as an IP packet.
 const LENGTH: u32 = 1498;
 
 /// Reads the `index`th entry.
-pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> Result<Traffic, Problem> {
+pub(crate) fn read(
+    index: usize,
+    node: &Node,
+    topology: &Topology,
+    folder: &Path,
+) -> Result<Traffic, Problem> {
     let table = node.table("a table of what is sent")?;
     table.only(KEYS)?;
     let name = table.optional("name", |node| {
@@ -65,7 +83,7 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
         Ok(name)
     })?;
     let name = name.unwrap_or_else(|| format!("traffic-{}", index + 1));
-    let (from, to) = ends(table, node, ports)?;
+    let (from, to) = ends(table, node, topology)?;
     let kinds: Vec<&str> = SOURCES.iter().copied().filter(|kind| table.get(kind).is_some()).collect();
     let [kind] = kinds[..] else {
         let title = if kinds.is_empty() {
@@ -74,7 +92,8 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
             "packets come in more than one way"
         };
         return Err(Problem::new(title).at(&node.span).help(
-            "say one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, aimd = { … }, capture = \"FILE\"",
+            "say one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, aimd = { … }, web = { … }, \
+             file = { … }, voip = { … }, dns = { … }, telnet = { … }, capture = \"FILE\"",
         ));
     };
     let instant = |key| table.optional(key, units::time).map(|time| time.map(|time| Time::ZERO + time));
@@ -103,6 +122,16 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
             key.network = Protocol::Ipv4DontFragment;
         }
         TrafficSource::Aimd { config, key }
+    } else if let Some(app) = AppKind::ALL.into_iter().find(|app| app.name() == kind) {
+        if let Some((key, help)) = NOT_IN_APP.iter().find_map(|(key, help)| Some((table.key(key)?, help))) {
+            let problem = Problem::new(format!("`{}` does not go with `{kind}`", key.name));
+            return Err(problem.at(&key.span).help(*help));
+        }
+        let key = key::of_app(app, table, from, to)?;
+        let times = (start, instant("stop")?.unwrap_or(Time::NEVER));
+        let udp = key.transport == key::UDP;
+        let config = table.required(kind, &node.span, |node| app::read::read(app, node, times, udp))?;
+        TrafficSource::App { config: Box::new(config), key }
     } else {
         let config = SourceConfig {
             arrivals: table.required(kind, &node.span, |node| arrivals(kind, node))?,
@@ -119,7 +148,8 @@ pub(crate) fn read(index: usize, node: &Node, ports: &[Port], folder: &Path) -> 
 }
 
 /// The ports that `from` and `to` stand for, each a host or a port.
-fn ends<'a>(table: &Table, node: &Node, ports: &'a [Port]) -> Result<(&'a Port, &'a Port), Problem> {
+fn ends<'a>(table: &Table, node: &Node, topology: &'a Topology) -> Result<(&'a Port, &'a Port), Problem> {
+    let ports = &topology.ports;
     let is = |port: &Port, name: &str| port.name == name || port.host == name;
     let name = |key: &str| {
         table.required(key, &node.span, |node| {
@@ -130,33 +160,35 @@ fn ends<'a>(table: &Table, node: &Node, ports: &'a [Port]) -> Result<(&'a Port, 
             let mut problem =
                 Problem::new(format!("no host or port is called {}", Found(name))).at(&node.span);
             let names = ports.iter().flat_map(|port| [port.host.as_str(), port.name.as_str()]);
-            if let Some(near) = nearest(name, names) {
-                problem = problem.help(format!("did you mean `{near}`?"));
-            }
+            problem = problem.did_you_mean(name, names);
             Err(problem)
         })
     };
     let ((from, _), (to, to_node)) = (name("from")?, name("to")?);
-    let peer = |port: &Port| ports.iter().find(|other| other.name == port.peer);
-    let mut pairs = ports
-        .iter()
-        .filter(|port| is(port, from))
-        .filter_map(|port| peer(port).map(|peer| (port, peer)))
-        .filter(|(_, peer)| is(peer, to));
+    let ends = |name| ports.iter().filter(move |port| is(port, name));
+    let mut pairs = ends(from)
+        .flat_map(|port| ends(to).map(move |other| (port, other)))
+        .filter(|(port, other)| topology.joins(port, other));
     match (pairs.next(), pairs.next()) {
         (Some(pair), None) => Ok(pair),
         (None, _) => Err(Problem::new(format!("no path leads from `{from}` to `{to}`"))
             .at(&to_node.span)
             .inside("to")
-            .help("packets go along one link, or through junctions; hosts do not forward them")),
+            .help("packets go along links, through junctions and routers; hosts do not forward them")),
         (Some((one, _)), Some((other, _))) => {
             Err(Problem::new(format!("more than one path leads from `{from}` to `{to}`"))
                 .at(&to_node.span)
                 .inside("to")
-                .help(format!(
-                    "name the port where they enter: from = \"{}\" or from = \"{}\"",
-                    one.name, other.name
-                )))
+                .help(if one.name != other.name {
+                    format!(
+                        "name the port where they enter: from = \"{}\" or from = \"{}\"",
+                        one.name, other.name
+                    )
+                } else {
+                    let at =
+                        |key| ends(key).map(|port| format!("to = \"{}\"", port.name)).collect::<Vec<_>>();
+                    format!("name the port where they get: {}", at(to).join(" or "))
+                }))
         }
     }
 }
@@ -178,7 +210,7 @@ fn arrivals(kind: &str, node: &Node) -> Result<Arrivals, Problem> {
 }
 
 /// `"1000/s"`, `"1/20ms"` or a rate.
-fn pace(node: &Node) -> Result<Pace, Problem> {
+pub(super) fn pace(node: &Node) -> Result<Pace, Problem> {
     const HELP: &str =
         "write \"1000/s\", \"1/20ms\" (one every 20 ms) or a rate of network-layer bits, such as \"12mbit\"";
     let text = node.text("how fast packets come").map_err(|p| p.help(HELP))?;
@@ -200,7 +232,7 @@ fn pace(node: &Node) -> Result<Pace, Problem> {
     Ok(Pace::Packets { count: count as u64, per })
 }
 
-fn period(node: &Node) -> Result<Period, Problem> {
+pub(super) fn period(node: &Node) -> Result<Period, Problem> {
     let Value::Table(table) = &node.value else {
         return units::positive_time(node).map(Period::Fixed);
     };
@@ -218,7 +250,7 @@ fn period(node: &Node) -> Result<Period, Problem> {
     }
 }
 
-fn shape(node: &Node) -> Result<f64, Problem> {
+pub(super) fn shape(node: &Node) -> Result<f64, Problem> {
     let text = match &node.value {
         Value::Integer(text) | Value::Float(text) => text.as_str(),
         _ => "",

@@ -9,21 +9,26 @@ use super::condition::Surroundings;
 use super::corrupt::Corrupt;
 use super::delay::Delay;
 use super::loss::Loss;
+use super::policer::PolicerUse;
 use super::queue::{self, Queue};
 use super::reorder::Reorder;
-use super::scheduler::{self, Division, Scheduler, SchedulerKind};
+use super::scheduler::{self, Child, Division, Scheduler, SchedulerKind};
 use super::slots::Slots;
 use super::trace::TraceUse;
 use crate::node::{Node, Table, Value};
-use crate::problem::{Found, Problem, nearest, one_of};
+use crate::problem::{Found, Problem, one_of};
 
 /// Whether a path after the link's name is such a part, as far as that can be told without the link.
 pub(crate) fn is_part(path: &str) -> bool {
     match path.split('.').collect::<Vec<_>>()[..] {
         ["queue", key] => queue::all_keys().contains(&key),
         ["scheduler", key] => scheduler::all_keys().contains(&key),
-        ["scheduler", _, key] => scheduler::CLASS_KEYS.contains(&key) && key != "name",
+        ["scheduler", _, key] => scheduler::class_keys().contains(&key) && key != "name",
         ["scheduler", _, "queue", key] => queue::all_keys().contains(&key),
+        // A scheduler in a class of another.
+        ["scheduler", _, "scheduler", ref inner @ ..] if !inner.is_empty() => {
+            is_part(&format!("scheduler.{}", inner.join(".")))
+        }
         // What may stand deeper is said when the whole is read.
         [key, part, ..] => keys(key).is_some_and(|keys| keys.contains(&part)),
         _ => false,
@@ -38,7 +43,12 @@ pub(crate) fn allowed(path: &str) -> Option<Vec<String>> {
         ["queue", _] => Some(with("queue", &queue_keys)),
         ["scheduler", _] => Some(with("scheduler", &scheduler::all_keys())),
         ["scheduler", class, _] => {
-            Some(with(&format!("scheduler.{class}"), &["weight", "match", "queue", "longest"]))
+            let keys: Vec<&str> = scheduler::class_keys().into_iter().filter(|key| *key != "name").collect();
+            Some(with(&format!("scheduler.{class}"), &keys))
+        }
+        ["scheduler", class, "scheduler", ref inner @ ..] if !inner.is_empty() => {
+            let all = allowed(&format!("scheduler.{}", inner.join(".")))?;
+            Some(all.into_iter().map(|path| format!("scheduler.{class}.{path}")).collect())
         }
         ["scheduler", class, "queue", _] => Some(with(&format!("scheduler.{class}.queue"), &queue_keys)),
         [key, ..] => keys(key).map(|keys| with(key, &keys)),
@@ -56,6 +66,7 @@ fn keys(key: &str) -> Option<Vec<&'static str>> {
         "reorder" => Some(Reorder::KEYS.to_vec()),
         "slots" => Some(Slots::KEYS.to_vec()),
         "trace" => Some(TraceUse::KEYS.to_vec()),
+        "policer" => Some(PolicerUse::KEYS.to_vec()),
         _ => None,
     }
 }
@@ -109,6 +120,7 @@ impl Scheduler {
         queue: Queue,
         surroundings: Surroundings<'_>,
     ) -> Result<Option<Self>, Problem> {
+        let queue_of_all = queue;
         let (class, rest) = match *path {
             ["type"] => {
                 let name = value.text("").unwrap_or_default().trim();
@@ -141,14 +153,23 @@ impl Scheduler {
         let Some(index) = classes.iter().position(|known| known.name == class) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
             let problem = Problem::new(format!("no class is called {}", Found(class))).at(&value.span);
-            let problem = match nearest(class, names.iter().copied()) {
-                Some(near) => problem.help(format!("did you mean `{near}`?")),
-                None => problem,
-            };
-            return Err(problem.help(format!("classes: {}", one_of(&names))));
+            return Err(problem
+                .did_you_mean(class, names.iter().copied())
+                .help(format!("classes: {}", one_of(&names))));
         };
         let queue = match *rest {
             ["queue", key] => Some(classes[index].queue.unwrap_or(queue).with(key, value)?),
+            _ => None,
+        };
+        let inner = match *rest {
+            ["scheduler", ref path @ ..] if !path.is_empty() => match &classes[index].child {
+                Some(Child::Scheduler(inner)) => inner.with(path, value, queue_of_all, surroundings)?,
+                _ => {
+                    return Err(Problem::new(format!("there is no scheduler in the class `{class}`"))
+                        .at(&value.span)
+                        .help("set the whole, such as scheduler={ type = \"fq_codel\" }"));
+                }
+            },
             _ => None,
         };
         let mut whole = table(&self.table_text());
@@ -158,9 +179,17 @@ impl Scheduler {
         let Value::Table(item) = &mut items[index].value else {
             unreachable!("a class is written as a table");
         };
-        match queue {
-            Some(queue) => item.set("queue", Node::typed(&queue.text(), 0)),
-            None => item.set(rest[0], value.clone()),
+        // A class waits in one thing: what is set takes the place of the others.
+        const WAITS_IN: [&str; 3] = ["queue", "scheduler", "netem"];
+        if WAITS_IN.contains(&rest[0]) {
+            let mut stays = scheduler::class_keys();
+            stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key));
+            item.keep(&stays);
+        }
+        match (queue, inner) {
+            (Some(queue), _) => item.set("queue", Node::typed(&queue.text(), 0)),
+            (None, Some(inner)) => item.set("scheduler", Node::typed(&inner.text(), 0)),
+            (None, None) => item.set(rest[0], value.clone()),
         }
         Self::read(&node(whole), surroundings).map_err(|problem| problem.put_at(&value.span))
     }

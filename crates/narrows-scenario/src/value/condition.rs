@@ -2,7 +2,7 @@
 
 mod parts;
 
-pub(crate) use parts::{code_point, protocol, protocol_name};
+pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;

@@ -16,7 +16,7 @@ pub(crate) use pie::KEYS as PIE_KEYS;
 
 use narrows_core::aqm::Aqm;
 use narrows_core::queue::{self, Bound, DropAt, Fifo};
-use narrows_core::sched::Store;
+use narrows_core::sched::{PolicyPerFlow, Store};
 
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::Problem;
@@ -52,7 +52,7 @@ pub enum Policy {
 }
 
 /// Makes policies that are alike and share their parameters.
-type Maker = Box<dyn Fn() -> Box<dyn Aqm>>;
+type Maker = Box<dyn Fn() -> Box<dyn Aqm> + Send>;
 
 /// The words for the types of queues.
 pub(crate) const TYPES: &[&str] = &["fifo", "red", "gred", "codel", "pie", "dualpi2"];
@@ -143,6 +143,11 @@ impl Queue {
             (_, Some(make)) => Box::new(move || Store::Managed(make())),
             (_, None) => Box::new(|| Store::Plain),
         }
+    }
+
+    /// What manages each flow of a set, if anything does.
+    pub(crate) fn per_flow(self) -> Option<PolicyPerFlow> {
+        self.policy.maker().map(PolicyPerFlow::new)
     }
 
     pub(crate) fn text(self) -> String {

@@ -2,18 +2,33 @@
 //! `{ type = "drr", flows = 1024, by = "source" }`.
 
 mod build;
+mod cbq;
+mod child;
 mod class;
 mod dcf;
+mod filter;
+mod hpd;
+mod htb;
 mod kind;
+mod tbf;
+mod tree;
 
+pub use cbq::{Cbq, CbqClass};
+pub use child::Child;
 pub use class::Class;
 pub use dcf::Dcf;
+pub use filter::Filter;
+pub use hpd::{Hpd, HpdParameters};
+pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use tbf::Tbf;
+pub use tree::{Shape, ShapedBy};
 
 pub(crate) use build::Plan;
-pub(crate) use class::KEYS as CLASS_KEYS;
+pub(crate) use class::all_keys as class_keys;
 pub(crate) use dcf::RATES as DCF_RATES;
 use kind::Serves;
+pub(crate) use tree::{below_one_packet, burst as bucket_burst, depth, parent, rate as bucket_rate};
 
 use narrows_core::Bytes;
 use narrows_core::classify::Identity;
@@ -29,7 +44,7 @@ use crate::value::queue::{Codel, Pie, Policy, Queue};
 use kind::Kind;
 
 /// What shares a link's transmitter among classes or flows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler {
     /// The algorithm.
     pub kind: SchedulerKind,
@@ -43,15 +58,25 @@ pub struct Scheduler {
     pub policy: Policy,
     /// The parameters of a DCF.
     pub dcf: Dcf,
+    /// The parameters of hybrid proportional delay that are not of a class.
+    pub hpd: Hpd,
+    /// The parameters of a token bucket.
+    pub tbf: Option<Tbf>,
+    /// The parameters of class based queueing.
+    pub cbq: Option<Cbq>,
 }
 
 /// How a scheduler tells packets apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Division {
     /// By classes.
     Classes {
         /// The classes, in the order in which their conditions are tried.
         classes: Vec<Class>,
+        /// Which class a packet is in, in the order in which they are tried; none where the classes say it.
+        filters: Vec<Filter>,
+        /// With filters, the class of packets that none of them takes.
+        default: Option<String>,
         /// Whether a packet that belongs to none is dropped; else one of the classes takes every packet.
         drops_rest: bool,
     },
@@ -83,8 +108,8 @@ fn keys(kind: Kind) -> Vec<&'static str> {
     let about = kind.about();
     let mut keys = vec!["type", "bound"];
     match about.serves {
-        Serves::Classes => keys.extend(["classes", "default"]),
-        Serves::ClassesOrFlows => keys.extend(["classes", "default", "flows", "by"]),
+        Serves::Classes => keys.extend(["classes", "filters", "default"]),
+        Serves::ClassesOrFlows => keys.extend(["classes", "filters", "default", "flows", "by"]),
         Serves::Flows => keys.extend(["flows", "by"]),
         Serves::Bands => {}
     }
@@ -125,10 +150,7 @@ impl Scheduler {
         surroundings: Surroundings<'_>,
     ) -> Result<Self, Problem> {
         only(table, kind)?;
-        let quantum = table.optional("quantum", |node| match units::size(node)? {
-            size if (256..=1 << 20).contains(&size.get()) => Ok(size),
-            _ => Err(node.expected("a quantum from 256 to 1048576 bytes")),
-        })?;
+        let quantum = table.optional("quantum", Self::read_quantum)?;
         let scheduler = Self {
             kind,
             serves: Division::read(kind, node, table, surroundings)?,
@@ -140,11 +162,21 @@ impl Scheduler {
                 _ => Policy::Fifo,
             },
             dcf: if kind == Kind::Dcf { Dcf::read(table)? } else { Dcf::default() },
+            hpd: if kind == Kind::Hpd { Hpd::read(table)? } else { Hpd::default() },
+            tbf: if kind == Kind::Tbf { Some(Tbf::read(node, table)?) } else { None },
+            cbq: if kind == Kind::Cbq { Some(Cbq::read(node, table)?) } else { None },
         };
         // The algorithm itself has the last word on weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
-            Err((index, refused)) => Err(class::refused(table, node, index, refused, kind)),
+            Err(refusal) => Err(class::refused(table, node, &refusal, kind)),
+        }
+    }
+
+    pub(crate) fn read_quantum(node: &Node) -> Result<Bytes, Problem> {
+        match units::size(node)? {
+            size if (256..=1 << 20).contains(&size.get()) => Ok(size),
+            _ => Err(node.expected("a quantum from 256 to 1048576 bytes")),
         }
     }
 
@@ -152,13 +184,27 @@ impl Scheduler {
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let name = self.kind.name();
         match &self.serves {
-            Division::Classes { classes, .. } if classes.is_empty() && self.kind == Kind::Prio => {
+            Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
                 Err(Problem::new(format!("`{name}` has no classes"))
                     .help("it serves classes that are named, the first first"))
             }
-            Division::Classes { classes, .. } => self.try_it().map_err(|(index, refused)| {
-                let class = classes.get(index).map_or("", |class| &class.name);
-                Problem::new(format!("`{name}` does not take the class `{class}`: {refused}"))
+            _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
+                Err(Problem::new("`tbf` has no rate and burst")
+                    .help("write the whole: { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\" }"))
+            }
+            Division::Classes { classes, .. }
+                if matches!(self.kind, Kind::Htb | Kind::Cbq)
+                    && classes.iter().any(|class| class.shape.is_none()) =>
+            {
+                Err(Problem::new(format!("a class of `{name}` has no rate"))
+                    .help("write the whole, with its rates"))
+            }
+            Division::Classes { classes, .. } => self.try_it().map_err(|refusal| {
+                let class = refusal.class.and_then(|index| classes.get(index));
+                Problem::new(match class {
+                    Some(class) => format!("`{name}` does not take the class `{}`: {refusal}", class.name),
+                    None => format!("`{name}` does not take this: {refusal}"),
+                })
             }),
             _ => Ok(()),
         }
@@ -169,15 +215,19 @@ impl Scheduler {
         self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
     }
 
-    /// Whether only weights and the bound of the whole differ.
+    /// Whether only weights, parameters that a class may change while it runs, and the bound of the whole differ.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
             if let Division::Classes { classes, .. } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared with what they inherit.
-                    (class.weight, class.queue) = (None, None);
+                    (class.weight, class.queue, class.hpd) = (None, None, HpdParameters::default());
                 }
+            }
+            // What follows from it is the bound of the whole.
+            if let Some(tbf) = &mut plain.tbf {
+                tbf.latency = None;
             }
             plain
         };
@@ -188,13 +238,25 @@ impl Scheduler {
     pub(crate) fn converted(&self, kind: Kind) -> Self {
         let about = kind.about();
         let serves = match (&self.serves, about.serves) {
-            (Division::Classes { classes, drops_rest }, Serves::Classes | Serves::ClassesOrFlows) => {
+            (
+                Division::Classes { classes, filters, default, drops_rest },
+                Serves::Classes | Serves::ClassesOrFlows,
+            ) => {
                 let class = |class: &Class| Class {
                     weight: class.weight.filter(|_| about.weights),
                     longest: class.longest.filter(|_| about.longest),
+                    hpd: if kind == Kind::Hpd { class.hpd } else { HpdParameters::default() },
+                    shape: class.shape.clone().filter(|_| kind == self.kind),
                     ..class.clone()
                 };
-                Division::Classes { classes: classes.iter().map(class).collect(), drops_rest: *drops_rest }
+                // Of a tree the classes that have packets stay.
+                let stay = (0..classes.len()).filter(|&at| kind == self.kind || tree::is_leaf(classes, at));
+                Division::Classes {
+                    classes: stay.map(|at| class(&classes[at])).collect(),
+                    filters: filters.clone(),
+                    default: default.clone(),
+                    drops_rest: *drops_rest,
+                }
             }
             (flows @ Division::Flows { .. }, Serves::Flows | Serves::ClassesOrFlows) => flows.clone(),
             _ => Self::plain(kind).serves,
@@ -208,6 +270,9 @@ impl Scheduler {
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
             dcf: if kind == Kind::Dcf { self.dcf } else { Dcf::default() },
+            hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
+            tbf: self.tbf.filter(|_| kind == Kind::Tbf),
+            cbq: self.cbq.filter(|_| kind == Kind::Cbq),
         }
     }
 
@@ -224,6 +289,9 @@ impl Scheduler {
                 _ => Policy::Fifo,
             },
             dcf: Dcf::default(),
+            hpd: Hpd::default(),
+            tbf: None,
+            cbq: None,
         }
     }
 
@@ -235,6 +303,16 @@ impl Scheduler {
     /// How many flows, and by what, where it serves flows.
     pub(crate) fn flows(&self) -> Option<(u32, Identity)> {
         self.serves.flows(self.kind)
+    }
+
+    /// Whether it, or what stands in its classes, holds packets back whatever the link's rate.
+    pub(crate) fn holds_back(&self) -> bool {
+        let inside = |class: &Class| match &class.child {
+            Some(Child::Scheduler(inner)) => inner.holds_back(),
+            Some(Child::Netem(_)) => true,
+            None => false,
+        };
+        self.kind.is_shaper() || self.named().iter().any(inside)
     }
 
     /// Whether what waits is in flows that share one bound.
@@ -257,18 +335,29 @@ impl Scheduler {
         table.quoted("quantum", self.quantum);
         self.policy.write(&mut table);
         self.dcf.write(&mut table);
+        self.hpd.write(&mut table);
+        if let Some(tbf) = self.tbf {
+            tbf.write(&mut table);
+        }
+        if let Some(cbq) = self.cbq {
+            cbq.write(&mut table);
+        }
         match &self.serves {
             Division::Bands => {}
             Division::Flows { count, by } => {
                 table.plain("flows", *count);
                 table.quoted("by", by.map(identity_name));
             }
-            Division::Classes { classes, drops_rest } => {
+            Division::Classes { classes, filters, default, drops_rest } => {
                 if !classes.is_empty() {
                     let classes: Vec<String> = classes.iter().map(Class::text).collect();
                     table.plain("classes", Some(format!("[{}]", classes.join(", "))));
                 }
-                table.quoted("default", drops_rest.then_some("drop"));
+                if !filters.is_empty() || default.is_some() {
+                    let filters: Vec<String> = filters.iter().map(Filter::text).collect();
+                    table.plain("filters", Some(format!("[{}]", filters.join(", "))));
+                }
+                table.quoted("default", default.as_deref().or(drops_rest.then_some("drop")));
             }
         }
         table.finish()
@@ -289,13 +378,17 @@ impl Division {
         if let Some(list) = table.get("classes") {
             return class::read_all(kind, list, table, surroundings);
         }
+        if let Some(key) = table.key("filters") {
+            return Err(Problem::new("`filters` without `classes`").at(&key.span));
+        }
         if let Some(key) = table.key("default") {
             return Err(Problem::new("`default` without `classes`").at(&key.span));
         }
-        if kind == Kind::Prio {
-            return Err(Problem::new("`prio` has no classes").at(&node.span).help(
-                "give it some, the first of which goes first: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
-            ));
+        if kind.needs_classes() {
+            return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
+                Kind::Prio => "give it some, the first of which goes first: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                _ => "give it some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
+            }));
         }
         if flows.is_none() {
             return Ok(Self::default_of(kind));
@@ -310,7 +403,9 @@ impl Division {
 
     fn default_of(kind: Kind) -> Self {
         match kind.about().serves {
-            Serves::Classes => Self::Classes { classes: Vec::new(), drops_rest: false },
+            Serves::Classes => {
+                Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
+            }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: None, by: None },
             Serves::Bands => Self::Bands,
         }

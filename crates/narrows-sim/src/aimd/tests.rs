@@ -15,7 +15,7 @@ use super::*;
 use crate::changes::Changes;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
-use crate::input::{Feed, FeedKind, Inputs};
+use crate::input::{Body, Feed, FeedKind, Inputs};
 use crate::observe::{Observed, Observing};
 use crate::watched::{Watched, Watchers};
 
@@ -114,10 +114,22 @@ fn run(setup: Setup, flows: &[AimdConfig], seconds: Option<u64>) -> Run {
 fn run_with(
     setup: Setup,
     flows: &[AimdConfig],
-    mut feeds: Vec<Feed>,
+    feeds: Vec<Feed>,
     rates: Vec<(Time, Rate)>,
     seconds: Option<u64>,
 ) -> Run {
+    let (mut drive, seen) = prepare(setup, flows, feeds, rates);
+    let until = seconds.map(|seconds| Time::ZERO + Duration::from_secs(seconds));
+    let end = drive.run(until).expect("nothing is written");
+    Run { seen: seen.take(), end, drive }
+}
+
+fn prepare(
+    setup: Setup,
+    flows: &[AimdConfig],
+    mut feeds: Vec<Feed>,
+    rates: Vec<(Time, Rate)>,
+) -> (Drive, Rc<RefCell<Vec<Seen>>>) {
     let engine = setup.engine();
     let port = |name| engine.port(name).expect("it was configured");
     let there = engine.link("there").expect("it was configured");
@@ -141,10 +153,7 @@ fn run_with(
     let network = Watched::new(engine, inputs.names(), watchers);
     let rates = rates.into_iter();
     let changes = rates.map(move |(at, rate)| (at, there, Change::Service(Box::new(ConstantRate(rate)))));
-    let mut drive = Drive::new(network, inputs, Box::new(Steps(changes.peekable())));
-    let until = seconds.map(|seconds| Time::ZERO + Duration::from_secs(seconds));
-    let end = drive.run(until).expect("nothing is written");
-    Run { seen: seen.take(), end, drive }
+    (Drive::new(network, inputs, Box::new(Steps(changes.peekable()))), seen)
 }
 
 impl Seen {

@@ -38,8 +38,14 @@ fn engine(rate: Rate, delay: Duration, bound: Bound) -> Engine<Body> {
 fn source(name: &str, port: PortId, arrivals: Arrivals, lengths: Lengths, packets: u64) -> Feed {
     let config =
         SourceConfig { arrivals, lengths, start: Time::ZERO, stop: Time::NEVER, packets: Some(packets) };
-    let template =
-        Packet { length: 0, link_header: 14, network_header: 20, key: FlowKey::default(), body: () };
+    let template = Packet {
+        length: 0,
+        link_header: 14,
+        network_header: 20,
+        headers: Default::default(),
+        key: FlowKey::default(),
+        body: (),
+    };
     let kind = FeedKind::Source { source: Source::new(Seed(1), name, config), template };
     Feed { name: name.into(), port, kind }
 }

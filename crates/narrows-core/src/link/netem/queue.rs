@@ -102,6 +102,11 @@ impl SingleQueue {
         }
     }
 
+    /// It begins at `now`, and not when it was made.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.slot = first_slot(&self.netem, now);
+    }
+
     /// How many slots have been asked for, those before it included.
     pub(super) const fn slots(&self) -> u64 {
         self.slots
@@ -226,10 +231,8 @@ impl SingleQueue {
                 least.nanos().saturating_add(part as u64) as i64
             }
             SlotGap::Table { table, delay, jitter } => {
-                match i32::try_from(jitter.nanos()).unwrap_or(i32::MAX) {
-                    0 => delay.nanos() as i64,
-                    sigma => table_delay(delay.nanos() as i64, sigma, random, Some(table)),
-                }
+                let sigma = i32::try_from(jitter.nanos()).unwrap_or(i32::MAX);
+                table_delay(delay.nanos() as i64, sigma, random, Some(table))
             }
         };
         Some(Slot::new(signed(now).wrapping_add(gap), slots))

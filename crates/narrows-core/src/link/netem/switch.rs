@@ -1,9 +1,11 @@
 //! Links that become sch_netem's single queue, and those that were.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
 use super::config::Netem;
 use super::queue::SingleQueue;
+use crate::link::slots::Numbers;
 use crate::link::waiting::Waiting;
 use crate::link::{Link, LinkConfig, Order};
 use crate::model::Constant;
@@ -12,12 +14,17 @@ use crate::queue::{Context, Drops, Queue};
 use crate::random::Seed;
 use crate::service::{ConstantRate, Overhead};
 use crate::time::{Duration, Time};
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 
 /// The parts of a link, and the single queue if its configuration asks for that.
-pub(in crate::link) fn replace(mut config: LinkConfig, seed: Seed) -> (LinkConfig, Option<Box<SingleQueue>>) {
+pub(in crate::link) fn replace(
+    mut config: LinkConfig,
+    seed: Seed,
+    since: Time,
+    slots: &Numbers,
+) -> (LinkConfig, Option<Box<SingleQueue>>) {
     let Some(netem) = config.netem.take() else { return (config, None) };
-    let queue = SingleQueue::new(netem, Time::ZERO, seed, &config.name, 0);
+    let queue = SingleQueue::new(netem, since, seed, &config.name, slots.of_netem);
     let LinkConfig { name, lanes, .. } = config;
     // Packets leave the single queue when they are due, in whatever order.
     let plain = LinkConfig { lanes, order: Order::Allow, ..LinkConfig::plain(name) };
@@ -48,6 +55,8 @@ impl Link {
     fn strip(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
         self.change_service(now, Box::new(ConstantRate(Rate::UNLIMITED)));
         self.overhead = Overhead::IP;
+        self.set_air_time(None);
+        self.set_burst(now, Bytes::new(0));
         self.change_bounds(now, None);
         self.impairments = None;
         self.change_delay(now, Box::new(Constant(Duration::ZERO)), pool, drops);
@@ -68,7 +77,7 @@ impl Link {
             self.line.push(due, packet, pool);
         }
         self.slots.of_netem = single.slots();
-        let plain = LinkConfig::plain(alloc::string::String::new());
+        let plain = LinkConfig::plain(String::new());
         self.queue = Waiting::Any(plain.queue);
         self.order = plain.order;
         self.varies = now;

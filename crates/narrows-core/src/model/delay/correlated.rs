@@ -33,7 +33,8 @@ mod tests;
 use alloc::boxed::Box;
 
 use super::{DelayModel, Propagation};
-use crate::model::distribution::{Distribution, Level, Transform, whole};
+use crate::model::autoregressive::{Autoregressive, standard_normal};
+use crate::model::distribution::{Distribution, Transform, whole};
 use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
@@ -104,40 +105,6 @@ impl DelayModel for Correlated {
 
     fn mean(&self) -> Option<Duration> {
         Some(self.mean)
-    }
-}
-
-fn standard_normal(draw: &mut Draw) -> f64 {
-    Level::at(draw.uniform()).normal()
-}
-
-#[derive(Clone, Debug)]
-struct Autoregressive {
-    /// ρ and √(1 − ρ²).
-    correlation: f64,
-    innovation: f64,
-    last: Option<f64>,
-}
-
-impl Autoregressive {
-    fn new(spearman: f64) -> Option<Self> {
-        if !(-1.0..=1.0).contains(&spearman) {
-            return None;
-        }
-        // Rounding would leave a little to chance at the ends.
-        let correlation = match spearman.abs() {
-            1.0 => spearman,
-            _ => 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0),
-        };
-        let innovation = libm::sqrt((1.0 - correlation) * (1.0 + correlation));
-        Some(Self { correlation, innovation, last: None })
-    }
-
-    fn advance(&mut self, draw: &mut Draw) -> f64 {
-        let new = standard_normal(draw);
-        let z = self.last.map_or(new, |last| self.correlation * last + self.innovation * new);
-        self.last = Some(z);
-        z
     }
 }
 

@@ -20,6 +20,7 @@
 //! ```
 
 use super::{Selector, SelectorError};
+use crate::model::autoregressive::Autoregressive;
 use crate::model::normal;
 use crate::pool::PacketState;
 use crate::random::Draw;
@@ -32,11 +33,7 @@ pub struct Correlated {
     probability: Probability,
     /// Φ⁻¹(p), infinite at the ends.
     threshold: f64,
-    /// ρ and √(1 − ρ²) of the normal.
-    memory: f64,
-    innovation: f64,
-    /// z of the packet before, once there was one.
-    last: Option<f64>,
+    process: Autoregressive,
 }
 
 impl Correlated {
@@ -45,10 +42,8 @@ impl Correlated {
     /// # Errors
     /// When the correlation is not above −1 and below 1.
     pub fn new(probability: Probability, spearman: f64) -> Result<Self, SelectorError> {
-        if !(spearman > -1.0 && spearman < 1.0) {
-            return Err(SelectorError::Correlation(spearman));
-        }
-        let memory = 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0);
+        let process = Autoregressive::new(spearman).filter(|_| spearman.abs() < 1.0);
+        let process = process.ok_or(SelectorError::Correlation(spearman))?;
         let threshold = match probability {
             Probability::ZERO => f64::NEG_INFINITY,
             Probability::ONE => f64::INFINITY,
@@ -56,20 +51,13 @@ impl Correlated {
             rare if rare <= rare.complement() => normal::quantile(rare.as_f64()),
             often => -normal::quantile(often.complement().as_f64()),
         };
-        let innovation = libm::sqrt(1.0 - memory * memory);
-        Ok(Self { probability, threshold, memory, innovation, last: None })
+        Ok(Self { probability, threshold, process })
     }
 }
 
 impl Selector for Correlated {
     fn selects(&mut self, _: Time, _: &PacketState, draw: &mut Draw) -> bool {
-        let fresh = normal::quantile(draw.uniform());
-        let z = match self.last {
-            Some(last) => self.memory * last + self.innovation * fresh,
-            None => fresh,
-        };
-        self.last = Some(z);
-        z < self.threshold
+        self.process.advance(draw) < self.threshold
     }
 
     fn mean(&self) -> f64 {

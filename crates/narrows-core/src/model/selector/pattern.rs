@@ -39,6 +39,19 @@ pub enum Per {
 impl Per {
     /// Milliseconds from the start of the run on.
     pub const MILLISECOND: Self = Self::Time { unit: Duration::from_millis(1), origin: Time::ZERO };
+
+    /// The place at which a packet comes by at `now` in a pattern of `length` places; `seen` counts packets, anew at the
+    /// end of the pattern.
+    pub(in crate::model) fn place(self, now: Time, length: u64, seen: &mut u64) -> u64 {
+        match self {
+            Self::Packet => {
+                let place = *seen;
+                *seen = (place + 1) % length;
+                place
+            }
+            Self::Time { unit, origin } => now.since(origin).nanos() / unit.nanos() % length,
+        }
+    }
 }
 
 /// Packets at places that were laid down beforehand.
@@ -70,14 +83,7 @@ impl Pattern {
 
 impl Selector for Pattern {
     fn selects(&mut self, now: Time, _: &PacketState, _: &mut Draw) -> bool {
-        let place = match self.per {
-            Per::Packet => {
-                let place = self.seen;
-                self.seen = (place + 1) % self.places.length;
-                place
-            }
-            Per::Time { unit, origin } => now.since(origin).nanos() / unit.nanos() % self.places.length,
-        };
+        let place = self.per.place(now, self.places.length, &mut self.seen);
         self.places.from(place).first().is_some_and(|range| range.contains(&place))
     }
 

@@ -1,46 +1,56 @@
 //! Classes with a queue of their own.
 //!
 //! Which packet goes and which is dropped is that queue's choice. The scheduler sees a flow with as many packets and bytes
-//! as wait in it, hears of drops as of dropped heads, and is charged with what is sent.
+//! as wait in it, hears of drops as of dropped heads, and is charged with what is sent. While that queue sends nothing, the
+//! class is put aside (`parked.rs`).
 
 use crate::counters::DropReason;
 use crate::pool::PacketList;
+use crate::queue::context::Noted;
 use crate::queue::{Backlog, Context, Dequeue, Queue};
 use crate::sched::{FlowId, Scheduled, Scheduler, Store, Waits};
 use crate::time::Time;
 
-/// What the queue inside a class dropped in one call.
-struct Gone {
+/// What the queue inside a class did besides its answer in one call.
+struct Done {
     dropped: Backlog,
     /// How many drops there were before.
-    from: usize,
+    drops: usize,
+    /// How many notes there were before.
+    notes: usize,
 }
 
 impl<S: Scheduler> Scheduled<S> {
-    /// Works on the queue inside a class, and counts what it marks and drops. The flow has one entry for each packet
+    /// Works on the queue inside a class, and counts what it marks, makes and drops. The flow has one entry for each packet
     /// inside; to bring these in line is the caller's part.
     fn nested<T>(
         &mut self,
         flow: FlowId,
         context: &mut Context<'_>,
         work: impl FnOnce(&mut dyn Queue, &mut Context<'_>) -> T,
-    ) -> (T, Gone) {
+    ) -> (T, Done) {
         let Store::Queue(queue) = &mut self.stores[flow.number() as usize] else {
             unreachable!("only a class with a queue of its own comes here");
         };
-        let (drops, marks) = (context.drops(), context.marks());
+        let (drops, notes) = (context.drops(), context.notes());
         let result = work(&mut **queue, context);
         let mut dropped = Backlog::default();
         for packet in context.dropped_since(drops) {
             dropped.add(context.pool.get(packet).length);
         }
-        let marked = context.marks() - marks;
         if let Some(counters) = self.count(flow) {
-            counters.marked += marked;
+            for note in context.noted_since(notes) {
+                match note {
+                    Noted::Marked => counters.marked += 1,
+                    // A packet that was made here has come here.
+                    Noted::Duplicated(length) => counters.arrived.add(length),
+                    Noted::Corrupted | Noted::Reordered => {}
+                }
+            }
             counters.dropped.packets += dropped.packets;
             counters.dropped.bytes += dropped.bytes;
         }
-        (result, Gone { dropped, from: drops })
+        (result, Done { dropped, drops, notes })
     }
 
     /// Takes the entries of packets that went out of the queue inside a class.
@@ -67,14 +77,20 @@ impl<S: Scheduler> Scheduled<S> {
         arriving: Waits,
         context: &mut Context<'_>,
     ) {
-        let ((), mut gone) =
+        self.unpark(now, flow);
+        let ((), mut done) =
             self.nested(flow, context, |queue, context| queue.enqueue(now, arriving.packet, context));
-        if context.dropped_since(gone.from).any(|packet| packet == arriving.packet) {
-            gone.dropped.remove(arriving.length);
+        if context.dropped_since(done.drops).any(|packet| packet == arriving.packet) {
+            done.dropped.remove(arriving.length);
         } else {
             self.join(now, flow, arriving);
         }
-        self.discard_dropped(now, flow, gone.dropped);
+        for note in done.notes..context.notes() {
+            if let Noted::Duplicated(length) = context.noted(note) {
+                self.join(now, flow, Waits { length, ..arriving });
+            }
+        }
+        self.discard_dropped(now, flow, done.dropped);
     }
 
     /// The queue inside a class takes over packets that the flow has entries for already.
@@ -85,37 +101,40 @@ impl<S: Scheduler> Scheduled<S> {
         packets: PacketList,
         context: &mut Context<'_>,
     ) {
-        let ((), gone) = self.nested(flow, context, |queue, context| queue.adopt(now, packets, context));
-        self.discard_dropped(now, flow, gone.dropped);
+        let ((), done) = self.nested(flow, context, |queue, context| queue.adopt(now, packets, context));
+        self.discard_dropped(now, flow, done.dropped);
     }
 
-    /// Takes out what the queue inside a class sends; nothing when it dropped all that it had.
+    /// Takes out what the queue inside a class sends; nothing when it dropped all that it had, or sends nothing before some
+    /// instant, until which the class is put aside.
     pub(super) fn take_nested(
         &mut self,
         now: Time,
         flow: FlowId,
         context: &mut Context<'_>,
     ) -> Option<Dequeue> {
-        let (answer, gone) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
+        let (answer, done) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
         match answer {
             Dequeue::Packet(packet) => {
                 let waits = Waits { packet, length: context.pool.get(packet).length };
-                let mut gone = gone.dropped;
+                let mut gone = done.dropped;
                 gone.add(waits.length);
                 self.discard(flow, gone);
                 self.send(now, flow, waits, context.pool);
-                Some(answer)
+                return Some(answer);
             }
-            Dequeue::NotBefore(_) => {
-                self.discard_dropped(now, flow, gone.dropped);
-                Some(answer)
+            Dequeue::NotBefore(at) => {
+                self.discard_dropped(now, flow, done.dropped);
+                if self.server.flows().packets(flow) > 0 {
+                    self.park(now, flow, at);
+                }
             }
             Dequeue::Empty => {
-                debug_assert_eq!(gone.dropped.packets, self.class_backlog(flow).packets, "it is empty now");
-                self.discard_dropped(now, flow, gone.dropped);
-                None
+                debug_assert_eq!(done.dropped.packets, self.class_backlog(flow).packets, "it is empty now");
+                self.discard_dropped(now, flow, done.dropped);
             }
         }
+        None
     }
 
     /// Drops what the queue inside a class would send next, or what it drops itself on being asked.
@@ -126,8 +145,8 @@ impl<S: Scheduler> Scheduled<S> {
         reason: DropReason,
         context: &mut Context<'_>,
     ) -> Option<Time> {
-        let (answer, gone) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
-        let mut gone = gone.dropped;
+        let (answer, done) = self.nested(flow, context, |queue, context| queue.dequeue(now, context));
+        let mut gone = done.dropped;
         if let Dequeue::Packet(packet) = answer {
             let length = context.pool.get(packet).length;
             gone.add(length);

@@ -140,7 +140,7 @@ pub(super) fn ports_toml(range: &RangeInclusive<u16>) -> String {
 }
 
 /// A host of the scenario, an address or a network.
-pub(super) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
+pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
     const HELP: &str =
         "write an address (\"10.1.2.3\", \"fd00::1\"), a network (\"10.1.0.0/16\") or the name of a host";
     let text = node.text("an address, a network or a host").map_err(|p| p.help(HELP))?.trim();

@@ -141,7 +141,7 @@ impl LossModel {
         self.losses.build()?.mean_burst()
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         if let (Losses::Chance(chance), false) = (&self.losses, self.ecn)
             && chance.correlation.is_zero()
         {

@@ -1,16 +1,20 @@
 //! From what a scenario says to the engine's queue.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound};
 use narrows_core::sched::{
-    self, Dcf, Drr, Fair, Fifo, FlowConfig, Gfq, Overload, Priority, Qfq, Refused, Scheduled, Weight, Wf2q,
+    self, Cbq, CbqClass, Dcf, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Htb, HtbClass, Overload, Peak, Priority,
+    Qfq, Refused, Scheduled, ShapingError, Store, Tbf, TbfConfig, Weight, Wf2q,
 };
-use narrows_core::{Seed, Stream};
+use narrows_core::{NetemQueue, Seed, Stream};
 
 use super::kind::Kind;
-use super::{Class, Division, Scheduler};
+use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, tree};
+use crate::direction::DirectionClass;
+use crate::value::condition::Match;
 use crate::value::queue::Queue;
 
 /// What a scheduler's queue depends on besides its own values.
@@ -27,6 +31,30 @@ pub(crate) struct Plan<'a> {
     pub(crate) addresses: &'a dyn Fn(&str) -> Vec<IpAddr>,
 }
 
+/// Why an algorithm does not take what it is to serve.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The class, by its number among all that are named.
+    pub(crate) class: Option<usize>,
+    pub(crate) why: Why,
+}
+
+/// What is wrong.
+#[derive(Debug)]
+pub(crate) enum Why {
+    Refused(Refused),
+    Shaping(ShapingError),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Why::Refused(refused) => refused.fmt(f),
+            Why::Shaping(error) => error.fault.fmt(f),
+        }
+    }
+}
+
 /// The classes of `pfifo_fast`.
 const BANDS: [&str; 3] = ["band-0", "band-1", "band-2"];
 
@@ -38,8 +66,9 @@ impl Scheduler {
     ///
     /// # Errors
     /// Which class the algorithm does not take, and why.
-    pub(crate) fn build(&self, plan: Plan<'_>) -> Result<Box<dyn queue::Queue>, (usize, Refused)> {
+    pub(crate) fn build(&self, plan: Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal> {
         let quantum = self.quantum().unwrap_or_default();
+        let shaping = |error: ShapingError| Refusal { class: error.class, why: Why::Shaping(error) };
         match self.kind {
             Kind::Fifo => self.assemble(Fifo::default(), plan),
             Kind::Prio | Kind::PfifoFast => self.assemble(Priority::default(), plan),
@@ -53,11 +82,23 @@ impl Scheduler {
                 let stream = Stream::new(plan.seed, plan.link, "backoff");
                 self.assemble(Dcf::new(self.dcf.config(), stream), plan)
             }
+            Kind::Hpd => {
+                let classes = self.classes().iter().map(|class| class.hpd.config()).collect();
+                self.assemble(Hpd::new(self.hpd.config(classes)), plan)
+            }
+            Kind::Tbf => self.assemble(Tbf::new(self.tbf_config()).map_err(shaping)?, plan),
+            Kind::Htb => self.assemble(Htb::new(self.htb_classes()).map_err(shaping)?, plan),
+            Kind::Cbq => {
+                let super::Cbq { bandwidth, average_packet } =
+                    self.cbq.expect("a `cbq` is read with its values");
+                let cbq = Cbq::new(bandwidth, average_packet, self.cbq_classes()).map_err(shaping)?;
+                self.assemble(cbq, plan)
+            }
         }
     }
 
     /// Whether the algorithm takes the classes, with the first that it does not take, and why.
-    pub(super) fn try_it(&self) -> Result<(), (usize, Refused)> {
+    pub(super) fn try_it(&self) -> Result<(), Refusal> {
         let plan = Plan {
             seed: Seed(0),
             link: "",
@@ -76,7 +117,7 @@ impl Scheduler {
         &self,
         algorithm: S,
         plan: Plan<'_>,
-    ) -> Result<Box<dyn queue::Queue>, (usize, Refused)> {
+    ) -> Result<Box<dyn queue::Queue>, Refusal> {
         let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(Self::NO_BOUND);
         if let Some((count, by)) = self.serves.flows(self.kind) {
             let hash = FlowHash::new(plan.seed, plan.link, count, by);
@@ -85,19 +126,37 @@ impl Scheduler {
             let queue = Queue { policy: self.flow_policy(plan.queue), ..plan.queue };
             let store = queue.stores(bound);
             for _ in 0..count {
-                scheduled.add_flow(FlowConfig::default(), store()).map_err(|refused| (0, refused))?;
+                scheduled
+                    .add_flow(FlowConfig::default(), store())
+                    .map_err(|refused| Refusal { class: Some(0), why: Why::Refused(refused) })?;
             }
             return Ok(Box::new(scheduled));
         }
         let classes = self.classes();
         let classifier = match &self.serves {
             Division::Bands => classify::pfifo_fast(),
+            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => {
+                filtered(&classes, filters, default.as_deref(), plan.addresses)
+            }
             _ => classifier(&classes, plan.addresses),
         };
         let mut scheduled = Scheduled::new(algorithm, classifier, bound, Overload::Arriving);
         for (index, class) in classes.iter().enumerate() {
             let queue = class.queue.unwrap_or(plan.queue);
-            let bound = queue.bound.or(plan.queue.bound).unwrap_or(plan.default);
+            let bound = self.class_bound(class, plan.queue, plan.default);
+            let refused = |why| Refusal { class: self.number_of(&class.name), why };
+            let store = match &class.child {
+                None => queue.stores(bound)(),
+                Some(Child::Scheduler(inner)) => {
+                    let link = format!("{}/{}", plan.link, class.name);
+                    let inner = inner.build(Plan { link: &link, ..plan });
+                    Store::Queue(inner.map_err(|refusal| refused(refusal.why))?)
+                }
+                Some(Child::Netem(netem)) => {
+                    let name = format!("{}/{}", plan.link, class.name);
+                    Store::Queue(Box::new(NetemQueue::new(*netem.build(), plan.seed, &name)))
+                }
+            };
             let class = sched::Class {
                 flow: FlowConfig {
                     weight: class.weight.unwrap_or(Weight::ONE),
@@ -106,18 +165,107 @@ impl Scheduler {
                 },
                 bound,
                 drop_at: queue.drop,
-                store: queue.stores(bound)(),
+                store,
             };
-            scheduled.add_class(class).map_err(|refused| (index, refused))?;
+            scheduled.add_class(class).map_err(|why| refused(Why::Refused(why)))?;
         }
         Ok(Box::new(scheduled))
     }
 
-    /// The classes in force; none where there are flows.
+    /// The number of a class among all that are named.
+    fn number_of(&self, name: &str) -> Option<usize> {
+        self.named().iter().position(|class| class.name == name)
+    }
+
+    /// All classes that are named, those with others below them included.
+    pub(crate) fn named(&self) -> &[Class] {
+        match &self.serves {
+            Division::Classes { classes, .. } => classes,
+            _ => &[],
+        }
+    }
+
+    /// How much may wait in a class: given, or where the whole of a token bucket has a bound as much as that, or that of
+    /// the direction's queue, or its default. What is in a class with another scheduler or netem is for that to say.
+    pub(crate) fn class_bound(&self, class: &Class, queue: Queue, default: Bound) -> Bound {
+        let own = class.queue.and_then(|queue| queue.bound);
+        let whole = (self.kind == Kind::Tbf).then(|| self.whole_bound(queue, default)).flatten();
+        match &class.child {
+            None => own.or(whole).or(queue.bound).unwrap_or(default),
+            Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
+            Some(Child::Netem(netem)) => netem.limit(),
+        }
+    }
+
+    /// The classes that have packets, with what is in force.
+    pub(crate) fn direction_classes(&self, queue: Queue, default: Bound) -> Vec<DirectionClass> {
+        let classes = self.classes();
+        let one = |(class, matches): (&Class, String)| DirectionClass {
+            name: class.name.clone(),
+            weight: self.weight(class),
+            bound: self.class_bound(class, queue, default),
+            matches,
+        };
+        classes.iter().zip(self.class_words()).map(one).collect()
+    }
+
+    fn tbf_config(&self) -> TbfConfig {
+        let tbf = self.tbf.expect("a `tbf` is read with its values");
+        let peak = tbf.peakrate.map(|rate| Peak { rate, mtu: tbf.mtu() });
+        TbfConfig { rate: tbf.rate, burst: tbf.burst, peak, mpu: tbf.mpu }
+    }
+
+    fn htb_classes(&self) -> Vec<HtbClass> {
+        let classes = self.named();
+        let one = |(index, class): (usize, &Class)| match class.shape.as_ref()?.by {
+            ShapedBy::Htb(shape) => Some(HtbClass {
+                parent: tree::parent(classes, index),
+                rate: shape.rate,
+                ceil: shape.ceil(),
+                burst: shape.burst(),
+                cburst: shape.cburst(),
+                priority: shape.priority,
+                quantum: shape.quantum(),
+                mpu: shape.mpu,
+            }),
+            ShapedBy::Cbq(_) => None,
+        };
+        classes.iter().enumerate().filter_map(one).collect()
+    }
+
+    fn cbq_classes(&self) -> Vec<CbqClass> {
+        let classes = self.named();
+        let usual = self.cbq.map(|cbq| cbq.average_packet).unwrap_or_default();
+        let one = |(index, class): (usize, &Class)| match class.shape.as_ref()?.by {
+            ShapedBy::Cbq(shape) => Some(CbqClass {
+                parent: tree::parent(classes, index),
+                rate: shape.rate,
+                priority: shape.priority(),
+                allot: shape.allot(usual),
+                average_packet: shape.average_packet(usual),
+                weight: shape.weight.map(u64::from),
+                bounded: shape.bounded,
+                isolated: shape.isolated,
+                exempt: shape.exempt,
+                maxburst: shape.maxburst(),
+                minburst: shape.minburst(),
+                minidle: shape.minidle,
+                ewma: shape.ewma(),
+                mpu: shape.mpu,
+            }),
+            ShapedBy::Htb(_) => None,
+        };
+        classes.iter().enumerate().filter_map(one).collect()
+    }
+
+    /// The classes in force that have packets, in the order of their numbers in the engine; none where there are flows.
     pub(crate) fn classes(&self) -> Vec<Class> {
         match &self.serves {
             Division::Classes { classes, .. } if classes.is_empty() => vec![Class::all()],
-            Division::Classes { classes, .. } => classes.clone(),
+            Division::Classes { classes, .. } => (0..classes.len())
+                .filter(|&index| tree::is_leaf(classes, index))
+                .map(|index| classes[index].clone())
+                .collect(),
             Division::Flows { .. } => Vec::new(),
             Division::Bands => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
         }
@@ -131,6 +279,11 @@ impl Scheduler {
                     ["asks for low delay", "asks for neither, or for both", "asks for high throughput"];
                 asks.map(|what| format!("{what} by its TOS bits")).into()
             }
+            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => self
+                .classes()
+                .iter()
+                .map(|class| filtered_words(class, filters, default.as_deref()))
+                .collect(),
             _ => match &self.classes()[..] {
                 [only] if only.matches.is_empty() => vec!["every packet".into()],
                 classes => classes.iter().map(Class::describe).collect(),
@@ -142,7 +295,8 @@ impl Scheduler {
     /// algorithm's published default, or that of the direction. Nothing where classes have bounds of their own alone.
     pub(crate) fn whole_bound(&self, queue: Queue, default: Bound) -> Option<Bound> {
         let of_flows = || self.has_flows().then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
-        self.bound.or_else(of_flows)
+        let of_latency = || self.tbf.and_then(|tbf| tbf.bound());
+        self.bound.or_else(of_latency).or_else(of_flows)
     }
 
     /// What the algorithm's authors, or its first implementation, have for the whole.
@@ -184,4 +338,30 @@ fn classifier(classes: &[Class], addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Cla
         (true, Some(0)) => Classifier::One,
         _ => Classifier::Rules { rules, default },
     }
+}
+
+/// The class of the first filter whose condition holds, or else the default.
+fn filtered(
+    classes: &[Class],
+    filters: &[Filter],
+    default: Option<&str>,
+    addresses: &dyn Fn(&str) -> Vec<IpAddr>,
+) -> Classifier {
+    let number = |name: &str| classes.iter().position(|class| class.name == name).map(|index| index as u32);
+    let of = |filter: &Filter| {
+        let class = number(&filter.class).expect("filters are read beside the classes");
+        filter.matches.iter().map(move |one| (one.condition(addresses), class)).collect::<Vec<_>>()
+    };
+    Classifier::Rules { rules: filters.iter().flat_map(of).collect(), default: default.and_then(number) }
+}
+
+/// What filters send to a class, in one line, for people.
+fn filtered_words(class: &Class, filters: &[Filter], default: Option<&str>) -> String {
+    let to_it = filters.iter().filter(|filter| filter.class == class.name);
+    let mut words: Vec<String> =
+        to_it.flat_map(|filter| filter.matches.iter().map(Match::to_string)).collect();
+    if default == Some(class.name.as_str()) {
+        words.push(if filters.is_empty() { "every packet" } else { "every other packet" }.into());
+    }
+    if words.is_empty() { "no packet".into() } else { words.join("; or ") }
 }

@@ -6,17 +6,22 @@ use narrows_core::Bytes;
 use narrows_core::classify::Condition;
 use narrows_core::sched::{Refused, Weight};
 
+use super::build::{Refusal, Why};
+use super::filter::{self, Filter};
+use super::hpd::{self, HpdParameters};
 use super::kind::Kind;
 use super::{Division, Serves};
-use crate::node::{Key, Node, Table, Value, check_name};
-use crate::problem::Problem;
+use crate::node::{Key, Node, Table, Value, check_class_name};
+use crate::problem::{Found, Problem, one_of};
 use crate::units;
 use crate::value::condition::{Match, Surroundings};
 use crate::value::inline::Inline;
 use crate::value::queue::Queue;
+use crate::value::scheduler::child::{self, Child};
+use crate::value::scheduler::tree::{self, Shape};
 
 /// Packets that share a queue behind a scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// Unique in its scheduler.
     pub name: String,
@@ -28,14 +33,48 @@ pub struct Class {
     pub queue: Option<Queue>,
     /// The longest packet that is expected; nothing for what the conditions say, or else 1500 bytes.
     pub longest: Option<Bytes>,
+    /// The parameters of hybrid proportional delay.
+    pub hpd: HpdParameters,
+    /// What takes its packets in place of a queue.
+    pub child: Option<Child>,
+    /// Where it stands in the tree of a shaper, and what it may send.
+    pub shape: Option<Shape>,
 }
 
-pub(crate) const KEYS: &[&str] = &["name", "weight", "match", "queue", "longest"];
+/// The keys that classes of several kinds of scheduler have.
+const COMMON: &[&str] = &["name", "weight", "match", "queue", "longest"];
+
+/// The keys of a class of this kind of scheduler; of one without parameters of its own those that are told to be of no use,
+/// too.
+fn keys(kind: Kind) -> Vec<&'static str> {
+    let tree = tree::keys(kind);
+    match (kind.about().class_keys, &tree[..]) {
+        ([], []) => [COMMON, child::KEYS].concat(),
+        (own, tree) => [&["name", "match", "queue"], own, tree, child::KEYS].concat(),
+    }
+}
+
+/// Every key that a class of some kind of scheduler has.
+pub(crate) fn all_keys() -> Vec<&'static str> {
+    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 impl Class {
     /// A class that takes every packet.
     pub(crate) fn all() -> Self {
-        Self { name: "all".into(), weight: None, matches: Vec::new(), queue: None, longest: None }
+        Self {
+            name: "all".into(),
+            weight: None,
+            matches: Vec::new(),
+            queue: None,
+            longest: None,
+            hpd: HpdParameters::default(),
+            child: None,
+            shape: None,
+        }
     }
 
     fn read(kind: Kind, node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
@@ -47,12 +86,16 @@ impl Class {
                 .help(why)),
             None => Ok(()),
         };
-        if !about.weights {
+        if !about.weights && kind != Kind::Cbq {
             unused(
                 "weight",
                 match kind {
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
                     Kind::Dcf => "its classes are stations, which all contend alike",
+                    Kind::Hpd => {
+                        "what it holds in proportion are delays: say `ddp`, the least of which is served best"
+                    }
+                    Kind::Htb => "its classes share by their rates, priorities and quanta",
                     _ => "it sends in the order of arrival",
                 },
             )?;
@@ -60,47 +103,47 @@ impl Class {
         if !about.longest {
             unused("longest", "only `qfq` and `gfq` sort classes by their longest packets")?;
         }
-        table.only(KEYS)?;
+        for key in hpd::CLASS_KEYS.iter().filter(|key| !about.class_keys.contains(key)) {
+            unused(key, "it is a parameter of hybrid proportional delay: `hpd`")?;
+        }
+        only(table, kind)?;
         let name = table.required("name", &node.span, |node| {
             let name = node.text("a name")?.to_string();
-            check_name(&Key { name: name.clone(), span: node.span.clone() }, "class")?;
+            check_class_name(&Key { name: name.clone(), span: node.span.clone() })?;
             Ok(name)
         })?;
-        let matches = table.optional("match", |node| match &node.value {
-            Value::Array(items) if items.is_empty() => {
-                Err(Problem::new(format!("no packet can be in the class `{name}`"))
-                    .at(&node.span)
-                    .help("a list of conditions holds when one of them does, and this one is empty"))
-            }
-            Value::Array(items) => items.iter().map(|item| Match::read(item, surroundings)).collect(),
-            _ => Ok(vec![Match::read(node, surroundings)?]),
-        })?;
+        let matches = table
+            .optional("match", |node| read_matches(node, &format!("the class `{name}`"), surroundings))?;
         Ok(Self {
             name,
             weight: table
                 .optional("weight", |node| node.integer("a weight", 1..1 << 32))?
-                .and_then(|weight| Weight::new(weight as u32)),
+                .and_then(|weight| Weight::new(weight as u32))
+                .filter(|_| about.weights),
             matches: matches.unwrap_or_default(),
             queue: table.optional("queue", Queue::read)?,
             longest: table.optional("longest", units::packet_size)?,
+            hpd: HpdParameters::read(table)?,
+            child: Child::read(table, surroundings)?,
+            shape: Shape::read(kind, node, table)?,
         })
     }
 
     pub(crate) fn text(&self) -> String {
         let mut table = Inline::default();
         table.quoted("name", Some(&self.name));
+        table.quoted("parent", self.shape.as_ref().and_then(|shape| shape.parent.as_ref()));
         table.plain("weight", self.weight);
-        let matches: Vec<String> = self.matches.iter().map(Match::text).collect();
-        table.plain(
-            "match",
-            match &matches[..] {
-                [] => None,
-                [one] => Some(one.clone()),
-                _ => Some(format!("[{}]", matches.join(", "))),
-            },
-        );
+        table.plain("match", matches_text(&self.matches));
+        if let Some(shape) = &self.shape {
+            shape.write(&mut table);
+        }
         table.plain("queue", self.queue.map(Queue::text));
         table.quoted("longest", self.longest);
+        self.hpd.write(&mut table);
+        if let Some(child) = &self.child {
+            child.write(&mut table);
+        }
         table.finish()
     }
 
@@ -121,6 +164,46 @@ impl Class {
     }
 }
 
+/// A condition, or a list of which one must hold. `whose` is what it is for, such as "the class `x`".
+pub(super) fn read_matches(
+    node: &Node,
+    whose: &str,
+    surroundings: Surroundings<'_>,
+) -> Result<Vec<Match>, Problem> {
+    match &node.value {
+        Value::Array(items) if items.is_empty() => Err(Problem::new(format!("no packet can be in {whose}"))
+            .at(&node.span)
+            .help("a list of conditions holds when one of them does, and this one is empty")),
+        Value::Array(items) => items.iter().map(|item| Match::read(item, surroundings)).collect(),
+        _ => Ok(vec![Match::read(node, surroundings)?]),
+    }
+}
+
+/// As it stands in a file; nothing for no condition.
+pub(super) fn matches_text(matches: &[Match]) -> Option<String> {
+    let texts: Vec<String> = matches.iter().map(Match::text).collect();
+    match &texts[..] {
+        [] => None,
+        [one] => Some(one.clone()),
+        _ => Some(format!("[{}]", texts.join(", "))),
+    }
+}
+
+/// That a class has only keys of this kind of scheduler; says which kind has the one that it should not have.
+fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
+    let known = keys(kind);
+    table.only(&known).map_err(|problem| {
+        let Some((key, _)) = table.iter().find(|(key, _)| !known.contains(&key.name.as_str())) else {
+            return problem;
+        };
+        let has = |kind: &Kind| keys(*kind).contains(&key.name.as_str());
+        match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
+            [] => problem,
+            names => problem.help(format!("`{}` goes with classes of {}", key.name, one_of(names))),
+        }
+    })
+}
+
 /// Reads the classes of a scheduler, which stand in its table, and whether there is one for every packet.
 pub(super) fn read_all(
     kind: Kind,
@@ -129,12 +212,41 @@ pub(super) fn read_all(
     surroundings: Surroundings<'_>,
 ) -> Result<Division, Problem> {
     debug_assert!(matches!(kind.about().serves, Serves::Classes | Serves::ClassesOrFlows));
+    let has_filters = filter::key(table).is_some();
     let (classes, nodes) =
-        read_list(kind, list, surroundings).map_err(|problem| problem.inside("classes"))?;
+        read_list(kind, list, has_filters, surroundings).map_err(|problem| problem.inside("classes"))?;
+    let leaves = |class: &Class| classes.iter().position(|other| other.name == class.name);
+    let is_leaf = |class: &Class| leaves(class).is_some_and(|index| tree::is_leaf(&classes, index));
+    let filters = filter::key(table)
+        .map(|list| Filter::read_all(list, &classes, nodes, surroundings))
+        .transpose()
+        .map_err(|problem| problem.inside("filters"))?;
+    if let Some(filters) = filters {
+        let default = table.optional("default", |node| match node.text("")?.trim() {
+            "drop" => Ok(None),
+            _ => filter::leaf(node, &classes).map(Some),
+        })?;
+        return match default {
+            Some(default) => {
+                Ok(Division::Classes { drops_rest: default.is_none(), classes, filters, default })
+            }
+            None => Err(Problem::new("packets that no filter takes have no class")
+                .at(table.key("filters").map_or(&list.span, |key| &key.span))
+                .inside("filters")
+                .help("say which class they are in: default = \"NAME\", or drop them: default = \"drop\"")),
+        };
+    }
     let drops_rest = table
-        .optional("default", |node| node.choice("thing to do with other packets", &[("drop", true)]))?
+        .optional("default", |node| match &node.value {
+            Value::String(text) if classes.iter().any(|class| class.name == text.trim()) => {
+                Err(Problem::new(format!("{} is no thing to do with other packets", Found(text)))
+                    .at(&node.span)
+                    .help("the class without `match` takes what no class before it takes; with `filters`, a class can be named here"))
+            }
+            _ => node.choice("thing to do with other packets", &[("drop", true)]),
+        })?
         .unwrap_or_default();
-    let default_class = classes.iter().position(|class| class.matches.is_empty());
+    let default_class = classes.iter().position(|class| class.matches.is_empty() && is_leaf(class));
     match (default_class, drops_rest) {
         (None, false) => Err(Problem::new("packets that fulfil no `match` have no class")
             .at(&list.span)
@@ -148,13 +260,14 @@ pub(super) fn read_all(
                 .inside("default")
                 .also(place(&nodes[class], "name"), "it has no `match`"))
         }
-        _ => Ok(Division::Classes { classes, drops_rest }),
+        _ => Ok(Division::Classes { classes, filters: Vec::new(), default: None, drops_rest }),
     }
 }
 
 fn read_list<'a>(
     kind: Kind,
     list: &'a Node,
+    has_filters: bool,
     surroundings: Surroundings<'_>,
 ) -> Result<(Vec<Class>, &'a [Node]), Problem> {
     const ALLOWED: &str =
@@ -173,15 +286,26 @@ fn read_list<'a>(
         }
         classes.push(class);
     }
-    check_reach(&classes, nodes, surroundings.hosts)?;
+    tree::check(&classes, nodes)?;
+    if kind == Kind::Tbf && classes.len() > 1 {
+        return Err(Problem::new(format!("`tbf` with {} classes", classes.len()))
+            .at(place(&nodes[1], "name"))
+            .help("it is one bucket: in its one class may stand another scheduler, which has classes"));
+    }
+    if !has_filters {
+        check_reach(&classes, nodes, surroundings.hosts)?;
+    }
     Ok((classes, nodes))
 }
 
 /// That each class can get a packet.
 fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<(), Problem> {
     let mut earlier: Vec<(usize, Condition)> = Vec::new();
-    for (index, class) in classes.iter().enumerate() {
-        if let Some(rest) = classes[..index].iter().position(|class| class.matches.is_empty()) {
+    let leaves: Vec<usize> = (0..classes.len()).filter(|&index| tree::is_leaf(classes, index)).collect();
+    for &index in &leaves {
+        let class = &classes[index];
+        let takes_all = |other: &&usize| **other < index && classes[**other].matches.is_empty();
+        if let Some(&rest) = leaves.iter().find(takes_all) {
             return Err(Problem::new(format!(
                 "no packet gets to the class `{}`: `{}` takes every one",
                 class.name, classes[rest].name
@@ -215,7 +339,7 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
 }
 
 /// Where a key of a class stands, or else the class.
-fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
+pub(super) fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
     let table = match &node.value {
         Value::Table(table) => Some(table),
         _ => None,
@@ -223,16 +347,22 @@ fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
     table.and_then(|table| table.get(key)).map_or(&node.span, |value| &value.span)
 }
 
-/// That the algorithm does not take a class.
-pub(super) fn refused(table: &Table, node: &Node, index: usize, refused: Refused, kind: Kind) -> Problem {
-    let key = match refused {
-        Refused::Weight { .. } | Refused::Sum { .. } | Refused::NoWeights => "weight",
-        Refused::Longest { .. } => "longest",
+/// That the algorithm does not take a class, or none of them.
+pub(super) fn refused(table: &Table, node: &Node, refusal: &Refusal, kind: Kind) -> Problem {
+    let key = match refusal.why {
+        Why::Refused(Refused::Weight { .. } | Refused::Sum { .. } | Refused::NoWeights) => "weight",
+        Why::Refused(Refused::Longest { .. }) => "longest",
         _ => "name",
     };
-    let class = table.get("classes").and_then(|list| list.list("").ok()).and_then(|list| list.get(index));
+    let classes = table.get("classes").and_then(|list| list.list("").ok());
+    let class = classes.zip(refusal.class).and_then(|(list, index)| list.get(index));
     let span = class.map_or(&node.span, |class| place(class, key));
-    let problem = Problem::new(format!("`{}` does not take this: {refused}", kind.name())).at(span);
+    let problem = match refusal.why {
+        Why::Refused(Refused::Flows { most }) => {
+            Problem::new(format!("`{}` has at most {most} classes", kind.name())).at(span)
+        }
+        _ => Problem::new(format!("`{}` does not take this: {refusal}", kind.name())).at(span),
+    };
     match class {
         Some(_) => problem.inside(key).inside("classes"),
         None => problem,

@@ -5,7 +5,7 @@
 
 use narrows_core::Bytes;
 
-use super::dcf;
+use super::{cbq, dcf, hpd, tbf};
 use crate::value::queue::{CODEL_KEYS, PIE_KEYS};
 
 /// A scheduling algorithm.
@@ -33,6 +33,14 @@ pub enum Kind {
     FqPie,
     /// The distributed coordination function of 802.11b.
     Dcf,
+    /// Hybrid proportional delay with delay bounds.
+    Hpd,
+    /// A token bucket.
+    Tbf,
+    /// A hierarchical token bucket.
+    Htb,
+    /// Class based queueing.
+    Cbq,
 }
 
 /// What a scheduler serves.
@@ -63,11 +71,13 @@ pub(crate) struct About {
     pub(crate) quantum: Option<Bytes>,
     /// The keys of its own parameters, besides `quantum`.
     pub(crate) keys: &'static [&'static str],
+    /// The keys of its own parameters of a class, besides `weight` and `longest`.
+    pub(crate) class_keys: &'static [&'static str],
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Fifo,
         Self::Prio,
         Self::PfifoFast,
@@ -79,6 +89,10 @@ impl Kind {
         Self::FqCodel,
         Self::FqPie,
         Self::Dcf,
+        Self::Hpd,
+        Self::Tbf,
+        Self::Htb,
+        Self::Cbq,
     ];
 
     /// Its name in a scenario.
@@ -96,6 +110,7 @@ impl Kind {
             longest: false,
             quantum: None,
             keys: &[],
+            class_keys: &[],
         };
         let weighted = |name, words| About { weights: true, ..about(name, words, ClassesOrFlows) };
         let quantum = |bytes, about| About { quantum: Some(Bytes::new(bytes)), ..about };
@@ -120,6 +135,17 @@ impl Kind {
                 keys: dcf::KEYS,
                 ..about("dcf", "stations contend by the DCF of 802.11b", ClassesOrFlows)
             },
+            Self::Hpd => About {
+                keys: hpd::KEYS,
+                class_keys: hpd::CLASS_KEYS,
+                ..about("hpd", "delays in proportion, with limits", Classes)
+            },
+            Self::Tbf => About { keys: tbf::KEYS, ..about("tbf", "a token bucket", Classes) },
+            Self::Htb => about("htb", "a tree of token buckets, which borrow from those above", Classes),
+            Self::Cbq => About {
+                keys: cbq::KEYS,
+                ..about("cbq", "a tree of classes, kept to their rates by their idle times", Classes)
+            },
         }
     }
 
@@ -131,6 +157,16 @@ impl Kind {
     /// Whether it wants to know the longest packet of a class.
     pub(crate) fn wants_longest(self) -> bool {
         self.about().longest
+    }
+
+    /// Whether it holds packets back by rates of its own.
+    pub fn is_shaper(self) -> bool {
+        matches!(self, Self::Tbf | Self::Htb | Self::Cbq)
+    }
+
+    /// Whether its classes must be named, as there is none that it could have by itself.
+    pub(crate) fn needs_classes(self) -> bool {
+        matches!(self, Self::Prio | Self::Htb | Self::Cbq)
     }
 
     /// The names of all.

@@ -30,6 +30,23 @@ fn pace(run: &Run, skip: u64, seconds: u64) -> f64 {
     run.arrived().filter(|seen| seen.at > skip * 1_000_000_000).count() as f64 / (seconds - skip) as f64
 }
 
+/// With nothing on its way that takes time, all it ever sends would be sent at one instant.
+#[test]
+fn a_run_that_stands_still_is_an_error() {
+    for round_trip in [Duration::ZERO, Duration::from_nanos(2)] {
+        let setup = Setup { round_trip, ..Setup::default() };
+        let (mut drive, _) = prepare(setup, &[flow()], Vec::new(), Vec::new());
+        drive.rush(10_000);
+        let found = drive.run(Some(Time::ZERO + Duration::from_secs(1)));
+        assert!(matches!(found, Err(SimError::Rush { .. })), "{found:?}");
+    }
+    // As many in longer than a moment are none.
+    let setup = Setup { rate: Rate::from_bits_per_second(1_000_000_000), ..Setup::default() };
+    let (mut drive, _) = prepare(setup, &[flow()], Vec::new(), Vec::new());
+    drive.rush(10_000);
+    drive.run(Some(Time::ZERO + Duration::from_secs(1))).expect("a gigabit has 83 packets a millisecond");
+}
+
 /// Without a limit the window doubles each round trip: 10, 20, 40, … packets, all at one instant.
 #[test]
 fn slow_start_doubles_the_window() {

@@ -58,13 +58,3 @@ fn gaps_add_up() {
         }
     }
 }
-
-#[test]
-fn spearmans_is_turned_into_pearsons() {
-    for (spearman, pearson) in [(0.0, 0.0), (0.5, 0.517_638_090_205_041_5), (1.0, 1.0), (-1.0, -1.0)] {
-        let process = Autoregressive::new(spearman).expect("it is in range");
-        assert!((process.correlation - pearson).abs() < 1e-15);
-        let one = process.correlation * process.correlation + process.innovation * process.innovation;
-        assert!((one - 1.0).abs() < 1e-15);
-    }
-}

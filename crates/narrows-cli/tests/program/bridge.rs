@@ -1,0 +1,280 @@
+//! A bridge between two interfaces that exist already: what crosses, and that nothing is left of it.
+//!
+//! ```text
+//! left: end ── one ┐ middle ┌ two ── end :right
+//! ```
+//!
+//! All in namespaces of the test's own, which end with it.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use narrows_io::address::IpPrefix;
+use narrows_io::frame::FramePool;
+use narrows_io::link::{VethEnd, create_veth};
+use narrows_io::namespace::Namespace;
+use narrows_io::offload::{Feature, features};
+use narrows_io::packet_socket::{PacketSocket, ReceiveBatch};
+use narrows_io::process::spawn;
+use narrows_io::route_socket::RouteSocket;
+
+use crate::common::{
+    Finished, Scratch, Started, direction, eventually, finish, has, narrows, root, sound, start,
+};
+use crate::leftovers::{clean, turn};
+
+struct Bed {
+    left: Namespace,
+    middle: Namespace,
+    right: Namespace,
+}
+
+impl Bed {
+    fn new(mtu: u32) -> Self {
+        let [left, middle, right] = [(); 3].map(|()| Namespace::create().unwrap());
+        for (near, name) in [(&left, "one"), (&right, "two")] {
+            let (end, own) = (
+                VethEnd { namespace: near, name: "end", mac: None },
+                VethEnd { namespace: &middle, name, mac: None },
+            );
+            create_veth(&end, &own, mtu).unwrap();
+            RouteSocket::open(near).unwrap().set_up("end").unwrap();
+            RouteSocket::open(&middle).unwrap().set_up(name).unwrap();
+            RouteSocket::open(near).unwrap().wait_for_carrier("end", Duration::from_secs(60)).unwrap();
+        }
+        let bed = Self { left, middle, right };
+        for (namespace, address) in [(&bed.left, "10.9.8.1"), (&bed.right, "10.9.8.2")] {
+            let prefix = IpPrefix::new(address.parse::<std::net::IpAddr>().unwrap(), 24);
+            RouteSocket::open(namespace).unwrap().add_address("end", prefix).unwrap();
+        }
+        bed
+    }
+
+    /// The path by which another process gets into the middle.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.middle.as_fd().as_raw_fd())
+    }
+
+    fn command(&self, flags: &[&str]) -> Command {
+        let mut command = narrows(["bridge", "one", "two", "--netns", &self.path()]);
+        command.args(flags);
+        command
+    }
+
+    /// A bridge that stands.
+    fn bridge(&self, flags: &[&str]) -> Started {
+        let mut started = start(&mut self.command(flags));
+        started.until_it_complains("a bridge between one and two");
+        started
+    }
+
+    fn features(&self) -> [Vec<Feature>; 2] {
+        ["one", "two"].map(|name| features(&self.middle, name).unwrap())
+    }
+
+    fn socket(namespace: &Namespace) -> PacketSocket {
+        PacketSocket::open(namespace, "end").unwrap()
+    }
+}
+
+/// Ends it as a Ctrl-C does.
+fn end(started: Started) -> Finished {
+    started.signal("INT");
+    started.wait()
+}
+
+/// An Ethernet frame for everybody, of this type and with this many bytes behind that.
+fn frame(kind: &[u8], length: usize) -> Vec<u8> {
+    let mut frame = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 7];
+    frame.extend(kind);
+    frame.extend((0..length).map(|n| (n * 13) as u8));
+    frame
+}
+
+/// Receives until this very frame has come.
+#[track_caller]
+fn comes(socket: &mut PacketSocket, wanted: &[u8], what: &str) {
+    let (mut batch, mut pool, mut frames) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
+    eventually(what, || {
+        socket.receive(&mut batch, &mut pool, &mut frames).unwrap();
+        frames.drain(..).any(|received: narrows_io::packet_socket::Received| received.frame[..] == *wanted)
+    });
+}
+
+#[test]
+fn every_protocol_crosses_both_ways_byte_for_byte() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(9000);
+    let bridge = bed.bridge(&["--delay", "2ms", "--json", "-"]);
+    let (mut left, mut right) = (Bed::socket(&bed.left), Bed::socket(&bed.right));
+    let vlan = [0x81, 0x00, 0x00, 0x0a, 0x08, 0x06];
+    let two_tags = [0x88, 0xa8, 0x00, 0x14, 0x81, 0x00, 0x00, 0x0a, 0x12, 0x34];
+    let kinds: [(&str, &[u8], usize); 7] = [
+        ("ARP", &[0x08, 0x06], 46),
+        ("LLDP", &[0x88, 0xcc], 100),
+        ("ARP in a VLAN", &vlan, 46),
+        ("two VLAN tags", &two_tags, 60),
+        ("a jumbo frame", &[0x12, 0x34], 9000),
+        ("a malformed IPv4 header", &[0x08, 0x00], 30),
+        ("a frame with nothing in it", &[0x12, 0x34], 46),
+    ];
+    for (what, kind, length) in kinds {
+        let frame = frame(kind, length);
+        assert_eq!(left.send(&[&frame]).count, 1, "{what}");
+        comes(&mut right, &frame, what);
+        assert_eq!(right.send(&[&frame]).count, 1, "{what}");
+        comes(&mut left, &frame, what);
+    }
+    let ended = end(bridge).expect(0);
+    let report = ended.json();
+    sound(&report);
+    for (link, host) in [("link.up", "client"), ("link.down", "server")] {
+        let direction = direction(&report, link);
+        assert_eq!(direction["from"], host);
+        assert!(direction["delivered"]["packets"].as_u64() >= Some(7), "{direction:#}");
+    }
+    for pair in report["pairs"].as_array().unwrap() {
+        assert_eq!(pair["delay"]["min_ns"], 2_000_000, "what is not IP is delayed as well: {pair:#}");
+    }
+}
+
+#[test]
+fn what_is_not_ip_counts_as_the_overhead_says() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let bridge = bed.bridge(&["--rate", "1mbit", "--delay", "1ms", "--overhead", "frame", "--json", "-"]);
+    let (mut left, mut right) = (Bed::socket(&bed.left), Bed::socket(&bed.right));
+    // 14 + 986 bytes at 1 Mbit/s take 8 ms.
+    let frame = frame(&[0x12, 0x34], 986);
+    assert_eq!(left.send(&[&frame]).count, 1);
+    comes(&mut right, &frame, "the frame");
+    let report = end(bridge).expect(0).json();
+    let most = report["pairs"].as_array().unwrap().iter().map(|p| p["delay"]["max_ns"].as_u64()).max();
+    assert!(most.flatten() >= Some(9_000_000), "{report:#}");
+}
+
+#[test]
+fn hosts_behind_it_find_each_other_and_their_trains_are_cut() {
+    if !root() || !has("ping") {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let scratch = Scratch::new();
+    let log = scratch.file("run.log");
+    let bridge = bed.bridge(&["--delay", "1ms", "--json", "-", "--record", log.to_str().unwrap()]);
+    let mut ping = Command::new("ping");
+    ping.args(["-c", "3", "-i", "0.1", "-W", "20", "10.9.8.2"]).stdout(Stdio::null());
+    assert!(spawn(ping, &bed.left).unwrap().wait().unwrap().success(), "address resolution crosses, too");
+    // Both ends' offloads are on: one frame holds up to 64 KiB, and no checksum is made.
+    let sent: Vec<u8> = (0..2_000_000_u32).map(|n| ((n * 7) >> 3) as u8).collect();
+    let listener = bed.right.run(|| TcpListener::bind("10.9.8.2:5001").unwrap()).unwrap();
+    let receiver = thread::spawn(move || {
+        let mut got = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+        got
+    });
+    bed.left.run(|| TcpStream::connect("10.9.8.2:5001").unwrap().write_all(&sent).unwrap()).unwrap();
+    assert!(receiver.join().unwrap() == sent, "what was sent came");
+    let report = end(bridge).expect(0).json();
+    sound(&report);
+    let up = &direction(&report, "link.up")["delivered"];
+    let (packets, bytes) = (up["packets"].as_u64().unwrap(), up["bytes"].as_u64().unwrap());
+    assert!(bytes > 2_000_000 && bytes / packets <= 1500 && packets >= 2_000_000 / 1448, "{up:#}");
+    let replay = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap(), "--quiet"]));
+    replay.expect(0);
+}
+
+#[test]
+fn interfaces_are_as_before_however_it_ends() {
+    if !root() {
+        return;
+    }
+    let _turn = turn();
+    let bed = Bed::new(1500);
+    let before = bed.features();
+    let bridge = bed.bridge(&["--delay", "1ms"]);
+    assert_ne!(bed.features(), before, "offloads are off while it stands");
+    end(bridge).expect(0);
+    assert_eq!(bed.features(), before);
+
+    let ended = finish(&mut bed.command(&["--duration", "50ms"])).expect(0);
+    assert!(ended.err.contains("between one and two"), "{ended}");
+    assert_eq!(bed.features(), before);
+
+    let bridge = bed.bridge(&[]);
+    bridge.signal("KILL");
+    assert_eq!(bridge.wait().ended_by(), Some(9));
+    assert_ne!(bed.features(), before, "killed, it could not put them back");
+    let cleaned = clean();
+    assert!(cleaned.out.contains("put one back") && cleaned.out.contains("put two back"), "{cleaned}");
+    assert_eq!(bed.features(), before);
+
+    // And without `clean`, the next one does.
+    let bridge = bed.bridge(&[]);
+    bridge.signal("KILL");
+    bridge.wait();
+    end(bed.bridge(&[])).expect(0);
+    assert_eq!(bed.features(), before);
+    clean();
+}
+
+#[test]
+fn a_bridge_that_cannot_stand_says_why_and_changes_nothing() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let before = bed.features();
+    let path = bed.path();
+    let refused = |ends: [&str; 2], flags: &[&str], words: &[&str]| {
+        let mut command = narrows(["bridge", ends[0], ends[1], "--netns", &path]);
+        let ended = finish(command.args(flags)).expect(2);
+        assert!(words.iter().all(|word| ended.err.contains(word)), "{words:?}: {ended}");
+        assert_eq!(bed.features(), before);
+    };
+    refused(["one", "three"], &[], &["no interface `three`", "`one`, `two`"]);
+    refused(["one", "one"], &[], &["both ends of the bridge are `one`"]);
+    refused(["lo", "two"], &[], &["loopback"]);
+    refused(["one", "two"], &["--duration", "5"], &["--duration", "no unit"]);
+    RouteSocket::open(&bed.middle).unwrap().set_down("two").unwrap();
+    refused(["one", "two"], &[], &["`two` is down", "ip link set two up"]);
+    RouteSocket::open(&bed.middle).unwrap().set_up("two").unwrap();
+    let scratch = Scratch::new();
+    let three = "[hosts.a]\n[hosts.b]\n[hosts.c]\n[links.x]\nbetween = [\"a\", \"b\"]\n[links.y]\nbetween = [\"b\", \"c\"]\n";
+    let file = scratch.write("three.toml", three);
+    refused(["one", "two"], &[file.to_str().unwrap()], &["4 ports", "two hosts with one link each"]);
+    let bridge = bed.bridge(&[]);
+    let ended = finish(&mut bed.command(&["--duration", "1s"])).expect(2);
+    assert!(ended.err.contains("another run of narrows is on the interface `one`"), "{ended}");
+    end(bridge).expect(0);
+    assert_eq!(bed.features(), before);
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_it_in_order() {
+    if !root() {
+        return;
+    }
+    for vanishes in [false, true] {
+        let bed = Bed::new(1500);
+        let bridge = bed.bridge(&["--json", "-"]);
+        let mut sockets = RouteSocket::open(&bed.middle).unwrap();
+        if vanishes { sockets.delete_interface("two") } else { sockets.set_down("two") }.unwrap();
+        let ended = bridge.wait().expect(2);
+        assert!(
+            ended.err.contains("the bridge ended early: the interface `two` was switched off or removed"),
+            "{ended}"
+        );
+        ended.json();
+        let one = features(&bed.middle, "one").unwrap();
+        assert!(one.iter().any(|feature| feature.name == "tx-generic-segmentation" && feature.requested));
+    }
+}

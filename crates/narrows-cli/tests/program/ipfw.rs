@@ -1,0 +1,140 @@
+//! ipfw's language: scripts explained, loaded, changed while they run, replayed.
+
+use crate::common::{NARROWS, Scratch, finish, live, narrows, run, scenarios};
+
+#[test]
+fn every_script_is_explained_and_equals_a_scenario_that_is_read() {
+    let folder = scenarios().join("ipfw");
+    let mut scripts: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    scripts.sort();
+    assert!(scripts.len() >= 19);
+    let names: Vec<_> = scripts.iter().map(|path| path.to_str().unwrap()).collect();
+    let done = finish(&mut narrows(["ipfw", "check"].into_iter().chain(names)));
+    assert_eq!(done.code(), 0, "{done}");
+    assert!(done.out.contains("Rule 100: packets going out go through pipe 1."), "{done}");
+    // What is printed after each script is a scenario by itself.
+    let adsl = folder.join("adsl.conf");
+    let done = finish(&mut narrows(["ipfw", "check", adsl.to_str().unwrap()]));
+    let (_, scenario) = done.out.split_once("The same as a scenario:\n\n").unwrap();
+    let scratch = Scratch::new();
+    let file = scratch.write("adsl.toml", scenario);
+    let done = finish(&mut narrows(["check", file.to_str().unwrap()]));
+    assert_eq!(done.code(), 0, "{done}");
+    assert!(done.out.contains("256kbit"), "{done}");
+}
+
+#[test]
+fn a_script_with_a_bad_line_loads_nothing_and_says_where() {
+    let scratch = Scratch::new();
+    let script =
+        scratch.write("bad.conf", "pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any uid root\n");
+    for arguments in [vec!["ipfw", "check", script.to_str().unwrap()], {
+        vec!["run", "--ipfw", script.to_str().unwrap(), "--", "echo", "started"]
+    }] {
+        let done = finish(&mut narrows(arguments));
+        assert_ne!(done.code(), 0, "{done}");
+        assert!(done.err.contains("bad.conf:2:35") && done.err.contains("uid"), "{done}");
+        assert!(!done.out.contains("started"), "{done}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let script = scenarios().join("ipfw/adsl.conf");
+    let script = script.to_str().unwrap();
+    for (arguments, said) in [
+        (vec!["check", "--ipfw", script, "--rate", "1mbit"], "the pipes say what the link is"),
+        (vec!["check", "--client", "80"], "--in, --out or both"),
+        (vec!["check", "--client", "80", "--in", "fast"], "fast"),
+        (vec!["check", "--client", "80", "--server", "80", "--in", "1mbit"], "cannot be used with"),
+        (vec!["ipfw", "check", "no-such.conf"], "no-such.conf"),
+    ] {
+        let done = finish(&mut narrows(arguments));
+        assert_ne!(done.code(), 0, "{done}");
+        assert!(done.err.contains(said), "{done}");
+    }
+}
+
+#[test]
+fn the_short_form_sends_only_those_ports_through_links() {
+    let done = finish(&mut narrows([
+        "check",
+        "--client",
+        "22,80",
+        "--in",
+        "bw 6Mbit/s delay 10ms",
+        "--out",
+        "256kbit",
+    ]));
+    assert_eq!(done.code(), 0, "{done}");
+    assert!(
+        done.out.contains("6mbit") && done.out.contains("256kbit") && done.out.contains("22,80"),
+        "{done}"
+    );
+    if !live() {
+        return;
+    }
+    // The ping crosses no pipe.
+    let flags = ["--server", "5201", "--in", "6mbit", "--out", "bw 256Kbit/s delay 300ms"];
+    let done = finish(&mut run(flags, "ping -c 1 -W 5 $NARROWS_SERVER"));
+    assert_eq!(done.code(), 0, "{done}");
+    let millis: f64 = done.out.split("time=").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(millis < 300.0, "{done}");
+}
+
+#[test]
+fn commands_change_a_run_and_its_log_replays() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (script, log) = (
+        scratch.write("two.conf", "pipe 1 config bw 10Mbit/s delay 5ms\nadd pipe 1 ip from any to any\n"),
+        scratch.file("run.log"),
+    );
+    let ipfw = format!("{NARROWS} ipfw");
+    let lines = [
+        format!("{ipfw} list"),
+        "ping -q -c 2 -i 0.05 $NARROWS_SERVER".into(),
+        format!("{ipfw} -a list"),
+        format!("{ipfw} pipe 7 config delay 40ms mask dst-ip 0xff"),
+        format!("{ipfw} add 50 pipe 7 icmp from any to server out"),
+        "ping -q -c 1 $NARROWS_SERVER".into(),
+        format!("{ipfw} pipe show 7"),
+        format!("{ipfw} table 1 add 10.0.0.0/8 5"),
+        format!("{ipfw} table 1 list"),
+        format!("{NARROWS} set net.7.delay=60ms"),
+        "ping -q -c 1 $NARROWS_SERVER".into(),
+        format!("{ipfw} delete 50"),
+        // Nothing of a text with a mistake is done.
+        format!(
+            "printf 'delete 100\\nadd 200 dney ip from any to any\\n' > {0}; {ipfw} {0}",
+            scratch.file("wrong").display()
+        ),
+        format!("{ipfw} show"),
+    ];
+    let line = lines.join("; ");
+    let flags = ["--ipfw", script.to_str().unwrap(), "--record", log.to_str().unwrap(), "-q"];
+    let done = finish(&mut run(flags, &line));
+    assert_eq!(done.code(), 0, "{done}");
+    let said = |text: &str| assert!(done.out.contains(text), "`{text}` in {done}");
+    said("00100 pipe 1 ip from any to any\n65535 allow ip from any to any");
+    // Two requests and two answers.
+    said("00100 4 336 pipe 1 ip from any to any");
+    said("   40 ms burst 0");
+    said("0.0.0.2/0        1       84");
+    said("10.0.0.0/8 5");
+    let least: Vec<f64> = done
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("rtt min/avg/max/mdev = ")?.split('/').next()?.parse().ok())
+        .collect();
+    let [first, second, third] = least[..] else { panic!("{done}") };
+    assert!(first >= 10.0 && second >= 45.0 && third >= 65.0, "{least:?}");
+    assert!(done.err.contains("dney") && done.err.contains(":2:9"), "{done}");
+    assert!(done.out.trim_end().lines().rev().nth(1).unwrap().starts_with("00100 "), "{done}");
+
+    let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
+    assert_eq!(replayed.code(), 0, "{replayed}");
+    assert!(replayed.out.contains("all are the same, to the nanosecond"), "{replayed}");
+}

@@ -1,0 +1,90 @@
+//! How the packet loop waits, where it runs and before whom; that is its own affair, not that of the programs.
+
+use std::fs;
+
+use narrows_io::scheduling::{Priority, set_priority};
+
+use crate::common::{finish, has, live, narrows, run, sound};
+
+/// The processors that a process may use, as its status says.
+fn allowed(status: &str) -> String {
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
+    if !live() || !has("ping") {
+        return;
+    }
+    let line = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2";
+    for wait in ["spin", "hybrid", "timer"] {
+        let ended = finish(&mut run(["--delay", "3ms", "--wait", wait, "--json", "-"], line)).expect(0);
+        let report = ended.json();
+        sound(&report);
+        assert_eq!(report["host"]["wait"], wait);
+        assert_eq!(report["host"]["timer_slack_ns"], 1);
+        assert_eq!(report["host"]["processor"], serde_json::Value::Null);
+        assert_eq!((&report["host"]["priority"], &report["host"]["rested_ns"]), (&"usual".into(), &0.into()));
+        for pair in report["pairs"].as_array().unwrap() {
+            assert_eq!(
+                (&pair["delay"]["min_ns"], &pair["delay"]["max_ns"]),
+                (&3_000_000.into(), &3_000_000.into())
+            );
+        }
+        assert!(ended.err.contains(&format!("the packet loop ({wait}) used")), "{ended}");
+    }
+}
+
+#[test]
+fn the_loop_is_bound_to_a_processor_and_programs_are_not() {
+    if !live() {
+        return;
+    }
+    let own = allowed(&fs::read_to_string("/proc/self/status").unwrap());
+    let first = own.split([',', '-']).next().unwrap();
+    let line = "grep Cpus_allowed_list /proc/self/status; grep Cpus_allowed_list /proc/$PPID/status >&2";
+    let ended = finish(&mut run(["--quiet", "--cpu", first], line)).expect(0);
+    assert_eq!(allowed(&ended.out), own, "{ended}");
+    assert_eq!(allowed(&ended.err), first, "{ended}");
+    let ended = finish(&mut run(["--cpu", "1023"], "true")).expect(2);
+    assert!(ended.err.contains("--cpu 1023") && ended.err.contains("may use "), "{ended}");
+}
+
+#[test]
+fn programs_have_the_usual_priority_whatever_the_loop_has() {
+    if !live() || !has("ping") {
+        return;
+    }
+    // Behind the name, which is in brackets: nice is the 17th field, the policy the 39th.
+    let line = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2; sed 's/.*) //' /proc/self/stat | cut -d' ' -f17,39";
+    for (name, priority) in [("high", Priority::High), ("real-time", Priority::RealTime)] {
+        let flags = ["--wait", "spin", "--priority", name];
+        let ended = finish(&mut run(flags, line));
+        let is_allowed = std::thread::spawn(move || set_priority(priority)).join().unwrap().is_ok();
+        if !is_allowed {
+            assert!(ended.code() == 2 && ended.err.contains("CAP_SYS_NICE"), "{ended}");
+            continue;
+        }
+        let ended = ended.expect(0);
+        assert_eq!(ended.out, "0 0\n", "nice 0 and SCHED_OTHER: {ended}");
+        assert!(ended.err.contains(&format!("it ran with {name} priority")), "{ended}");
+        assert_eq!(
+            ended.err.contains("so that the kernel would not stop it"),
+            name == "real-time",
+            "{ended}"
+        );
+    }
+}
+
+#[test]
+fn the_doctor_explains_what_the_kernel_does_to_real_time_threads() {
+    let ended = finish(&mut narrows(["doctor"]));
+    assert!(ended.out.contains("priority  ") && ended.out.contains("real-time share"), "{ended}");
+    let bound = fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap();
+    assert_eq!(
+        ended.out.contains("stops real-time threads"),
+        bound.trim().parse::<i64>().unwrap() > 0,
+        "{ended}"
+    );
+}

@@ -1,0 +1,196 @@
+//! tc's language: scripts that are explained, turned into scenarios, and run.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::common::{Scratch, direction, finish, has, live, narrows, run, sound, start};
+
+/// Every example passes `tc check`, and what it prints runs in virtual time.
+#[test]
+fn examples_run_in_virtual_time() {
+    let scratch = Scratch::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc");
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let ended = finish(&mut narrows(["tc", "check", path.to_str().unwrap()])).expect(0);
+        let (words, scenario) = ended.out.split_once("The same as a scenario:\n\n").unwrap();
+        assert!(words.contains("is the client's device"), "{ended}");
+        let traffic: String = [46, 18, 10, 0]
+            .into_iter()
+            .map(|dscp| {
+                format!(
+                    "[[traffic]]\nname = \"d{dscp}\"\nfrom = \"client\"\nto = \"server\"\nconstant = \"2mbit\"\nlength = \"1000 bytes\"\ndscp = {dscp}\n"
+                )
+            })
+            .collect();
+        // As fast as the examples take their wires to be.
+        let scenario = scenario.replace("[links.link.up]\n", "[links.link.up]\nrate = \"10mbit\"\n");
+        let file = scratch.file("tc.toml");
+        fs::write(&file, format!("duration = \"2s\"\n{scenario}\n{traffic}")).unwrap();
+        let report = finish(&mut narrows(["sim", file.to_str().unwrap(), "--json", "-"])).expect(0).json();
+        sound(&report);
+        let up = direction(&report, "link.up");
+        assert!(up["delivered"]["packets"].as_u64().unwrap() > 100, "{}: {up:#}", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 6, "only {seen}");
+}
+
+/// the tree of Moe's figures 2.7 to 2.9: what D and E have not of their own they borrow, and A has all of it.
+#[test]
+fn the_report_shows_the_tree_and_who_borrowed() {
+    let scratch = Scratch::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc/borrowing.sh");
+    let ended = finish(&mut narrows(["tc", "check", script.to_str().unwrap()])).expect(0);
+    let (_, scenario) = ended.out.split_once("The same as a scenario:\n\n").unwrap();
+    let source = |name: &str, keys: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nfrom = \"client\"\nto = \"server\"\nconstant = \"9mbit\"\nlength = \"1000 bytes\"\n{keys}\n"
+        )
+    };
+    let (d, rest) = (source("d", "dscp = 46"), source("c", "dscp = 0"));
+    let file = scratch.file("tree.toml");
+    fs::write(&file, format!("duration = \"4s\"\n{scenario}\n{d}{rest}")).unwrap();
+    let ended = finish(&mut narrows(["sim", file.to_str().unwrap(), "--json", "-"])).expect(0);
+    let report = ended.json();
+    sound(&report);
+    let up = direction(&report, "link.up");
+    let shaped = up["shaped"].as_array().unwrap();
+    let names: Vec<&str> = shaped.iter().map(|class| class["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["1:1", "1:2", "1:3", "1:4", "1:5"]);
+    let depths: Vec<u64> = shaped.iter().map(|class| class["depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths, [0, 1, 1, 2, 2]);
+    let of = |at: usize, key: &str| shaped[at][key].as_u64().unwrap();
+    // D has 2 Mbit/s of its own and borrows 4 of B, which has none for E; C has 4 of its own.
+    let bits = |at: usize| of(at, "sent_packets") as f64 * 8.0 * 1014.0 / 4.0;
+    assert!((bits(0) / 10e6 - 1.0).abs() < 0.02, "{shaped:#?}");
+    assert!((bits(3) / 6e6 - 1.0).abs() < 0.03, "{shaped:#?}");
+    assert!((bits(2) / 4e6 - 1.0).abs() < 0.03, "{shaped:#?}");
+    assert!(of(3, "borrowed_packets") > of(3, "lent_packets"), "{shaped:#?}");
+    assert_eq!(of(3, "sent_packets"), of(3, "borrowed_packets") + of(3, "lent_packets"), "{shaped:#?}");
+    assert_eq!(of(1, "sent_packets"), of(3, "sent_packets") + of(4, "sent_packets"), "{shaped:#?}");
+    let ended = finish(&mut narrows(["sim", file.to_str().unwrap()])).expect(0);
+    assert!(ended.out.contains("own rate") && ended.out.contains("      1:4"), "{ended}");
+}
+
+#[test]
+fn a_text_of_several_commands_is_checked_and_errors_have_their_place() {
+    let text = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5kb latency 50ms\n\
+        tc qdisc add dev eth0 parent 1: netem delay 20ms";
+    let ended = finish(&mut narrows(["tc", "check", text])).expect(0);
+    assert!(ended.out.contains("become one link of two queues"), "{ended}");
+    assert!(ended.out.contains("delay = \"20ms\""), "{ended}");
+    let ended = finish(&mut narrows(["tc", "check", "--exact-netem", text])).expect(0);
+    assert!(ended.out.contains("netem = \"delay 20ms\""), "{ended}");
+    let scratch = Scratch::new();
+    let file = scratch.file("wrong.sh");
+    fs::write(&file, "# first\ntc qdisc add dev eth0 root handle 1: htb\ntc class add dev eth0 parent 1: classid 1:1 htb rat 1mbit\n").unwrap();
+    let ended = finish(&mut narrows(["tc", "check", file.to_str().unwrap()])).expect(2);
+    assert!(ended.err.contains("wrong.sh:3:49") && ended.err.contains("did you mean `rate`?"), "{ended}");
+    assert!(ended.out.is_empty(), "{ended}");
+}
+
+#[test]
+fn a_script_shapes_a_run() {
+    let scratch = Scratch::new();
+    let file = scratch.file("shape.sh");
+    fs::write(&file, "tc qdisc add dev eth0 root tbf rate 2mbit burst 3kb latency 50ms\n").unwrap();
+    let file = file.to_str().unwrap();
+    let ended = finish(&mut narrows(["check", "--delay", "5ms", "--tc", file])).expect(0);
+    assert!(ended.out.contains("scheduler tbf: a token bucket, 2mbit, burst 3072 bytes"), "{ended}");
+    assert!(ended.err.contains("eth0 is the client's device"), "{ended}");
+    if !live() || !has("ping") {
+        return;
+    }
+    let line = "ping -q -c 3 -i 0.02 $NARROWS_SERVER >&2";
+    let report = finish(&mut run(["--delay", "5ms", "--tc", file, "--json", "-"], line)).expect(0).json();
+    let class = &direction(&report, "link.up")["classes"][0];
+    assert_eq!(class["sent_packets"], direction(&report, "link.up")["delivered"]["packets"], "{class:#}");
+    assert!(direction(&report, "link.down")["classes"].as_array().unwrap().is_empty());
+}
+
+/// `class show` and `qdisc show` on a run, with counters that move, and what is changed while it runs.
+#[test]
+fn trees_of_a_run_are_shown() {
+    if !live() || !has("ping") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let file = scratch.file("hpd.sh");
+    fs::write(
+        &file,
+        "tc qdisc add dev eth0 root handle 1: hpd dscp 46 class 1\n\
+         tc class add dev eth0 parent 1: hpd num 1 qlen 50 ddp 1\n\
+         tc class add dev eth0 parent 1: hpd num 2 default qlen 60 ddp 4 weight 256\n\
+         tc qdisc add dev eth1 root handle 1: htb default 20\n\
+         tc class add dev eth1 parent 1: classid 1:1 htb rate 10mbit\n\
+         tc class add dev eth1 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit burst 3000\n\
+         tc class add dev eth1 parent 1:1 classid 1:20 htb rate 8mbit ceil 10mbit prio 1\n\
+         tc filter add dev eth1 parent 1: u32 match ip dport 80 0xffff flowid 1:10\n",
+    )
+    .unwrap();
+    let mut started = start(
+        run(
+            ["--tc", file.to_str().unwrap(), "--json", "-"],
+            "ping -q -c 4 -i 0.02 $NARROWS_SERVER >&2; echo ready >&2; read go",
+        )
+        .stdin(Stdio::piped()),
+    );
+    started.until_it_complains("ready");
+    let name = started.id().to_string();
+    let tc = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        finish(&mut narrows(["tc", "--run", &name].into_iter().chain(words)))
+    };
+    let shown = |line: &str| tc(line).expect(0).out;
+    let first = "class hpd 1:1 root num 1 ewma ewma limit 0 qlen 50 ddp 1 gamma 512 weight 512 restart 25 cycle 2000 properr 8";
+    let second = "class hpd 1:2 root num 2 default ewma ewma limit 0 qlen 60 ddp 4 gamma 512 weight 256 restart 25 cycle 2000 properr 8";
+    assert_eq!(shown("class show dev client"), format!("{first}\n{second}\n"));
+    let statistics = shown("-s class show dev client");
+    let lines: Vec<&str> = statistics.lines().collect();
+    assert_eq!((lines[0], lines[4]), (first, second), "{statistics}");
+    assert_eq!(lines[1], " Sent 0 bytes 0 pkts (dropped 0, overlimits 0)", "{statistics}");
+    assert_eq!(lines[5], " Sent 336 bytes 4 pkts (dropped 0, overlimits 0)", "{statistics}");
+    assert!(lines[6] == " hold time: 0" && lines[7].starts_with(" average delay: "), "{statistics}");
+    assert_eq!(shown("qdisc show dev client"), "qdisc hpd 1: root refcnt 2 dscp 46 class 1\n");
+    let qdisc = shown("-s qdisc show dev client");
+    assert!(qdisc.contains("\n dscp 32-47:  2  2  2  2  2  2  2  2  2  2  2  2  2  2  1  2\n"), "{qdisc}");
+    // What is changed while it runs is shown, and what is shown is understood.
+    let assignment = "link.up.scheduler.1:2.ddp=8";
+    finish(&mut narrows(["set", "--run", &name, assignment])).expect(0);
+    let script = format!("{}{}", shown("qdisc show dev client"), shown("class show dev client"));
+    assert!(script.contains("qlen 60 ddp 8"), "{script}");
+    let script = script
+        .lines()
+        .map(|line| {
+            let (object, rest) = line.split_once(' ').unwrap();
+            format!("tc {object} add dev eth0 {rest}\n")
+        })
+        .collect::<String>();
+    let ended = finish(&mut narrows(["tc", "check", &script])).expect(0);
+    assert!(ended.out.contains("ddp = 8"), "{ended}");
+
+    assert_eq!(
+        shown("qdisc show dev server"),
+        "qdisc htb 1: root refcnt 2 r2q 10 default 0x20  # besides, not shown in tc's words: filters of 1:\n"
+    );
+    let statistics = shown("-s class ls dev link.down");
+    let lines: Vec<&str> = statistics.lines().collect();
+    assert_eq!(lines[0], "class htb 1:1 root rate 10Mbit ceil 10Mbit burst 12500b cburst 12500b");
+    assert_eq!(
+        lines[8],
+        "class htb 1:20 parent 1:1 prio 1 rate 8Mbit ceil 10Mbit burst 10000b cburst 12500b"
+    );
+    assert_eq!(lines[1], " Sent 336 bytes 4 pkts (dropped 0, overlimits 0)", "{statistics}");
+    assert_eq!(lines[10], " lended: 4 borrowed: 0 giants: 0", "{statistics}");
+    assert!(lines[11].starts_with(" tokens: ") && lines[11].contains(" ctokens: "), "{statistics}");
+    let refused = tc("class change dev client classid 1:2 hpd ddp 2").expect(2);
+    assert!(
+        refused.err.contains("shown here, and not changed") && refused.err.contains("narrows set"),
+        "{refused}"
+    );
+    started.tell("go");
+    sound(&started.wait().expect(0).json());
+}

@@ -1,0 +1,167 @@
+//! The transmitter: what goes on the wire, when its transmission ends, and what becomes of it there.
+
+use super::{Link, Service, Transmission, visit};
+use crate::counters::DropReason;
+use crate::pool::{PacketRef, Pool};
+use crate::queue::{Context, Dequeue, Drops};
+use crate::service::{ServiceCurve, Work};
+use crate::time::{Duration, Time};
+
+impl Link {
+    /// Ends the transmission that is due, and puts the next packet on the wire if the wire is free and one may go. What
+    /// takes no time ends at once: on a wire without a limit no packet ever waits for another.
+    pub(super) fn serve(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        if let Some(transmission) = &self.transmission {
+            if transmission.end != now {
+                return;
+            }
+            let (packet, began, bits) = (transmission.packet, transmission.began, transmission.bits);
+            self.freed = (now, transmission.surplus);
+            self.transmission = None;
+            self.sent(now, packet, began, bits, pool, drops);
+        }
+        self.serve_next(now, pool, drops);
+    }
+
+    /// The same while the wire is free.
+    pub(super) fn serve_next(&mut self, now: Time, pool: &mut Pool, drops: &mut Drops) {
+        loop {
+            self.not_before = Time::NEVER;
+            if self.varies <= now {
+                self.vary(now);
+            }
+            let next = self.queue.dequeue(now, &mut Context::new(pool, drops, &self.draws));
+            if !self.follow(now, next, pool, drops) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the queue has said at `now`. Whether it is to be asked again: one packet has gone, and the wire is free.
+    #[inline(always)]
+    pub(super) fn follow(&mut self, now: Time, next: Dequeue, pool: &mut Pool, drops: &mut Drops) -> bool {
+        match next {
+            Dequeue::Packet(packet) => self.put_on_wire(now, packet, pool, drops),
+            Dequeue::NotBefore(at) => {
+                // What the queue waits for may be another rate, of which it is told before it is asked. And one that says
+                // "not before now" would be asked for ever.
+                let at = at.min(self.service.next_change(now));
+                self.not_before = at.max(now + Duration::from_nanos(1));
+                false
+            }
+            Dequeue::Empty => false,
+        }
+    }
+
+    /// Puts a packet on the wire, which is free, at `now`. Whether it is free again: what takes no time never stands there.
+    fn put_on_wire(&mut self, now: Time, packet: PacketRef, pool: &mut Pool, drops: &mut Drops) -> bool {
+        let transmission = self.transmit(now, packet, pool);
+        if transmission.end != now {
+            self.transmission = Some(transmission);
+            return false;
+        }
+        self.freed = (now, transmission.surplus);
+        self.sent(now, packet, now, transmission.bits, pool, drops);
+        true
+    }
+
+    /// The transmission of a packet that goes on the wire at `now`.
+    #[inline]
+    fn transmit(&mut self, now: Time, packet: PacketRef, pool: &mut Pool) -> Transmission {
+        let state = pool.get_mut(packet);
+        let waited = now.since(state.entered);
+        state.queued += waited;
+        self.counters[usize::from(state.lane)].waited += waited;
+        let bits = self.overhead.bits(state.length, state.link_header);
+
+        let (mut since, mut work, mut left_over) = (now, Work::bits(bits), Work::default());
+        let mut paid = Work::default();
+        if self.air.is_some() {
+            (since, paid) = self.take_air(now, packet, work, pool);
+            work.0 -= paid.0;
+        }
+        // An opportunity does not last until the air time is over.
+        let waits = waited > Duration::ZERO && since == now;
+        if self.freed.0 == now && (waits || self.service.keeps_surplus()) {
+            let carried = self.freed.1;
+            left_over = Work(carried.0.saturating_sub(work.0));
+            work = Work(work.0.saturating_sub(carried.0));
+        }
+        let (end, surplus) = match work.0 {
+            // Done by what the one before it left over, whatever the curve does from now on.
+            0 if paid == Work::default() && (bits > 0 || left_over > Work::default()) => (since, left_over),
+            _ => self.predict(since, work, left_over),
+        };
+        Transmission { packet, since, work, began: now, bits, end, surplus }
+    }
+
+    /// When work that begins at `since` ends at the present service curve, and what is left over then.
+    pub(super) fn predict(&self, since: Time, work: Work, left_over: Work) -> (Time, Work) {
+        let finish = match &self.service {
+            Service::Constant(rate) => rate.finish(since, work),
+            Service::Any(curve) => curve.finish(since, work),
+        };
+        match finish {
+            Some(finish) => {
+                let surplus = Work(finish.surplus.0.saturating_add(left_over.0));
+                // Never in the past, whatever a curve from elsewhere says: time must not go back.
+                (finish.at.max(since), surplus)
+            }
+            None => (Time::NEVER, left_over),
+        }
+    }
+
+    /// A packet has been sent, from `began` on: what the wire does to it, then the delay line.
+    #[inline(always)]
+    pub(super) fn sent(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        began: Time,
+        bits: u64,
+        pool: &mut Pool,
+        drops: &mut Drops,
+    ) {
+        let (lane, length) = (usize::from(pool.get(packet).lane), pool.get(packet).length);
+        self.counters[lane].finish(began, now, bits);
+        let visit = visit(self.draws.cyclic, pool, packet);
+        self.counters[lane].sent.add(length);
+        if self.air.as_ref().is_some_and(|air| air.loses) {
+            return drops.push(packet, DropReason::WireLoss);
+        }
+        let mut twin = None;
+        if let Some(impairments) = &mut self.impairments {
+            let streams = &impairments.streams;
+            if let Some(loss) = &mut impairments.wire_loss {
+                let mut draw = pool.draw(&streams.wire_loss, packet, visit);
+                if loss.selector.selects(now, pool.get(packet), &mut draw)
+                    && !(loss.mark && Context::new(pool, drops, &self.draws).mark(packet))
+                {
+                    return drops.push(packet, DropReason::WireLoss);
+                }
+            }
+            if let Some(corruption) = &mut impairments.corruption {
+                let mut draw = pool.draw(&streams.corruption, packet, visit);
+                let flips = &mut impairments.flips;
+                corruption.corrupt(now, pool.get(packet), &mut draw, |bit| flips.push(bit));
+                self.counters[lane].corrupted += u64::from(!flips.is_empty());
+                self.counters[lane].flipped += flips.len() as u64;
+                flips.drain(..).for_each(|bit| pool.flip(packet, bit));
+            }
+            if let Some(duplication) = &mut impairments.duplication {
+                let mut draw = pool.draw(&streams.duplication, packet, visit);
+                if duplication.selects(now, pool.get(packet), &mut draw) {
+                    twin = pool.duplicate(packet, &streams.duplication, visit, 0);
+                }
+            }
+        }
+        self.propagate(now, packet, visit, pool, drops);
+        if let Some(twin) = twin {
+            self.counters[lane].duplicated.add(length);
+            if pool.is_beyond_memory() {
+                return drops.push(twin, DropReason::Memory);
+            }
+            self.propagate_twin(now, twin, visit, pool, drops);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Standard normal numbers of which neighbours are alike: an autoregressive process of order 1,
+//! `z₀ = ε₀`, `zₙ = ρ·zₙ₋₁ + √(1 − ρ²)·εₙ` with independent standard normal ε, so that every zₙ is standard normal, the first
+//! one included.
+//!
+//! What is asked for is the rank correlation of neighbours (Spearman's), which a function of z that never goes down leaves as
+//! it is; for the normal it is (6/π)·asin(ρ/2), hence `ρ = 2·sin(π·ρₛ/6)`.
+
+use super::normal;
+use crate::random::Draw;
+
+/// The process and its last number.
+#[derive(Clone, Debug)]
+pub(super) struct Autoregressive {
+    /// ρ and √(1 − ρ²).
+    correlation: f64,
+    innovation: f64,
+    last: Option<f64>,
+}
+
+impl Autoregressive {
+    /// With a rank correlation from −1 to 1; nothing when it is not.
+    pub(super) fn new(spearman: f64) -> Option<Self> {
+        if !(-1.0..=1.0).contains(&spearman) {
+            return None;
+        }
+        // Rounding would leave a little to chance at the ends.
+        let correlation = match spearman.abs() {
+            1.0 => spearman,
+            _ => 2.0 * libm::sin(core::f64::consts::PI * spearman / 6.0),
+        };
+        let innovation = libm::sqrt((1.0 - correlation) * (1.0 + correlation));
+        Some(Self { correlation, innovation, last: None })
+    }
+
+    /// The next number.
+    pub(super) fn advance(&mut self, draw: &mut Draw) -> f64 {
+        let new = standard_normal(draw);
+        let z = self.last.map_or(new, |last| self.correlation * last + self.innovation * new);
+        self.last = Some(z);
+        z
+    }
+}
+
+/// An independent one.
+pub(super) fn standard_normal(draw: &mut Draw) -> f64 {
+    normal::quantile(draw.uniform())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spearmans_is_turned_into_pearsons() {
+        for (spearman, pearson) in [(0.0, 0.0), (0.5, 0.517_638_090_205_041_5), (1.0, 1.0), (-1.0, -1.0)] {
+            let process = Autoregressive::new(spearman).expect("it is in range");
+            assert!((process.correlation - pearson).abs() < 1e-15);
+            let one = process.correlation * process.correlation + process.innovation * process.innovation;
+            assert!((one - 1.0).abs() < 1e-15);
+        }
+    }
+}

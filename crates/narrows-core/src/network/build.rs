@@ -1,0 +1,187 @@
+//! How a network is built, and what is added to it later.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use super::classified::{Classified, RulesCounters};
+use super::config::{BuildError, LinkId, NetworkConfig, PipeConfig, PortId, RouterConfig, RulesConfig};
+use super::instances::Made;
+use super::names::{self, Named, Names};
+use super::router::{Router, RouterCounters, Ways};
+use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
+use crate::agenda::Agenda;
+use crate::link::{Link, LinkConfig};
+use crate::pool::Pool;
+use crate::queue::Drops;
+use crate::random::{Seed, Stream};
+use crate::rules::{Lpm, RuleSet, RuleSetConfig};
+use crate::time::Time;
+
+impl Network {
+    pub(crate) fn new(mut config: NetworkConfig) -> Result<Self, BuildError> {
+        config.links.sort_by(|a, b| a.name.cmp(&b.name));
+        config.ports.sort_by(|a, b| a.name.cmp(&b.name));
+        config.rules.sort_by(|a, b| a.name.cmp(&b.name));
+        config.routers.sort_by(|a, b| a.name.cmp(&b.name));
+        let seed = config.seed;
+        let sets: Vec<_> = config.rules.iter_mut().map(|rules| core::mem::take(&mut rules.rules)).collect();
+        let mut makers = 0..;
+        let named = config.links.iter().zip(0..).map(|(link, element)| {
+            let made = link.instances.as_ref().and_then(|_| makers.next());
+            (link.name.as_str(), Named { element, lanes: link.lanes.len(), made })
+        });
+        let names = Names::new(
+            config.ports.iter().map(|port| port.name.as_str()),
+            named,
+            config.rules.iter().map(|rules| rules.name.as_str()),
+            config.routers.iter().map(|router| router.name.as_str()),
+        )?;
+        let mut pool = Pool::new(config.memory);
+        pool.origins = names::origins(config.ports.iter().map(|port| port.name.as_str()))?;
+        let looks_at_headers = |link: &LinkConfig| link.instances.is_some();
+        if !config.rules.is_empty() || !config.routers.is_empty() || config.links.iter().any(looks_at_headers)
+        {
+            pool.keep_headers();
+        }
+        let mut ports = Vec::with_capacity(config.ports.len());
+        for port in &config.ports {
+            let (name, entry) = (port.name.clone(), names.hop(&port.name, &port.entry)?);
+            ports.push(Port { name, entry, arrivals: 0, counters: PortCounters::default() });
+        }
+        let mut exits = Vec::with_capacity(config.links.len());
+        for link in &config.links {
+            let hops = link.lanes.iter().map(|target| names.hop(&link.name, target));
+            exits.push(hops.collect::<Result<Vec<_>, _>>()?);
+        }
+        let rules = config.rules.iter().zip(sets).map(|(rules, set)| classified(rules, set, seed, &names));
+        let rules = rules.collect::<Result<Vec<_>, _>>()?;
+        let routers = config.routers.iter().map(|config| router(config, seed, &names));
+        let routers = routers.collect::<Result<Vec<_>, _>>()?;
+        drop(names);
+        for (number, port) in (0..).zip(&mut ports) {
+            if let Hop::Router(router) = port.entry
+                && routers[router as usize].is_own(PortId::new(number))
+            {
+                port.entry = Hop::OfRouter(router);
+            }
+        }
+        let mut network = Self {
+            pool,
+            seed,
+            asking: Vec::new(),
+            agenda: Agenda::new(0),
+            links: Vec::with_capacity(exits.len()),
+            configured: exits.len() as u32,
+            exits: Vec::with_capacity(exits.len()),
+            later: Vec::new(),
+            added: Vec::new(),
+            made: Vec::new(),
+            rules,
+            routers,
+            ports,
+            decided: VecDeque::new(),
+            visits: config.visits,
+            now: Time::ZERO,
+            drops: Drops::default(),
+        };
+        for (link, exits) in config.links.into_iter().zip(exits) {
+            network.put_link(link, exits);
+        }
+        network.find_cycles();
+        Ok(network)
+    }
+
+    /// Puts a link behind all others.
+    fn put_link(&mut self, mut config: LinkConfig, exits: Vec<Hop>) {
+        let element = self.links.len() as u32;
+        if let Some(instances) = config.instances.take() {
+            self.made.push(Made::new(element, *instances, config.lanes.len(), self.seed, &config.name));
+        }
+        let link = Link::new(config, self.seed, None, self.now);
+        if link.asks() {
+            self.asking.push(element);
+        }
+        self.put(link, exits);
+    }
+
+    pub(super) fn put(&mut self, link: Link, exits: Vec<Hop>) {
+        self.links.push(link);
+        self.exits.push(exits);
+        self.agenda.add();
+    }
+
+    /// Adds a link to the running network.
+    pub(crate) fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, BuildError> {
+        let names = self.names()?;
+        names.check_new(&config.name)?;
+        if !(1..=usize::from(u8::MAX)).contains(&config.lanes.len()) {
+            return Err(BuildError::TooMany("lanes"));
+        }
+        let hops = config.lanes.iter().map(|target| names.hop(&config.name, target));
+        let hops = hops.collect::<Result<Vec<_>, _>>()?;
+        if config.instances.is_some() {
+            self.pool.keep_headers();
+        }
+        let link = LinkId(self.configured + self.added.len() as u32);
+        self.added.push(self.links.len() as u32);
+        self.later.push(Later::Added(link));
+        // No packet comes there before rules are told of it: that is when cycles are looked for.
+        self.put_link(config, hops);
+        Ok(link)
+    }
+
+    /// What the names stand for at present.
+    fn names(&self) -> Result<Names<'_>, BuildError> {
+        let named = self.links().map(|link| {
+            let named = self.named(link);
+            (self.links[named.element as usize].name.as_str(), named)
+        });
+        Names::new(
+            self.ports.iter().map(|port| port.name.as_str()),
+            named,
+            self.rules.iter().map(|rules| rules.name.as_str()),
+            self.routers.iter().map(|router| router.name.as_str()),
+        )
+    }
+}
+
+fn classified(
+    config: &RulesConfig,
+    set: RuleSetConfig,
+    seed: Seed,
+    names: &Names<'_>,
+) -> Result<Classified, BuildError> {
+    let RulesConfig { name, pipes, queues, one_pass, exits, .. } = config;
+    let find = |numbers: &[(u32, PipeConfig)]| {
+        let found = numbers.iter().map(|(number, pipe)| {
+            let link = names.links.get(pipe.link.as_str()).copied();
+            Ok((*number, find_pipe(name, pipe, link)?))
+        });
+        found.collect::<Result<BTreeMap<_, _>, BuildError>>()
+    };
+    let (pipes, queues) = (find(pipes)?, find(queues)?);
+    let exits = [names.hop(name, &exits[0])?, names.hop(name, &exits[1])?];
+    let rules = RuleSet::new(seed, name, set);
+    let rules = rules.map_err(|error| BuildError::Rules(name.clone(), error))?;
+    let (name, one_pass) = (name.clone(), *one_pass);
+    let counters = RulesCounters::default();
+    Ok(Classified { name, rules, pipes, queues, one_pass, exits, counters, revisited: false })
+}
+
+fn router(config: &RouterConfig, seed: Seed, names: &Names<'_>) -> Result<Router, BuildError> {
+    let mut router = Router {
+        counters: RouterCounters::default(),
+        routes: Vec::with_capacity(config.routes.len()),
+        table: Lpm::default(),
+        draws: Stream::new(seed, &config.name, "path"),
+        name: config.name.clone(),
+        revisited: false,
+    };
+    for ((prefix, route), number) in config.routes.iter().zip(0..) {
+        let hops = route.ways.iter().map(|(way, weight)| Ok((names.hop(&router.name, way)?, *weight)));
+        let hops = hops.collect::<Result<Vec<_>, BuildError>>()?;
+        router.routes.push(Ways::new(seed, &router.name, hops, route.spread, route.local));
+        router.table.insert(*prefix, number);
+    }
+    Ok(router)
+}

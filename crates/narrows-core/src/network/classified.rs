@@ -1,0 +1,146 @@
+//! A set of rules as a part of the network: the pipes that its numbers stand for, where packets go that have passed, and what
+//! it has counted.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+
+use super::Hop;
+use super::names::Named;
+use crate::counters::{DropReason, Tally};
+use crate::pool::{PacketRef, Pool};
+use crate::rules::{Decision, Passing, Place, RuleSet};
+use crate::time::Time;
+
+/// What a set of rules has counted: `arrived + returned = passed + piped + dropped`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RulesCounters {
+    /// Came here, outgoing and incoming.
+    pub arrived: [Tally; 2],
+    /// Came back from a pipe.
+    pub returned: Tally,
+    /// Went into a pipe.
+    pub piped: Tally,
+    /// Passed.
+    pub passed: Tally,
+    /// Dropped by a rule.
+    pub denied: Tally,
+    /// Dropped because the number of a pipe or queue that a rule gave them stands for none.
+    pub no_pipe: Tally,
+    /// Dropped because they had visited as many links and rules as they may.
+    pub looped: Tally,
+}
+
+/// Where packets go for a number of a pipe or queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pipe {
+    pub(super) link: Named,
+    pub(super) mark: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Classified {
+    pub(super) name: String,
+    pub(super) rules: RuleSet,
+    pub(super) pipes: BTreeMap<u32, Pipe>,
+    pub(super) queues: BTreeMap<u32, Pipe>,
+    pub(super) one_pass: bool,
+    pub(super) exits: [Hop; 2],
+    pub(super) counters: RulesCounters,
+    /// Whether a packet may come again, so that its draws must tell the visits apart.
+    pub(super) revisited: bool,
+}
+
+impl Classified {
+    /// Where a packet goes that has come here.
+    pub(super) fn classify(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        incoming: bool,
+        pool: &mut Pool,
+        visit: u8,
+    ) -> Result<Hop, DropReason> {
+        self.counters.arrived[usize::from(incoming)].add(pool.get(packet).length);
+        self.walk(now, packet, incoming, Place::default(), pool, visit)
+    }
+
+    /// Where a packet goes that has left a pipe, if it does not meet the rules again.
+    #[inline]
+    pub(super) fn past_rules(&mut self, length: u32, incoming: bool) -> Option<Hop> {
+        if !self.one_pass {
+            return None;
+        }
+        self.counters.returned.add(length);
+        self.counters.passed.add(length);
+        Some(self.exits[usize::from(incoming)])
+    }
+
+    /// Where a packet goes that has left a pipe.
+    pub(super) fn resume(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        incoming: bool,
+        pool: &mut Pool,
+        visit: u8,
+    ) -> Result<Hop, DropReason> {
+        let length = pool.get(packet).length;
+        if let Some(exit) = self.past_rules(length, incoming) {
+            return Ok(exit);
+        }
+        self.counters.returned.add(length);
+        let place = pool.carried(packet).place;
+        self.walk(now, packet, incoming, place, pool, visit)
+    }
+
+    fn walk(
+        &mut self,
+        now: Time,
+        packet: PacketRef,
+        incoming: bool,
+        from: Place,
+        pool: &mut Pool,
+        visit: u8,
+    ) -> Result<Hop, DropReason> {
+        let (state, carried, draws) = pool.for_rules(packet, visit);
+        let length = state.length;
+        // Of a piece rules see less than it has.
+        let mut seen = state.fragment().is_some().then(|| state.seen_key());
+        let decision = self.rules.walk(
+            now,
+            &mut Passing {
+                key: seen.as_mut().unwrap_or(&mut state.key),
+                headers: &carried.headers,
+                length,
+                link_header: state.link_header,
+                incoming,
+                tags: &mut carried.tags,
+                draw: &mut |stream| draws.of(stream),
+            },
+            from,
+        );
+        if let Some(seen) = seen {
+            state.key.traffic_class = seen.traffic_class;
+        }
+        let (pipe, place) = match decision {
+            Decision::Pass => {
+                self.counters.passed.add(length);
+                return Ok(self.exits[usize::from(incoming)]);
+            }
+            Decision::Deny => {
+                self.counters.denied.add(length);
+                return Err(DropReason::Denied);
+            }
+            Decision::Pipe { number, resume } => (self.pipes.get(&number), resume),
+            Decision::Queue { number, resume } => (self.queues.get(&number), resume),
+        };
+        let Some(pipe) = pipe else {
+            self.counters.no_pipe.add(length);
+            return Err(DropReason::NoPipe);
+        };
+        self.counters.piped.add(length);
+        state.key.mark = pipe.mark;
+        carried.place = place;
+        Ok(pipe.link.hop(u8::from(incoming)))
+    }
+}

@@ -1,0 +1,85 @@
+//! Which elements a packet can come back to, so that its draws must tell visits apart.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Hop, Later, Network};
+
+impl Network {
+    /// Finds out to which elements a packet may come again. Where it might before, it may still: packets are inside.
+    pub(super) fn find_cycles(&mut self) {
+        let cyclic = cyclic(&self.ways());
+        let (links, others) = cyclic.split_at(self.links.len());
+        for ((link, number), _) in self.links.iter_mut().zip(0..).zip(links).filter(|(_, cyclic)| **cyclic) {
+            link.tell_visits_apart(number);
+        }
+        for made in &self.made {
+            let Some(number) = self.links[made.of as usize].cyclic() else { continue };
+            made.elements().iter().for_each(|&one| self.links[one as usize].tell_visits_apart(number));
+        }
+        let revisited = self.rules.iter_mut().map(|rules| &mut rules.revisited);
+        let revisited = revisited.chain(self.routers.iter_mut().map(|router| &mut router.revisited));
+        revisited.zip(others).for_each(|(revisited, cyclic)| *revisited |= cyclic);
+    }
+
+    /// Which elements lead to which, links first, then rules, then routers. Nothing leads to a link that was made on first
+    /// use but to the configured one, so its exits do not count.
+    fn ways(&self) -> Vec<Vec<usize>> {
+        let (links, rules) = (self.links.len(), self.rules.len());
+        let place = |hop: &Hop| {
+            let past_rules = match *hop {
+                // What leaves a pipe does not meet these rules again: most packets come to a pipe once.
+                Hop::FromPipe { rules, incoming } if self.rules[rules as usize].one_pass => {
+                    Some(self.rules[rules as usize].exits[usize::from(incoming)])
+                }
+                _ => None,
+            };
+            match past_rules.unwrap_or(*hop) {
+                Hop::Port(_) => None,
+                Hop::Link { link, .. } => Some(link as usize),
+                Hop::Instance { made, .. } => Some(self.made[made as usize].of as usize),
+                Hop::Rules { rules, .. } | Hop::FromPipe { rules, .. } => Some(links + rules as usize),
+                Hop::Router(router) | Hop::OfRouter(router) => Some(links + rules + router as usize),
+            }
+        };
+        let of_links = (0..).zip(&self.exits).map(|(element, exits)| {
+            let exits = if self.is_made(element) { &[][..] } else { exits };
+            exits.iter().filter_map(place).collect()
+        });
+        let of_rules = self.rules.iter().map(|set| {
+            let pipes = set.pipes.values().chain(set.queues.values()).map(|pipe| pipe.link.element as usize);
+            set.exits.iter().filter_map(place).chain(pipes).collect()
+        });
+        let of_routers = self.routers.iter().map(|router| {
+            let hops = router.routes.iter().flat_map(|ways| &ways.hops);
+            hops.filter_map(|(hop, _)| place(hop)).collect()
+        });
+        of_links.chain(of_rules).chain(of_routers).collect()
+    }
+
+    /// Whether an element is a link that was made on first use.
+    fn is_made(&self, element: u32) -> bool {
+        let later = element.checked_sub(self.configured).map(|later| &self.later[later as usize]);
+        matches!(later, Some(Later::Made { .. }))
+    }
+}
+
+/// Which elements a packet can come back to: those on a cycle of the ways that lead from each. An element is on one unless it
+/// can be taken away by peeling off, again and again, those that no remaining one leads to. (What lies behind a cycle stays
+/// too, which only means that its draws are keyed by the visit.)
+fn cyclic(next: &[Vec<usize>]) -> Vec<bool> {
+    let mut entrances = vec![0usize; next.len()];
+    next.iter().flatten().for_each(|&to| entrances[to] += 1);
+    let mut loose: Vec<usize> = (0..next.len()).filter(|&element| entrances[element] == 0).collect();
+    let mut cyclic = vec![true; next.len()];
+    while let Some(element) = loose.pop() {
+        cyclic[element] = false;
+        for &to in &next[element] {
+            entrances[to] -= 1;
+            if entrances[to] == 0 {
+                loose.push(to);
+            }
+        }
+    }
+    cyclic
+}

@@ -1,0 +1,127 @@
+//! Routers: which way a packet goes on, by the longest prefix of its destination.
+//!
+//! A packet that is not for the router itself loses one of its hop limit, and is dropped where none is left (RFC 1812, section
+//! 5.3.1; RFC 8200, section 3). What the router itself sends, from a port that its own addresses lead to, loses none there. What
+//! is not IP is dropped: no router forwards it.
+
+use alloc::vec::Vec;
+
+use super::Hop;
+use super::config::{PortId, Spread};
+use crate::classify::{FlowHash, Identity};
+use crate::counters::{DropReason, Tally};
+use crate::packet::Protocol;
+use crate::pool::{PacketRef, Pool};
+use crate::random::{Seed, Stream};
+use crate::rules::Lpm;
+use crate::sched::Weight;
+
+/// What a router has counted: `arrived = forwarded + local + dropped`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouterCounters {
+    /// Came here, or were sent by the router itself.
+    pub arrived: Tally,
+    /// Went on.
+    pub forwarded: Tally,
+    /// Were for the router itself.
+    pub local: Tally,
+    /// Dropped because no route leads to their destination, or because they are not IP.
+    pub no_route: Tally,
+    /// Dropped because they had passed as many routers as they may: a loop, or a trace of the path.
+    pub hop_limit: Tally,
+}
+
+/// One route, its ways in numbers.
+#[derive(Debug)]
+pub(super) struct Ways {
+    /// Each with the sum of the weights up to and including its own.
+    pub(super) hops: Vec<(Hop, u32)>,
+    spread: Spread,
+    local: bool,
+    hash: FlowHash,
+}
+
+#[derive(Debug)]
+pub(super) struct Router {
+    pub(super) name: alloc::string::String,
+    pub(super) counters: RouterCounters,
+    pub(super) routes: Vec<Ways>,
+    pub(super) table: Lpm<u32>,
+    pub(super) draws: Stream,
+    /// Whether a packet may come again, so that its draws must tell the visits apart.
+    pub(super) revisited: bool,
+}
+
+impl Ways {
+    pub(super) fn new(
+        seed: Seed,
+        router: &str,
+        hops: impl IntoIterator<Item = (Hop, Weight)>,
+        spread: Spread,
+        local: bool,
+    ) -> Self {
+        let mut sum = 0u32;
+        let hops = hops.into_iter().map(|(hop, weight)| {
+            sum = sum.saturating_add(weight.get());
+            (hop, sum)
+        });
+        let hops = hops.collect();
+        Self { hops, spread, local, hash: FlowHash::new(seed, router, sum, Identity::FiveTuple) }
+    }
+
+    /// Where a packet goes by this route; nothing where it has no way.
+    fn pick(&self, pool: &Pool, packet: PacketRef, draws: &Stream, visit: u8) -> Option<Hop> {
+        let [(hop, _)] = self.hops[..] else {
+            let place = match self.spread {
+                Spread::Flow => self.hash.class(&pool.get(packet).seen_key()),
+                Spread::Packet => pool.draw(draws, packet, visit).below(self.hash.classes().into()) as u32,
+            };
+            return self.hops.iter().find(|(_, below)| place < *below).map(|&(hop, _)| hop);
+        };
+        Some(hop)
+    }
+}
+
+impl Router {
+    /// Whether packets for the router itself leave by this port.
+    pub(super) fn is_own(&self, port: PortId) -> bool {
+        let leads =
+            |ways: &Ways| ways.hops.iter().any(|(hop, _)| matches!(hop, Hop::Port(to) if *to == port));
+        self.routes.iter().filter(|ways| ways.local).any(leads)
+    }
+
+    /// Where a packet goes, or why it goes nowhere; `is_own` where the router itself sends it.
+    pub(super) fn route(
+        &mut self,
+        packet: PacketRef,
+        is_own: bool,
+        pool: &mut Pool,
+        visit: u8,
+    ) -> Result<Hop, DropReason> {
+        let state = pool.get(packet);
+        let length = state.length;
+        self.counters.arrived.add(length);
+        let found = match state.key.network {
+            Protocol::Other => None,
+            _ => self.table.lookup(state.key.destination),
+        };
+        let ways = found.map(|&route| &self.routes[route as usize]);
+        let Some((ways, hop)) =
+            ways.and_then(|ways| Some((ways, ways.pick(pool, packet, &self.draws, visit)?)))
+        else {
+            self.counters.no_route.add(length);
+            return Err(DropReason::NoRoute);
+        };
+        // Another router is not this one: so packets cannot go round in circles for ever.
+        if ways.local && !matches!(hop, Hop::Router(_)) {
+            self.counters.local.add(length);
+            return Ok(hop);
+        }
+        if !is_own && !pool.take_hop(packet) {
+            self.counters.hop_limit.add(length);
+            return Err(DropReason::HopLimit);
+        }
+        self.counters.forwarded.add(length);
+        Ok(hop)
+    }
+}

@@ -1,0 +1,78 @@
+//! Rows of packets.
+
+use alloc::vec::Vec;
+
+use super::{NONE, PacketRef, Pool};
+
+/// Packets in a row, linked through the pool: no memory of its own, whatever its length.
+#[derive(Debug)]
+pub struct PacketList {
+    head: u32,
+    tail: u32,
+    packets: u32,
+    bytes: u64,
+}
+
+impl Default for PacketList {
+    fn default() -> Self {
+        Self { head: NONE, tail: NONE, packets: 0, bytes: 0 }
+    }
+}
+
+impl PacketList {
+    /// These, by the instants at which they began to wait where they are; at one instant as they come.
+    pub(crate) fn by_arrival(mut packets: Vec<PacketRef>, pool: &mut Pool) -> Self {
+        packets.sort_by_key(|&packet| pool.get(packet).entered);
+        let mut list = Self::default();
+        packets.into_iter().for_each(|packet| list.push_back(packet, pool));
+        list
+    }
+
+    /// How many packets are in it.
+    pub const fn len(&self) -> u64 {
+        self.packets as u64
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// The sum of their lengths from the network header on.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The first packet.
+    pub const fn front(&self) -> Option<PacketRef> {
+        if self.head == NONE { None } else { Some(PacketRef(self.head)) }
+    }
+
+    /// Appends a packet, which must be in no other list.
+    #[inline]
+    pub fn push_back(&mut self, packet: PacketRef, pool: &mut Pool) {
+        let state = pool.get_mut(packet);
+        state.next = NONE;
+        self.bytes += u64::from(state.length);
+        self.packets += 1;
+        match self.tail {
+            NONE => self.head = packet.0,
+            tail => pool.get_mut(PacketRef(tail)).next = packet.0,
+        }
+        self.tail = packet.0;
+    }
+
+    /// Takes the first packet.
+    #[inline]
+    pub fn pop_front(&mut self, pool: &mut Pool) -> Option<PacketRef> {
+        let packet = self.front()?;
+        let state = pool.get(packet);
+        self.bytes -= u64::from(state.length);
+        self.packets -= 1;
+        self.head = state.next;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,103 @@
+//! How often packets came to elements to which they may come again.
+//!
+//! A packet has a short row of its own, the element that it came to last at the end: that is the one which is asked for, again
+//! and again. A row's room stays with its slot, so that nothing is allocated in the long run.
+
+use alloc::vec::Vec;
+
+use super::PacketRef;
+
+/// Elements and counts, by slot. Empty in a network without cycles.
+#[derive(Debug, Default)]
+pub(super) struct Visits {
+    rows: Vec<Vec<(u32, u8)>>,
+}
+
+/// A row of more than this is given up with its packet: half a kilobyte.
+const KEPT: usize = 64;
+
+impl Visits {
+    #[inline]
+    pub(super) fn count(&mut self, packet: PacketRef, element: u32) {
+        let slot = packet.0 as usize;
+        if slot >= self.rows.len() {
+            self.rows.resize_with(slot + 1, Vec::new);
+        }
+        let row = &mut self.rows[slot];
+        match row.iter().position(|&(visited, _)| visited == element) {
+            Some(at) => {
+                let (_, count) = row.remove(at);
+                // A packet's visits to links and rules are limited to 255 in all, those to routers by its hop limit.
+                row.push((element, count.saturating_add(1)));
+            }
+            None => row.push((element, 1)),
+        }
+    }
+
+    /// How many visits came before the latest.
+    #[inline]
+    pub(super) fn earlier(&self, packet: PacketRef, element: u32) -> u8 {
+        let mut row = self.rows.get(packet.0 as usize).into_iter().flatten().rev();
+        row.find(|&&(visited, _)| visited == element).map_or(0, |&(_, count)| count - 1)
+    }
+
+    pub(super) fn inherit(&mut self, packet: PacketRef, copy: PacketRef) {
+        let Some(row) = self.rows.get(packet.0 as usize).filter(|row| !row.is_empty()) else { return };
+        let (row, slot) = (row.clone(), copy.0 as usize);
+        if slot >= self.rows.len() {
+            self.rows.resize_with(slot + 1, Vec::new);
+        }
+        self.rows[slot] = row;
+    }
+
+    #[inline]
+    pub(super) fn forget(&mut self, packet: PacketRef) {
+        if let Some(row) = self.rows.get_mut(packet.0 as usize) {
+            row.clear();
+            if row.capacity() > KEPT {
+                *row = Vec::new();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn they_agree_with_a_map(steps in proptest::collection::vec((0u8..4, 0u32..4, 0u32..90), 1..300)) {
+            let mut visits = Visits::default();
+            let mut plain: BTreeMap<(u32, u32), u8> = BTreeMap::new();
+            for (kind, slot, element) in steps {
+                let packet = PacketRef(slot);
+                match kind {
+                    0 => {
+                        let copy = 4 + slot;
+                        visits.forget(PacketRef(copy));
+                        visits.inherit(packet, PacketRef(copy));
+                        plain.retain(|&(at, _), _| at != copy);
+                        let own: Vec<_> = plain.iter().filter(|((at, _), _)| *at == slot).collect();
+                        let own: Vec<_> = own.iter().map(|((_, to), count)| ((copy, *to), **count)).collect();
+                        plain.extend(own);
+                    }
+                    1 if element < 9 => {
+                        visits.forget(packet);
+                        plain.retain(|&(at, _), _| at != slot);
+                    }
+                    _ => {
+                        visits.count(packet, element);
+                        *plain.entry((slot, element)).or_default() += 1;
+                    }
+                }
+                for slot in 0..8 {
+                    let expected = plain.get(&(slot, element)).map_or(0, |count| count - 1);
+                    prop_assert_eq!(visits.earlier(PacketRef(slot), element), expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What was found for the last packets of some thousand flows.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::Found;
+use super::address::Address;
+use super::filter::View;
+
+/// Rows of two flows each, the latter one first. A flow that comes into a full row takes the place of the one that came
+/// earlier.
+///
+/// A search depends on what a [`View`] has, as long as nothing else has been asked: only then is it kept.
+#[derive(Debug)]
+pub(super) struct Cache<A: Address> {
+    rows: Box<[[Entry<A>; 2]]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<A: Address> {
+    packet: (A::Hosts, u64),
+    ports: u32,
+    last: u32,
+    found: [Found; 2],
+}
+
+/// 4,096 flows: 128 KiB of IPv4, 256 KiB of IPv6.
+const ROWS: usize = 2_048;
+
+impl<A: Address> Cache<A> {
+    pub(super) fn new() -> Self {
+        // No packet is of that kind.
+        let packet = (A::both(A::default(), A::default()), u64::MAX);
+        let none = Entry { packet, ports: 0, last: 0, found: [Found::NONE; 2] };
+        Self { rows: vec![[none; 2]; ROWS].into() }
+    }
+
+    /// What was found for packets of that flow, and the rule up to which.
+    #[inline]
+    pub(super) fn get(&self, packet: &View<A>) -> Option<(u32, [Found; 2])> {
+        let (what, ports) = packet.all();
+        let row = &self.rows[row(what, ports)];
+        let entry = row.iter().find(|entry| (entry.packet == what) & (entry.ports == ports))?;
+        Some((entry.last, entry.found))
+    }
+
+    /// Keeps what was found, if it is not too much.
+    pub(super) fn put(&mut self, packet: &View<A>, last: u32, found: &[Found]) {
+        let found = match *found {
+            [] => [Found::NONE; 2],
+            [one] => [one, Found::NONE],
+            [one, other] => [one, other],
+            _ => return,
+        };
+        let (what, ports) = packet.all();
+        let row = &mut self.rows[row(what, ports)];
+        *row = [Entry { packet: what, ports, last, found }, row[0]];
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.rows)
+    }
+}
+
+/// Multiplications by odd numbers without pattern spread to the upper bits.
+#[inline]
+fn row<H: Into<Words>>((hosts, kind): (H, u64), ports: u32) -> usize {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let Words(hosts) = hosts.into();
+    let mixed = (hosts ^ u64::from(ports) << 16 ^ kind << 7).wrapping_mul(SPREAD);
+    ((mixed ^ mixed >> 32).wrapping_mul(SPREAD) >> (u64::BITS - ROWS.ilog2())) as usize
+}
+
+/// Addresses in one word.
+pub(super) struct Words(u64);
+
+impl From<u64> for Words {
+    #[inline]
+    fn from(hosts: u64) -> Self {
+        Self(hosts)
+    }
+}
+
+impl From<[u64; 4]> for Words {
+    #[inline]
+    fn from(hosts: [u64; 4]) -> Self {
+        const SPREAD: u64 = 0xbf58_476d_1ce4_e5b9;
+        Self(hosts.into_iter().fold(0, |word, part| (word ^ part).wrapping_mul(SPREAD) ^ word >> 29))
+    }
+}

@@ -1,0 +1,310 @@
+//! The conditions of a rule, compiled.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use super::facts::{Bits, Facts};
+use super::tables::Tables;
+use super::{Addresses, Field, Literal, Masked, Ranges, TableTest, Term, Test, Tos};
+use crate::packet::{FlowKey, Headers};
+
+/// What IPv4 addresses begin with where they are mapped into IPv6.
+const MAPPED: u128 = 0xffff << 32;
+/// Those bits.
+const MAPPED_MASK: u128 = !(u32::MAX as u128);
+
+/// What conditions look at.
+pub(super) struct Seen<'a> {
+    pub(super) facts: &'a Facts,
+    /// The code point of the key may have changed since the packet came.
+    pub(super) key: &'a FlowKey,
+    pub(super) headers: &'a Headers,
+    pub(super) tags: &'a [u16],
+    pub(super) tables: &'a Tables,
+}
+
+/// Rows of conditions, one behind the other: in each row one must hold.
+pub(super) type Terms = Box<[Check]>;
+
+/// A condition or its opposite.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Check {
+    pub(super) not: bool,
+    /// Whether another one of its row follows.
+    more: bool,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    Never,
+    Always,
+    Bits(Bits),
+    Protocol(u8),
+    Source(Hosts),
+    Destination(Hosts),
+    SourcePort(Ports),
+    DestinationPort(Ports),
+    LinkSource([u8; 6], [u8; 6]),
+    LinkDestination([u8; 6], [u8; 6]),
+    EtherType(Ports),
+    Length(Ports),
+    HopLimit(Ports),
+    Tos(Tos),
+    Dscp(u64),
+    TcpFlags { set: u8, clear: u8 },
+    TcpDataLength(Ports),
+    IcmpType(Bits, Box<[u64; 4]>),
+    Tagged(Ports),
+    Lookup { field: Field, table: u32, value: Option<u32> },
+    FlowLabel(Box<[u32]>),
+}
+
+/// Addresses, apart by the version of IP that has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Hosts {
+    /// Bits and mask.
+    pub(super) v4: Box<[(u32, u32)]>,
+    pub(super) v6: Box<[Masked]>,
+}
+
+pub(super) type Ports = Box<[RangeInclusive<u16>]>;
+
+impl Hosts {
+    pub(super) fn new(masked: &[Masked]) -> Self {
+        let is_v4 =
+            |one: &&Masked| one.mask & MAPPED_MASK == MAPPED_MASK && one.address & MAPPED_MASK == MAPPED;
+        let v4 =
+            masked.iter().filter(is_v4).map(|one| (one.address as u32 & one.mask as u32, one.mask as u32));
+        let v6 = masked.iter().filter(|one| !is_v4(one));
+        let v6 = v6.map(|one| Masked { address: one.address & one.mask, ..*one });
+        Self { v4: v4.collect(), v6: v6.collect() }
+    }
+
+    #[inline]
+    fn have(&self, bits: Bits, address: u128) -> bool {
+        if bits.fulfil(Bits::IPV4) {
+            self.v4.iter().any(|&(value, mask)| address as u32 & mask == value)
+        } else {
+            bits.fulfil(Bits::IPV6) && self.v6.iter().any(|one| address & one.mask == one.address)
+        }
+    }
+}
+
+fn among(ranges: &[RangeInclusive<u16>], value: u16) -> bool {
+    ranges.iter().any(|range| range.contains(&value))
+}
+
+/// The same for what may be greater than any range.
+fn among_wide(ranges: &[RangeInclusive<u16>], value: u32) -> bool {
+    u16::try_from(value).is_ok_and(|value| among(ranges, value))
+}
+
+fn link_agrees(own: [u8; 6], address: [u8; 6], mask: [u8; 6]) -> bool {
+    (0..6).all(|at| (own[at] ^ address[at]) & mask[at] == 0)
+}
+
+/// Compiles the terms of a rule.
+pub(super) fn compile(terms: &[Term], me: &[Masked], tables: &mut Tables) -> Terms {
+    let mut checks = Vec::new();
+    for Term(literals) in terms {
+        checks.extend(literals.iter().map(|literal| check(literal, me, tables)));
+        match checks.last_mut() {
+            Some(last) if !literals.is_empty() => last.more = false,
+            // None of nothing holds.
+            _ => checks.push(Check { not: false, more: false, kind: Kind::Never }),
+        }
+    }
+    checks.into()
+}
+
+/// The rows of terms.
+pub(super) fn rows(terms: &[Check]) -> impl Iterator<Item = &[Check]> {
+    terms.split_inclusive(|check| !check.more)
+}
+
+/// Whether the terms of a rule hold, where the direction of a packet is all that they ask for, or enough for them not to hold.
+pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool> {
+    let holds = |row: &[Check]| match row {
+        [Check { not, kind: Kind::Always, .. }] => Some(!not),
+        [Check { not, kind: Kind::Never, .. }] => Some(*not),
+        [Check { not, kind: Kind::Bits(bits), .. }] if *bits == Bits::IN => Some(incoming != *not),
+        [Check { not, kind: Kind::Bits(bits), .. }] if *bits == Bits::IN.not() => Some(incoming == *not),
+        _ => None,
+    };
+    let not = |held: Option<bool>| held == Some(false);
+    if rows(terms).map(holds).any(not) {
+        Some(false)
+    } else {
+        rows(terms).map(holds).find(Option::is_none).unwrap_or(Some(true))
+    }
+}
+
+fn check(literal: &Literal, me: &[Masked], tables: &mut Tables) -> Check {
+    let boxed = |ranges: &Ranges| ranges.clone().into_boxed_slice();
+    let bits = Kind::Bits;
+    let mut lookup = |field, TableTest { table, value }: &TableTest| Kind::Lookup {
+        field,
+        table: tables.number(table),
+        value: *value,
+    };
+    let kind = match &literal.test {
+        Test::Any => Kind::Always,
+        Test::Never => Kind::Never,
+        &Test::Protocol(protocol) => Kind::Protocol(protocol),
+        Test::IpVersion(4) => bits(Bits::IPV4),
+        Test::IpVersion(6) => bits(Bits::IPV6),
+        Test::IpVersion(_) => Kind::Never,
+        Test::Source(Addresses::Any) | Test::Destination(Addresses::Any) => bits(Bits::IP),
+        Test::Source(Addresses::Me) => Kind::Source(Hosts::new(me)),
+        Test::Source(Addresses::In(masked)) => Kind::Source(Hosts::new(masked)),
+        Test::Source(Addresses::Table(table)) => lookup(Field::Source, table),
+        Test::Destination(Addresses::Me) => Kind::Destination(Hosts::new(me)),
+        Test::Destination(Addresses::In(masked)) => Kind::Destination(Hosts::new(masked)),
+        Test::Destination(Addresses::Table(table)) => lookup(Field::Destination, table),
+        Test::SourcePort(ranges) => Kind::SourcePort(boxed(ranges)),
+        Test::DestinationPort(ranges) => Kind::DestinationPort(boxed(ranges)),
+        Test::In => bits(Bits::IN),
+        Test::Out => bits(Bits::IN.not()),
+        Test::Layer2 => bits(Bits::LAYER2),
+        &Test::LinkSource { address, mask } => Kind::LinkSource(address, mask),
+        &Test::LinkDestination { address, mask } => Kind::LinkDestination(address, mask),
+        Test::EtherType(ranges) => Kind::EtherType(boxed(ranges)),
+        Test::Length(ranges) => Kind::Length(boxed(ranges)),
+        Test::HopLimit(ranges) => Kind::HopLimit(boxed(ranges)),
+        &Test::Tos(tos) => Kind::Tos(tos),
+        &Test::Dscp(set) => Kind::Dscp(set),
+        &Test::Precedence(precedence) if precedence < 8 => {
+            let set = precedence << 5;
+            Kind::Tos(Tos { set, clear: !set & 0xe0 })
+        }
+        Test::Precedence(_) => Kind::Never,
+        Test::Fragment => bits(Bits::FRAGMENT),
+        Test::Setup => bits(Bits::SETUP),
+        Test::Established => bits(Bits::ESTABLISHED),
+        &Test::TcpFlags { set, clear } => Kind::TcpFlags { set, clear },
+        Test::TcpDataLength(ranges) => Kind::TcpDataLength(boxed(ranges)),
+        &Test::IcmpType(set) => Kind::IcmpType(Bits::ICMP, Box::new(set)),
+        &Test::Icmp6Type(set) => Kind::IcmpType(Bits::ICMP6, Box::new(set)),
+        Test::Tagged(ranges) => Kind::Tagged(boxed(ranges)),
+        Test::Lookup { field, table } => lookup(*field, table),
+        Test::FlowLabel(labels) => {
+            let mut labels: Vec<u32> = labels.clone();
+            labels.sort_unstable();
+            Kind::FlowLabel(labels.into())
+        }
+    };
+    Check { not: literal.not, more: true, kind }
+}
+
+/// Whether all terms hold. The value of the last look-up that found something is left in `argument`.
+pub(super) fn hold(terms: &[Check], seen: &Seen<'_>, argument: &mut u32) -> bool {
+    // Whether one of the row has held: the others of it are not looked at.
+    let mut is_done = false;
+    for check in terms {
+        let holds = is_done || check.holds(seen, argument);
+        if !holds && !check.more {
+            return false;
+        }
+        is_done = holds && check.more;
+    }
+    true
+}
+
+impl Check {
+    fn holds(&self, seen: &Seen<'_>, argument: &mut u32) -> bool {
+        self.kind.holds(seen, argument) != self.not
+    }
+
+    pub(super) fn is_about_direction(&self) -> bool {
+        matches!(self.kind, Kind::Bits(bits) if bits == Bits::IN || bits == Bits::IN.not())
+    }
+
+    /// What a walk may change that this looks at.
+    fn looks_at(&self) -> Changes {
+        match self.kind {
+            Kind::Tos(_) | Kind::Dscp(_) | Kind::Lookup { field: Field::Dscp, .. } => {
+                Changes { dscp: true, tags: false }
+            }
+            Kind::Tagged(_) => Changes { dscp: false, tags: true },
+            _ => Changes::default(),
+        }
+    }
+}
+
+/// What rules may change in a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) dscp: bool,
+    pub(super) tags: bool,
+}
+
+/// Whether terms hold now only if they hold whenever they are looked at, as long as no more than `changes` happens.
+pub(super) fn are_settled(terms: &[Check], changes: Changes) -> bool {
+    !terms
+        .iter()
+        .map(Check::looks_at)
+        .any(|looked_at| looked_at.dscp & changes.dscp | looked_at.tags & changes.tags)
+}
+
+impl Kind {
+    fn holds(&self, seen: &Seen<'_>, argument: &mut u32) -> bool {
+        let facts = seen.facts;
+        let is = |bits| facts.bits.fulfil(bits);
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            &Self::Bits(bits) => is(bits),
+            &Self::Protocol(protocol) => is(Bits::IP) && facts.protocol == protocol,
+            Self::Source(hosts) => hosts.have(facts.bits, facts.source),
+            Self::Destination(hosts) => hosts.have(facts.bits, facts.destination),
+            Self::SourcePort(ports) => is(Bits::PORTS) && among(ports, facts.source_port),
+            Self::DestinationPort(ports) => is(Bits::PORTS) && among(ports, facts.destination_port),
+            &Self::LinkSource(address, mask) => {
+                is(Bits::LAYER2) && link_agrees(seen.headers.link_source, address, mask)
+            }
+            &Self::LinkDestination(address, mask) => {
+                is(Bits::LAYER2) && link_agrees(seen.headers.link_destination, address, mask)
+            }
+            Self::EtherType(types) => is(Bits::LAYER2) && among(types, seen.headers.ether_type),
+            Self::Length(lengths) => is(Bits::IP) && among_wide(lengths, facts.length),
+            Self::HopLimit(limits) => is(Bits::IP) && among(limits, seen.headers.hop_limit.into()),
+            Self::Tos(Tos { set, clear }) => {
+                is(Bits::IP) && seen.key.traffic_class & (set | clear) == *set & !clear && set & clear == 0
+            }
+            Self::Dscp(set) => is(Bits::IP) && set >> seen.key.dscp() & 1 == 1,
+            Self::TcpFlags { set, clear } => {
+                is(Bits::TCP) && seen.key.tcp_flags & set == *set && seen.key.tcp_flags & clear == 0
+            }
+            Self::TcpDataLength(lengths) => is(Bits::TCP) && among(lengths, seen.headers.tcp_data_length),
+            Self::IcmpType(version, set) => {
+                let kind = usize::from(facts.source_port >> 8);
+                is(*version) && set[kind / 64] >> (kind % 64) & 1 == 1
+            }
+            Self::Tagged(tags) => seen.tags.iter().any(|&tag| among(tags, tag)),
+            &Self::Lookup { field, table, value } => {
+                let found = key_of(field, seen).and_then(|key| seen.tables.get(table).lookup(key));
+                let found = found.filter(|found| value.is_none_or(|value| value == *found));
+                *argument = found.unwrap_or(*argument);
+                found.is_some()
+            }
+            Self::FlowLabel(labels) => {
+                is(Bits::IPV6) && labels.binary_search(&seen.headers.flow_label).is_ok()
+            }
+        }
+    }
+}
+
+/// What is looked up in a table; nothing for a packet that does not have it.
+fn key_of(field: Field, seen: &Seen<'_>) -> Option<[u8; 16]> {
+    let number =
+        |bits, number: u32| seen.facts.bits.fulfil(bits).then(|| (MAPPED | u128::from(number)).to_be_bytes());
+    match field {
+        Field::Source => seen.facts.bits.fulfil(Bits::IP).then_some(seen.key.source),
+        Field::Destination => seen.facts.bits.fulfil(Bits::IP).then_some(seen.key.destination),
+        Field::SourcePort => number(Bits::PORTS, seen.facts.source_port.into()),
+        Field::DestinationPort => number(Bits::PORTS, seen.facts.destination_port.into()),
+        Field::Dscp => number(Bits::IP, seen.key.dscp().into()),
+    }
+}

@@ -1,0 +1,331 @@
+//! The way of a packet through the rules.
+
+use alloc::vec::Vec;
+
+use super::facts::Facts;
+use super::index::Rules;
+use super::place::CallStack;
+use super::ruleset::{Compiled, Hot, RuleSet, position};
+use super::test::{self, Seen};
+use super::{Action, Argument, Parent, Place, Tag};
+use crate::packet::{FlowKey, Headers, Protocol};
+use crate::random::{Draw, Stream};
+use crate::time::Time;
+
+/// A packet that meets the rules.
+pub struct Passing<'a> {
+    /// What tells flows apart. `setdscp` changes the code point here.
+    pub key: &'a mut FlowKey,
+    /// Other header fields.
+    pub headers: &'a Headers,
+    /// Bytes from the network header on.
+    pub length: u32,
+    /// Bytes of link header; 0 without a link layer.
+    pub link_header: u8,
+    /// Whether it comes from outside, "in", or goes there, "out".
+    pub incoming: bool,
+    /// Its tags, each once.
+    pub tags: &'a mut Vec<u16>,
+    /// Gives the packet's draws of a stream: the same ones whenever it is asked during one walk.
+    pub draw: &'a mut dyn FnMut(&Stream) -> Draw,
+}
+
+/// What the rules say about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It goes on.
+    Pass,
+    /// It is dropped.
+    Deny,
+    /// It goes through a pipe.
+    Pipe {
+        /// The pipe's number.
+        number: u32,
+        /// Where it goes on in the rules if it comes back.
+        resume: Place,
+    },
+    /// It goes through a queue.
+    Queue {
+        /// The queue's number.
+        number: u32,
+        /// Where it goes on in the rules if it comes back.
+        resume: Place,
+    },
+}
+
+/// What comes after a rule was tried.
+enum Step {
+    /// The rules from there on.
+    On(usize),
+    Done(Decision),
+}
+
+/// What a packet has behind it in this walk.
+struct Path {
+    now: Time,
+    stack: CallStack,
+    calls: u32,
+    /// How often it has gone back: a rule may be tried once more then, and draws anew.
+    back: u32,
+    /// Whether it was asked for a dynamic rule.
+    asked: bool,
+}
+
+impl RuleSet {
+    /// A packet that has called so often in one walk is denied: calls may lead back, and double with each other.
+    pub const MOST_CALLS: u32 = 1_024;
+
+    /// Takes a packet through the rules from a place on, until one decides.
+    #[inline]
+    pub fn walk(&mut self, now: Time, packet: &mut Passing<'_>, from: Place) -> Decision {
+        if let (Place { number: 0, .. }, Some(head), false) =
+            (from, self.heads[usize::from(packet.incoming)], self.stale)
+        {
+            self.count(head as usize, packet, now);
+            return self.decision(head as usize, 0, from.calls);
+        }
+        self.walk_from(now, packet, from)
+    }
+
+    /// The same for a packet that must be looked at.
+    #[inline(never)]
+    fn walk_from(&mut self, now: Time, packet: &mut Passing<'_>, from: Place) -> Decision {
+        if self.stale {
+            self.refresh();
+        }
+        let facts = Facts::of(packet);
+        let at = match from {
+            Place { number: 0, .. } => 0,
+            Place { number, order, .. } => {
+                let behind = position(number, order);
+                self.positions.partition_point(|&one| one <= behind)
+            }
+        };
+        let last = self.find(at, packet, &facts);
+        // Most packets match one rule, which decides.
+        let is_only = match *self.found {
+            [] => true,
+            [one] => one.rule() == last,
+            _ => false,
+        };
+        if is_only && self.hot[last].is(Hot::PLAIN) && self.asking_from(at).is_none_or(|one| one > last) {
+            self.count(last, packet, now);
+            return self.decision(last, 0, from.calls);
+        }
+        self.walk_on(now, packet, &facts, from, (at, last))
+    }
+
+    /// The same from rule `at` on; those that may match have been found up to `last`, which decides if nothing before does.
+    fn walk_on(
+        &mut self,
+        now: Time,
+        packet: &mut Passing<'_>,
+        facts: &Facts,
+        from: Place,
+        (mut at, mut last): (usize, usize),
+    ) -> Decision {
+        let stack = self.calls.stack(from.calls);
+        let mut path = Path { now, stack, calls: 0, back: 0, asked: false };
+        // The first rule of those that were searched, and the next one that was found.
+        let (mut first, mut nth) = (at, 0);
+        loop {
+            if at < first || at > last {
+                (first, last, nth) = (at, self.find(at, packet, facts), 0);
+            }
+            while self.found.get(nth).is_some_and(|found| found.rule() < at) {
+                nth += 1;
+            }
+            // Behind all that were found comes the last one, which is the default rule then.
+            let (mut rule, mut is_sure) =
+                self.found.get(nth).map_or((last, true), |one| (one.rule(), one.is_sure()));
+            if !path.asked
+                && let Some(asking) = self.asking_from(at)
+                && asking < rule
+            {
+                (rule, is_sure) = (asking, false);
+            }
+            match self.attempt(rule, is_sure, packet, facts, &mut path) {
+                Step::On(next) => {
+                    if next <= rule {
+                        path.back += 1;
+                        nth = 0;
+                    }
+                    at = next;
+                }
+                Step::Done(decision) => return decision,
+            }
+        }
+    }
+
+    /// Finds the rules from `at` on that may match up to one that decides, and returns that one.
+    #[inline]
+    fn find(&mut self, at: usize, packet: &Passing<'_>, facts: &Facts) -> usize {
+        let Self { rules, hot, tables, index, found, .. } = self;
+        let seen = Seen { facts, key: packet.key, headers: packet.headers, tags: packet.tags, tables };
+        let matches = |at: u32| test::hold(&rules[at as usize].terms, &seen, &mut 0);
+        // There are fewer than 2^31 rules, the last one the default rule.
+        let between = (at as u32, rules.len() as u32 - 1);
+        index.find(facts, Rules { rules, hot }, between, &matches, found) as usize
+    }
+
+    /// The first rule from there on at which a packet is asked for its dynamic rule whatever it is like.
+    fn asking_from(&self, at: usize) -> Option<usize> {
+        let behind = self.asking.partition_point(|&one| (one as usize) < at);
+        self.asking.get(behind).map(|&one| one as usize)
+    }
+
+    /// Tries one rule, of which it may be known that its conditions hold.
+    fn attempt(
+        &mut self,
+        at: usize,
+        is_sure: bool,
+        packet: &mut Passing<'_>,
+        facts: &Facts,
+        path: &mut Path,
+    ) -> Step {
+        let next = Step::On(at + 1);
+        let hot = &self.hot[at];
+        if hot.is(Hot::CHANCE) && !self.has_luck(at, packet, path) {
+            return next;
+        }
+        if hot.is(Hot::KEEPS)
+            && let Some((parent, argument)) = self.ask(packet, path)
+        {
+            return self.act(parent, argument, packet, path);
+        }
+        let hot = &self.hot[at];
+        let mut argument = 0;
+        if !is_sure || hot.is(Hot::ARGUMENT) {
+            let seen = Seen {
+                facts,
+                key: packet.key,
+                headers: packet.headers,
+                tags: packet.tags,
+                tables: &self.tables,
+            };
+            if !test::hold(&self.rules[at].terms, &seen, &mut argument) {
+                return next;
+            }
+        }
+        if matches!(hot.action, Action::CheckState) {
+            return match self.ask(packet, path) {
+                Some((parent, argument)) => self.act(parent, argument, packet, path),
+                None => next,
+            };
+        }
+        if hot.is(Hot::KEEPS) && !self.keep(at, argument, packet, path) {
+            self.count(at, packet, path.now);
+            return Step::Done(Decision::Deny);
+        }
+        self.act(at, argument, packet, path)
+    }
+
+    /// Whether a rule that matches by chance does so.
+    fn has_luck(&self, at: usize, packet: &mut Passing<'_>, path: &Path) -> bool {
+        let Compiled { rule, stream, .. } = &self.rules[at];
+        let (Some(stream), Some(probability)) = (stream, rule.probability) else { return true };
+        let mut draw = (packet.draw)(stream);
+        (0..path.back).for_each(|_| _ = draw.bits());
+        draw.chance(probability)
+    }
+
+    /// The rule that made a dynamic one for the packet, which is asked for once in a walk, and what it had found in a
+    /// table.
+    fn ask(&mut self, packet: &Passing<'_>, path: &mut Path) -> Option<(usize, u32)> {
+        if core::mem::replace(&mut path.asked, true) {
+            return None;
+        }
+        let Parent { rule, argument } = self.states.lookup(path.now, packet.key, packet.length)?;
+        let parent = self.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
+        Some((self.parents[parent].1 as usize, argument))
+    }
+
+    /// Makes a dynamic rule for the packet, if there may be one.
+    fn keep(&mut self, at: usize, argument: u32, packet: &Passing<'_>, path: &Path) -> bool {
+        let Compiled { rule, order, .. } = &self.rules[at];
+        let parent = Parent { rule: *order, argument };
+        rule.keep.is_none_or(|keep| self.states.install(path.now, packet.key, parent, keep).is_ok())
+    }
+
+    /// Does what a rule says.
+    fn act(&mut self, at: usize, argument: u32, packet: &mut Passing<'_>, path: &mut Path) -> Step {
+        self.count(at, packet, path.now);
+        if self.hot[at].is(Hot::TAGS) {
+            match self.rules[at].rule.tag {
+                Some(Tag::Add(tag)) if !packet.tags.contains(&tag) => packet.tags.push(tag),
+                Some(Tag::Remove(tag)) => packet.tags.retain(|&one| one != tag),
+                _ => {}
+            }
+        }
+        let next = Step::On(at + 1);
+        match self.hot[at].action {
+            Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_) => {
+                let calls = self.calls.number(&path.stack);
+                Step::Done(self.decision(at, argument, calls))
+            }
+            Action::Count | Action::CheckState => next,
+            Action::SkipTo(to) => Step::On(self.target(at, to, argument).max(at + 1)),
+            Action::Call(to) => {
+                path.calls += 1;
+                if path.calls > Self::MOST_CALLS {
+                    self.exceeded.calls += 1;
+                    return Step::Done(Decision::Deny);
+                }
+                if !path.stack.push(self.rules[at].rule.number) {
+                    self.exceeded.depth += 1;
+                    return next;
+                }
+                Step::On(self.target(at, to, argument))
+            }
+            Action::Return => match path.stack.pop() {
+                Some(call) => Step::On(self.first_of(u32::from(call) + 1)),
+                None => next,
+            },
+            Action::SetDscp(dscp) => {
+                if packet.key.network != Protocol::Other {
+                    // The lower six bits of what a table says.
+                    packet.key.traffic_class = (dscp.or(argument) as u8) << 2 | packet.key.ecn();
+                }
+                next
+            }
+        }
+    }
+
+    fn target(&self, at: usize, to: Argument, argument: u32) -> usize {
+        match to {
+            Argument::Number(_) => self.hot[at].target as usize,
+            Argument::TableArgument => self.first_of(argument),
+        }
+    }
+
+    /// What a rule decides on that decides; `calls` is the number of the stack of calls.
+    #[inline]
+    fn decision(&self, at: usize, argument: u32, calls: u16) -> Decision {
+        let Hot { action, position, .. } = self.hot[at];
+        let resume = Place { number: (position >> 32) as u16, order: position as u32, calls };
+        match action {
+            Action::Deny => Decision::Deny,
+            Action::Pipe(pipe) => Decision::Pipe { number: pipe.or(argument), resume },
+            Action::Queue(queue) => Decision::Queue { number: queue.or(argument), resume },
+            _ => Decision::Pass,
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, at: usize, packet: &Passing<'_>, now: Time) {
+        let hot = &mut self.hot[at];
+        hot.packets += 1;
+        hot.bytes += u64::from(packet.length);
+        hot.last = now;
+    }
+}
+
+impl Argument {
+    /// The number, or what was found in a table.
+    const fn or(self, found: u32) -> u32 {
+        match self {
+            Self::Number(number) => number,
+            Self::TableArgument => found,
+        }
+    }
+}

@@ -1,0 +1,438 @@
+//! Class-based queueing: S. Floyd and V. Jacobson, "Link-sharing and resource management models for packet networks",
+//! IEEE/ACM Transactions on Networking 3(4), 1995, with the parameters of Linux's sch_cbq (A. Kuznetsov) and tc.
+//!
+//! Classes form a tree below the link, which sends `bandwidth`. A class of rate r that sends packets of L bits is judged by
+//! its idle time: by how much longer it took from the end of one packet to the end of the next than L/r. The average of
+//! that, with W = 2⁻ᵉʷᵐᵃ,
+//!
+//! ```text
+//! idle = end − previous end − L/r          avgidle ← (1 − W)·avgidle + W·idle, minidle ≤ avgidle ≤ maxidle
+//! ```
+//!
+//! says whether it is at its limit: with avgidle ≤ 0 it is over it until the instant at which a packet sent then would bring
+//! the average back to zero, end + (1 − W)/W·(−avgidle) + L/r − L/bandwidth. `maxidle` is how much unused time counts, so how
+//! long a burst may be; it follows from `maxburst`, a number of average packets after a long idle time, as tc computes it.
+//! When a class is at its limit and nobody lends, it sleeps that long but for the average's part, which it is forgiven, and
+//! for `offtime` longer, which follows from `minburst`: so that it sends in bursts of that many packets.
+//!
+//! A packet counts for its class and all above it. Who may send is decided by the paper's formal link-sharing guidelines
+//! (section IV): a class may if it is under its limit, or if it has an ancestor that is, through classes none of which is
+//! `bounded`, and no class lower in the tree than that ancestor is under its limit while it, or a class below it, waits. That
+//! is evaluated at every packet, for all classes that wait. (Linux has the "top-level" approximation of it, whose state
+//! lags behind.) Of those that may send, the highest priority goes first, 1 before 8; in a priority they take turns,
+//! weighted round robin by bytes: a turn is worth
+//!
+//! ```text
+//! quantum_i = allot_i·weight_i / (mean weight of the leaves of that priority)
+//! ```
+//!
+//! - A **bounded** class never borrows.
+//! - An **isolated** class does not either, nor does it lend: what it sends does not count for the classes above it, and
+//!   what it leaves unused nobody gets: the classes above it, the link included, have its rate less for the others. (In
+//!   Linux the flag means the first half only, so that others may use its rate.)
+//! - An **exempt** class may always send, whatever those above it have used. (Linux has no such flag.)
+//!
+//! The link itself lends without limit, as in Linux, unless a class is isolated: what it cannot send waits for its transmitter.
+//! So CBQ belongs on a link whose rate is `bandwidth`.
+//!
+//! Departures from Linux, besides these: the end of a packet is reckoned when it begins, at `bandwidth`, and counts at once,
+//! not at the next look; quanta are neither "repaired" nor do they overflow, and go by the leaves only; there is no second
+//! priority for classes over their limit, which current tc cannot set either. Times are kept in 2⁻³² ns, with L/r rounded to
+//! that for each bit.
+//!
+//! A packet costs time that grows with the number of leaves in which something waits.
+//!
+//! ```
+//! # use narrows_core::{Bytes, PacketRef, Rate, Time, Duration};
+//! # use narrows_core::sched::{Cbq, CbqClass, FlowConfig, Served, Server};
+//! let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+//! let class = |mbit, bounded| CbqClass { rate: rate(mbit), bounded, maxburst: 20, ..CbqClass::default() };
+//! let cbq = Cbq::new(rate(10), Bytes::new(1000), vec![class(2, true), class(4, false)]).expect("in range");
+//! let mut server = Server::new(cbq);
+//! let [bounded, other] = [(); 2].map(|()| server.join(FlowConfig::default()).expect("there are two leaves"));
+//! for number in 0..10_000 {
+//!     let flow = if number % 2 == 0 { bounded } else { other };
+//!     server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 1000);
+//! }
+//! let (mut now, mut sent) = (Time::ZERO, [0, 0]);
+//! while now < Time::from_nanos(2_000_000_000) {
+//!     match server.dequeue(now) {
+//!         // 8000 bits at 10 Mbit/s.
+//!         Served::Packet(flow, _) => (sent[flow.number() as usize] += 1, now = now + Duration::from_micros(800)).1,
+//!         Served::NotBefore(at) => now = at,
+//!         _ => break,
+//!     }
+//! }
+//! // Two seconds at 2 Mbit/s and the burst; the other one has all the rest.
+//! assert_eq!(sent.iter().sum::<u32>(), 2500);
+//! assert!((500..=525).contains(&sent[0]), "{sent:?}");
+//! ```
+
+mod class;
+mod parameters;
+
+use alloc::vec::Vec;
+
+use crate::queue::Wire;
+use crate::sched::bucket;
+use crate::sched::list::{Linked, Links, List};
+use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::service::Overhead;
+use crate::time::{Duration, Time};
+use crate::units::{Bytes, Rate};
+use class::{Charge, Class, Span};
+
+/// A class of a CBQ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CbqClass {
+    /// The class above it, by its place, which is before this one's; nothing for the link.
+    pub parent: Option<usize>,
+    /// What it is to have; not zero.
+    pub rate: Rate,
+    /// Of a leaf: 1 goes before 2, and so on to 8.
+    pub priority: u8,
+    /// Of a leaf: the bytes of a turn, at the mean weight; not zero.
+    pub allot: Bytes,
+    /// How long its packets are on average, for `maxburst` and `minburst`; not zero.
+    pub average_packet: Bytes,
+    /// Of a leaf: its share of the turns of its priority, relative to others'. As tc's, the rate in bytes a second where
+    /// nothing is said; not zero.
+    pub weight: Option<u64>,
+    /// Never borrows.
+    pub bounded: bool,
+    /// Neither borrows nor lends.
+    pub isolated: bool,
+    /// May always borrow.
+    pub exempt: bool,
+    /// How many average packets it may send at once after idle time.
+    pub maxburst: u32,
+    /// How many average packets it sends at once when it is at its limit for long.
+    pub minburst: u32,
+    /// How far the average may fall below zero, in tc's way: the average divided by W. Nothing for any depth.
+    pub minidle: Option<Duration>,
+    /// W is 2 to the minus this: 0 to 31.
+    pub ewma: u8,
+    /// What a packet costs at least.
+    pub mpu: Bytes,
+}
+
+impl Default for CbqClass {
+    /// 1 Mbit/s, priority 8, packets of 1000 bytes and turns of one and a half of these, as tc's defaults are.
+    fn default() -> Self {
+        Self {
+            parent: None,
+            rate: Rate::from_bits_per_second(1_000_000),
+            priority: Cbq::LAST_PRIORITY,
+            allot: Bytes::new(1500),
+            average_packet: Bytes::new(1000),
+            weight: None,
+            bounded: false,
+            isolated: false,
+            exempt: false,
+            maxburst: 0,
+            minburst: 0,
+            minidle: None,
+            ewma: Cbq::EWMA,
+            mpu: Bytes::new(0),
+        }
+    }
+}
+
+/// Class-based queueing: its flows are the leaves of the tree, in the order of the configuration.
+#[derive(Debug)]
+pub struct Cbq {
+    /// Those that were configured, then the link.
+    classes: Vec<Class>,
+    /// The classes that are nobody's parents, in order.
+    leaves: Vec<u32>,
+    /// The leaves in which something waits, by priority, in the order of their turns.
+    active: [List; PRIORITIES],
+    left: Vec<u32>,
+    joined: usize,
+    overhead: Overhead,
+    /// How long a bit takes on the link.
+    bit: Span,
+    /// Who was chosen last, and which class lends.
+    chosen: Option<(FlowId, u32)>,
+}
+
+/// What [`Cbq`] keeps of a flow.
+#[derive(Debug, Default)]
+pub struct CbqFlow {
+    links: Links,
+    active: bool,
+}
+
+impl Linked for CbqFlow {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+const PRIORITIES: usize = Cbq::LAST_PRIORITY as usize;
+
+impl Cbq {
+    /// The priority that goes last; the first is 1.
+    pub const LAST_PRIORITY: u8 = 8;
+    /// The usual time constant of the average: 2⁵ packets.
+    pub const EWMA: u8 = 5;
+    /// The longest.
+    pub const MOST_EWMA: u8 = 31;
+    /// The most classes.
+    pub const MOST: usize = 1 << 16;
+
+    /// With all classes under their limits. `average_packet` is that of the link as a whole, for its own average.
+    ///
+    /// # Errors
+    /// When there is no class, a parent does not come before its child, or what is said of a class or of the link is out of
+    /// range.
+    pub fn new(bandwidth: Rate, average_packet: Bytes, classes: Vec<CbqClass>) -> Result<Self, ShapingError> {
+        match classes.len() {
+            0 => return Err(ShapingFault::NoClasses.of_all()),
+            found if found > Self::MOST => {
+                return Err(ShapingFault::TooManyClasses { found, most: Self::MOST }.of_all());
+            }
+            _ => {}
+        }
+        let classes = class::tree(bandwidth, average_packet, &classes)?;
+        let link = classes.len() as u32 - 1;
+        let leaves = (0..link).filter(|&class| classes[class as usize].level == 0).collect();
+        Ok(Self {
+            classes,
+            leaves,
+            active: [List::default(); PRIORITIES],
+            left: Vec::new(),
+            joined: 0,
+            overhead: Overhead::IP,
+            bit: Span::of_bit(bandwidth.bits_per_second()),
+            chosen: None,
+        })
+    }
+
+    /// How many leaves it has.
+    pub fn leaves(&self) -> usize {
+        self.leaves.len()
+    }
+
+    fn leaf(&mut self, flow: FlowId) -> &mut Class {
+        &mut self.classes[self.leaves[flow.number() as usize] as usize]
+    }
+
+    /// The lowest class under its limit from this one on upwards, as far as it may borrow.
+    fn lender(&self, now: Span, class: u32) -> Option<Lender> {
+        let mut place = class;
+        loop {
+            let class = &self.classes[place as usize];
+            if class.is_under_limit(now) {
+                return Some(Lender { class: place, level: Some(class.level) });
+            }
+            let parent = class.parent?;
+            if class.exempt {
+                return Some(Lender { class: parent, level: None });
+            }
+            if !class.borrows {
+                return None;
+            }
+            place = parent;
+        }
+    }
+
+    /// The first instant at which a class or one that lends to it is under its limit, if nothing is sent until then.
+    fn next_chance(&self, class: u32) -> Span {
+        let mut place = class;
+        let mut least = Span::NEVER;
+        loop {
+            let class = &self.classes[place as usize];
+            least = least.min(class.under_limit_from());
+            match class.parent {
+                Some(parent) if class.borrows => place = parent,
+                _ => return least,
+            }
+        }
+    }
+
+    fn active_flows(&self, priority: usize, flows: &Flows<CbqFlow>) -> impl Iterator<Item = FlowId> {
+        let front = self.active[priority].front();
+        let mut next = front;
+        core::iter::from_fn(move || {
+            let flow = next?;
+            let after = flows[flow].links.next();
+            next = (Some(after) != front).then_some(after);
+            Some(flow)
+        })
+    }
+
+    /// The level from which on nobody borrows: that of the lowest class under its limit for which something waits. Classes
+    /// to which nobody lends go to sleep.
+    fn top_level(&mut self, now: Span, flows: &Flows<CbqFlow>) -> Option<u32> {
+        let mut top = None;
+        for priority in 0..PRIORITIES {
+            let mut next = self.active[priority].front();
+            while let Some(flow) = next {
+                let after = flows[flow].links.next();
+                next = (Some(after) != self.active[priority].front()).then_some(after);
+                let place = self.leaves[flow.number() as usize];
+                match self.lender(now, place) {
+                    None => self.classes[place as usize].sleep(now),
+                    Some(Lender { level: None, .. }) => {}
+                    Some(Lender { level: Some(level), .. }) => {
+                        top = Some(top.map_or(level, |top: u32| top.min(level)));
+                    }
+                }
+            }
+        }
+        top
+    }
+
+    /// Who of a priority goes, and who lends.
+    fn choose(
+        &mut self,
+        now: Span,
+        priority: usize,
+        top: Option<u32>,
+        flows: &Flows<CbqFlow>,
+    ) -> Option<(FlowId, u32)> {
+        let mut rounds = i64::MAX;
+        for flow in self.active_flows(priority, flows) {
+            let Some(lender) = self.eligible(now, flow, top) else { continue };
+            let class = &self.classes[self.leaves[flow.number() as usize] as usize];
+            if class.deficit > 0 {
+                return Some((flow, lender));
+            }
+            rounds = rounds.min(1 - class.deficit.div_euclid(class.quantum));
+        }
+        if rounds == i64::MAX {
+            return None;
+        }
+        // All that may send have had their turns: as many new rounds begin as it takes until one of them may.
+        let eligible: Vec<FlowId> = self
+            .active_flows(priority, flows)
+            .filter(|&flow| self.eligible(now, flow, top).is_some())
+            .collect();
+        for &flow in &eligible {
+            let class = self.leaf(flow);
+            class.deficit += (rounds - 1) * class.quantum;
+            class.deficit = class.deficit.saturating_add(class.quantum);
+        }
+        let first = eligible.into_iter().find(|&flow| self.leaf(flow).deficit > 0)?;
+        let lender = self.eligible(now, first, top)?;
+        Some((first, lender))
+    }
+
+    /// Who lends to a leaf, if it may send.
+    fn eligible(&self, now: Span, flow: FlowId, top: Option<u32>) -> Option<u32> {
+        let lender = self.lender(now, self.leaves[flow.number() as usize])?;
+        (lender.level.is_none() || lender.level == top).then_some(lender.class)
+    }
+
+    fn deactivate(&mut self, flow: FlowId, flows: &mut Flows<CbqFlow>) {
+        let priority = self.leaf(flow).priority;
+        self.active[priority].remove(flow, flows);
+        flows[flow].active = false;
+    }
+}
+
+/// Who lends.
+#[derive(Clone, Copy, Debug)]
+struct Lender {
+    class: u32,
+    /// Its level; nothing where it is not asked, because the borrower is exempt.
+    level: Option<u32>,
+}
+
+impl Scheduler for Cbq {
+    type Flow = CbqFlow;
+    const COUNTS_PACKETS: bool = false;
+
+    /// The flow of the next leaf, or of the one that was left last.
+    fn join(&mut self, _flow: FlowConfig) -> Result<CbqFlow, Refused> {
+        if self.left.pop().is_none() {
+            if self.joined == self.leaves.len() {
+                return Err(Refused::Flows { most: self.leaves.len() as u64 });
+            }
+            self.joined += 1;
+        }
+        Ok(CbqFlow::default())
+    }
+
+    fn leave(&mut self, flow: FlowId, _flows: &mut Flows<CbqFlow>) {
+        // Numbers of flows are given out again in the same order.
+        self.left.push(flow.number());
+    }
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<CbqFlow>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<CbqFlow>) {
+        if !flows[flow].active {
+            flows[flow].active = true;
+            let priority = self.leaf(flow).priority;
+            self.active[priority].push_back(flow, flows);
+        }
+    }
+
+    fn select(&mut self, now: Time, flows: &mut Flows<CbqFlow>) -> Selection {
+        if flows.waiting() == 0 {
+            return Selection::Empty;
+        }
+        let at = Span::of(now);
+        let top = self.top_level(at, flows);
+        self.chosen = (0..PRIORITIES).find_map(|priority| self.choose(at, priority, top, flows));
+        if let Some((flow, _)) = self.chosen {
+            return Selection::Flow(flow);
+        }
+        let waiting = (0..PRIORITIES).flat_map(|priority| self.active_flows(priority, flows));
+        let chances = waiting.map(|flow| self.next_chance(self.leaves[flow.number() as usize]));
+        Selection::NotBefore(chances.min().unwrap_or(Span::NEVER).time())
+    }
+
+    fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<CbqFlow>) {
+        let place = self.leaves[flow.number() as usize];
+        let lender = match self.chosen.take() {
+            Some((chosen, lender)) if chosen == flow => lender,
+            _ => place,
+        };
+        let cost = bucket::cost(length, &self.overhead, self.classes[place as usize].mpu);
+        let bits = i64::try_from(cost.0 / 1_000_000_000).unwrap_or(i64::MAX >> 20);
+        let charge = Charge { leaf: place, lender, bits, bit: self.bit, length };
+        class::charge(&mut self.classes, Span::of(now), charge);
+        let class = self.leaf(flow);
+        class.deficit = class.deficit.saturating_sub(bits);
+        let (over, priority) = (class.deficit <= 0, class.priority);
+        if flows.packets(flow) == 0 {
+            self.deactivate(flow, flows);
+        } else if over {
+            self.active[priority].remove(flow, flows);
+            self.active[priority].push_back(flow, flows);
+        }
+    }
+
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<CbqFlow>) {
+        if flows.packets(flow) == 0 && flows[flow].active {
+            self.deactivate(flow, flows);
+        }
+    }
+
+    fn set_wire(&mut self, _now: Time, wire: Wire) {
+        self.overhead = wire.overhead;
+    }
+
+    fn states(&self, now: Time, _flows: &Flows<CbqFlow>) -> Vec<ClassState> {
+        let at = Span::of(now);
+        let configured = 0..self.classes.len() as u32 - 1;
+        configured
+            .map(|place| {
+                let lends = self.lender(at, place).map(|lender| lender.class);
+                ClassState::Shaped(self.classes[place as usize].state(place, lends))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! The weight of the newest delay.
+
+use alloc::vec::Vec;
+
+use super::config::Gamma;
+
+/// Weights are in parts of this: 2³².
+pub(super) const WHOLE: u64 = 1 << 32;
+
+/// Up to this backlog a weight is looked up.
+const LOOKED_UP: u32 = 512;
+
+/// The weights by backlog, worked out when one is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct Gammas {
+    classes: u32,
+    by_backlog: Vec<u64>,
+}
+
+impl Gammas {
+    /// There are so many classes from now on.
+    pub(super) fn set_classes(&mut self, classes: u32) {
+        if self.classes != classes {
+            self.classes = classes;
+            self.by_backlog.clear();
+        }
+    }
+
+    /// The weight with that many packets in the class, the one that departs included.
+    #[inline]
+    pub(super) fn weight(&mut self, gamma: Gamma, packets: u32) -> u64 {
+        match gamma {
+            Gamma::Fixed(parts) => u64::from(parts.get()) << 22,
+            Gamma::OfBacklog => match self.by_backlog.get(packets as usize) {
+                Some(&known) => known,
+                None => self.work_out(packets),
+            },
+        }
+    }
+
+    #[cold]
+    fn work_out(&mut self, packets: u32) -> u64 {
+        let classes = u64::from(self.classes.max(1));
+        let weight = |packets| (of_backlog(packets) / classes).min(WHOLE);
+        if self.by_backlog.is_empty() {
+            self.by_backlog = (0..LOOKED_UP).map(weight).collect();
+        }
+        weight(packets)
+    }
+}
+
+/// For one class: up to 2³²·1.03 from two packets on, and for one, where it would be without bound, as much as 32 classes
+/// can divide.
+fn of_backlog(packets: u32) -> u64 {
+    if packets < 2 {
+        return WHOLE << 5;
+    }
+    let q = f64::from(packets);
+    libm::round(WHOLE as f64 / (libm::sqrt(q) * libm::log(q))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use core::f64::consts::LN_2;
+
+    use super::super::config::Per1024;
+    use super::*;
+
+    #[test]
+    fn the_weight_by_the_backlog_is_that_of_the_formula_and_at_most_one() {
+        let mut gammas = Gammas::default();
+        for classes in [1u32, 2, 3, 32] {
+            gammas.set_classes(classes);
+            for packets in [0, 1] {
+                assert_eq!(gammas.weight(Gamma::OfBacklog, packets), WHOLE);
+            }
+            for packets in [2, 3, 10, 511, 512, 100_000, u32::MAX] {
+                let q = f64::from(packets);
+                let formula =
+                    (1.0 / (f64::from(classes) * libm::pow(q, 0.5) * libm::log2(q) * LN_2)).min(1.0);
+                let found = gammas.weight(Gamma::OfBacklog, packets) as f64 / WHOLE as f64;
+                assert!((found - formula).abs() < 1e-9, "{packets} of {classes}: {found}, {formula}");
+            }
+        }
+        // By hand: 1 / (3·√9·ln 9) = 1 / 19.775.
+        gammas.set_classes(3);
+        let nine = gammas.weight(Gamma::OfBacklog, 9) as f64 / WHOLE as f64;
+        assert!((nine - 0.050_568).abs() < 1e-5, "{nine}");
+    }
+
+    #[test]
+    fn a_fixed_weight_is_exact() {
+        let weight =
+            |parts| Gammas::default().weight(Gamma::Fixed(Per1024::new(parts).expect("at most 1024")), 7);
+        assert_eq!([0, 1, 512, 1024].map(weight), [0, WHOLE / 1024, WHOLE / 2, WHOLE]);
+    }
+}

@@ -1,0 +1,397 @@
+//! Hierarchical token bucket: M. Devera, "Hierarchical token bucket theory", 2002; Linux's sch_htb; as explained
+//! by A. G. Moe, "Implementing Rate Control in NetEm", 2013, section 2.3.4.
+//!
+//! Classes form a tree; packets wait in its leaves. Each class has two buckets: one that fills at its assured `rate` up to
+//! `burst`, and one that fills at its `ceil` up to `cburst`. They say what it may do:
+//!
+//! ```text
+//! ceil bucket in debt    red     it may not send, nor lend
+//! rate bucket in debt    yellow  it may borrow from its parent
+//! neither                green   it may send, and lend
+//! ```
+//!
+//! A leaf in which something waits sends if it is green, or if from it up to some green class above it all are yellow. Those
+//! that borrow from the lowest green class go first: green leaves before all others, then what borrows of deep classes, then
+//! of those near the root. Among these the lowest priority goes first, and classes of one priority take turns in the order of
+//! the configuration, as deficit round robin: a turn lasts until `quantum` bytes have gone. The children of a class take a
+//! round each time that it is their parent's turn.
+//!
+//! What a packet costs is taken from the buckets of the leaf and of all classes above it: from the ceil bucket always, from
+//! the rate bucket from the class that lent upwards. A bucket may go into debt by the packet that it let go, so what a class
+//! sends in any span d is at most
+//!
+//! ```text
+//! cburst + ceil·d + one packet,   and of its own   burst + rate·d + one packet
+//! ```
+//!
+//! but for this: a green leaf sends whatever the classes above it say, for its rate is assured. Where the rates of the
+//! leaves below a class add up to more than the class's ceil, that is exceeded.
+//!
+//! Tokens are exact, in billionths of a bit. A class's mode changes at the first nanosecond at which its bucket is out of
+//! debt; the kernel's timer is coarser. Both forgive what a class owes beyond a minute. Departures: a quantum below a packet
+//! makes the class wait for as many turns as it owes, up to 64 (in the kernel a turn is worth a packet at least, and the
+//! deficit runs away); there is no direct queue: what no class takes is dropped or goes to the default class as the classifier
+//! says; the ceiling may not be below the rate.
+//!
+//! A packet costs time that grows with the depth of the tree, which is at most 8, and with the logarithm of the number of
+//! classes: the next change of a mode comes from a tournament, the next class from a set of bits.
+//!
+//! ```
+//! # use narrows_core::{Bytes, PacketRef, Rate, Time};
+//! # use narrows_core::sched::{FlowConfig, Htb, HtbClass, Served, Server};
+//! let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+//! let class = |parent, mbit| HtbClass {
+//!     parent,
+//!     rate: rate(mbit),
+//!     ceil: rate(8),
+//!     burst: Bytes::new(1_500),
+//!     cburst: Bytes::new(1_500),
+//!     ..HtbClass::default()
+//! };
+//! let classes = vec![class(None, 8), class(Some(0), 6), class(Some(0), 2)];
+//! let mut server = Server::new(Htb::new(classes).expect("a tree"));
+//! let [first, second] = [(); 2].map(|()| server.join(FlowConfig::default()).expect("there are two leaves"));
+//! for number in 0..8000 {
+//!     let flow = if number % 2 == 0 { first } else { second };
+//!     server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 1000);
+//! }
+//! let (mut now, mut sent) = (Time::ZERO, [0, 0]);
+//! while now < Time::from_nanos(2_000_000_000) {
+//!     match server.dequeue(now) {
+//!         Served::Packet(flow, _) => sent[flow.number() as usize] += 1,
+//!         Served::NotBefore(at) => now = at,
+//!         _ => break,
+//!     }
+//! }
+//! // Two seconds at 6 and 2 Mbit/s, a burst of 1500 bytes each, and half a packet on credit.
+//! assert_eq!(sent, [1502, 502]);
+//! ```
+
+mod class;
+mod feeds;
+mod ring;
+
+use alloc::vec::Vec;
+
+use crate::queue::Wire;
+use crate::sched::bucket;
+use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::tournament::Tournament;
+use crate::sched::{
+    ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState, Weight,
+};
+use crate::service::Overhead;
+use crate::time::Time;
+use crate::units::{Bytes, Rate};
+use class::Class;
+use feeds::Feeds;
+
+/// A class of an HTB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HtbClass {
+    /// The class above it, by its place, which is before this one's.
+    pub parent: Option<usize>,
+    /// What it is assured of; not zero.
+    pub rate: Rate,
+    /// What it never exceeds, borrowing included; not below the rate.
+    pub ceil: Rate,
+    /// The most bytes that go at once within its rate after idle time, and one packet more. May be zero.
+    pub burst: Bytes,
+    /// The same of its ceiling.
+    pub cburst: Bytes,
+    /// Of a leaf: those of lower ones go first, among those that borrow of classes equally far up. 0 to 7.
+    pub priority: u8,
+    /// Of a leaf: the bytes of its turn. Best no less than its longest packet; not zero.
+    pub quantum: Bytes,
+    /// What a packet costs at least.
+    pub mpu: Bytes,
+}
+
+impl Default for HtbClass {
+    /// 1 Mbit/s and no more, with a burst of one packet.
+    fn default() -> Self {
+        let rate = Rate::from_bits_per_second(1_000_000);
+        Self {
+            parent: None,
+            rate,
+            ceil: rate,
+            burst: Bytes::new(1600),
+            cburst: Bytes::new(1600),
+            priority: 0,
+            quantum: Bytes::new(1600),
+            mpu: Bytes::new(0),
+        }
+    }
+}
+
+/// Hierarchical token bucket: its flows are the leaves of the tree, in the order of the configuration.
+#[derive(Debug)]
+pub struct Htb {
+    classes: Vec<Class>,
+    /// The classes that are nobody's parents, in order.
+    leaves: Vec<u32>,
+    feeds: Feeds,
+    /// When the modes of classes change below which something waits.
+    changes: Tournament,
+    /// Leaves that flows have left, the last one last.
+    left: Vec<u32>,
+    /// How many leaves have had a flow.
+    joined: usize,
+    overhead: Overhead,
+    /// Who was chosen last, and at which level the class is that lends.
+    chosen: Option<(u32, u8)>,
+}
+
+/// How many priorities there are.
+const PRIORITIES: usize = 8;
+/// How many levels: a leaf is at level 0 wherever it is, an uppermost class with others below it at 7, its children that have
+/// some at 6.
+const LEVELS: usize = 8;
+
+impl Htb {
+    /// The most classes from the uppermost to a leaf, both counted.
+    pub const DEPTH: usize = LEVELS;
+    /// The most classes.
+    pub const MOST: usize = 1 << 18;
+    /// The greatest priority.
+    pub const LAST_PRIORITY: u8 = PRIORITIES as u8 - 1;
+
+    /// With full buckets.
+    ///
+    /// # Errors
+    /// When there is no class, a parent does not come before its child, the tree is too deep, or what is said of a class is
+    /// out of range.
+    pub fn new(classes: Vec<HtbClass>) -> Result<Self, ShapingError> {
+        match classes.len() {
+            0 => return Err(ShapingFault::NoClasses.of_all()),
+            found if found > Self::MOST => {
+                return Err(ShapingFault::TooManyClasses { found, most: Self::MOST }.of_all());
+            }
+            _ => {}
+        }
+        let mut made: Vec<Class> = Vec::with_capacity(classes.len());
+        for (place, config) in classes.iter().enumerate() {
+            let class = Class::new(config, place, &mut made).map_err(|fault| fault.of(place))?;
+            made.push(class);
+        }
+        let leaves: Vec<u32> =
+            (0..made.len() as u32).filter(|&class| made[class as usize].children == 0).collect();
+        for (leaf, &class) in (0..).zip(&leaves) {
+            made[class as usize].become_leaf(leaf);
+        }
+        let mut changes = Tournament::default();
+        changes.make_room(FlowId::new(made.len() as u32 - 1));
+        let feeds = Feeds::new(&made, leaves.len());
+        Ok(Self {
+            classes: made,
+            leaves,
+            feeds,
+            changes,
+            left: Vec::new(),
+            joined: 0,
+            overhead: Overhead::IP,
+            chosen: None,
+        })
+    }
+
+    /// How many leaves it has.
+    pub fn leaves(&self) -> usize {
+        self.leaves.len()
+    }
+
+    fn class_of(&self, flow: FlowId) -> u32 {
+        self.leaves[flow.number() as usize]
+    }
+
+    /// Something waits in a leaf where nothing did.
+    fn activate(&mut self, now: Time, leaf: u32) {
+        let class = &mut self.classes[leaf as usize];
+        class.active = 1 << class.priority;
+        self.wake(now, leaf);
+        let mask = self.classes[leaf as usize].active;
+        self.link(now, leaf, mask);
+    }
+
+    /// Nothing waits in a leaf any more.
+    fn deactivate(&mut self, leaf: u32) {
+        let mask = self.classes[leaf as usize].active;
+        self.unlink(leaf, mask);
+        self.classes[leaf as usize].active = 0;
+        self.changes.clear(FlowId::new(leaf));
+    }
+
+    /// A class below which nothing waited, and whose mode nobody has looked after.
+    fn wake(&mut self, now: Time, class: u32) {
+        let state = &mut self.classes[class as usize];
+        state.mode = state.mode_at(now);
+        self.await_change(class);
+    }
+
+    /// Notes when the mode of a class changes next.
+    fn await_change(&mut self, class: u32) {
+        match self.classes[class as usize].next_change() {
+            Some(at) => self.changes.set(FlowId::new(class), at.nanos()),
+            None => self.changes.clear(FlowId::new(class)),
+        }
+    }
+
+    /// Puts a class where it is found by its mode, at the priorities in `mask`, at which something waits now; and so on
+    /// upwards.
+    fn link(&mut self, now: Time, mut class: u32, mut mask: u8) {
+        while mask > 0 {
+            let state = &self.classes[class as usize];
+            let parent = match (state.mode, state.parent) {
+                (Mode::MaySend, _) => return self.feeds.enter_row(state, mask),
+                (Mode::MayBorrow, Some(parent)) => parent,
+                _ => return,
+            };
+            // Where the parent had another child already, it is where it belongs.
+            let fresh = self.feeds.enter_feed(state, &self.classes[parent as usize], mask);
+            let above = &mut self.classes[parent as usize];
+            let was_idle = above.active == 0;
+            above.active |= fresh;
+            if was_idle {
+                self.wake(now, parent);
+            }
+            (class, mask) = (parent, fresh);
+        }
+    }
+
+    /// Takes a class from where [`Self::link`] put it, by the mode that it had then.
+    fn unlink(&mut self, mut class: u32, mut mask: u8) {
+        while mask > 0 {
+            let state = &self.classes[class as usize];
+            let parent = match (state.mode, state.parent) {
+                (Mode::MaySend, _) => return self.feeds.leave_row(state, mask),
+                (Mode::MayBorrow, Some(parent)) => parent,
+                _ => return,
+            };
+            mask = self.feeds.leave_feed(state, &self.classes[parent as usize], mask);
+            class = parent;
+            let above = &mut self.classes[parent as usize];
+            above.active &= !mask;
+            if above.active == 0 {
+                self.changes.clear(FlowId::new(parent));
+            }
+        }
+    }
+
+    /// Brings the mode of a class up to date.
+    fn refresh(&mut self, now: Time, class: u32) {
+        let state = &self.classes[class as usize];
+        let (mode, active) = (state.mode_at(now), state.active);
+        if mode != state.mode {
+            self.unlink(class, active);
+            let state = &mut self.classes[class as usize];
+            state.over_limit += u64::from(mode == Mode::CannotSend);
+            state.mode = mode;
+            self.link(now, class, active);
+        }
+        self.await_change(class);
+    }
+
+    /// Brings all modes up to date that have changed by now.
+    fn catch_up(&mut self, now: Time) {
+        while let Some((at, class)) = self.changes.least()
+            && at <= now.nanos()
+        {
+            self.refresh(now, class.number());
+        }
+    }
+
+    /// Takes what a packet costs from a leaf and all above it.
+    fn charge(&mut self, now: Time, leaf: u32, lender: u8, length: u32) {
+        let mut next = Some(leaf);
+        while let Some(class) = next {
+            let state = &mut self.classes[class as usize];
+            let cost = bucket::cost(length, &self.overhead, state.mpu);
+            state.charge(now, lender, cost, length);
+            next = state.parent;
+            if state.active > 0 {
+                self.refresh(now, class);
+            }
+        }
+    }
+}
+
+impl Scheduler for Htb {
+    type Flow = ();
+    const COUNTS_PACKETS: bool = false;
+
+    /// The flow of the next leaf, or of the one that was left last.
+    fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
+        if self.left.pop().is_none() {
+            if self.joined == self.leaves.len() {
+                return Err(Refused::Flows { most: self.leaves.len() as u64 });
+            }
+            self.joined += 1;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, flow: FlowId, _flows: &mut Flows<()>) {
+        // Numbers of flows are given out again in the same order.
+        self.left.push(flow.number());
+    }
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<()>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    fn enqueue(&mut self, now: Time, flow: FlowId, _flows: &mut Flows<()>) {
+        let leaf = self.class_of(flow);
+        if self.classes[leaf as usize].active == 0 {
+            self.activate(now, leaf);
+        }
+    }
+
+    fn select(&mut self, now: Time, flows: &mut Flows<()>) -> Selection {
+        self.catch_up(now);
+        self.chosen = self.feeds.choose(&mut self.classes);
+        match self.chosen {
+            Some((leaf, _)) => Selection::Flow(FlowId::new(self.classes[leaf as usize].leaf)),
+            None if flows.waiting() == 0 => Selection::Empty,
+            None => {
+                let at = self.changes.least().map_or(u64::MAX, |(at, _)| at);
+                Selection::NotBefore(Time::from_nanos(at))
+            }
+        }
+    }
+
+    fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<()>) {
+        let leaf = self.class_of(flow);
+        let lender = match self.chosen.take() {
+            Some((chosen, lender)) if chosen == leaf => lender,
+            _ => 0,
+        };
+        let class = &mut self.classes[leaf as usize];
+        if class.spend(lender, bucket::cost(length, &self.overhead, class.mpu)) {
+            self.feeds.end_turn(&self.classes, leaf, lender);
+        }
+        if flows.packets(flow) == 0 {
+            self.deactivate(leaf);
+        }
+        self.charge(now, leaf, lender, length);
+    }
+
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<()>) {
+        let leaf = self.class_of(flow);
+        if flows.packets(flow) == 0 && self.classes[leaf as usize].active > 0 {
+            self.deactivate(leaf);
+        }
+    }
+
+    fn set_wire(&mut self, _now: Time, wire: Wire) {
+        self.overhead = wire.overhead;
+    }
+
+    fn states(&self, now: Time, _flows: &Flows<()>) -> Vec<ClassState> {
+        self.classes.iter().map(|class| ClassState::Shaped(class.state(now))).collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! One class: its buckets, its mode, its place in the tree.
+
+use alloc::vec::Vec;
+
+use super::{HtbClass, LEVELS, Mode, PRIORITIES, ShapedState};
+use crate::counters::Tally;
+use crate::sched::bucket::Bucket;
+use crate::sched::shaping::ShapingFault;
+use crate::service::Work;
+use crate::time::Time;
+use crate::units::Bytes;
+
+#[derive(Debug)]
+pub(super) struct Class {
+    /// Where it stands in the configuration.
+    pub(super) place: u32,
+    pub(super) parent: Option<u32>,
+    pub(super) level: u8,
+    pub(super) priority: u8,
+    /// The priorities at which something waits in it or below it, a bit each.
+    pub(super) active: u8,
+    /// Kept up to date while something waits in it or below it.
+    pub(super) mode: Mode,
+    /// Its number among the leaves.
+    pub(super) leaf: u32,
+    /// Its number among its parent's children.
+    pub(super) rank: u32,
+    pub(super) children: u32,
+    assured: Bucket,
+    ceiling: Bucket,
+    pub(super) mpu: Bytes,
+    /// What a turn is worth, in billionths of a bit, and what is left of it at each level. A class that is in debt is passed
+    /// over.
+    quantum: i64,
+    deficits: [i64; LEVELS],
+    sent: Tally,
+    lent: u64,
+    borrowed: u64,
+    pub(super) over_limit: u64,
+}
+
+/// The longest quantum that is told from others, in bytes: 2³⁰.
+const LONGEST_QUANTUM: u64 = 1 << 30;
+/// For how many turns a class may have to wait at most.
+const TURNS: i64 = 64;
+
+impl Class {
+    /// The class at this place. Those before it are made, and learn that they have a child.
+    pub(super) fn new(config: &HtbClass, place: usize, made: &mut [Self]) -> Result<Self, ShapingFault> {
+        let &HtbClass { parent, rate, ceil, burst, cburst, priority, quantum, mpu } = config;
+        if usize::from(priority) >= PRIORITIES {
+            let most = PRIORITIES as u8 - 1;
+            return Err(ShapingFault::Priority { found: priority, least: 0, most });
+        }
+        if quantum == Bytes::new(0) {
+            return Err(ShapingFault::NoQuantum);
+        }
+        let (assured, ceiling) = (Bucket::new(rate, burst)?, Bucket::new(ceil, cburst)?);
+        if ceil < rate {
+            return Err(ShapingFault::CeilingBelowRate { rate, ceiling: ceil });
+        }
+        let (mut level, mut rank) = (LEVELS as u8 - 1, 0);
+        if let Some(parent) = parent {
+            if parent >= place {
+                return Err(ShapingFault::Parent { found: parent });
+            }
+            let parent = &mut made[parent];
+            // At level 1 it may have leaves below it, at level 0 be one; here it is not known yet which.
+            level = parent.level.checked_sub(1).ok_or(ShapingFault::TooDeep { most: LEVELS })?;
+            rank = parent.children;
+            parent.children += 1;
+        }
+        let quantum = (quantum.get().min(LONGEST_QUANTUM) * 8) as i64;
+        Ok(Self {
+            place: place as u32,
+            parent: parent.map(|parent| parent as u32),
+            level,
+            priority,
+            active: 0,
+            mode: Mode::MaySend,
+            leaf: u32::MAX,
+            rank,
+            children: 0,
+            assured,
+            ceiling,
+            mpu,
+            quantum,
+            deficits: [0; LEVELS],
+            sent: Tally::default(),
+            lent: 0,
+            borrowed: 0,
+            over_limit: 0,
+        })
+    }
+
+    /// It has no children: wherever it is, its level is 0.
+    pub(super) const fn become_leaf(&mut self, leaf: u32) {
+        (self.level, self.leaf) = (0, leaf);
+    }
+
+    pub(super) fn mode_at(&self, now: Time) -> Mode {
+        if self.ceiling.tokens(now) < 0 {
+            Mode::CannotSend
+        } else if self.assured.tokens(now) < 0 {
+            Mode::MayBorrow
+        } else {
+            Mode::MaySend
+        }
+    }
+
+    /// When its mode is another one than that which is noted, if nothing is charged until then.
+    pub(super) fn next_change(&self) -> Option<Time> {
+        match self.mode {
+            Mode::MaySend => None,
+            Mode::MayBorrow => Some(self.assured.when(0)),
+            Mode::CannotSend => Some(self.ceiling.when(0)),
+        }
+    }
+
+    /// A packet below it goes, for which a class at this level answers.
+    pub(super) fn charge(&mut self, now: Time, lender: u8, cost: Work, length: u32) {
+        if self.level >= lender {
+            self.lent += u64::from(self.level == lender);
+            self.assured.pay(now, cost);
+        } else {
+            self.borrowed += 1;
+        }
+        self.ceiling.pay(now, cost);
+        self.sent.add(length);
+    }
+
+    /// Takes what a packet costs from the turn of a leaf; whether that is over.
+    pub(super) fn spend(&mut self, lender: u8, cost: Work) -> bool {
+        let deficit = &mut self.deficits[usize::from(lender)];
+        // A packet is below 2³⁶ bits, and a least cost beyond 2⁶² is as good as any.
+        let bits = i64::try_from(cost.0 / 1_000_000_000).unwrap_or(i64::MAX / 2);
+        *deficit = deficit.saturating_sub(bits);
+        let over = *deficit < 0;
+        if over {
+            *deficit = (*deficit + self.quantum).max(-TURNS * self.quantum);
+        }
+        over
+    }
+
+    /// It is the turn of a leaf: whether it may use it. If not, it owes less the next time.
+    pub(super) fn takes_turn(&mut self, lender: u8) -> bool {
+        let deficit = &mut self.deficits[usize::from(lender)];
+        let takes = *deficit >= 0;
+        if !takes {
+            *deficit += self.quantum;
+        }
+        takes
+    }
+
+    pub(super) fn state(&self, now: Time) -> ShapedState {
+        ShapedState {
+            mode: self.mode_at(now),
+            sent: self.sent,
+            lent: self.lent,
+            borrowed: self.borrowed,
+            over_limit: self.over_limit,
+            tokens: self.assured.span(now),
+            ceil_tokens: self.ceiling.span(now),
+        }
+    }
+}
+
+/// The places of classes with children, in order.
+pub(super) fn inner(classes: &[Class]) -> Vec<u32> {
+    (0..classes.len() as u32).filter(|&class| classes[class as usize].children > 0).collect()
+}

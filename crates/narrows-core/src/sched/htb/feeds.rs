@@ -1,0 +1,188 @@
+//! Where classes are found that may send.
+//!
+//! A green class stands in the row of its level, a yellow one in a feed of its parent, once for each priority at which
+//! something waits in it or below it. So from each member of a row the feeds lead down to leaves that send by what that
+//! member lends.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::class::{self, Class};
+use super::ring::Ring;
+use super::{LEVELS, PRIORITIES};
+
+#[derive(Debug)]
+pub(super) struct Feeds {
+    /// By level, then by priority: of level 0 the numbers of leaves, of the others the numbers of inner classes.
+    rows: Vec<[Ring; PRIORITIES]>,
+    /// The priorities at which the row of a level is not empty, a bit each.
+    in_use: [u8; LEVELS],
+    /// For each inner class, by priority: the ranks of its children.
+    feeds: Vec<[Ring; PRIORITIES]>,
+    leaves: Vec<u32>,
+    /// The classes of inner numbers, and the inner numbers of classes.
+    inner: Vec<u32>,
+    number: Vec<u32>,
+    /// For each inner class, its children.
+    children: Vec<Vec<u32>>,
+}
+
+impl Feeds {
+    pub(super) fn new(classes: &[Class], leaves: usize) -> Self {
+        let inner = class::inner(classes);
+        let mut number = vec![u32::MAX; classes.len()];
+        for (n, &class) in (0..).zip(&inner) {
+            number[class as usize] = n;
+        }
+        let mut children = vec![Vec::new(); inner.len()];
+        let mut of_leaves = vec![0; leaves];
+        for (place, class) in (0..).zip(classes) {
+            if let Some(parent) = class.parent {
+                children[number[parent as usize] as usize].push(place);
+            }
+            if class.children == 0 {
+                of_leaves[class.leaf as usize] = place;
+            }
+        }
+        Self {
+            rows: vec![Default::default(); LEVELS],
+            in_use: [0; LEVELS],
+            feeds: vec![Default::default(); inner.len()],
+            leaves: of_leaves,
+            inner,
+            number,
+            children,
+        }
+    }
+
+    /// The number by which a class stands in the row of its level.
+    fn in_row(&self, class: &Class) -> u32 {
+        if class.children == 0 { class.leaf } else { self.number[class.place as usize] }
+    }
+
+    pub(super) fn enter_row(&mut self, class: &Class, mask: u8) {
+        let (level, number) = (usize::from(class.level), self.in_row(class));
+        let most = if level == 0 { self.leaves.len() } else { self.inner.len() };
+        for priority in bits(mask) {
+            let row = &mut self.rows[level][priority];
+            if !row.has_room() {
+                *row = Ring::new(most);
+            }
+            row.insert(number);
+        }
+        self.in_use[level] |= mask;
+    }
+
+    pub(super) fn leave_row(&mut self, class: &Class, mask: u8) {
+        let (level, number) = (usize::from(class.level), self.in_row(class));
+        for priority in bits(mask) {
+            let row = &mut self.rows[level][priority];
+            row.remove(number);
+            if row.is_empty() {
+                self.in_use[level] &= !(1 << priority);
+            }
+        }
+    }
+
+    /// The priorities at which the feed was empty.
+    pub(super) fn enter_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
+        let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
+        let mut fresh = 0;
+        for priority in bits(mask) {
+            let feed = &mut feeds[priority];
+            if !feed.has_room() {
+                *feed = Ring::new(parent.children as usize);
+            }
+            fresh |= u8::from(feed.is_empty()) << priority;
+            feed.insert(class.rank);
+        }
+        fresh
+    }
+
+    /// The priorities at which the feed is empty now.
+    pub(super) fn leave_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
+        let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
+        let mut last = 0;
+        for priority in bits(mask) {
+            let feed = &mut feeds[priority];
+            feed.remove(class.rank);
+            last |= u8::from(feed.is_empty()) << priority;
+        }
+        last
+    }
+
+    /// The leaf that goes first, and the level of the class that lends.
+    pub(super) fn choose(&mut self, classes: &mut [Class]) -> Option<(u32, u8)> {
+        let level = self.in_use.iter().position(|&in_use| in_use != 0)?;
+        let priority = self.in_use[level].trailing_zeros() as usize;
+        // Each pass over a leaf in debt takes a quantum off its debt, which is bounded.
+        loop {
+            let leaf = self.descend(level, priority);
+            if classes[leaf as usize].takes_turn(level as u8) {
+                return Some((leaf, level as u8));
+            }
+            self.end_turn(classes, leaf, level as u8);
+        }
+    }
+
+    /// The leaf whose turn it is, below the member of the row whose turn it is. A class whose children have all had theirs
+    /// passes the turn on.
+    fn descend(&mut self, level: usize, priority: usize) -> u32 {
+        let row = &mut self.rows[level][priority];
+        loop {
+            let member = row.next(row.turn).or_else(|| row.next(0)).expect("the row is in use");
+            row.turn = member;
+            if level == 0 {
+                return self.leaves[member as usize];
+            }
+            // From the member down; where a feed has come to its end, back up to the one above it.
+            let mut number = member;
+            let mut above: [u32; LEVELS] = [0; LEVELS];
+            let mut depth = 0;
+            loop {
+                let feed = &mut self.feeds[number as usize][priority];
+                match feed.next(feed.turn) {
+                    Some(rank) => {
+                        feed.turn = rank;
+                        let child = self.children[number as usize][rank as usize];
+                        let inner = self.number[child as usize];
+                        if inner == u32::MAX {
+                            return child;
+                        }
+                        above[depth] = number;
+                        depth += 1;
+                        number = inner;
+                    }
+                    None => {
+                        feed.turn = 0;
+                        if depth == 0 {
+                            break;
+                        }
+                        depth -= 1;
+                        number = above[depth];
+                        self.feeds[number as usize][priority].turn += 1;
+                    }
+                }
+            }
+            row.turn = member + 1;
+        }
+    }
+
+    /// The turn of a leaf is over.
+    pub(super) fn end_turn(&mut self, classes: &[Class], leaf: u32, level: u8) {
+        let class = &classes[leaf as usize];
+        let priority = usize::from(class.priority);
+        match class.parent {
+            Some(parent) if level > 0 => {
+                let feed = &mut self.feeds[self.number[parent as usize] as usize][priority];
+                feed.turn = class.rank + 1;
+            }
+            _ => self.rows[0][priority].turn = class.leaf + 1,
+        }
+    }
+}
+
+/// The places of the bits that are set.
+fn bits(mask: u8) -> impl Iterator<Item = usize> {
+    (0..PRIORITIES).filter(move |&bit| mask & 1 << bit != 0)
+}

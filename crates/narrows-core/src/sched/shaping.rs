@@ -1,0 +1,151 @@
+//! What is wrong with what a shaper is told.
+
+use core::fmt;
+
+use crate::units::{Bytes, Rate};
+
+/// Why a shaper cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShapingError {
+    /// The class, by its place in the configuration; nothing for what concerns the whole.
+    pub class: Option<usize>,
+    /// What is wrong.
+    pub fault: ShapingFault,
+}
+
+/// What is wrong with a shaper or one of its classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapingFault {
+    /// There is no class.
+    NoClasses,
+    /// There are more classes than there may be.
+    TooManyClasses {
+        /// How many.
+        found: usize,
+        /// The most.
+        most: usize,
+    },
+    /// Its parent does not come before it: so a tree could have a circle.
+    Parent {
+        /// The place of the parent.
+        found: usize,
+    },
+    /// There are more classes above it than there may be.
+    TooDeep {
+        /// The most classes from the uppermost to a leaf, both counted.
+        most: usize,
+    },
+    /// The rate is zero.
+    NoRate,
+    /// The ceiling is below the rate.
+    CeilingBelowRate {
+        /// The rate.
+        rate: Rate,
+        /// The ceiling.
+        ceiling: Rate,
+    },
+    /// The peak rate is not above the rate.
+    PeakNotAboveRate {
+        /// The rate.
+        rate: Rate,
+        /// The peak rate.
+        peak: Rate,
+    },
+    /// The bucket of the rate holds nothing.
+    NoBurst,
+    /// The bucket of the peak rate holds nothing.
+    NoMtu,
+    /// A bucket holds more than the arithmetic does.
+    BurstTooLong {
+        /// What it would hold.
+        found: Bytes,
+        /// The most.
+        most: Bytes,
+    },
+    /// The priority is none that there is.
+    Priority {
+        /// What it is.
+        found: u8,
+        /// The least.
+        least: u8,
+        /// The greatest.
+        most: u8,
+    },
+    /// What a class may send at its turn is nothing.
+    NoQuantum,
+    /// The mean length of packets is zero.
+    NoAveragePacket,
+    /// The weight is zero.
+    NoWeight,
+    /// The time constant of an average is none that there may be.
+    TimeConstant {
+        /// Its logarithm to base 2.
+        found: u8,
+        /// The greatest.
+        most: u8,
+    },
+    /// It may never borrow and may always borrow.
+    BoundedAndExempt,
+}
+
+impl fmt::Display for ShapingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.class {
+            Some(class) => write!(f, "class {class}: {}", self.fault),
+            None => self.fault.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for ShapingFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoClasses => write!(f, "there is no class"),
+            Self::TooManyClasses { found, most } => {
+                write!(f, "there are {found} classes, the most is {most}")
+            }
+            Self::Parent { found } => {
+                write!(f, "its parent is class {found}, which does not come before it")
+            }
+            Self::TooDeep { most } => {
+                write!(f, "it is below {most} classes or more, the most is {}", most - 1)
+            }
+            Self::NoRate => write!(f, "the rate is zero"),
+            Self::CeilingBelowRate { rate, ceiling } => {
+                write!(f, "the ceiling is {ceiling}, below the rate of {rate}")
+            }
+            Self::PeakNotAboveRate { rate, peak } => {
+                write!(f, "the peak rate is {peak}, which is not above the rate of {rate}")
+            }
+            Self::NoBurst => write!(f, "the burst is zero, so that no packet could ever go"),
+            Self::NoMtu => write!(f, "the MTU of the peak rate is zero, so that no packet could ever go"),
+            Self::BurstTooLong { found, most } => write!(f, "the burst is {found}, the most is {most}"),
+            Self::Priority { found, least, most } => {
+                write!(f, "the priority is {found}, priorities are {least} to {most}")
+            }
+            Self::NoQuantum => write!(f, "the quantum or allotment of a turn is zero"),
+            Self::NoAveragePacket => write!(f, "the mean length of packets is zero"),
+            Self::NoWeight => write!(f, "the weight is zero"),
+            Self::TimeConstant { found, most } => {
+                write!(f, "the average's time constant is 2^{found} packets, the most is 2^{most}")
+            }
+            Self::BoundedAndExempt => {
+                write!(f, "it is bounded, never to borrow, and exempt, always to borrow")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ShapingError {}
+
+impl ShapingFault {
+    /// Of the whole.
+    pub(crate) const fn of_all(self) -> ShapingError {
+        ShapingError { class: None, fault: self }
+    }
+
+    /// Of one class.
+    pub(crate) const fn of(self, class: usize) -> ShapingError {
+        ShapingError { class: Some(class), fault: self }
+    }
+}

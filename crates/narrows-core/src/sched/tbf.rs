@@ -1,0 +1,245 @@
+//! The token bucket filter.
+//!
+//! Source: Linux's sch_tbf (A. Kuznetsov), as explained by A. G. Moe, "Implementing Rate Control in NetEm",
+//! 2013, section 2.3.4. A bucket fills at `rate` and holds `burst`; the first packet goes as soon as what it costs is in the
+//! bucket, and takes it out. A second bucket of `peak.mtu` that fills at `peak.rate` bounds how fast the first is emptied:
+//! a packet needs both. What a packet of L bytes costs is what it is on the wire, and `mpu` at least:
+//!
+//! ```text
+//! cost = max(bytes on the wire(L), mpu)        sent in any span d ≤ min(burst + rate·d, mtu + peak·d)
+//! ```
+//!
+//! The bounds are hard: as in the kernel, no packet goes on credit, and the buckets are full at first. Tokens are kept in
+//! billionths of a bit, where the kernel has nanoseconds of the rate: no rounding adds up.
+//!
+//! A packet that a full bucket cannot pay for could never go. As in the kernel it is dropped at its arrival, as
+//! [`DropReason::BlackHole`]: it is too long, and nobody is told. One that comes to be so while it waits, because the link's
+//! overhead has changed, is given up when it is the first.
+//!
+//! It needs no link with a rate; behind one it sends no faster than that takes packets.
+//!
+//! ```
+//! # use narrows_core::{Bytes, PacketRef, Rate, Time};
+//! # use narrows_core::sched::{FlowConfig, Served, Server, Tbf, TbfConfig};
+//! let config = TbfConfig {
+//!     rate: Rate::from_bits_per_second(8_000_000),
+//!     burst: Bytes::new(2_000),
+//!     peak: None,
+//!     mpu: Bytes::new(0),
+//! };
+//! let mut server = Server::new(Tbf::new(config).expect("a packet can pass"));
+//! let flow = server.join(FlowConfig::default()).expect("it has one flow");
+//! for number in 0..3 {
+//!     server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 1000);
+//! }
+//! assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(..)));
+//! assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(..)));
+//! // 1000 bytes take a millisecond to earn.
+//! assert_eq!(server.dequeue(Time::ZERO), Served::NotBefore(Time::from_nanos(1_000_000)));
+//! ```
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::counters::DropReason;
+use crate::queue::Wire;
+use crate::sched::bucket::{self, Bucket};
+use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::{
+    ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState, Weight,
+};
+use crate::service::{Overhead, Work};
+use crate::time::Time;
+use crate::units::{Bytes, Rate};
+
+/// What a token bucket filter is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TbfConfig {
+    /// The rate; not zero.
+    pub rate: Rate,
+    /// The most bytes that go at once after idle time: at least a packet, or none ever goes.
+    pub burst: Bytes,
+    /// How fast a burst goes at most; nothing for as fast as the link takes it.
+    pub peak: Option<Peak>,
+    /// What a packet costs at least.
+    pub mpu: Bytes,
+}
+
+/// How fast a burst goes at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peak {
+    /// Above the rate.
+    pub rate: Rate,
+    /// The most bytes that go at once all the same: at least a packet.
+    pub mtu: Bytes,
+}
+
+/// The two buckets of a token bucket filter or policer.
+#[derive(Clone, Debug)]
+pub(crate) struct Buckets {
+    rate: Bucket,
+    peak: Option<Bucket>,
+}
+
+/// A token bucket filter, of one flow.
+#[derive(Debug)]
+pub struct Tbf {
+    buckets: Buckets,
+    mpu: Bytes,
+    overhead: Overhead,
+    joined: bool,
+    state: ShapedState,
+    /// The instant at which the first packet was found to wait last: it is counted once.
+    waited: Option<Time>,
+}
+
+impl Buckets {
+    pub(crate) fn new(rate: Rate, burst: Bytes, peak: Option<Peak>) -> Result<Self, ShapingFault> {
+        if burst == Bytes::new(0) {
+            return Err(ShapingFault::NoBurst);
+        }
+        let peak = match peak {
+            None => None,
+            Some(peak) if peak.rate <= rate => {
+                return Err(ShapingFault::PeakNotAboveRate { rate, peak: peak.rate });
+            }
+            Some(peak) if peak.mtu == Bytes::new(0) => return Err(ShapingFault::NoMtu),
+            Some(peak) => Some(Bucket::new(peak.rate, peak.mtu)?),
+        };
+        Ok(Self { rate: Bucket::new(rate, burst)?, peak })
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Bucket> {
+        core::iter::once(&self.rate).chain(&self.peak)
+    }
+
+    /// Whether all buckets have what this costs.
+    #[inline]
+    pub(crate) fn afford(&self, now: Time, cost: Work) -> bool {
+        self.each().all(|bucket| bucket.affords(now, cost))
+    }
+
+    /// Takes it from all.
+    #[inline]
+    pub(crate) fn pay(&mut self, now: Time, cost: Work) {
+        self.rate.pay(now, cost);
+        if let Some(peak) = &mut self.peak {
+            peak.pay(now, cost);
+        }
+    }
+
+    /// Whether all could ever have it.
+    fn could_afford(&self, cost: Work) -> bool {
+        self.each().all(|bucket| bucket.could_afford(cost))
+    }
+
+    /// When all have it; nothing when one never does.
+    fn when_affords(&self, cost: Work) -> Option<Time> {
+        self.could_afford(cost).then(|| self.each().map(|bucket| bucket.when_affords(cost)).max()).flatten()
+    }
+}
+
+impl Tbf {
+    /// With full buckets.
+    ///
+    /// # Errors
+    /// When the rate or a bucket is zero, the peak rate is not above the rate, or a burst is beyond what can be counted.
+    pub fn new(config: TbfConfig) -> Result<Self, ShapingError> {
+        let TbfConfig { rate, burst, peak, mpu } = config;
+        let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
+        let state = ShapedState::default();
+        Ok(Self { buckets, mpu, overhead: Overhead::IP, joined: false, state, waited: None })
+    }
+
+    fn cost(&self, length: u32) -> Work {
+        bucket::cost(length, &self.overhead, self.mpu)
+    }
+}
+
+impl Scheduler for Tbf {
+    type Flow = ();
+    const COUNTS_PACKETS: bool = false;
+
+    fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
+        if self.joined {
+            return Err(Refused::Flows { most: 1 });
+        }
+        self.joined = true;
+        Ok(())
+    }
+
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {
+        self.joined = false;
+    }
+
+    fn set_weight(
+        &mut self,
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<()>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
+
+    fn enqueue(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}
+
+    fn never_sends(&self, length: u32) -> Option<DropReason> {
+        (!self.buckets.could_afford(self.cost(length))).then_some(DropReason::BlackHole)
+    }
+
+    fn select(&mut self, now: Time, flows: &mut Flows<()>) -> Selection {
+        if flows.waiting() == 0 {
+            return Selection::Empty;
+        }
+        let flow = FlowId::new(0);
+        let cost = self.cost(flows.first(flow).map_or(0, |first| first.length));
+        match self.buckets.when_affords(cost) {
+            None => Selection::GiveUp(flow, DropReason::BlackHole),
+            Some(at) if at <= now => Selection::Flow(flow),
+            Some(at) => {
+                if self.waited != Some(at) {
+                    self.waited = Some(at);
+                    self.state.over_limit += 1;
+                }
+                Selection::NotBefore(at)
+            }
+        }
+    }
+
+    fn sent(&mut self, now: Time, _flow: FlowId, length: u32, _flows: &mut Flows<()>) {
+        // A queue inside may have sent another packet than the one that was asked about: then a bucket may owe.
+        let cost = self.cost(length);
+        self.buckets.pay(now, cost);
+        self.state.sent.add(length);
+        self.state.lent += 1;
+    }
+
+    fn head_dropped(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}
+
+    fn set_wire(&mut self, _now: Time, wire: Wire) {
+        self.overhead = wire.overhead;
+    }
+
+    /// One class. It may send while its bucket is not in debt.
+    fn states(&self, now: Time, flows: &Flows<()>) -> Vec<ClassState> {
+        let first = (flows.waiting() > 0).then(|| flows.first(FlowId::new(0))).flatten();
+        let waits = first.is_some_and(|first| !self.buckets.afford(now, self.cost(first.length)));
+        let mode = if waits { Mode::CannotSend } else { Mode::MaySend };
+        let tokens = self.buckets.rate.span(now);
+        let ceil_tokens = self.buckets.peak.as_ref().map_or(0, |peak| peak.span(now));
+        vec![ClassState::Shaped(ShapedState { mode, tokens, ceil_tokens, ..self.state })]
+    }
+}
+
+impl Default for TbfConfig {
+    /// 1 Mbit/s and ten packets of 1500 bytes.
+    fn default() -> Self {
+        Self {
+            rate: Rate::from_bits_per_second(1_000_000),
+            burst: Bytes::new(15_000),
+            peak: None,
+            mpu: Bytes::new(0),
+        }
+    }
+}

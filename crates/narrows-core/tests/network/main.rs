@@ -1,0 +1,8 @@
+//! Links made on first use, routers and rules as parts of a network.
+
+mod common;
+mod conservation;
+mod fragments;
+mod instances;
+mod routers;
+mod rules;

@@ -1,0 +1,209 @@
+//! Routers.
+
+use narrows_core::classify::Prefix;
+use narrows_core::sched::Weight;
+use narrows_core::*;
+
+use crate::common::*;
+
+/// `a`, then `count` routers in a row with links of 1 ms, then `b`; the last router leads back to the first where `loops`.
+fn row(count: usize, loops: bool) -> Engine<()> {
+    let mut config = NetworkConfig::new(Seed(1));
+    for number in 0..count {
+        let to = match number + 1 == count {
+            true if loops => Target::Router("r0".into()),
+            true => Target::Port("b".into()),
+            false => Target::Router(format!("r{}", number + 1)),
+        };
+        let mut link = LinkConfig::new(format!("l{number}"), to);
+        delay(&mut link, 1_000_000);
+        config.links.push(link);
+        let way = (Target::Link { name: format!("l{number}"), lane: 0 }, Weight::ONE);
+        let route = Route { ways: vec![way], spread: Spread::Flow, local: false };
+        let own = Route {
+            ways: vec![(Target::Port(format!("r{number}")), Weight::ONE)],
+            spread: Spread::Flow,
+            local: true,
+        };
+        let routes =
+            vec![(Prefix::new(address(2, 0), 120), route), (Prefix::new(address(9, number as u8), 128), own)];
+        config.routers.push(RouterConfig { name: format!("r{number}"), routes });
+        config.ports.push(port(&format!("r{number}"), Target::Router(format!("r{number}"))));
+    }
+    config.ports.push(port("a", Target::Router("r0".into())));
+    config.ports.push(port("b", Target::Port("b".into())));
+    Engine::new(config).expect("the network is whole")
+}
+
+fn limited(hop_limit: u8, key: FlowKey) -> Packet<()> {
+    let mut packet = packet(key, 100);
+    packet.headers.hop_limit = hop_limit;
+    packet
+}
+
+#[test]
+fn a_hop_limit_of_n_dies_at_the_nth_router() {
+    let mut engine = row(3, false);
+    let a = engine.port("a").expect("it is there");
+    for limit in 0..=4 {
+        engine.hand_in(Time::ZERO, a, limited(limit, key(1, 1)));
+    }
+    let dropped = |router: &str| Verdict::Dropped {
+        at: Some(Element::Router(engine.router(router).expect("it is there"))),
+        reason: DropReason::HopLimit,
+    };
+    let expected = [
+        (0, 0, dropped("r0")),
+        (0, 1, dropped("r0")),
+        (1_000_000, 2, dropped("r1")),
+        (2_000_000, 3, dropped("r2")),
+        (3_000_000, 4, Verdict::Delivered(engine.port("b").expect("it is there"))),
+    ];
+    assert_eq!(drain(&mut engine), expected);
+    let counters = engine.router_counters(engine.router("r1").expect("it is there"));
+    assert_eq!((counters.arrived.packets, counters.hop_limit.packets, counters.forwarded.packets), (3, 1, 2));
+}
+
+#[test]
+fn a_delivery_says_how_many_routers_it_passed() {
+    let mut engine = row(3, false);
+    let a = engine.port("a").expect("it is there");
+    engine.hand_in(Time::ZERO, a, packet(key(1, 1), 100));
+    let mut hops = Vec::new();
+    while let Some(next) = engine.next_event() {
+        while let Some(event) = engine.poll(next) {
+            hops.push(event.hops);
+        }
+    }
+    assert_eq!(hops, [3]);
+}
+
+#[test]
+fn what_a_router_sends_loses_no_hop_there() {
+    let mut engine = row(3, false);
+    // At r1 itself; and from `a` past r0, r1 and r2.
+    for (from, limit) in [("r1", 1), ("r1", 2), ("r1", 64), ("a", 64)] {
+        let port = engine.port(from).expect("it is there");
+        engine.hand_in(Time::ZERO, port, limited(limit, key(1, 1)));
+    }
+    let mut seen = Vec::new();
+    while let Some(next) = engine.next_event() {
+        while let Some(event) = engine.poll(next) {
+            seen.push((outcome(&event), event.hops));
+        }
+    }
+    // With a limit of 1 it leaves r1, and dies at r2.
+    assert_eq!(seen, [("dropped", 0), ("delivered", 1), ("delivered", 1), ("delivered", 3)]);
+    let r1 = engine.router_counters(engine.router("r1").expect("it is there"));
+    assert_eq!((r1.arrived.packets, r1.forwarded.packets, r1.hop_limit.packets), (4, 4, 0));
+}
+
+fn outcome(event: &Event<'_, ()>) -> &'static str {
+    match event.verdict {
+        Verdict::Delivered(_) => "delivered",
+        Verdict::Dropped { .. } => "dropped",
+    }
+}
+
+#[test]
+fn a_router_takes_what_is_for_itself_whatever_its_hop_limit() {
+    let mut engine = row(2, false);
+    let a = engine.port("a").expect("it is there");
+    let to = |destination| FlowKey { destination, ..key(1, 1) };
+    engine.hand_in(Time::ZERO, a, limited(1, to(address(9, 0))));
+    // Nobody has told r0 where r1's address is.
+    engine.hand_in(Time::ZERO, a, limited(64, to(address(9, 1))));
+    let arp = Packet { key: FlowKey::default(), ..packet(key(1, 1), 28) };
+    engine.hand_in(Time::ZERO, a, arp);
+    let no_route = Verdict::Dropped {
+        at: Some(Element::Router(engine.router("r0").expect("it is there"))),
+        reason: DropReason::NoRoute,
+    };
+    let own = Verdict::Delivered(engine.port("r0").expect("it is there"));
+    assert_eq!(drain(&mut engine), [(0, 0, own), (0, 1, no_route), (0, 2, no_route)]);
+}
+
+#[test]
+fn a_loop_ends_by_the_hop_limit_or_by_the_visits() {
+    let mut engine = row(2, true);
+    let a = engine.port("a").expect("it is there");
+    engine.hand_in(Time::ZERO, a, limited(10, key(1, 1)));
+    engine.hand_in(Time::ZERO, a, limited(255, key(1, 1)));
+    let seen = drain(&mut engine);
+    let [(9_000_000, 0, first), (64_000_000, 1, second)] = seen[..] else { panic!("{seen:?}") };
+    assert!(matches!(first, Verdict::Dropped { reason: DropReason::HopLimit, .. }));
+    assert!(matches!(second, Verdict::Dropped { reason: DropReason::Loop, .. }));
+    assert_eq!(engine.inside(), 0);
+}
+
+#[test]
+fn routers_that_send_packets_to_each_other_as_their_own_end_by_the_hop_limit() {
+    let mut config = NetworkConfig::new(Seed(1));
+    for (name, other) in [("r0", "r1"), ("r1", "r0")] {
+        let ways = vec![(Target::Router(other.into()), Weight::ONE)];
+        let route = Route { ways, spread: Spread::Flow, local: true };
+        let routes = vec![(Prefix::new(address(0, 0), 96), route)];
+        config.routers.push(RouterConfig { name: name.into(), routes });
+    }
+    config.ports.push(port("a", Target::Router("r0".into())));
+    let mut engine = Engine::new(config).expect("the network is whole");
+    let a = engine.port("a").expect("it is there");
+    engine.hand_in(Time::ZERO, a, limited(255, key(1, 1)));
+    let last = Verdict::Dropped {
+        at: Some(Element::Router(engine.router("r0").expect("it is there"))),
+        reason: DropReason::HopLimit,
+    };
+    assert_eq!(drain(&mut engine), [(0, 0, last)]);
+    let counters = engine.router_counters(engine.router("r0").expect("it is there"));
+    assert_eq!((counters.arrived.packets, counters.forwarded.packets, counters.local.packets), (128, 127, 0));
+}
+
+/// From `a` to `b` over two links, with weights 3 and 7.
+fn two_paths(spread: Spread) -> Engine<()> {
+    let mut config = NetworkConfig::new(Seed(5));
+    let mut ways = Vec::new();
+    for (name, weight, nanos) in [("slow", 3, 100), ("fast", 7, 20)] {
+        let mut link = LinkConfig::new(name, Target::Port("b".into()));
+        delay(&mut link, nanos);
+        config.links.push(link);
+        ways.push((Target::Link { name: name.into(), lane: 0 }, Weight::new(weight).expect("it is there")));
+    }
+    let route = Route { ways, spread, local: false };
+    let routes = vec![(Prefix::new(address(0, 0), 96), route)];
+    config.routers.push(RouterConfig { name: "r".into(), routes });
+    config.ports.push(port("a", Target::Router("r".into())));
+    config.ports.push(port("b", Target::Port("b".into())));
+    Engine::new(config).expect("the network is whole")
+}
+
+#[test]
+fn packets_or_flows_are_spread_as_the_weights_say() {
+    const COUNT: u64 = 20_000;
+    // Three standard deviations of a binomial of probability 0.3.
+    let off = |slow: u64| (slow as f64 - 0.3 * COUNT as f64).abs() / (COUNT as f64 * 0.21).sqrt();
+    for spread in [Spread::Packet, Spread::Flow] {
+        let mut engine = two_paths(spread);
+        let a = engine.port("a").expect("it is there");
+        let mut seen = Vec::new();
+        for number in 0..COUNT {
+            let source_port = match spread {
+                Spread::Packet => 1,
+                Spread::Flow => number as u16,
+            };
+            engine.hand_in(at(number * 1000), a, packet(FlowKey { source_port, ..key(1, 1) }, 100));
+            poll(&mut engine, at(number * 1000 + 999), &mut seen);
+        }
+        let slow = seen.iter().filter(|(at, number, _)| at - number * 1000 == 100).count() as u64;
+        assert_eq!(seen.len() as u64, COUNT);
+        assert!(off(slow) < 3.0, "{spread:?}: {slow}");
+    }
+    // And one flow keeps its path.
+    let mut engine = two_paths(Spread::Flow);
+    let a = engine.port("a").expect("it is there");
+    for number in 0..100 {
+        engine.hand_in(at(number * 1000), a, packet(key(1, 1), 100));
+    }
+    let mut delays: Vec<_> = drain(&mut engine).iter().map(|(at, number, _)| at - number * 1000).collect();
+    delays.dedup();
+    assert_eq!(delays.len(), 1);
+}

@@ -1,0 +1,273 @@
+//! The same packets through rule sets and through the oracle: decisions, counters, tables, tags and dynamic rules must agree.
+
+use narrows_core::rules::{
+    Decision, Masked, Passing, Place, RuleChange, RuleSet, StateKind, StateView, Which,
+};
+use narrows_core::{Duration, FlowKey, Seed, Time};
+
+use crate::generate::{self, Random, Style, TABLES};
+use crate::oracle::{Oracle, Outcome, Spot, Walker};
+
+const PACKETS: u64 = 350;
+
+/// What happened in comparisons, so that nothing is compared that never is.
+#[derive(Debug, Default)]
+struct Seen {
+    packets: u64,
+    passed: u64,
+    denied: u64,
+    piped: u64,
+    queued: u64,
+    resumed: u64,
+    /// Packets that no rule decided on.
+    by_default: u64,
+    /// Packets of dynamic rules that were alive in the end.
+    stateful: u64,
+    refused: u64,
+    depth: u64,
+}
+
+impl Seen {
+    fn counts(&self) -> [u64; 10] {
+        let Self { packets, passed, denied, piped, queued, resumed, .. } = *self;
+        let Self { by_default, stateful, refused, depth, .. } = *self;
+        [packets, passed, denied, piped, queued, resumed, by_default, stateful, refused, depth]
+    }
+}
+
+struct Comparison {
+    random: Random,
+    style: Style,
+    seed: u64,
+    rules: RuleSet,
+    oracle: Oracle,
+    now: Time,
+    /// Packets in pipes.
+    waiting: Vec<(u64, Walker, Place, Spot)>,
+    seen: Seen,
+    recent: Vec<(FlowKey, bool)>,
+}
+
+impl Comparison {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let style = match seed % 10 {
+            0..6 => Style::Wild,
+            6..9 => Style::Plain,
+            _ => Style::Alike,
+        };
+        let count = match seed % 20 {
+            19 => 300 + random.below(500),
+            13..19 => 20 + random.below(130),
+            _ => 1 + random.below(30),
+        };
+        let config = generate::config(&mut random, style, count);
+        let rules = RuleSet::new(Seed(seed), "net", config.clone()).expect("generated rules are right");
+        let oracle = Oracle::new(Seed(seed), "net", config);
+        Self {
+            random,
+            style,
+            seed,
+            rules,
+            oracle,
+            now: Time::ZERO,
+            waiting: Vec::new(),
+            seen: Seen::default(),
+            recent: Vec::new(),
+        }
+    }
+
+    fn run(mut self) -> Seen {
+        for number in 0..PACKETS {
+            self.now = self.now + Duration::from_nanos(self.random.below(20_000));
+            // Less often where it takes long to work out what follows.
+            if self.random.percent(if self.oracle.rules.len() > 200 { 1 } else { 3 }) {
+                self.change();
+            }
+            let walker = self.walker();
+            self.packet(number, walker, Place::default(), &Spot::default());
+            if !self.waiting.is_empty() && self.random.percent(40) {
+                let at = self.random.below(self.waiting.len() as u64) as usize;
+                let (number, walker, place, spot) = self.waiting.swap_remove(at);
+                self.seen.resumed += 1;
+                self.packet(number + PACKETS, walker, place, &spot);
+            }
+            if number % 50 == 0 {
+                self.agree();
+            }
+        }
+        self.agree();
+        let exceeded = self.rules.exceeded();
+        Seen {
+            by_default: self.oracle.default.packets,
+            stateful: self.oracle.dynamics.all.iter().map(|one| one.packets).sum(),
+            refused: exceeded.states.full + exceeded.states.limit,
+            depth: exceeded.depth,
+            ..self.seen
+        }
+    }
+
+    /// A new packet, or one of a flow that was seen lately, with other things that do not tell flows apart.
+    fn walker(&mut self) -> Walker {
+        let mut walker = generate::walker(&mut self.random);
+        if self.random.percent(50) && !self.recent.is_empty() {
+            let (key, is_later_fragment) = self.random.one_of(&self.recent);
+            walker.key = key;
+            walker.headers.is_later_fragment = is_later_fragment;
+        }
+        self.recent.push((walker.key, walker.headers.is_later_fragment));
+        if self.recent.len() > 12 {
+            self.recent.remove(0);
+        }
+        walker
+    }
+
+    fn packet(&mut self, number: u64, mut walker: Walker, place: Place, spot: &Spot) {
+        let mut other = walker.clone();
+        let before = walker.clone();
+        let decision = self.rules.walk(
+            self.now,
+            &mut Passing {
+                key: &mut walker.key,
+                headers: &walker.headers,
+                length: walker.length,
+                link_header: walker.link_header,
+                incoming: walker.incoming,
+                tags: &mut walker.tags,
+                draw: &mut |stream| stream.draw(0, number, 0, 0),
+            },
+            place,
+        );
+        let outcome =
+            self.oracle.walk(self.now, &mut other, spot, &mut |stream| stream.draw(0, number, 0, 0));
+        self.seen.packets += 1;
+        *match outcome {
+            Outcome::Pass => &mut self.seen.passed,
+            Outcome::Deny => &mut self.seen.denied,
+            Outcome::Pipe(..) => &mut self.seen.piped,
+            Outcome::Queue(..) => &mut self.seen.queued,
+        } += 1;
+        let told = || format!("set {}: packet {number} from {spot:?}: {before:?}", self.seed);
+        assert!(outcome.agrees(&decision), "{}: {outcome:?}, not {decision:?}", told());
+        assert_eq!(walker.key, other.key, "{}", told());
+        walker.tags.sort_unstable();
+        other.tags.sort_unstable();
+        assert_eq!(walker.tags, other.tags, "{}", told());
+        if let (
+            Outcome::Pipe(_, spot) | Outcome::Queue(_, spot),
+            Decision::Pipe { resume, .. } | Decision::Queue { resume, .. },
+        ) = (outcome, decision)
+        {
+            self.waiting.push((number % PACKETS, walker, resume, spot));
+        }
+    }
+
+    fn agree(&self) {
+        let seed = self.seed;
+        let views: Vec<_> = self.rules.rules().collect();
+        let (default, own) = views.split_last().expect("there is the default rule");
+        assert_eq!(own.len(), self.oracle.rules.len());
+        for (view, other) in own.iter().zip(&self.oracle.rules) {
+            assert_eq!(*view.rule, other.rule, "set {seed}");
+            assert_eq!(view.counters, other.counters, "set {seed}: {:?}", view.rule);
+        }
+        assert_eq!(default.counters, self.oracle.default, "set {seed}");
+        for name in TABLES {
+            let mut own: Vec<_> = self.rules.table(name).into_iter().flat_map(|table| table.iter()).collect();
+            own.sort_unstable_by_key(|(prefix, _)| (prefix.address(), prefix.bits()));
+            let mut others = self.oracle.tables.get(name).cloned().unwrap_or_default();
+            others.sort_unstable();
+            let own: Vec<_> = own
+                .iter()
+                .map(|(prefix, value)| {
+                    (u128::from_be_bytes(prefix.address()), u32::from(prefix.bits()), *value)
+                })
+                .collect();
+            let others: Vec<_> =
+                others.iter().map(|&(address, mask, value)| (address, mask.count_ones(), value)).collect();
+            assert_eq!(own, others, "set {seed}: table {name}");
+        }
+        let mut states: Vec<_> = self
+            .rules
+            .states(self.now)
+            .into_iter()
+            .filter(|view| !matches!(view.kind, StateKind::Limit { .. }))
+            .map(|StateView { rule, protocol, source, destination, packets, bytes, .. }| {
+                (rule, protocol, source, destination, packets, bytes)
+            })
+            .collect();
+        let mut others: Vec<_> = self
+            .oracle
+            .dynamics
+            .alive(self.now)
+            .map(|one| {
+                let key = one.first;
+                (one.rule.1, key.transport, key.source, key.destination, one.packets, one.bytes)
+            })
+            .collect();
+        states.sort_unstable();
+        others.sort_unstable();
+        assert_eq!(states, others, "set {seed}");
+        let exceeded = self.rules.exceeded();
+        assert_eq!((exceeded.calls, exceeded.depth), (self.oracle.calls, self.oracle.depth), "set {seed}");
+    }
+
+    fn change(&mut self) {
+        let random = &mut self.random;
+        let numbers = (self.oracle.rules.len() as u64 * 2).clamp(20, 6_000);
+        let any = |random: &mut Random, oracle: &Oracle| {
+            let all: Vec<_> = oracle.rules.iter().map(|one| one.rule.number).collect();
+            random.one_of(&all)
+        };
+        let set = random.below(4) as u8;
+        let change = match random.below(24) {
+            0..8 => RuleChange::Add(generate::rule(random, self.style, numbers)),
+            8..13 if !self.oracle.rules.is_empty() => {
+                let number = any(random, &self.oracle);
+                RuleChange::Delete(Which { numbers: Some(number..=number), set: None })
+            }
+            13 => RuleChange::Delete(Which { numbers: None, set: Some(set) }),
+            14 if random.percent(10) => RuleChange::Flush,
+            15 => RuleChange::Zero(Which::default()),
+            16 if !self.oracle.rules.is_empty() => {
+                let number = any(random, &self.oracle);
+                RuleChange::Zero(Which { numbers: Some(number..=65_535), set: None })
+            }
+            17 => RuleChange::Sets { enable: random.below(8) as u32, disable: random.below(8) as u32 },
+            18 if !self.oracle.rules.is_empty() => {
+                let number = any(random, &self.oracle);
+                RuleChange::Move { which: Which { numbers: Some(number..=number), set: None }, to: set }
+            }
+            19 => RuleChange::Swap(set, random.below(4) as u8),
+            20 | 21 => {
+                let (table, prefix) = (random.one_of(&TABLES).to_string(), generate::prefix(random));
+                let value = random.below(6) as u32;
+                let there = self.rules.table(&table).is_some_and(|table| table.get(prefix).is_some());
+                if there {
+                    RuleChange::TableDelete { table, prefix }
+                } else {
+                    RuleChange::TableAdd { table, prefix, value }
+                }
+            }
+            22 if self.rules.table("2").is_some() => RuleChange::TableFlush { table: "2".into() },
+            23 => RuleChange::Me(generate::me(random)),
+            _ => RuleChange::Me(vec![Masked { address: 0xffff_0a00_0000, mask: u128::MAX }]),
+        };
+        self.oracle.change(&change);
+        self.rules.change(self.now, change).expect("the change is right");
+    }
+}
+
+#[test]
+fn a_million_packets_meet_thousands_of_rule_sets_as_they_do_the_oracle() {
+    // Several threads, as there is much to do.
+    let compare =
+        |part: u64| (part * 750..(part + 1) * 750).map(|seed| Comparison::new(seed).run()).collect();
+    let parts: Vec<_> =
+        (0..4).map(|part| std::thread::spawn(move || -> Vec<Seen> { compare(part) })).collect();
+    let seen = parts.into_iter().flat_map(|part| part.join().expect("they agree"));
+    let sums = seen.fold([0; 10], |sums, one| std::array::from_fn(|at| sums[at] + one.counts()[at]));
+    assert!(sums[0] >= 1_000_000, "{sums:?}");
+    // All of it happened, and often.
+    assert!(sums.iter().all(|&sum| sum > 1_000), "{sums:?}");
+}

@@ -1,0 +1,6 @@
+//! Shapers: against closed forms, against slow models of their own arithmetic, and the examples of the references.
+
+mod cbq;
+mod htb;
+mod tbf;
+mod wire;

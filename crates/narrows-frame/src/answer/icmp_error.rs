@@ -1,0 +1,217 @@
+//! ICMP errors: destination unreachable, "fragmentation needed" (RFC 792, with the next hop's MTU of RFC 1191), time
+//! exceeded; and the same of ICMPv6 (RFC 4443).
+//!
+//! An error goes to the sender of a packet unless that could start a storm or reach somebody who sent nothing:
+//! - over IPv4 (RFC 1122, 3.2.2; RFC 1812, 4.3.2.7) never about an ICMP error or an ICMP type that is not known to be a
+//!   question or a reply, about a packet to a group of hosts or stations, about a fragment other than the first, or to
+//!   a source that does not name one host;
+//! - over IPv6 (RFC 4443, 2.4 e) never about an ICMPv6 error or a redirect, about a packet to a group of hosts or
+//!   stations, or to a source that does not name one host. About a packet to a group there is "packet too big", though:
+//!   RFC 4443 makes an exception for this very message, so that path MTU discovery works for multicasts.
+//!
+//! An error quotes the packet: over IPv4 as much of it as fits in 576 bytes (RFC 1812, 4.3.2.3), over IPv6 in 1,280
+//! (RFC 4443, 2.4 c). What is not known here, whether an address is a subnet's broadcast, is not checked.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use narrows_core::Bytes;
+
+use crate::bytes::{array, byte};
+use crate::checksum::Sum;
+use crate::craft::{DONT_FRAGMENT, Ipv4Header, Ipv6Header};
+use crate::parse::{Found, Network, protocol};
+use crate::{LinkLayer, MacAddress};
+
+/// Why a packet goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IcmpError {
+    /// The next hop takes packets of no more than this.
+    TooBig(Bytes),
+    /// It has passed as many routers as it may.
+    HopLimit,
+    /// No route leads to its destination.
+    NoRoute,
+    /// Nobody listens on its port.
+    NoPort,
+    /// Nobody speaks its protocol. Of IPv4 alone: IPv6 says where in the packet the problem is, which nobody reads.
+    NoProtocol,
+}
+
+impl IcmpError {
+    /// ICMP's type and code, and what stands behind the checksum.
+    fn of_ipv4(self) -> ([u8; 2], u32) {
+        match self {
+            // RFC 1191, section 4: sixteen bits of zero, then the MTU.
+            Self::TooBig(mtu) => ([3, 4], u16::try_from(mtu.get()).unwrap_or(u16::MAX).into()),
+            Self::HopLimit => ([11, 0], 0),
+            // RFC 1812, 5.2.7.1: a router that has no route at all says that the network is unreachable.
+            Self::NoRoute => ([3, 0], 0),
+            Self::NoPort => ([3, 3], 0),
+            Self::NoProtocol => ([3, 2], 0),
+        }
+    }
+
+    /// The same of ICMPv6.
+    fn of_ipv6(self) -> Option<([u8; 2], u32)> {
+        match self {
+            Self::TooBig(mtu) => Some(([2, 0], u32::try_from(mtu.get()).unwrap_or(u32::MAX))),
+            Self::HopLimit => Some(([3, 0], 0)),
+            Self::NoRoute => Some(([1, 0], 0)),
+            Self::NoPort => Some(([1, 4], 0)),
+            Self::NoProtocol => None,
+        }
+    }
+}
+
+/// Writes over `out` the frame that tells the sender of `frame` of an error. Says whether there is one; if not, `out`
+/// stays as it was.
+///
+/// The error comes from the address `source`; where that is of the other version of IP, there is none. An Ethernet
+/// frame goes back to the station that it came from, out of the one that it was sent to, with the same tags. Of the
+/// cooked layers there is no way back: no error.
+pub fn icmp_error(
+    layer: LinkLayer,
+    frame: &[u8],
+    error: IcmpError,
+    source: IpAddr,
+    out: &mut Vec<u8>,
+) -> bool {
+    if !matches!(layer, LinkLayer::Ethernet | LinkLayer::Ip) {
+        return false;
+    }
+    let found = Found::new(layer, frame, 0);
+    let packet = found.packet(frame);
+    let transport = found.transport(frame).unwrap_or_default();
+    let to_group = layer == LinkLayer::Ethernet && byte(frame, 0).is_some_and(|first| first & 1 != 0);
+    match (&found.network, source) {
+        (Network::Ipv4(ip), IpAddr::V4(source)) => {
+            let Some(destination) = ipv4_sender(packet) else { return false };
+            let about_icmp = ip.protocol == protocol::ICMP && !is_ipv4_query(transport);
+            if to_group || about_icmp || ip.later_fragment {
+                return false;
+            }
+            link_header(&frame[..found.link_header], out);
+            append_icmp(packet, error, source, destination, out);
+        }
+        (Network::Ipv6(ip), IpAddr::V6(source)) => {
+            let (Some(destination), Some(what)) = (ipv6_sender(packet), error.of_ipv6()) else {
+                return false;
+            };
+            let to_group = to_group || byte(packet, 24) == Some(0xff);
+            if ip.protocol == protocol::ICMPV6 && is_ipv6_error(transport)
+                || to_group && !matches!(error, IcmpError::TooBig(_))
+            {
+                return false;
+            }
+            link_header(&frame[..found.link_header], out);
+            append_icmpv6(packet, what, source, destination, out);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The sender of an IPv4 packet, if it may be told about that packet.
+pub(super) fn ipv4_sender(packet: &[u8]) -> Option<Ipv4Addr> {
+    let sender = Ipv4Addr::from_octets(array(packet, 12)?);
+    let destination = Ipv4Addr::from_octets(array(packet, 16)?);
+    let group = |address: Ipv4Addr| address.is_multicast() || address.is_broadcast();
+    // 240.0.0.0/4 is reserved, and 0.0.0.0/8 names no host but "this" one.
+    let one_host = !group(sender) && !sender.is_loopback() && !matches!(sender.octets()[0], 0 | 240..);
+    (one_host && !group(destination)).then_some(sender)
+}
+
+/// The ICMP types that ask or reply (IANA), all others being errors, obsolete or unknown.
+fn is_ipv4_query(icmp: &[u8]) -> bool {
+    matches!(byte(icmp, 0), Some(0 | 8 | 9 | 10 | 13..=18 | 42 | 43))
+}
+
+/// The sender of an IPv6 packet, if it names one host.
+pub(super) fn ipv6_sender(packet: &[u8]) -> Option<Ipv6Addr> {
+    let sender = Ipv6Addr::from_octets(array(packet, 8)?);
+    let one_host = !sender.is_unspecified() && !sender.is_multicast() && !sender.is_loopback();
+    one_host.then_some(sender)
+}
+
+/// Types below 128 are errors; one that cannot be read may be. 137 is a redirect.
+fn is_ipv6_error(icmp: &[u8]) -> bool {
+    byte(icmp, 0).is_none_or(|kind| kind < 128 || kind == 137)
+}
+
+/// The way back: nothing for a frame without a link header.
+pub(super) fn link_header(link: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    if let (Some(to), Some(from), Some(rest)) = (array(link, 6), array(link, 0), link.get(12..)) {
+        let (MacAddress(to), MacAddress(from)) = (MacAddress(to), one_station(MacAddress(from)));
+        out.extend_from_slice(&to);
+        out.extend_from_slice(&from);
+        out.extend_from_slice(rest);
+    }
+}
+
+/// An answer about a multicast cannot come from the group's address: it gets the address with the group bit cleared
+/// and the "locally administered" bit set.
+fn one_station(mac: MacAddress) -> MacAddress {
+    if !mac.is_group() {
+        return mac;
+    }
+    let mut address = mac;
+    address.0[0] = address.0[0] & !1 | 2;
+    address
+}
+
+/// RFC 1812, 4.3.2.5: precedence "internetwork control".
+const INTERNETWORK_CONTROL: u8 = 6 << 5;
+/// The hop limit of what the network itself sends.
+pub(super) const HOP_LIMIT: u8 = 64;
+
+fn append_icmp(packet: &[u8], error: IcmpError, source: Ipv4Addr, destination: Ipv4Addr, out: &mut Vec<u8>) {
+    const QUOTE: usize = 576 - 20 - 8;
+    let quote = &packet[..packet.len().min(QUOTE)];
+    let header = Ipv4Header {
+        traffic_class: INTERNETWORK_CONTROL,
+        identification: 0,
+        flags: DONT_FRAGMENT,
+        hop_limit: HOP_LIMIT,
+        protocol: protocol::ICMP,
+        source,
+        destination,
+    };
+    header.append(8 + quote.len(), out);
+    let start = out.len();
+    append_message(error.of_ipv4(), quote, out);
+    let checksum = Sum::default().bytes(&out[start..]).complement();
+    out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
+}
+
+fn append_icmpv6(
+    packet: &[u8],
+    what: ([u8; 2], u32),
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    out: &mut Vec<u8>,
+) {
+    const QUOTE: usize = 1280 - 40 - 8;
+    let quote = &packet[..packet.len().min(QUOTE)];
+    let (traffic_class, hop_limit, protocol) = (0, HOP_LIMIT, protocol::ICMPV6);
+    let header = Ipv6Header { traffic_class, hop_limit, protocol, source, destination };
+    header.append(8 + quote.len(), out);
+    let start = out.len();
+    append_message(what, quote, out);
+    let checksum = Sum::default()
+        .pseudo_header(&source.octets(), &destination.octets(), 8 + quote.len(), protocol)
+        .bytes(&out[start..])
+        .complement();
+    out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Type and code, no checksum yet, what the error says, and whom it is about.
+fn append_message((kind, word): ([u8; 2], u32), quote: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&kind);
+    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&word.to_be_bytes());
+    out.extend_from_slice(quote);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! When and where the kernel runs the calling thread: on which processor, before whom.
+//!
+//! What is changed here is that one thread's alone. Programs that it starts, and threads that ask for it by
+//! [`as_usual`], run where the process might run before; priority is never handed on (`SCHED_RESET_ON_FORK`).
+//!
+//! **The kernel's guard against real-time hogs.** Threads under `SCHED_FIFO` go before all usual ones, so one that never
+//! sleeps would starve the rest. The kernel therefore gives them no more than `kernel.sched_rt_runtime_us` (950 ms) of
+//! each `kernel.sched_rt_period_us` (1 s) of a processor: who exceeds it stands still for the rest, 50 ms at one go. Kernels
+//! from 6.12 on give that time to usual threads that wait, by a deadline server, which stops the hog as long. Whoever
+//! sleeps often enough meets neither; [`RealTimeShare`] says how often that is.
+
+use std::io;
+use std::sync::OnceLock;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+/// The calling thread.
+const SELF: Pid = Pid::from_raw(0);
+/// The processors that this process might use when it began to change that.
+static USUAL: OnceLock<CpuSet> = OnceLock::new();
+
+/// Before whom a thread runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// As it was started.
+    #[default]
+    Usual,
+    /// With the largest share among usual threads, nice −20: made to wait less, and nobody starves. It may count within a
+    /// session only ([`groups_by_session`]).
+    High,
+    /// Before all usual threads, by the lowest priority of `SCHED_FIFO`.
+    RealTime,
+}
+
+/// Lets the calling thread run on this processor alone.
+///
+/// # Errors
+/// When there is no such processor, or this process may not use it.
+pub fn pin(processor: usize) -> io::Result<()> {
+    let usual = sched_getaffinity(SELF)?;
+    let _ = USUAL.set(usual);
+    let mut only = CpuSet::new();
+    only.set(processor)?;
+    Ok(sched_setaffinity(SELF, &only)?)
+}
+
+/// The processors that the calling thread may use, in order.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn usable_processors() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(SELF)?;
+    Ok((0..CpuSet::count()).filter(|&processor| set.is_set(processor).unwrap_or(false)).collect())
+}
+
+/// Lets the calling thread run wherever this process might before [`pin`]. Makes at most one system call, and allocates
+/// nothing.
+pub fn as_usual() -> io::Result<()> {
+    match USUAL.get() {
+        None => Ok(()),
+        Some(usual) => Ok(sched_setaffinity(SELF, usual)?),
+    }
+}
+
+/// Changes the calling thread's priority. Threads and programs that it starts later have the usual one.
+///
+/// # Errors
+/// When this process lacks `CAP_SYS_NICE` over the host, and its limits (`ulimit -r`, `ulimit -e`) do not allow it.
+#[expect(unsafe_code, reason = "system calls that nix lacks")]
+pub fn set_priority(priority: Priority) -> io::Result<()> {
+    let (policy, level) = match priority {
+        Priority::Usual => return Ok(()),
+        Priority::High => (libc::SCHED_OTHER, 0),
+        Priority::RealTime => (libc::SCHED_FIFO, 1),
+    };
+    let parameters = libc::sched_param { sched_priority: level };
+    // SAFETY: the parameters are live; 0 is the calling thread.
+    let result =
+        unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameters) };
+    nix::errno::Errno::result(result)?;
+    if priority == Priority::High {
+        // SAFETY: no pointers are passed; 0 is the calling thread.
+        let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+        nix::errno::Errno::result(result)?;
+    }
+    Ok(())
+}
+
+/// Whether the kernel shares processors among sessions first, so that the nice value counts only within one.
+pub fn groups_by_session() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1")
+}
+
+/// How much of a processor real-time threads may have, as the kernel is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealTimeShare {
+    /// Microseconds of each period; nothing where there is no bound.
+    pub runtime: Option<u64>,
+    /// The period in microseconds.
+    pub period: u64,
+}
+
+impl RealTimeShare {
+    /// Reads the kernel's settings.
+    ///
+    /// # Errors
+    /// When the kernel does not show them.
+    pub fn read() -> io::Result<Self> {
+        let setting = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        Self::parse(&setting("sched_rt_runtime_us")?, &setting("sched_rt_period_us")?)
+            .ok_or_else(|| io::Error::other("kernel.sched_rt_runtime_us is no number"))
+    }
+
+    /// For 1000 parts of time awake, those for which a thread has to rest so that it is never stopped: twice what the kernel
+    /// keeps from real-time threads. Usual threads must really get that much, and of a short pause a good part goes into
+    /// switching to them and back.
+    pub fn rest(self) -> u64 {
+        let Some(runtime) = self.runtime else { return 0 };
+        let kept = self.period.saturating_sub(runtime);
+        (kept * 2000).div_ceil(self.period.max(1)).min(1000)
+    }
+
+    fn parse(runtime: &str, period: &str) -> Option<Self> {
+        let runtime: i64 = runtime.trim().parse().ok()?;
+        let period = period.trim().parse().ok()?;
+        // −1 stands for no bound; as much as the period is none either.
+        let runtime = u64::try_from(runtime).ok().filter(|&runtime| runtime < period);
+        Some(Self { runtime, period })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_rests_as_told_stays_below_the_kernels_bound() {
+        let usual = RealTimeShare::parse("950000\n", "1000000\n").unwrap();
+        assert_eq!((usual.runtime, usual.rest()), (Some(950_000), 100));
+        assert_eq!(RealTimeShare::parse("-1", "1000000").unwrap().rest(), 0, "no bound, no rest");
+        assert_eq!(RealTimeShare::parse("1000000", "1000000").unwrap().rest(), 0);
+        assert_eq!(RealTimeShare::parse("0", "1000000").unwrap().rest(), 1000, "none at all");
+        assert_eq!(RealTimeShare::parse("x", "1"), None);
+    }
+
+    #[test]
+    fn a_pinned_thread_runs_there_and_others_as_usual() {
+        std::thread::spawn(|| {
+            let before = usable_processors().unwrap();
+            let last = *before.last().unwrap();
+            pin(last).unwrap();
+            assert_eq!(usable_processors().unwrap(), [last]);
+            let inherited = std::thread::spawn(|| {
+                let inherited = usable_processors().unwrap();
+                as_usual().unwrap();
+                (inherited, usable_processors().unwrap())
+            });
+            assert_eq!(inherited.join().unwrap(), (vec![last], before));
+            assert!(pin(CpuSet::count() - 1).is_err(), "no host has as many");
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,84 @@
+//! How packets come: at random, one by one or in bursts.
+
+use narrows_core::{Stream, Time};
+
+use super::DifferentiationOptions;
+use super::run::NANOS_PER_BYTE;
+
+/// How packets come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// One by one.
+    Poisson,
+    /// In bursts of one class whose packets come at one instant, at random. A burst has eight packets on average, and
+    /// whether it goes on is drawn for each (geometric).
+    Bursts,
+}
+
+impl Traffic {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Poisson, Self::Bursts];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Poisson => "poisson",
+            Self::Bursts => "bursts",
+        }
+    }
+
+    /// The mean number of packets of a burst.
+    const fn burst(self) -> u64 {
+        match self {
+            Self::Poisson => 1,
+            Self::Bursts => 8,
+        }
+    }
+}
+
+/// A packet that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    pub(super) at: Time,
+    pub(super) class: u32,
+    pub(super) length: u32,
+}
+
+/// Lengths with how many of a hundred packets have them.
+const LENGTHS: [(u32, u64); 3] = [(40, 40), (550, 50), (1500, 10)];
+const MEAN_LENGTH: f64 = 0.4 * 40.0 + 0.5 * 550.0 + 0.1 * 1500.0;
+
+/// All packets of a run, in the order in which they come.
+pub(super) fn arrivals(
+    traffic: Traffic,
+    classes: u32,
+    load: f64,
+    options: &DifferentiationOptions,
+) -> Vec<Arrival> {
+    // The same draws for every load and every δ: only the gaps are scaled.
+    let stream = Stream::new(options.seed, "differentiation", traffic.name());
+    let gap = traffic.burst() as f64 * MEAN_LENGTH * NANOS_PER_BYTE as f64 / (load / 100.0);
+    let mut at = 0.0;
+    let mut class = 0;
+    let mut goes_on = false;
+    let one = |number| {
+        let mut draw = stream.nth(number);
+        if !goes_on {
+            at -= libm::log(1.0 - draw.uniform()) * gap;
+            class = draw.below(classes.into()) as u32; // at most 32
+        }
+        goes_on = draw.below(traffic.burst()) > 0;
+        let mut place = draw.below(100);
+        let length = LENGTHS.iter().find(|(_, share)| {
+            let is_it = place < *share;
+            place = place.saturating_sub(*share);
+            is_it
+        });
+        Arrival {
+            at: Time::from_nanos(at as u64), // below 2⁵³ in any run that ends
+            class,
+            length: length.map_or(LENGTHS[0].0, |(length, _)| *length),
+        }
+    };
+    (0..options.packets).map(one).collect()
+}

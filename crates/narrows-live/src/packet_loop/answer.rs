@@ -1,0 +1,98 @@
+//! What the network itself says: routers, and, where there are none, the far host in place of one.
+
+use narrows_core::{Bytes, DropReason, Duration, Element, Event, LinkId, PortId, Time, Verdict};
+use narrows_frame::LinkLayer;
+use narrows_frame::answer::IcmpError;
+use narrows_frame::parse::parse;
+use narrows_io::frame::Frame;
+
+use super::{LoopError, Outgoing, PacketLoop};
+use crate::router::{Occasion, sender_into};
+
+/// Who may have something to say about a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Told {
+    /// The router of this number.
+    Router(Element, IcmpError),
+    /// The router with this port.
+    Own(PortId),
+    /// Whoever sends into this link.
+    TooLong(LinkId),
+}
+
+impl Told {
+    /// What an event gives occasion to; most do not.
+    pub(super) fn of(event: &Event<'_, Frame>, is_router: impl Fn(PortId) -> bool) -> Option<Self> {
+        match event.verdict {
+            Verdict::Delivered(port) => is_router(port).then_some(Self::Own(port)),
+            Verdict::Dropped { at: Some(router @ Element::Router(_)), reason } => match reason {
+                DropReason::HopLimit => Some(Self::Router(router, IcmpError::HopLimit)),
+                DropReason::NoRoute => Some(Self::Router(router, IcmpError::NoRoute)),
+                _ => None,
+            },
+            Verdict::Dropped { at: Some(Element::Link(link)), reason: DropReason::TooLong } => {
+                Some(Self::TooLong(link))
+            }
+            Verdict::Dropped { .. } => None,
+        }
+    }
+}
+
+impl PacketLoop {
+    /// Says what there is to say about a frame that came in at the port `from` and got its verdict at `at`.
+    pub(super) fn tell(&mut self, at: Time, from: PortId, told: Told, frame: Frame) -> Result<(), LoopError> {
+        match told {
+            Told::Own(port) => self.answer_by(at, port, Occasion::Own, &frame)?,
+            Told::Router(router, error) => {
+                let port = self.routers.port(self.engine.element_name(router));
+                if let Some(port) = port {
+                    self.answer_by(at, port, Occasion::Dropped(error), &frame)?;
+                }
+            }
+            Told::TooLong(link) => {
+                let view = self.engine.view(link);
+                let mtu = Bytes::new(view.mtu().map_or(0, |mtu| mtu.bytes.into()));
+                let destination = parse(LinkLayer::Ethernet, &frame).key.destination;
+                let router = sender_into(&self.scenario, view.name(), destination);
+                match router.and_then(|router| self.routers.port(router)) {
+                    Some(port) => {
+                        self.answer_by(at, port, Occasion::Dropped(IcmpError::TooBig(mtu)), &frame)?;
+                    }
+                    None => self.answer_at(from, mtu, &frame),
+                }
+            }
+        }
+        self.frames.recycle(frame);
+        Ok(())
+    }
+
+    /// A router answers, as if it had taken no time: into the network, at its own port.
+    fn answer_by(
+        &mut self,
+        at: Time,
+        port: PortId,
+        occasion: Occasion,
+        frame: &[u8],
+    ) -> Result<(), LoopError> {
+        // Later only where an input came first that the engine knew of too late.
+        let at = at.max(self.engine.now());
+        if !self.routers.answer(at, port, occasion, &self.scenario, frame, &mut self.made) {
+            return Ok(());
+        }
+        let packet = parse(LinkLayer::Ethernet, &self.made);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined)?;
+        }
+        self.engine.hand_in(at, port, packet.with(self.frames.frame(&self.made)));
+        Ok(())
+    }
+
+    /// The host behind the link tells the one that sends, at once: there is no router on the way that could.
+    fn answer_at(&mut self, port: PortId, mtu: Bytes, frame: &[u8]) {
+        let port = &mut self.ports[usize::from(port.index())];
+        let Some(cable) = &port.cable else { return };
+        if cable.neighbours.too_big(frame, mtu, &mut self.made) {
+            port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+        }
+    }
+}

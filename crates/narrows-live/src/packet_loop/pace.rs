@@ -1,0 +1,250 @@
+//! How the loop waits, on which processor it runs, and before whom.
+
+use std::io;
+
+use narrows_core::{Duration, Time};
+use narrows_io::clock::thread_processor_time;
+use narrows_io::scheduling::{self, Priority, RealTimeShare};
+
+use super::{LoopError, PacketLoop};
+
+/// How the loop waits for the next event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// A timer until shortly before it, then looking without pause. How shortly follows from how late timers were.
+    #[default]
+    Hybrid,
+    /// Looking without pause.
+    Spin,
+    /// A timer alone.
+    Timer,
+}
+
+impl Wait {
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Spin => "spin",
+            Self::Timer => "timer",
+        }
+    }
+}
+
+/// All of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// How to wait.
+    pub wait: Wait,
+    /// The only processor to run on.
+    pub processor: Option<usize>,
+    /// Before whom.
+    pub priority: Priority,
+}
+
+/// Why the loop cannot run as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PaceError {
+    /// There is no such processor.
+    #[error(
+        "--cpu {processor}: cannot run on processor {processor} ({cause}); this process may use {}",
+        list(usable)
+    )]
+    Processor {
+        /// As asked for.
+        processor: usize,
+        /// Those it may use.
+        usable: Vec<usize>,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// The priority.
+    #[error(
+        "--priority {name}: not allowed ({cause}): this needs CAP_SYS_NICE over the host, which root has outside of \
+         containers and user namespaces, or limits that allow it (`ulimit -r`, `ulimit -e`); leave it out, or run it as root"
+    )]
+    Priority {
+        /// As asked for.
+        name: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// Real-time threads get no time at all.
+    #[error(
+        "--priority real-time: this host gives real-time threads no time (kernel.sched_rt_runtime_us is 0): use --priority high"
+    )]
+    NoRealTime,
+}
+
+fn list(processors: &[usize]) -> String {
+    let all: Vec<_> = processors.iter().map(usize::to_string).collect();
+    all.join(", ")
+}
+
+/// As users write it.
+pub(super) fn name(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Usual => "usual",
+        Priority::High => "high",
+        Priority::RealTime => "real-time",
+    }
+}
+
+impl PacketLoop {
+    /// Has the calling thread, which is to run the loop, run like this. Threads and programs that it starts later do not.
+    ///
+    /// # Errors
+    /// When there is no such processor, or the priority is not allowed.
+    pub fn keep_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
+        if let Some(processor) = pace.processor {
+            scheduling::pin(processor).map_err(|cause| PaceError::Processor {
+                processor,
+                usable: scheduling::usable_processors().unwrap_or_default(),
+                cause,
+            })?;
+        }
+        let refused = |cause| PaceError::Priority { name: name(pace.priority), cause };
+        if pace.priority == Priority::RealTime {
+            // A kernel that does not show its bound has the usual one.
+            let usual = RealTimeShare { runtime: Some(950_000), period: 1_000_000 };
+            let rest = RealTimeShare::read().unwrap_or(usual).rest();
+            if rest >= 1000 {
+                return Err(PaceError::NoRealTime.into());
+            }
+            self.rest = Rest::of(rest, self.clock.now());
+        }
+        scheduling::set_priority(pace.priority).map_err(refused)?;
+        self.pace = pace;
+        Ok(())
+    }
+}
+
+/// Pauses of a thread with real-time priority that would otherwise never sleep: the kernel stops one that does not for
+/// 50 ms at one go.
+///
+/// While the loop is awake it owes a share of that time; what it sleeps anyway pays it back. What is owed is rested when
+/// nothing is due for longer than that, and in any case before it gets long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// Of 1000 parts of time.
+    share: u64,
+    /// Up to when it has been added up.
+    since: Time,
+    /// A thousand times the nanoseconds that are owed.
+    owed: u64,
+    /// All pauses so far.
+    pub(super) rested: Duration,
+}
+
+/// What is owed when a pause can wait no longer: packets are late by that much, and a little for waking up.
+const LONGEST: Duration = Duration::from_micros(100);
+/// What makes a pause worth its two system calls.
+const SHORTEST: Duration = Duration::from_micros(50);
+
+impl Rest {
+    /// No pauses.
+    pub(super) const fn none() -> Self {
+        Self { share: 0, since: Time::ZERO, owed: 0, rested: Duration::ZERO }
+    }
+
+    /// Whether there are any.
+    pub(super) fn is_needed(&self) -> bool {
+        self.share > 0
+    }
+
+    pub(super) fn of(share: u64, now: Time) -> Self {
+        Self { share, since: now, ..Self::none() }
+    }
+
+    /// Until when to pause now, if at all, where the next event is due at `next`.
+    pub(super) fn due(&mut self, now: Time, next: Time) -> Option<Time> {
+        if !self.is_needed() {
+            return None;
+        }
+        self.owed = self.owed.saturating_add(now.since(self.since).nanos().saturating_mul(self.share));
+        self.since = now;
+        let owed = Duration::from_nanos(self.owed / 1000);
+        let has_time = next.since(now) > owed + owed;
+        (owed >= LONGEST || owed >= SHORTEST && has_time).then(|| now + owed)
+    }
+
+    /// A pause in which the thread was off its processor for so long.
+    pub(super) fn rested(&mut self, off: Duration, now: Time) {
+        self.rested += off;
+        self.slept(off, now);
+    }
+
+    /// The thread was off its processor for so long, whatever for.
+    pub(super) fn slept(&mut self, off: Duration, now: Time) {
+        self.owed = self.owed.saturating_sub(off.nanos().saturating_mul(1000));
+        self.since = now;
+    }
+}
+
+/// How long the calling thread is off its processor from here on: waking up and falling asleep take their time, too, and
+/// the kernel counts that as being awake.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Off {
+    from: Time,
+    used: u64,
+}
+
+impl Off {
+    pub(super) fn since(from: Time) -> Self {
+        Self { from, used: thread_processor_time() }
+    }
+
+    pub(super) fn until(self, now: Time) -> Duration {
+        let used = thread_processor_time().saturating_sub(self.used);
+        Duration::from_nanos(now.since(self.from).nanos().saturating_sub(used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns of 1 µs for a second, the next event due `ahead` ns later; how long it paused in all and at most.
+    fn second(share: u64, ahead: u64) -> (u64, u64) {
+        let mut rest = Rest::of(share, Time::ZERO);
+        let (mut now, mut all, mut most) = (Time::ZERO, 0, 0);
+        while now < Time::from_nanos(1_000_000_000) {
+            let before = now;
+            if let Some(until) = rest.due(now, now + Duration::from_nanos(ahead)) {
+                rest.rested(until.since(before), until);
+                let paused = until.since(before).nanos();
+                (now, all, most) = (until, all + paused, most.max(paused));
+            }
+            now = now + Duration::from_micros(1);
+        }
+        assert_eq!(rest.rested.nanos(), all);
+        (all, most)
+    }
+
+    #[test]
+    fn a_loop_that_never_sleeps_rests_its_share_in_short_pauses() {
+        // 100 parts rested for 1000 awake are 90.9 of 1000 in all: more than the 50 that the kernel wants.
+        for ahead in [0, 1_000_000] {
+            let (all, most) = second(100, ahead);
+            assert!((90_000_000..92_000_000).contains(&all), "{all}");
+            assert!(most <= 101_000, "{most}");
+        }
+        let (_, most) = second(100, 1_000_000);
+        assert!(most <= 51_000, "where there is time, a pause comes early: {most}");
+        assert_eq!(second(0, 0), (0, 0));
+    }
+
+    #[test]
+    fn what_is_slept_anyway_is_not_rested_again() {
+        let mut rest = Rest::of(60, Time::ZERO);
+        let mut now = Time::ZERO;
+        for _ in 0..1000 {
+            // Awake for 400 µs, which owes 24, and asleep for 100.
+            let slept = now + Duration::from_micros(400);
+            assert_eq!(rest.due(slept, slept), None);
+            now = slept + Duration::from_micros(100);
+            rest.slept(now.since(slept), now);
+        }
+        assert_eq!(rest.rested, Duration::ZERO);
+    }
+}

@@ -1,0 +1,173 @@
+//! The routers of a run, as far as they speak for themselves.
+//!
+//! The engine moves packets through routers and says what became of them; what a router tells a sender is made here, out
+//! of the packet's bytes, and enters the network at the router's own port, at the very instant at which the engine decided:
+//! - a packet that has no hops left: "time exceeded", which is what makes routers visible to `traceroute`;
+//! - one that no route leads on: "destination unreachable";
+//! - one that is longer than the router's next link takes: "fragmentation needed" or "packet too big";
+//! - one for the router itself: an echo is answered, a connection reset, all else is unreachable.
+//!
+//! What rules deny is dropped without a word. A router has as many addresses as links; it speaks from that of the link by
+//! which its answer leaves, as Linux does.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use narrows_core::{Duration, PortId, Target, Time};
+use narrows_frame::LinkLayer;
+use narrows_frame::answer::{IcmpError, echo_reply, icmp_error, tcp_reset};
+use narrows_frame::parse::parse;
+use narrows_scenario::{Interface, Scenario};
+
+/// IP protocol numbers.
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Routers(Vec<Router>);
+
+#[derive(Debug)]
+struct Router {
+    name: String,
+    port: PortId,
+    budget: Budget,
+    /// Answers that were too many.
+    withheld: u64,
+}
+
+/// What a router has to say something about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// It drops a packet.
+    Dropped(IcmpError),
+    /// A packet is for the router itself.
+    Own,
+}
+
+impl Routers {
+    /// Those of the scenario that the engine has a port of.
+    pub(crate) fn new(scenario: &Scenario, port: impl Fn(&str) -> Option<PortId>) -> Self {
+        let router = |router: &narrows_scenario::Router| {
+            let name = router.name.clone();
+            Some(Router { port: port(&name)?, name, budget: Budget::default(), withheld: 0 })
+        };
+        Self(scenario.routers.iter().filter_map(router).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The port of a router.
+    pub(crate) fn port(&self, name: &str) -> Option<PortId> {
+        self.0.iter().find(|router| router.name == name).map(|router| router.port)
+    }
+
+    /// Writes over `answer` what the router at this port says about a frame; whether it says anything.
+    pub(crate) fn answer(
+        &mut self,
+        at: Time,
+        port: PortId,
+        occasion: Occasion,
+        scenario: &Scenario,
+        frame: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> bool {
+        let Some(router) = self.0.iter_mut().find(|router| router.port == port) else { return false };
+        let parsed = parse(LinkLayer::Ethernet, frame);
+        let [sender, own] = [parsed.key.source, parsed.key.destination].map(canonical);
+        let (error, source) = match occasion {
+            Occasion::Dropped(error) => (error, scenario.router_address(&router.name, sender)),
+            Occasion::Own if echo_reply(LinkLayer::Ethernet, frame, answer) => return true,
+            Occasion::Own if tcp_reset(LinkLayer::Ethernet, frame, answer) => return true,
+            Occasion::Own => match parsed.key.transport {
+                UDP => (IcmpError::NoPort, Some(own)),
+                // Other messages of ICMP, resets, what arrived damaged.
+                ICMP | ICMPV6 | TCP => return false,
+                _ => (IcmpError::NoProtocol, Some(own)),
+            },
+        };
+        let Some(source) = source else { return false };
+        if !icmp_error(LinkLayer::Ethernet, frame, error, source, answer) {
+            return false;
+        }
+        let is_allowed = router.budget.take(at);
+        router.withheld += u64::from(!is_allowed);
+        is_allowed
+    }
+
+    /// For the report: which routers had more to say than they may.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let silenced = self.0.iter().filter(|router| router.withheld > 0);
+        silenced.map(|router| {
+            format!(
+                "router {}: {} ICMP errors were not sent: a router sends {MOST_A_SECOND} a second, {AT_ONCE} at once",
+                router.name, router.withheld
+            )
+        })
+    }
+}
+
+/// The router that sends into this link, if it is one: that on the way of a packet to this destination, where the link is
+/// a medium that routers at both ends share.
+pub(crate) fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) -> Option<&'a str> {
+    let sends = |interface: &&Interface| {
+        interface.path.iter().any(|target| matches!(target, Target::Link { name, .. } if name == link))
+    };
+    let is_shared = scenario.links.iter().any(|other| other.name == link);
+    let leads_there = |interface: &&Interface| {
+        let from = scenario.router_address(&interface.router, canonical(destination));
+        from.is_some_and(|from| interface.addresses.iter().any(|address| address.ip == from))
+    };
+    let mut interfaces = scenario.interfaces().iter().filter(sends);
+    let found = if is_shared { interfaces.find(leads_there) } else { interfaces.next() };
+    found.map(|interface| interface.router.as_str())
+}
+
+/// IPv4 addresses are mapped into IPv6 in the engine.
+fn canonical(address: [u8; 16]) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from_octets(address)).to_canonical()
+}
+
+/// The bound on a host's ICMP errors that Linux has (`icmp_msgs_per_sec`, `icmp_msgs_burst`); echoes and resets are free.
+const MOST_A_SECOND: u64 = 1000;
+const AT_ONCE: u64 = 50;
+
+/// A token bucket, by instants of the engine: a replay needs none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    /// When it is full again.
+    full: Time,
+}
+
+impl Budget {
+    fn take(&mut self, at: Time) -> bool {
+        const EACH: u64 = 1_000_000_000 / MOST_A_SECOND;
+        let from = self.full.max(at);
+        if from.since(at).nanos() > (AT_ONCE - 1) * EACH {
+            return false;
+        }
+        self.full = from + Duration::from_nanos(EACH);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifty_errors_at_once_and_then_one_each_millisecond() {
+        let mut budget = Budget::default();
+        let at = |micros: u64| Time::from_nanos(micros * 1000);
+        let granted = (0..60).filter(|_| budget.take(at(10_000))).count();
+        assert_eq!(granted, 50);
+        assert!(!budget.take(at(10_999)) && budget.take(at(11_000)) && !budget.take(at(11_000)));
+        let in_a_second = (0..10_000).filter(|n| budget.take(at(11_000 + n * 100))).count();
+        assert_eq!(in_a_second, 999);
+        let granted = (0..60).filter(|_| budget.take(at(9_000_000))).count();
+        assert_eq!(granted, 50, "and no more, however long it was quiet");
+    }
+}

@@ -1,0 +1,85 @@
+//! For a person: how late packets were, whether the bounds on that were kept, and when not.
+
+use std::fmt::{self, Formatter};
+
+use crate::certify::{Certificate, Untrue};
+use crate::human::{count, packets, percent, run_span, span};
+use crate::info::Kind;
+use crate::report::{Lateness, Report};
+use crate::text::wrapped;
+
+/// Intervals of a bound that are shown; a program can read the rest.
+const MOST_SHOWN: usize = 6;
+
+/// `how many: up to 2 µs 12 %, 5 µs 80 %, …`.
+pub(crate) fn histogram(late: &Lateness, f: &mut Formatter<'_>) -> fmt::Result {
+    let all = late.quantiles.packets;
+    let step = |step: &crate::report::Step| {
+        let share = percent(crate::build::share(step.packets, all));
+        match step.up_to_ns {
+            Some(bound) => format!("{} {share}", run_span(bound)),
+            None => format!("more {share}"),
+        }
+    };
+    let steps: Vec<_> = late.histogram.iter().map(step).collect();
+    rows("up to", &steps.join(", "), f)
+}
+
+/// The bounds that were asked for, and when they or the usual one were broken.
+pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    for certificate in &report.certificates {
+        writeln!(f, "  {}", certificate.sentence())?;
+    }
+    if report.kind == Kind::Live && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.kept) {
+        writeln!(f, "  no packet was released, so no bound could be broken")?;
+    }
+    report.untrue.iter().try_for_each(|untrue| intervals(untrue, f))
+}
+
+impl Certificate {
+    /// The bound and what became of it: `p99 at most 50 µs, BROKEN: 922.9 µs; 12 packets (3.8 %) were later or lost`.
+    pub fn sentence(&self) -> String {
+        let Self { quantile, bound_ns, measured_ns, later_packets, later_share, kept } = self;
+        let (name, bound, share) = (quantile.name(), run_span(*bound_ns), percent(*later_share));
+        let verdict = if *kept { "kept" } else { "BROKEN" };
+        let measured = match measured_ns {
+            Some(nanos) => format!(": {}", span(*nanos)),
+            None if *kept => String::new(),
+            None => ": without end, as the system lost packets".into(),
+        };
+        let later = match later_packets {
+            0 => String::new(),
+            1 => format!("; 1 packet ({share}) was later or lost"),
+            _ => format!("; {} packets ({share}) were later or lost", count(*later_packets)),
+        };
+        format!("{name} at most {bound}, {verdict}{measured}{later}")
+    }
+}
+
+fn intervals(untrue: &Untrue, f: &mut Formatter<'_>) -> fmt::Result {
+    // Those with the most packets, in order of time.
+    let mut shown: Vec<_> = untrue.intervals.iter().collect();
+    shown.sort_by_key(|interval| std::cmp::Reverse(interval.packets));
+    shown.truncate(MOST_SHOWN);
+    shown.sort_by_key(|interval| interval.start_ns);
+    let each = shown.iter().map(|interval| {
+        let (from, length) = (interval.start_ns, interval.end_ns - interval.start_ns);
+        let (packets, most) = (packets(interval.packets), span(interval.most_ns));
+        format!("at {} for {} {packets} by up to {most}", span(from), span(length))
+    });
+    let mut text = each.collect::<Vec<_>>().join(", ");
+    let more = untrue.intervals.len() - shown.len();
+    if more > 0 {
+        text += &format!(", and {more} more times");
+    }
+    writeln!(f, "  later than {}, {}:", run_span(untrue.bound_ns), packets(untrue.packets))?;
+    wrapped(&text).into_iter().try_for_each(|line| writeln!(f, "    {line}"))
+}
+
+/// A list under a word, in lines of up to a hundred columns.
+fn rows(word: &str, list: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    for (number, line) in wrapped(list).into_iter().enumerate() {
+        writeln!(f, "  {:8} {line}", if number == 0 { word } else { "" })?;
+    }
+    Ok(())
+}

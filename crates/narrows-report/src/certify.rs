@@ -1,0 +1,339 @@
+//! Whether the host kept up well enough: bounds on lateness that a run was asked to keep, and when it did not.
+//!
+//! Lateness is that of release: the instant at which a packet was handed to the system, minus the instant at which the
+//! engine scheduled it. A packet that the system lost before it could be read, or refused to send, was never released: it
+//! counts as later than any bound. So `p99=50us` lets one packet in a hundred be late or lost, and `max` none.
+
+use std::str::FromStr;
+
+use narrows_core::{Duration, Time};
+use serde::Serialize;
+
+use crate::meter::{Meter, PortMeter, Spread};
+
+/// Late packets that are no further apart than this belong to one interval.
+const GAP: Duration = Duration::from_millis(10);
+/// Intervals that are kept for a bound. Where there were more, those that are nearest to one another are joined.
+const MOST_INTERVALS: usize = 16;
+/// The bound for which a run that was asked for none says when it was broken.
+pub(crate) const USUAL_BOUND: Duration = Duration::from_millis(1);
+
+/// Which part of all packets has to be within a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantile {
+    /// Half of them.
+    Median,
+    /// Nine in ten.
+    P90,
+    /// All but one in a hundred.
+    P99,
+    /// All but one in a thousand.
+    P999,
+    /// All.
+    Max,
+}
+
+impl Quantile {
+    /// Every one there is.
+    pub const ALL: [Self; 5] = [Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
+
+    /// As it is written: `median`, `p90`, `p99`, `p999`, `max`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Median => "median",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::P999 => "p999",
+            Self::Max => "max",
+        }
+    }
+
+    /// In thousandths.
+    fn thousandths(self) -> u64 {
+        match self {
+            Self::Median => 500,
+            Self::P90 => 900,
+            Self::P99 => 990,
+            Self::P999 => 999,
+            Self::Max => 1000,
+        }
+    }
+}
+
+impl FromStr for Quantile {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|quantile| quantile.name() == text).ok_or(())
+    }
+}
+
+/// A bound on lateness that a run is to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatenessBound {
+    /// Which part of all packets.
+    pub quantile: Quantile,
+    /// How late these may be.
+    pub at_most: Duration,
+}
+
+/// What became of a bound.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Certificate {
+    /// Which part of all packets was to be within the bound.
+    pub quantile: Quantile,
+    /// The bound.
+    pub bound_ns: u64,
+    /// How late that part was; nothing without packets, and where the system lost so many that it has no end.
+    pub measured_ns: Option<u64>,
+    /// Packets that were released later than the bound, or lost by the system.
+    pub later_packets: u64,
+    /// Of all packets that were released or lost by the system.
+    pub later_share: f64,
+    /// Whether the bound was kept. Without packets it was.
+    pub kept: bool,
+}
+
+/// When packets were later than a bound.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Untrue {
+    /// The bound: one that was asked for, or else 1 ms.
+    pub bound_ns: u64,
+    /// Packets that were released later.
+    pub packets: u64,
+    /// Of those that were released.
+    pub share: f64,
+    /// When, in order of time, at most 16: where there were more, neighbours are joined.
+    pub intervals: Vec<UntrueInterval>,
+}
+
+/// A time in which packets were later than a bound, no two of them more than 10 ms apart unless intervals were joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UntrueInterval {
+    /// The instant at which the first of them should have been released.
+    pub start_ns: u64,
+    /// The instant at which the last of them was.
+    pub end_ns: u64,
+    /// How many of them.
+    pub packets: u64,
+    /// How late the latest of them was.
+    pub most_ns: u64,
+}
+
+/// Takes note of packets that were later than a bound.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    bound: Duration,
+    packets: u64,
+    intervals: Vec<UntrueInterval>,
+}
+
+impl Watch {
+    pub(crate) fn new(bound: Duration) -> Self {
+        Self { bound, packets: 0, intervals: Vec::new() }
+    }
+
+    /// A packet that was scheduled at an instant was released so much later.
+    pub(crate) fn released(&mut self, scheduled: Time, lateness: Duration) {
+        if lateness > self.bound {
+            self.late(scheduled, lateness);
+        }
+    }
+
+    #[cold]
+    fn late(&mut self, scheduled: Time, lateness: Duration) {
+        self.packets += 1;
+        let (start, end) = (scheduled.nanos(), (scheduled + lateness).nanos());
+        if let Some(last) = self.intervals.last_mut()
+            && start <= last.end_ns.saturating_add(GAP.nanos())
+        {
+            // Ports are sent to in turns, so that a packet may have been due before the one that came before it.
+            last.start_ns = last.start_ns.min(start);
+            last.end_ns = last.end_ns.max(end);
+            last.packets += 1;
+            last.most_ns = last.most_ns.max(lateness.nanos());
+            return;
+        }
+        self.intervals.push(UntrueInterval {
+            start_ns: start,
+            end_ns: end,
+            packets: 1,
+            most_ns: lateness.nanos(),
+        });
+        if self.intervals.len() > MOST_INTERVALS {
+            self.join_the_nearest();
+        }
+    }
+
+    fn join_the_nearest(&mut self) {
+        let gaps = self.intervals.windows(2).map(|pair| pair[1].start_ns.saturating_sub(pair[0].end_ns));
+        let Some((first, _)) = gaps.enumerate().min_by_key(|&(_, gap)| gap) else { return };
+        let second = self.intervals.remove(first + 1);
+        let joined = &mut self.intervals[first];
+        joined.end_ns = joined.end_ns.max(second.end_ns);
+        joined.packets += second.packets;
+        joined.most_ns = joined.most_ns.max(second.most_ns);
+    }
+
+    fn report(&self, released: u64) -> Untrue {
+        Untrue {
+            bound_ns: self.bound.nanos(),
+            packets: self.packets,
+            share: crate::build::share(self.packets, released),
+            intervals: self.intervals.clone(),
+        }
+    }
+}
+
+/// When a run was later than its bounds. Nothing in virtual time, and for bounds that were never broken.
+pub(crate) fn untrue(meter: &Meter) -> Vec<Untrue> {
+    let released = lateness(meter).map_or(0, |all| all.count());
+    meter.watches.iter().filter(|watch| watch.packets > 0).map(|watch| watch.report(released)).collect()
+}
+
+/// What became of the bounds that were asked for.
+pub(crate) fn certificates(meter: &Meter) -> Vec<Certificate> {
+    let all = lateness(meter);
+    let lost = meter.ports().iter().map(PortMeter::lost_by_the_system).sum();
+    meter.bounds.iter().map(|bound| certificate(*bound, meter, all.as_ref(), lost)).collect()
+}
+
+fn certificate(bound: LatenessBound, meter: &Meter, all: Option<&Spread>, lost: u64) -> Certificate {
+    let LatenessBound { quantile, at_most } = bound;
+    let watch = meter.watches.iter().find(|watch| watch.bound == at_most);
+    let released = all.map_or(0, Spread::count);
+    let sum = released + lost;
+    let later = watch.map_or(0, |watch| watch.packets) + lost;
+    // The number of packets that may be later: what the quantile leaves, rounded down.
+    let spare = u128::from(sum) * u128::from(1000 - quantile.thousandths()) / 1000;
+    // The least value that as many packets as have to be within it do not exceed; among the lost there is none.
+    let needed = u128::from(sum) - spare;
+    let kept = u128::from(later) <= spare;
+    let measured = all.filter(|_| needed <= u128::from(released)).map(|all| {
+        let exact = needed == u128::from(released);
+        let measured = if exact { all.greatest() } else { all.quantile(needed as f64 / released as f64) };
+        // The histogram is right to half a part in a thousand, the count of those that were later exactly.
+        if kept { measured.min(at_most) } else { measured.max(at_most + Duration::from_nanos(1)) }
+    });
+    Certificate {
+        quantile,
+        bound_ns: at_most.nanos(),
+        measured_ns: measured.map(Duration::nanos),
+        later_packets: later,
+        later_share: crate::build::share(later, sum),
+        kept,
+    }
+}
+
+fn lateness(meter: &Meter) -> Option<Spread> {
+    crate::build::sum_of(meter.ports().iter().filter_map(|p| p.lateness.as_deref()).map(|l| &l.spread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_core::{NetworkConfig, PortConfig, Seed, Target};
+
+    fn port() -> narrows_core::PortId {
+        let mut config = NetworkConfig::new(Seed(1));
+        config.ports.push(PortConfig { name: "a".into(), entry: Target::Port("a".into()) });
+        narrows_core::Engine::<()>::new(config).unwrap().port("a").unwrap()
+    }
+
+    fn meter(bounds: &[(Quantile, u64)], lateness: impl IntoIterator<Item = u64>) -> Meter {
+        let mut meter = Meter::new(1);
+        meter.certify(
+            bounds.iter().map(|&(quantile, micros)| LatenessBound {
+                quantile,
+                at_most: Duration::from_micros(micros),
+            }),
+        );
+        for (number, micros) in lateness.into_iter().enumerate() {
+            let scheduled = Time::from_nanos(number as u64 * 1_000_000);
+            meter.released(port(), scheduled, Duration::from_micros(micros));
+        }
+        meter
+    }
+
+    fn kept(meter: &Meter) -> Vec<bool> {
+        certificates(meter).iter().map(|certificate| certificate.kept).collect()
+    }
+
+    #[test]
+    fn a_bound_holds_up_to_the_last_packet_that_may_break_it() {
+        use Quantile::{Max, Median, P90, P99, P999};
+        let bounds = [(Median, 10), (P90, 10), (P99, 10), (P999, 10), (Max, 10)];
+        let late = |late: usize| meter(&bounds, (0..1000).map(|n| if n < late { 11 } else { 10 }));
+        assert_eq!(kept(&late(0)), [true; 5]);
+        assert_eq!(kept(&late(1)), [true, true, true, true, false]);
+        assert_eq!(kept(&late(2)), [true, true, true, false, false]);
+        assert_eq!(kept(&late(10)), [true, true, true, false, false]);
+        assert_eq!(kept(&late(11)), [true, true, false, false, false]);
+        assert_eq!(kept(&late(101)), [true, false, false, false, false]);
+        assert_eq!(kept(&late(501)), [false; 5]);
+        let measured: Vec<_> = certificates(&late(11)).iter().map(|c| c.measured_ns).collect();
+        assert_eq!(measured, [10_000, 10_000, 11_000, 11_000, 11_000].map(Some));
+        assert_eq!(kept(&meter(&bounds, [])), [true; 5], "no packet was late");
+        assert_eq!(certificates(&meter(&bounds, []))[0].measured_ns, None);
+    }
+
+    #[test]
+    fn what_the_system_lost_is_later_than_any_bound() {
+        let bounds = [(Quantile::P99, 1_000_000), (Quantile::Max, 1_000_000)];
+        let mut meter = meter(&bounds, (0..99).map(|_| 5));
+        meter.receive_ring_dropped(port(), 1);
+        assert_eq!(kept(&meter), [true, false]);
+        let [p99, max] = &certificates(&meter)[..] else { panic!("two bounds") };
+        assert_eq!((p99.measured_ns, p99.later_packets, p99.later_share), (Some(5_000), 1, 0.01));
+        assert_eq!(max.measured_ns, None, "there is no greatest");
+        meter.send_failed(port(), 1);
+        assert_eq!(kept(&meter), [false, false]);
+    }
+
+    #[test]
+    fn late_packets_within_ten_milliseconds_are_one_interval() {
+        // One packet a millisecond: late are number 3 to 5, 20, and 40 for 15 ms, which reaches to number 60.
+        let lateness = |n| match n {
+            3..=5 => 200,
+            20 => 300,
+            40 => 15_000,
+            60 => 101,
+            _ => 100,
+        };
+        let meter = meter(&[(Quantile::Max, 100)], (0..100).map(lateness));
+        let [untrue] = &untrue(&meter)[..] else { panic!("one bound") };
+        assert_eq!((untrue.packets, untrue.share), (6, 0.06));
+        let seen: Vec<_> = untrue.intervals.iter().map(|i| (i.start_ns, i.end_ns, i.packets)).collect();
+        assert_eq!(
+            seen,
+            [(3_000_000, 5_200_000, 3), (20_000_000, 20_300_000, 1), (40_000_000, 60_101_000, 2)]
+        );
+        assert_eq!(untrue.intervals[2].most_ns, 15_000_000);
+    }
+
+    #[test]
+    fn of_many_intervals_the_nearest_are_joined_and_no_packet_is_forgotten() {
+        // One late packet every 20 ms, but for two that are 12 ms apart.
+        let mut watch = Watch::new(Duration::from_micros(1));
+        for n in 0..100 {
+            let at = n * 20_000_000 - if n == 7 { 8_000_000 } else { 0 };
+            watch.released(Time::from_nanos(at), Duration::from_micros(2 + n));
+            if n == 16 {
+                let joined = watch.intervals.iter().position(|i| i.packets == 2).unwrap();
+                assert_eq!(watch.intervals[joined].start_ns, 6 * 20_000_000);
+            }
+        }
+        assert_eq!(watch.intervals.len(), MOST_INTERVALS);
+        assert_eq!(watch.intervals.iter().map(|i| i.packets).sum::<u64>(), 100);
+        assert!(watch.intervals.windows(2).all(|pair| pair[0].end_ns < pair[1].start_ns));
+    }
+
+    #[test]
+    fn a_run_that_was_asked_for_nothing_watches_for_a_millisecond() {
+        let meter = meter(&[], [999, 1000, 1001]);
+        assert!(certificates(&meter).is_empty());
+        let untrue = untrue(&meter);
+        assert_eq!((untrue.len(), untrue[0].bound_ns, untrue[0].packets), (1, 1_000_000, 1));
+    }
+}

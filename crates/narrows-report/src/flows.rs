@@ -1,0 +1,206 @@
+//! Links and queues that masks make on first use, one for each flow.
+
+use std::cmp::Reverse;
+use std::fmt::{self, Formatter};
+use std::net::Ipv6Addr;
+
+use narrows_core::classify::{Flow, FlowMask};
+use narrows_core::sched::{FlowSetCounts, MaskedFlow};
+use narrows_core::{InstanceCounts, LinkView, Time};
+use serde::Serialize;
+
+use crate::human::{bytes, count, packets};
+
+/// What became of the links, or queues, that a mask makes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowsReport {
+    /// Made so far, with those made again.
+    pub made: u64,
+    /// Of those, given up as nothing had been in them for long.
+    pub expired: u64,
+    /// Packets that came when there were as many as there may be, and shared one.
+    pub overflowed_packets: u64,
+    /// Those that there are, in the order of their flows.
+    pub present: Vec<FlowReport>,
+}
+
+/// A link or queue of one flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FlowReport {
+    /// What its packets agree in, in the words of masks; nothing for the queue that those beyond the most share.
+    pub flow: Option<String>,
+    /// Packets that came since it was made.
+    pub arrived_packets: u64,
+    /// Their bytes from the network header on.
+    pub arrived_bytes: u64,
+    /// Packets of those that were dropped.
+    pub dropped_packets: u64,
+    /// Packets that wait.
+    pub waiting_packets: u64,
+}
+
+/// The links of a link with a mask, both lanes together.
+pub(crate) fn of_link(view: &LinkView<'_>, mask: Option<&FlowMask>, now: Time) -> Option<FlowsReport> {
+    let InstanceCounts { made, expired, overflowed } = view.instance_counts()?;
+    let one = |(flow, link): (Flow, LinkView<'_>)| {
+        let counters = link.counters();
+        let sum = |of: fn(&narrows_core::Counters) -> u64| counters.iter().map(of).sum();
+        FlowReport {
+            flow: Some(text(&flow, mask)),
+            arrived_packets: sum(|lane| lane.arrived.packets),
+            arrived_bytes: sum(|lane| lane.arrived.bytes),
+            dropped_packets: sum(|lane| lane.dropped_in_all().packets),
+            waiting_packets: link.backlog().packets,
+        }
+    };
+    let present = view.instances(now).into_iter().map(|instance| one((instance.flow, instance.link)));
+    Some(FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() })
+}
+
+/// The queues of a set of flows; `all` are those of all sets.
+pub(crate) fn of_set(
+    place: usize,
+    counts: FlowSetCounts,
+    all: &[MaskedFlow],
+    mask: Option<&FlowMask>,
+) -> FlowsReport {
+    let FlowSetCounts { made, expired, overflowed, .. } = counts;
+    let one = |masked: &MaskedFlow| FlowReport {
+        flow: masked.flow.map(|flow| text(&flow, mask)),
+        arrived_packets: masked.arrived.packets,
+        arrived_bytes: masked.arrived.bytes,
+        dropped_packets: masked.dropped.packets,
+        waiting_packets: masked.backlog.packets,
+    };
+    let present = all.iter().filter(|masked| masked.set as usize == place).map(one);
+    FlowsReport { made, expired, overflowed_packets: overflowed, present: present.collect() }
+}
+
+/// What does not add up in the links and queues that masks have made for a link.
+pub(crate) fn violations(view: &LinkView<'_>, now: Time) -> Vec<String> {
+    let name = view.name();
+    if let Some(InstanceCounts { made, expired, .. }) = view.instance_counts() {
+        let there = view.instances(now).len() as u64;
+        let wrong = made.checked_sub(expired).is_none_or(|left| there > left);
+        let words =
+            || format!("link {name}: {made} links made and {expired} given up, but {there} are there");
+        return wrong.then(words).into_iter().collect();
+    }
+    let sets = view.flow_sets();
+    if sets.is_empty() {
+        return Vec::new();
+    }
+    let (mut found, flows) = (Vec::new(), view.masked_flows(now));
+    for FlowSetCounts { number, made, expired, .. } in sets.iter().filter(|set| set.expired > set.made) {
+        found.push(format!("link {name}: queue {number} made {made} flows, but gave up {expired}"));
+    }
+    let (by_flows, waits) =
+        (flows.iter().map(|flow| flow.backlog.packets).sum::<u64>(), view.backlog().packets);
+    if by_flows != waits {
+        found.push(format!("link {name}: {by_flows} packets wait in its flows, but {waits} wait"));
+    }
+    for MaskedFlow { number, arrived, dropped, backlog, .. } in &flows {
+        if dropped.packets + backlog.packets > arrived.packets {
+            found.push(format!(
+                "link {name}: {} packets came to a flow of queue {number}, but {} were dropped and {} wait",
+                arrived.packets, dropped.packets, backlog.packets
+            ));
+        }
+    }
+    found
+}
+
+/// What packets of a flow agree in: `src-ip 10.0.0.7 dst-port 80`. Without the mask, what is zero is left out.
+fn text(flow: &Flow, mask: Option<&FlowMask>) -> String {
+    let counts = |of: fn(&FlowMask) -> bool, is_there: bool| mask.map_or(is_there, of);
+    let address = |name: &str, bits: u128| {
+        let address = Ipv6Addr::from(bits);
+        // Nothing of an address of the other family counts; one of IPv4 is mapped where any of it does.
+        match (bits, address.to_ipv4_mapped()) {
+            (0, _) => None,
+            (_, Some(four)) => Some(format!("{name} {four}")),
+            _ => Some(format!("{name}6 {address}")),
+        }
+    };
+    let number = |name: &str, counts: bool, number: u32| counts.then(|| format!("{name} {number}"));
+    let protocol = counts(|mask| mask.protocol > 0, flow.protocol > 0);
+    let parts = [
+        number("proto", protocol, flow.protocol.into()),
+        address("src-ip", flow.source),
+        number(
+            "src-port",
+            counts(|mask| mask.source_port > 0, flow.source_port > 0),
+            flow.source_port.into(),
+        ),
+        address("dst-ip", flow.destination),
+        number(
+            "dst-port",
+            counts(|mask| mask.destination_port > 0, flow.destination_port > 0),
+            flow.destination_port.into(),
+        ),
+        number("flow-id", flow.flow_label > 0, flow.flow_label),
+        number("queue", counts(|mask| mask.queue, flow.queue > 0), flow.queue),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "all others".into() } else { parts.join(" ") }
+}
+
+/// How many rows of flows are shown.
+const FEW_FLOWS: usize = 5;
+
+/// What became of them, and those with the most bytes. `what` they are: links, or queues of a queue.
+pub(crate) fn print(what: &str, flows: &FlowsReport, f: &mut Formatter<'_>) -> fmt::Result {
+    let FlowsReport { made, expired, overflowed_packets, present } = flows;
+    if *made == 0 && *overflowed_packets == 0 {
+        return Ok(());
+    }
+    write!(f, "  {what}: {} made, {} given up", count(*made), count(*expired))?;
+    if *overflowed_packets > 0 {
+        write!(f, ", {} beyond the most shared one", packets(*overflowed_packets))?;
+    }
+    writeln!(f)?;
+    let mut rows: Vec<&FlowReport> = present.iter().collect();
+    rows.sort_by_key(|row| Reverse(row.arrived_bytes));
+    rows.truncate(FEW_FLOWS);
+    let label = |row: &FlowReport| row.flow.clone().unwrap_or_else(|| "beyond the most".into());
+    let width = rows.iter().map(|row| label(row).chars().count()).max().unwrap_or(0).max(16);
+    for row in &rows {
+        let (number, sum) = (packets(row.arrived_packets), bytes(row.arrived_bytes));
+        write!(f, "    {:<width$}{number:>20}{sum:>12}", label(row))?;
+        for (word, number) in [("dropped", row.dropped_packets), ("waiting", row.waiting_packets)] {
+            if number > 0 {
+                write!(f, "  {word} {}", count(number))?;
+            }
+        }
+        writeln!(f)?;
+    }
+    if present.len() > rows.len() {
+        writeln!(f, "    and {} more that are there", count((present.len() - rows.len()) as u64))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn flows_in_the_words_of_masks() {
+        let mapped = |four: [u8; 4]| u128::from(Ipv4Addr::from(four).to_ipv6_mapped());
+        let mask =
+            FlowMask { source_v4: 0xff, source_v6: 0xff, destination_port: u16::MAX, ..FlowMask::NONE };
+        let flow = Flow { source: mapped([0, 0, 0, 7]), destination_port: 80, ..Flow::default() };
+        assert_eq!(text(&flow, Some(&mask)), "src-ip 0.0.0.7 dst-port 80");
+        let flow = Flow { source: mapped([0; 4]), ..Flow::default() };
+        assert_eq!(text(&flow, Some(&mask)), "src-ip 0.0.0.0 dst-port 0", "zero tells flows apart too");
+        assert_eq!(text(&flow, None), "src-ip 0.0.0.0");
+        let flow = Flow { source: 7, ..Flow::default() };
+        assert_eq!(text(&flow, Some(&mask)), "src-ip6 ::7 dst-port 0");
+        assert_eq!(text(&Flow::default(), None), "all others");
+        let flow = Flow { protocol: 6, queue: 2, flow_label: 9, ..Flow::default() };
+        let mask = FlowMask { protocol: 0xff, queue: true, flow_label: 0xff, ..FlowMask::NONE };
+        assert_eq!(text(&flow, Some(&mask)), "proto 6 flow-id 9 queue 2");
+    }
+}

@@ -1,0 +1,56 @@
+//! What the host did while a live run went on, besides the run.
+
+use std::fmt::{self, Formatter};
+
+use serde::Serialize;
+
+use crate::human::{percent, run_span, span};
+
+/// What the host did meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostReport {
+    /// The part of all processors' time that the hypervisor gave to others while this host had work for it; nothing where
+    /// the kernel does not say.
+    pub stolen_share: Option<f64>,
+    /// The same as time, added up over all processors; the kernel counts in steps of 10 ms.
+    pub stolen_ns: Option<u64>,
+    /// How the packet loop waited for events: `hybrid`, `spin`, `timer`.
+    pub wait: &'static str,
+    /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
+    pub timer_slack_ns: Option<u64>,
+    /// The processor that it was bound to, if it was.
+    pub processor: Option<usize>,
+    /// Before whom it ran: `usual`, `high`, `real-time`.
+    pub priority: &'static str,
+    /// How long it paused so that the kernel would not stop it: what real-time priority costs.
+    pub rested_ns: u64,
+    /// Processor time that the packet loop used.
+    pub loop_processor_ns: u64,
+    /// Of the time that the run took.
+    pub loop_processor_share: f64,
+}
+
+pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
+    let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
+    let wait = host.wait;
+    writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;
+    let processor = host.processor.map(|processor| format!("on processor {processor}"));
+    let priority = (host.priority != "usual").then(|| format!("with {} priority", host.priority));
+    let place: Vec<_> = processor.into_iter().chain(priority).collect();
+    if !place.is_empty() {
+        writeln!(f, "  it ran {}", place.join(", "))?;
+    }
+    if host.rested_ns > 0 {
+        writeln!(f, "  it paused for {} so that the kernel would not stop it", span(host.rested_ns))?;
+    }
+    match (host.stolen_ns, host.stolen_share) {
+        (Some(stolen), Some(share)) if stolen > 0 => {
+            let (stolen, share) = (span(stolen), percent(share));
+            writeln!(
+                f,
+                "  other machines on the same hardware took {stolen} from this one, {share} of its processors"
+            )
+        }
+        _ => Ok(()),
+    }
+}

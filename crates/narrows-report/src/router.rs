@@ -1,0 +1,82 @@
+//! What routers did.
+
+use std::fmt::{self, Formatter};
+
+use narrows_core::{Element, Engine, RouterCounters, RouterId};
+use serde::Serialize;
+
+use crate::human::{count, packets};
+
+/// A router. What arrived was forwarded, or for the router itself, or dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RouterReport {
+    /// Its name.
+    pub name: String,
+    /// Packets that came there, and those that the router sent itself.
+    pub arrived_packets: u64,
+    /// Those that went on.
+    pub forwarded_packets: u64,
+    /// Those that were for the router itself.
+    pub local_packets: u64,
+    /// Those that were dropped as they had passed as many routers as they may.
+    pub hop_limit_packets: u64,
+    /// Those that were dropped without a route.
+    pub no_route_packets: u64,
+}
+
+/// All routers, in the order of their names.
+pub(crate) fn routers<B>(engine: &Engine<B>) -> Vec<RouterReport> {
+    let report = |router| {
+        let RouterCounters { arrived, forwarded, local, no_route, hop_limit } =
+            engine.router_counters(router);
+        RouterReport {
+            name: engine.element_name(Element::Router(router)).to_owned(),
+            arrived_packets: arrived.packets,
+            forwarded_packets: forwarded.packets,
+            local_packets: local.packets,
+            hop_limit_packets: hop_limit.packets,
+            no_route_packets: no_route.packets,
+        }
+    };
+    engine.routers().map(report).collect()
+}
+
+/// What does not add up at a router.
+pub(crate) fn violation<B>(router: RouterId, engine: &Engine<B>) -> Option<String> {
+    let RouterCounters { arrived, forwarded, local, no_route, hop_limit } = engine.router_counters(router);
+    let went = [forwarded, local, no_route, hop_limit].map(|tally| tally.packets);
+    let [forwarded, local, no_route, hop_limit] = went;
+    (arrived.packets != went.iter().sum::<u64>()).then(|| {
+        format!(
+            "router {}: {} packets came, which are not {forwarded} forwarded, {local} for itself, {no_route} without \
+             a route and {hop_limit} beyond their hop limit",
+            engine.element_name(Element::Router(router)),
+            arrived.packets
+        )
+    })
+}
+
+/// A line for each that packets came to, up to so many.
+pub(crate) fn print(routers: &[RouterReport], most: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    let with: Vec<&RouterReport> = routers.iter().filter(|router| router.arrived_packets > 0).collect();
+    if !with.is_empty() {
+        writeln!(f)?;
+    }
+    for router in with.iter().take(most) {
+        write!(f, "router {}: {} came", router.name, packets(router.arrived_packets))?;
+        for (what, number) in [
+            ("for itself", router.local_packets),
+            ("dropped: hop limit", router.hop_limit_packets),
+            ("dropped: no route", router.no_route_packets),
+        ] {
+            if number > 0 {
+                write!(f, ", {} {what}", count(number))?;
+            }
+        }
+        writeln!(f)?;
+    }
+    if with.len() > most {
+        writeln!(f, "and {} more routers", with.len() - most)?;
+    }
+    Ok(())
+}

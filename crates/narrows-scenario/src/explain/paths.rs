@@ -1,0 +1,223 @@
+//! The paths between hosts: round trips, and with routers every way that packets may take.
+
+use narrows_core::sched::Weight;
+use narrows_core::{Duration, Rate};
+use serde::Serialize;
+
+use super::{FULL, SMALL, full_bytes, one_way, present_rate};
+use crate::direction::Direction;
+use crate::link::Link;
+use crate::router::{ExplicitRoute, Router, spread_name};
+use crate::scenario::Scenario;
+use crate::topology::{Hop, MOST_WAYS, Outcome, Port, WayThrough};
+
+/// What is expected of a path between two hosts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathExplanation {
+    /// The port at one end.
+    pub from: String,
+    /// The port at the other.
+    pub to: String,
+    /// The links on the first way there, by their names in the file.
+    pub links: Vec<String>,
+    /// With routers on the path: the ways there.
+    pub there: Vec<WayExplanation>,
+    /// And those back.
+    pub back: Vec<WayExplanation>,
+    /// There and back, for 64 bytes, without waiting, by the ways on which that is shortest.
+    pub round_trip_small_ns: Option<u64>,
+    /// There and back, for full packets both ways, without waiting, by the ways on which that is shortest.
+    pub round_trip_full_ns: Option<u64>,
+    /// By those on which it is longest, for 64 bytes.
+    pub longest_round_trip_small_ns: Option<u64>,
+    /// And for full packets.
+    pub longest_round_trip_full_ns: Option<u64>,
+    /// The bytes of those full packets: the least of 1500 and the MTUs on the way.
+    pub full_bytes: u32,
+    /// Whether a link on the way is down.
+    pub is_down: bool,
+    /// Whether rules say by which pipes each packet goes: then no time is known.
+    pub by_rules: bool,
+}
+
+/// One way of packets from a host by routers to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WayExplanation {
+    /// The share that takes it: of flows, or of packets.
+    pub share: f64,
+    /// What routers choose by where there are several ways: `flow`, `packet` or nothing.
+    pub by: Option<String>,
+    /// The host, the link by which packets leave it, the router where they get, and so on.
+    pub hops: Vec<String>,
+    /// The mean time that 64 bytes take, without waiting.
+    pub one_way_small_ns: Option<u64>,
+    /// Why packets do not get there this way, if so.
+    pub fault: Option<String>,
+    /// Whether that is because they go round in a circle.
+    pub goes_round: bool,
+}
+
+/// The most paths that are told; a pair of hosts has one.
+const MOST_PATHS: usize = 1000;
+/// The hop limit that programs send with by default.
+const USUAL_HOP_LIMIT: u32 = 64;
+
+impl Scenario {
+    /// The paths between each pair of hosts, and how many more there are than are told.
+    pub(super) fn paths(&self) -> (Vec<PathExplanation>, usize) {
+        let ports = self.ports();
+        let (mut paths, mut left_out) = (Vec::new(), 0);
+        for (at, port) in ports.iter().enumerate() {
+            // Each pair once, at the port whose name comes first among the two.
+            for other in &ports[at + 1..] {
+                let is_own = port.peer != other.name && port.host == other.host;
+                if is_own || !self.topology.joins(port, other) {
+                    continue;
+                }
+                match paths.len() {
+                    MOST_PATHS => left_out += 1,
+                    _ => paths.push(self.path(port, other)),
+                }
+            }
+        }
+        (paths, left_out)
+    }
+
+    /// A router in a line: what it joins, and how it chooses where it has a choice.
+    pub(super) fn router_words(&self, router: &Router) -> String {
+        let here = self.interfaces().iter().filter(|interface| interface.router == router.name);
+        let links: Vec<&str> = here.map(|interface| interface.link.as_str()).collect();
+        let multipath = match router.multipath {
+            None => String::new(),
+            Some(spread) => format!("; equal paths are shared by {}", spread_name(spread)),
+        };
+        let route = |ExplicitRoute { to, via, spread }: &ExplicitRoute| {
+            let several = via.len() > 1;
+            let way = |(link, weight): &(String, Weight)| match several {
+                true => format!("{link} (weight {weight})"),
+                false => link.clone(),
+            };
+            let ways: Vec<String> = via.iter().map(way).collect();
+            let by = if several { format!(", by {}", spread_name(*spread)) } else { String::new() };
+            format!("; to {to} by {}{by}", ways.join(" and "))
+        };
+        let routes: String = router.routes.iter().map(route).collect();
+        format!("{}: joins {}{multipath}{routes}", router.name, links.join(", "))
+    }
+
+    fn path(&self, port: &Port, other: &Port) -> PathExplanation {
+        let is_routed = port.peer != other.name;
+        let ways = |from: &Port, to: &Port| match is_routed {
+            true => to.addresses.first().map_or(Vec::new(), |to| self.topology.ways(from, to.ip)),
+            false => Vec::new(),
+        };
+        let (there, back) = (ways(port, other), ways(other, port));
+        let lines = |ways: &[WayThrough], to: &Port, direct: &[Hop]| -> Vec<Vec<Hop>> {
+            let arrives = |way: &&WayThrough| way.outcome == Outcome::Port(to.name.clone());
+            match is_routed {
+                true => ways.iter().filter(arrives).map(|way| way.hops.clone()).collect(),
+                false => vec![direct.to_vec()],
+            }
+        };
+        let directions = |hops: &[Hop]| -> Vec<Option<&Direction>> {
+            hops.iter().map(|hop| self.links[hop.link].direction(hop.way)).collect()
+        };
+        let lines = [lines(&there, other, &port.hops), lines(&back, port, &other.hops)];
+        let all = || lines.iter().flatten().flat_map(|hops| directions(hops));
+        let full_bytes = all().flatten().map(full_bytes).min().unwrap_or(FULL);
+        // Of all ways in one direction the shortest and the longest; nothing where one of them is not known.
+        let extremes = |lines: &[Vec<Hop>], bytes| {
+            let times: Option<Vec<_>> = lines.iter().map(|hops| travel(&directions(hops), bytes)).collect();
+            let times = times?;
+            Some((*times.iter().min()?, *times.iter().max()?))
+        };
+        let round_trip = |bytes| {
+            let (there, back) = (extremes(&lines[0], bytes)?, extremes(&lines[1], bytes)?);
+            Some(((there.0 + back.0).nanos(), (there.1 + back.1).nanos()))
+        };
+        let (small, full) = (round_trip(SMALL), round_trip(full_bytes));
+        let first = lines[0].first().map_or(&[][..], |hops| hops);
+        PathExplanation {
+            from: port.name.clone(),
+            to: other.name.clone(),
+            links: first.iter().map(|hop| self.links[hop.link].name.clone()).collect(),
+            round_trip_small_ns: small.map(|(least, _)| least),
+            round_trip_full_ns: full.map(|(least, _)| least),
+            longest_round_trip_small_ns: small.map(|(_, most)| most),
+            longest_round_trip_full_ns: full.map(|(_, most)| most),
+            full_bytes,
+            is_down: all().flatten().any(|direction| present_rate(direction) == Rate::DOWN),
+            by_rules: all().any(|direction| direction.is_none()),
+            there: there.iter().map(|way| explain(way, other, &self.links)).collect(),
+            back: back.iter().map(|way| explain(way, port, &self.links)).collect(),
+        }
+    }
+}
+
+/// Transmissions and mean delays, one after the other; nothing where rules say by which pipes.
+fn travel(directions: &[Option<&Direction>], bytes: u32) -> Option<Duration> {
+    directions.iter().try_fold(Duration::ZERO, |sum, direction| Some(sum + one_way((*direction)?, bytes)?))
+}
+
+fn explain(way: &WayThrough, to: &Port, links: &[Link]) -> WayExplanation {
+    let directions: Vec<_> = way.hops.iter().map(|hop| links[hop.link].direction(hop.way)).collect();
+    let by = match (way.by_packet, way.by_flow) {
+        (true, _) => Some("packet".into()),
+        (false, true) => Some("flow".into()),
+        (false, false) => None,
+    };
+    let fault = match &way.outcome {
+        Outcome::Port(port) if *port == to.name && way.routers < USUAL_HOP_LIMIT => None,
+        Outcome::Port(port) if *port == to.name => {
+            Some(format!("it passes {} routers, and the usual hop limit is {USUAL_HOP_LIMIT}", way.routers))
+        }
+        Outcome::Port(port) => Some(format!("it ends at {port}")),
+        Outcome::Router(router) => Some(format!("it ends at the router {router}")),
+        Outcome::NoRoute(router) => Some(format!("{router} has no route")),
+        Outcome::Loop(router) => Some(format!("it comes to {router} again, until its hop limit is used up")),
+    };
+    WayExplanation {
+        share: way.share,
+        by,
+        hops: way.names.clone(),
+        one_way_small_ns: travel(&directions, SMALL).map(Duration::nanos).filter(|_| fault.is_none()),
+        goes_round: matches!(way.outcome, Outcome::Loop(_)),
+        fault,
+    }
+}
+
+impl PathExplanation {
+    /// The ways there and back, for people.
+    pub(super) fn print_ways(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (title, ways) in [("there", &self.there), ("back ", &self.back)] {
+            for (at, way) in ways.iter().enumerate() {
+                let title = if at == 0 { title } else { "     " };
+                writeln!(f, "  {title}       {way}")?;
+            }
+            if ways.len() == MOST_WAYS {
+                writeln!(f, "              and maybe more")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for WayExplanation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(by) = &self.by {
+            write!(f, "{} of {by}s: ", super::percent(self.share))?;
+        }
+        for (at, name) in self.hops.iter().enumerate() {
+            match (at, at % 2) {
+                (0, _) => write!(f, "{name}")?,
+                (_, 1) => write!(f, " –{name}→ ")?,
+                _ => write!(f, "{name}")?,
+            }
+        }
+        match (&self.fault, self.one_way_small_ns) {
+            (Some(fault), _) => write!(f, "; {fault}"),
+            (None, Some(nanos)) => write!(f, ", {}", super::print::span(Some(nanos))),
+            (None, None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! ipfw's language, as FreeBSD's firewall and Dummynet have it: `add pipe 1 ip from any to any`,
+//! `pipe 1 config bw 3Mbit/s delay 32ms`.
+//!
+//! A script is read ([`Script::parse`]) into what it comes to, which is explained line by line ([`Script::lines`]) and is a
+//! scenario ([`Script::to_toml`]). A rule is read by [`rule`] and written by [`rule_text`], a command by
+//! [`Command::parse`]; [`rule_lines`] and its like print in ipfw's layout. What is the same and what is not:
+//! `docs/ipfw.md`. Sources: ipfw(8), and for the layouts `ipfw/ipfw2.c` and `ipfw/dummynet.c` of Dummynet.
+//!
+//! ```
+//! use narrows_scenario::ipfw::{self, Context};
+//!
+//! let rule = ipfw::rule("100 prob 0.5 pipe 1 out dst-ip 10.0.0.0/8", &Context::default())?;
+//! assert_eq!(ipfw::rule_text(&rule), "100 prob 0.500000 pipe 1 ip from any to any out dst-ip 10.0.0.0/8");
+//! # Ok::<(), narrows_scenario::ScenarioError>(())
+//! ```
+
+mod address;
+mod at_work;
+mod command;
+mod config;
+mod lexer;
+mod listing;
+mod mask;
+mod names;
+mod numbers;
+mod options;
+mod quantity;
+mod rule;
+mod scenario;
+mod script;
+mod sets;
+mod table;
+mod text;
+mod translation;
+mod words;
+
+pub use address::Context;
+pub use at_work::CommandsAt;
+pub use command::{Command, Listing, Rules, SetCommand, Times};
+pub use config::{Codel, Config, Hashed, Loss, Management, Object, Pie, SchedulerType};
+pub use listing::{
+    ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
+    table_lines,
+};
+pub use scenario::Ports;
+pub use script::{ExplainedLine, Script};
+pub use table::{Network, TableCommand};
+pub use text::rule_text;
+
+use narrows_core::rules::Rule;
+
+use crate::problem::{Problem, ScenarioError};
+
+/// Names of texts in errors.
+const NAME: &str = "ipfw";
+
+/// Reads a rule, with or without `add` before it. Its number is 0 where none is given.
+///
+/// # Errors
+/// Point at the word, and say what is allowed there.
+pub fn rule(text: &str, context: &Context<'_>) -> Result<Rule, ScenarioError> {
+    read_rule(text, context)
+        .map(|(rule, _)| rule)
+        .map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
+}
+
+/// The same with what was assumed, and with the problem by itself: its place counts from the beginning of the text.
+pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<String>), Problem> {
+    let mut lines = lexer::lines(text, |_| true);
+    let line = match (lines.pop(), lines.pop()) {
+        (None, _) => return Err(Problem::new("the rule is missing").at(&(0..text.len()))),
+        (Some(line), None) => line,
+        (Some(line), Some(_)) => {
+            return Err(Problem::new("a second rule in one text")
+                .at(&line.span)
+                .help("write each as a text of its own"));
+        }
+    };
+    let mut remarks = Vec::new();
+    let rule = rule::read_line(&line, context, &mut remarks).map_err(|problem| problem.at(&line.span))?;
+    Ok((rule, remarks))
+}
+
+impl Command {
+    /// Reads one command, with `ipfw` before it or not, and what was assumed.
+    ///
+    /// # Errors
+    /// Point at the word, and say what is allowed there.
+    pub fn parse(text: &str, context: &Context<'_>) -> Result<(Self, Vec<String>), ScenarioError> {
+        let read = || {
+            let mut lines = lexer::lines(text, |_| true);
+            lines.retain(|line| !line.words.is_empty());
+            let line = match (lines.pop(), lines.pop()) {
+                (None, _) => return Err(Problem::new("the command is missing").at(&(0..text.len()))),
+                (Some(line), None) => line,
+                (Some(line), Some(_)) => return Err(Problem::new("a second command").at(&line.span)),
+            };
+            let mut remarks = Vec::new();
+            command::read(&line, context, &mut remarks)
+                .map(|command| (command, remarks))
+                .map_err(|problem| problem.at(&line.span))
+        };
+        read().map_err(|problem| ScenarioError::new(NAME, text, vec![problem]))
+    }
+
+    /// What it does, in words.
+    pub fn explain(&self) -> String {
+        words::command(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

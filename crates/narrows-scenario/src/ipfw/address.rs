@@ -1,0 +1,314 @@
+//! Addresses in rules: `any`, `me`, hosts, `a/len`, `a:mask`, `a/24{1,5-9}`, lists of them, `table(N,value)`, and those of the
+//! link layer.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
+
+use narrows_core::rules::{Addresses, Masked, TableTest};
+
+use super::lexer::Word;
+use super::numbers;
+use crate::problem::{Found, Problem};
+
+/// What rules may name besides what is in them.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The interfaces at which the rules are, for `recv`, `xmit` and `via`: those of the host that is their inside.
+    pub interfaces: &'a [&'a str],
+    /// Hosts that are known by name, each with its addresses: those of a scenario.
+    pub hosts: &'a [(String, Vec<IpAddr>)],
+    /// Finds the addresses of any other name.
+    pub resolve: fn(&str) -> io::Result<Vec<IpAddr>>,
+}
+
+impl Default for Context<'_> {
+    /// No interfaces, no hosts, and names by the system's resolver.
+    fn default() -> Self {
+        Self { interfaces: &[], hosts: &[], resolve }
+    }
+}
+
+fn resolve(name: &str) -> io::Result<Vec<IpAddr>> {
+    Ok((name, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+}
+
+/// Which address of a name counts; the other family's where it has none of this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    V4,
+    V6,
+}
+
+/// The upper 96 bits, which IPv4 addresses share: ::ffff:0:0.
+const MAPPED: u128 = 0xffff_0000_0000;
+/// The mask of an IPv4 network of no bits.
+const V4: u128 = u128::MAX << 32;
+
+/// What a word of addresses says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// No address is asked for.
+    Any,
+    /// `me6`.
+    Me6,
+    These(Addresses),
+}
+
+/// Reads addresses. What was looked up is remarked.
+pub(super) fn addresses(
+    word: &Word,
+    family: Family,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Said, Problem> {
+    match word.text.as_str() {
+        "any" => return Ok(Said::Any),
+        "me" => return Ok(Said::These(Addresses::Me)),
+        "me6" => return Ok(Said::Me6),
+        _ => {}
+    }
+    if let Some(inside) = word.text.strip_prefix("table(") {
+        let inside =
+            inside.strip_suffix(')').ok_or_else(|| word.expected("`table(NAME)` or `table(NAME,value)`"))?;
+        return table(&word.part(inside), ',').map(|table| Said::These(Addresses::Table(table)));
+    }
+    let mut list = Vec::new();
+    let mut any = false;
+    for item in items(&word.text) {
+        let item = word.part(item);
+        let read = networks(&item, family, context, remarks)?;
+        any |= read.iter().any(|masked| masked.mask == 0 || masked.mask == V4 && masked.address == MAPPED);
+        list.extend(read);
+    }
+    if any {
+        remarks.push(format!("{} holds every address, as `any` does", Found(&word.text)));
+        return Ok(Said::Any);
+    }
+    Ok(Said::These(Addresses::In(list)))
+}
+
+/// The parts between commas, but for those inside of braces.
+fn items(text: &str) -> Vec<&str> {
+    let mut depth = 0_u32;
+    let at_top = |c: char| match c {
+        '{' => {
+            depth += 1;
+            false
+        }
+        '}' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        c => c == ',' && depth == 0,
+    };
+    text.split(at_top).collect()
+}
+
+/// A table, with a value behind `separator` where only that one counts.
+pub(super) fn table(word: &Word, separator: char) -> Result<TableTest, Problem> {
+    let (name, value) = match word.text.split_once(separator) {
+        Some((name, value)) => (name, Some(numbers::integer(&word.part(value), "a value", u32::MAX)?)),
+        None => (word.text.as_str(), None),
+    };
+    Ok(TableTest { table: table_name(&word.part(name))?, value })
+}
+
+/// The name of a table; of a number without zeros in front.
+pub(super) fn table_name(word: &Word) -> Result<String, Problem> {
+    const MOST: usize = 63;
+    let name = word.text.as_str();
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > MOST || !name.chars().all(known) || name == "all" {
+        return Err(word
+            .expected("the number or the name of a table")
+            .help(format!("a name has 1 to {MOST} of the characters a–z, A–Z, 0–9, `-`, `_` and `.`")));
+    }
+    match name.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => {
+            numbers::decimal(word, "the number of a table", 0..=u32::MAX).map(|number| number.to_string())
+        }
+        false => Ok(name.into()),
+    }
+}
+
+/// One entry of a list: a network, or the addresses of a set.
+fn networks(
+    item: &Word,
+    family: Family,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Vec<Masked>, Problem> {
+    let (network, set) = match item.text.split_once('{') {
+        Some((network, set)) => {
+            let set = set.strip_suffix('}').ok_or_else(|| item.problem("the set of addresses has no `}`"))?;
+            (item.part(network), Some(item.part(set)))
+        }
+        None => (item.clone(), None),
+    };
+    let masked = match network.text.split_once('/') {
+        Some((host, bits)) => {
+            let address = host_address(&network.part(host), family, context, remarks)?;
+            prefix(address, &network.part(bits))?
+        }
+        None if network.text.parse::<Ipv6Addr>().is_ok() || !network.text.contains(':') => {
+            let address = host_address(&network, family, context, remarks)?;
+            let bits = if set.is_some() { 24 } else { 32 };
+            let mask = if address.is_ipv4() { v4_mask(bits) } else { u128::MAX };
+            masked(address, mask)
+        }
+        None => {
+            let (host, mask) = network.text.split_once(':').unwrap_or_default();
+            let host = network.part(host);
+            let address = host_address(&host, Family::V4, context, remarks)?;
+            if address.is_ipv6() {
+                return Err(host.expected("an IPv4 address before the mask"));
+            }
+            let mask = network.part(mask);
+            let bits: Ipv4Addr =
+                mask.text.parse().map_err(|_| mask.expected("a mask such as 255.255.255.0"))?;
+            masked(address, V4 | u128::from(u32::from(bits)))
+        }
+    };
+    match set {
+        None => Ok(vec![masked]),
+        Some(set) => members(&network, masked, &set),
+    }
+}
+
+fn masked(address: IpAddr, mask: u128) -> Masked {
+    Masked { address: mapped(address) & mask, mask }
+}
+
+/// As 128 bits.
+pub(super) fn mapped(address: IpAddr) -> u128 {
+    let v6 = match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    u128::from(v6)
+}
+
+/// The mask of the first bits, of 32.
+fn v4_mask(bits: u32) -> u128 {
+    u128::MAX.checked_shl(32 - bits).unwrap_or(0)
+}
+
+fn prefix(address: IpAddr, bits: &Word) -> Result<Masked, Problem> {
+    if let (IpAddr::V6(_), Ok(mask)) = (address, bits.text.parse::<Ipv6Addr>()) {
+        return Ok(masked(address, u128::from(mask)));
+    }
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    let count = numbers::decimal(bits, "a number of bits", 0..=most)?;
+    let mask = match address {
+        IpAddr::V4(_) => v4_mask(count),
+        IpAddr::V6(_) => u128::MAX.checked_shl(128 - count).unwrap_or(0),
+    };
+    Ok(masked(address, mask))
+}
+
+/// An address, or that of a host of this name.
+pub(super) fn host_address(
+    word: &Word,
+    family: Family,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<IpAddr, Problem> {
+    let name = word.text.as_str();
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Ok(address);
+    }
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    if !is_name || name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return Err(word
+            .expected("an address or the name of a host")
+            .help("as in 10.0.0.1, 10.0.0.0/24, 10.0.0.0:255.255.255.0, 10.0.0.0/24{1,5-9}, 2001:db8::/32, `any`, `me` or table(1)"));
+    }
+    let found = match context.hosts.iter().find(|(host, _)| host == name) {
+        Some((_, addresses)) => addresses.clone(),
+        None => (context.resolve)(name).map_err(|error| {
+            word.problem(format!("no host is called {}: {error}", Found(name)))
+                .help("names are looked up when the rule is read; write the address where nobody answers for the name")
+        })?,
+    };
+    let preferred = found.iter().copied().find(|address| address.is_ipv6() == (family == Family::V6));
+    let address = preferred.or(found.first().copied());
+    let address = address.ok_or_else(|| word.problem(format!("the host {} has no address", Found(name))))?;
+    let remark = format!("`{name}` is {address}");
+    if !remarks.contains(&remark) {
+        remarks.push(remark);
+    }
+    Ok(address)
+}
+
+/// The members of a set in a network of 24 to 31 bits, by the last byte of their addresses.
+fn members(network: &Word, masked: Masked, set: &Word) -> Result<Vec<Masked>, Problem> {
+    let bits = masked.mask.count_ones().saturating_sub(96);
+    let contiguous = masked.mask == v4_mask(bits.min(32)) && masked.address & V4 == MAPPED & V4;
+    if !(contiguous && (24..=31).contains(&bits)) {
+        return Err(network.problem(format!(
+            "a set of addresses is in an IPv4 network of 24 to 31 bits, not in {}",
+            Found(&network.text)
+        )));
+    }
+    let low = masked.address as u8; // the last byte
+    let high = low | (0xff_u32 >> (bits - 24)) as u8;
+    let mut members = Vec::new();
+    for item in set.text.split(',') {
+        let item = set.part(item);
+        let (first, last) = item.text.split_once('-').unwrap_or((&item.text, &item.text));
+        let read = |text: &str| {
+            let word = item.part(text);
+            numbers::decimal(&word, "the last byte of an address", low.into()..=high.into())
+        };
+        let (first, last) = (read(first)?, read(last)?);
+        if first > last {
+            return Err(item.problem(format!("{} is a range that runs backwards", Found(&item.text))));
+        }
+        members.extend(first..=last);
+    }
+    members.sort_unstable();
+    members.dedup();
+    let base = masked.address & !0xff;
+    Ok(members.into_iter().map(|last| Masked { address: base | u128::from(last), mask: u128::MAX }).collect())
+}
+
+/// An address of the link layer and the bits of it that count.
+pub(super) type LinkAddress = ([u8; 6], [u8; 6]);
+
+/// An address of the link layer and its mask; nothing for `any`.
+pub(super) fn link_address(word: &Word) -> Result<Option<LinkAddress>, Problem> {
+    if word.text == "any" {
+        return Ok(None);
+    }
+    let (address, mask) = if let Some((address, mask)) = word.text.split_once('&') {
+        (address, six_bytes(&word.part(mask))?)
+    } else if let Some((address, bits)) = word.text.split_once('/') {
+        let bits = numbers::decimal(&word.part(bits), "a number of bits", 0..=48)?;
+        let mask = (0xffff_ffff_ffff_u64 << (48 - bits)) & 0xffff_ffff_ffff;
+        let [_, _, mask @ ..] = mask.to_be_bytes();
+        (address, mask)
+    } else {
+        (word.text.as_str(), [0xff; 6])
+    };
+    let mut address = six_bytes(&word.part(address))?;
+    address.iter_mut().zip(mask).for_each(|(byte, mask)| *byte &= mask);
+    Ok(Some((address, mask)).filter(|_| mask != [0; 6]))
+}
+
+fn six_bytes(word: &Word) -> Result<[u8; 6], Problem> {
+    let mut bytes = [0; 6];
+    let parts: Vec<&str> = word.text.split(':').collect();
+    let read = parts.len() == 6
+        && parts.iter().zip(&mut bytes).all(|(part, byte)| {
+            let hexadecimal = (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_hexdigit());
+            u8::from_str_radix(part, 16).is_ok_and(|value| {
+                *byte = value;
+                hexadecimal
+            })
+        });
+    if read {
+        Ok(bytes)
+    } else {
+        Err(word.expected("an address of six bytes, such as 0a:00:27:00:00:01, or `any`"))
+    }
+}

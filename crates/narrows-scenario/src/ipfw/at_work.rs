@@ -1,0 +1,81 @@
+//! Commands for a run: read with what its scenario knows.
+
+use std::io;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use super::command::{self, Command};
+use super::{Context, lexer};
+use crate::problem::{Problems, ScenarioError};
+use crate::scenario::Scenario;
+
+/// Commands, and the link with rules that they are for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandsAt {
+    /// The link.
+    pub link: String,
+    /// The commands in their order, each with its text on one line.
+    pub commands: Vec<(Command, String)>,
+    file: String,
+    text: String,
+    /// Where each command stands in the text.
+    spans: Vec<Range<usize>>,
+}
+
+impl CommandsAt {
+    /// What is wrong with doing the command of this number, from 0 on, with its line.
+    pub fn refused(&self, number: usize, error: ScenarioError) -> ScenarioError {
+        match self.spans.get(number) {
+            Some(span) => error.within(&self.file, &self.text, span),
+            None => error,
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads commands of ipfw, one a line, for the link of that name, or for the only one that has rules. Names of hosts are
+    /// those of the scenario: a run cannot wait for others to be looked up.
+    ///
+    /// # Errors
+    /// When there is no such link, and at every line that is not understood. `file` is what the commands are called there.
+    pub fn ipfw_commands(
+        &self,
+        link: Option<&str>,
+        file: &str,
+        text: &str,
+    ) -> Result<CommandsAt, ScenarioError> {
+        let wrong = |problem| ScenarioError::new(file, "", vec![problem]);
+        let (index, rules) = self.rules_link(link).map_err(wrong)?;
+        let name = &self.links[index].name;
+        let interface = rules.interface.as_deref().unwrap_or(name);
+        let hosts: Vec<(String, Vec<IpAddr>)> =
+            self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
+        let context = Context { interfaces: &[interface], hosts: &hosts, resolve: refuse };
+        let (mut commands, mut spans, mut problems) = (Vec::new(), Vec::new(), Problems::default());
+        for line in lexer::lines(text, command::is_command) {
+            if line.words.is_empty() {
+                continue;
+            }
+            let read = command::read(&line, &context, &mut Vec::new());
+            if let Some(command) = problems.catch(read.map_err(|problem| problem.at(&line.span))) {
+                let words: Vec<&str> = text
+                    .get(line.span.clone())
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .filter(|word| *word != "\\")
+                    .collect();
+                commands.push((command, words.join(" ")));
+                spans.push(line.span);
+            }
+        }
+        if problems.is_empty() {
+            Ok(CommandsAt { link: name.clone(), commands, file: file.into(), text: text.into(), spans })
+        } else {
+            Err(problems.into_error(file, text))
+        }
+    }
+}
+
+fn refuse(_: &str) -> io::Result<Vec<IpAddr>> {
+    Err(io::Error::other("a run knows its own hosts by name, and no others: write the address"))
+}

@@ -1,0 +1,417 @@
+//! Commands: what a line asks for.
+
+use std::ops::RangeInclusive;
+
+use narrows_core::rules::Rule;
+
+use super::address::Context;
+use super::config::{self, Config, Object};
+use super::lexer::{Line, Word, Words};
+use super::rule::{self, set_number, unknown};
+use super::table::{self, TableCommand};
+use super::{numbers, sets};
+use crate::problem::{Found, Problem};
+
+/// A command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// `add`: one more rule, of number 0 where the next one is meant.
+    Add(Rule),
+    /// `delete N …`, of a set where one is named.
+    Delete(Rules),
+    /// `delete set N …`: all rules of these sets.
+    DeleteSets(Vec<u8>),
+    /// `list`, `show` or `print`.
+    List(Listing),
+    /// `zero`: counters begin anew.
+    Zero(Rules),
+    /// `resetlog`: the counts of logged packets begin anew.
+    ResetLog(Rules),
+    /// `flush`: all rules go, or those of a set; those of set 31 stay unless it is named.
+    Flush(Option<u8>),
+    /// `set enable`, `disable`, `move`, `swap` or `show`.
+    Sets(SetCommand),
+    /// `pipe | queue | sched N config …`
+    Configure(Box<Config>),
+    /// `pipe | queue | sched delete N …`
+    DeleteObjects(Object, Vec<RangeInclusive<u32>>),
+    /// `pipe | queue | sched list | show [N …]`; none for all.
+    ListObjects(Object, Vec<RangeInclusive<u32>>),
+    /// `pipe flush`: all pipes, queues and schedulers go.
+    FlushObjects,
+    /// `table …`
+    Table(TableCommand),
+    /// `enable one_pass`, `disable one_pass`, or the sysctl: whether a packet passes when it comes out of a pipe, or
+    /// goes on at the next rule.
+    OnePass(bool),
+    /// What has no effect in narrows, and is no harm.
+    Nothing,
+}
+
+/// Which rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// By their numbers; none for all.
+    pub numbers: Vec<RangeInclusive<u16>>,
+    /// Only those of this set.
+    pub set: Option<u8>,
+}
+
+impl Rules {
+    /// Whether a rule is among them.
+    pub fn include(&self, rule: &Rule) -> bool {
+        self.set.is_none_or(|set| set == rule.set)
+            && (self.numbers.is_empty() || self.numbers.iter().any(|range| range.contains(&rule.number)))
+    }
+}
+
+/// What is listed, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Which rules.
+    pub rules: Rules,
+    /// `show`, or `-a`: with counters.
+    pub counters: bool,
+    /// `-t`: when each last matched; `-T` in seconds.
+    pub times: Option<Times>,
+    /// `-d`: dynamic rules, too.
+    pub dynamic: bool,
+    /// `-S`: with the set of each, and rules of disabled sets, too.
+    pub sets: bool,
+}
+
+/// How instants are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// For people.
+    Text,
+    /// A number of seconds.
+    Seconds,
+}
+
+/// `set …`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetCommand {
+    /// One bit for each set.
+    Enable {
+        /// Those whose rules count from now on.
+        enable: u32,
+        /// Those whose rules no longer count.
+        disable: u32,
+    },
+    /// `set move rule N to S`
+    MoveRule {
+        /// The number of the rules.
+        rule: u16,
+        /// Where they go.
+        to: u8,
+    },
+    /// `set move A to B`
+    Move {
+        /// The set.
+        from: u8,
+        /// Where its rules go.
+        to: u8,
+    },
+    /// `set swap A B`
+    Swap(u8, u8),
+    /// `set show`
+    Show,
+}
+
+/// What begins a command.
+const VERBS: &[&str] = &[
+    "add", "delete", "list", "show", "print", "zero", "resetlog", "flush", "set", "pipe", "queue", "sched",
+    "table", "enable", "disable", "sysctl", "link", "flowset",
+];
+
+/// Commands that ipfw has and narrows does not, and why.
+const REFUSED: &[(&str, &str)] = &[
+    ("nat", "narrows changes no addresses"),
+    ("nat64lsn", "narrows changes no addresses"),
+    ("nat64stl", "narrows changes no addresses"),
+    ("nptv6", "narrows changes no addresses"),
+    ("internal", "narrows has nothing of the kind"),
+    ("kldload", "narrows needs no kernel modules"),
+    ("modprobe", "narrows needs no kernel modules"),
+    ("insmod", "narrows needs no kernel modules"),
+];
+
+/// Whether the words of an indented line are a command by themselves, and not the rest of the one before.
+pub(super) fn is_command(words: &[Word]) -> bool {
+    let is =
+        |at: usize, texts: &[&str]| words.get(at).is_some_and(|word| texts.contains(&word.text.as_str()));
+    let number =
+        |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
+    match words.first().map(|word| word.text.as_str()) {
+        // `queue 20` and `pipe 5` may go on with a line that configures.
+        Some("pipe" | "queue" | "sched" | "link" | "flowset") => {
+            let verbs = ["config", "delete", "list", "show", "flush"];
+            is(1, &verbs) || number(1) && is(2, &verbs)
+        }
+        Some("set") => is(1, &["enable", "disable", "move", "swap", "show"]) || number(1) && is(2, VERBS),
+        // A number before `add` is ipfw's old way.
+        Some(_) if number(0) => is(1, &["add", "delete"]),
+        Some(text) => VERBS.contains(&text) || is_program(text) || matches!(text, "sudo"),
+        None => false,
+    }
+}
+
+fn is_program(text: &str) -> bool {
+    matches!(text.rsplit('/').next(), Some("ipfw" | "dnctl")) && !text.ends_with('/')
+}
+
+/// What stands before a command.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flags {
+    counters: bool,
+    times: Option<Times>,
+    dynamic: bool,
+    sets: bool,
+}
+
+/// Reads a line.
+pub(super) fn read(
+    line: &Line,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Command, Problem> {
+    let mut words = Words::new(&line.words);
+    while words.take_if(&["sudo", "$", "exec"]).is_some() {}
+    let mut program = None;
+    if words.peek().is_some_and(|word| is_program(&word.text)) {
+        program = words.take();
+    }
+    let flags = flags(&mut words)?;
+    // ipfw's old way: `100 add …`.
+    let number = words
+        .peek()
+        .filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit()))
+        .and_then(|_| words.peek_second().filter(|second| matches!(second.text.as_str(), "add" | "delete")));
+    let swapped: Vec<Word>;
+    if number.is_some() {
+        let mut rest = words.rest().to_vec();
+        rest.swap(0, 1);
+        swapped = rest;
+        words = Words::new(&swapped);
+    }
+    let verb = words.expect("a command")?;
+    let command = match full(verb, VERBS) {
+        "add" => {
+            return rule::read(words, line.comment.as_deref(), context, remarks).map(Command::Add);
+        }
+        "flush" if program.is_some_and(|program| program.text.ends_with("dnctl")) => Command::FlushObjects,
+        "sysctl" => sysctl(&mut words, remarks)?,
+        "table" => Command::Table(table::read(&mut words, context, remarks)?),
+        "enable" => switch(&mut words, true, remarks)?,
+        "disable" => switch(&mut words, false, remarks)?,
+        "pipe" | "link" => object(Object::Pipe, &mut words, remarks)?,
+        "queue" | "flowset" => object(Object::Queue, &mut words, remarks)?,
+        "sched" => object(Object::Scheduler, &mut words, remarks)?,
+        "set" => match words.peek().filter(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
+            Some(number) => {
+                words.take();
+                let set = set_number(number)?;
+                let verb = words.expect("a command for the set")?;
+                about_rules(verb, &mut words, Some(set), flags)?
+            }
+            None => Command::Sets(sets::read(&mut words)?),
+        },
+        _ => about_rules(verb, &mut words, None, flags)?,
+    };
+    words.end()?;
+    Ok(command)
+}
+
+/// A verb that is written out, or of which at least three letters are there.
+fn full<'a>(word: &'a Word, known: &[&'a str]) -> &'a str {
+    let text = word.text.as_str();
+    if known.contains(&text) || text.len() < 3 {
+        return text;
+    }
+    known.iter().copied().find(|verb| verb.starts_with(text)).unwrap_or(text)
+}
+
+fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {
+    let mut flags = Flags::default();
+    while let Some(word) = words.peek().filter(|word| word.text.len() > 1 && word.text.starts_with('-')) {
+        words.take();
+        for letter in word.text[1..].chars() {
+            match letter {
+                'a' => flags.counters = true,
+                't' => flags.times = Some(Times::Text),
+                'T' => flags.times = Some(Times::Seconds),
+                'd' => flags.dynamic = true,
+                'S' => flags.sets = true,
+                // Quiet, by force, compact, verbose, with expired ones, with names: of no meaning here.
+                'q' | 'f' | 'c' | 'v' | 'e' | 'N' | 'i' => {}
+                _ => {
+                    return Err(word
+                        .problem(format!("the flag {} is not understood", Found(&word.text)))
+                        .help("understood: -q, -f and -c, and before `list` and `show` also -a, -d, -S, -t and -T"));
+                }
+            }
+        }
+    }
+    Ok(flags)
+}
+
+/// Commands about rules, perhaps of one set.
+fn about_rules(
+    verb: &Word,
+    words: &mut Words<'_>,
+    set: Option<u8>,
+    flags: Flags,
+) -> Result<Command, Problem> {
+    let known = ["delete", "list", "show", "print", "zero", "resetlog", "flush"];
+    Ok(match full(verb, &known) {
+        "delete" => {
+            if set.is_none() && words.take_if(&["set"]).is_some() {
+                let mut sets = vec![set_number(words.expect("the number of a set")?)?];
+                while let Some(word) = words.take() {
+                    sets.push(set_number(word)?);
+                }
+                return Ok(Command::DeleteSets(sets));
+            }
+            let numbers = rule_numbers(words)?;
+            if numbers.is_empty() {
+                return Err(words.missing("the number of a rule").help("`flush` deletes all rules"));
+            }
+            Command::Delete(Rules { numbers, set })
+        }
+        name @ ("list" | "show" | "print") => Command::List(Listing {
+            rules: Rules { numbers: rule_numbers(words)?, set },
+            counters: flags.counters || name == "show",
+            times: flags.times,
+            dynamic: flags.dynamic,
+            sets: flags.sets,
+        }),
+        "zero" => Command::Zero(Rules { numbers: rule_numbers(words)?, set }),
+        "resetlog" => Command::ResetLog(Rules { numbers: rule_numbers(words)?, set }),
+        "flush" => Command::Flush(set),
+        other => return Err(unknown(verb, other, "command", VERBS, REFUSED)),
+    })
+}
+
+/// Numbers of rules and ranges of them, to the end of the line.
+fn rule_numbers(words: &mut Words<'_>) -> Result<Vec<RangeInclusive<u16>>, Problem> {
+    let mut numbers = Vec::new();
+    while let Some(word) = words.take() {
+        for range in ranges(word, "the number of a rule", 65_535)? {
+            numbers.push(*range.start() as u16..=*range.end() as u16); // at most 65,535
+        }
+    }
+    Ok(numbers)
+}
+
+/// `a-b,c`.
+fn ranges(word: &Word, what: &str, most: u32) -> Result<Vec<RangeInclusive<u32>>, Problem> {
+    let range = |item: &str| {
+        let item = word.part(item);
+        let (low, high) = item.text.split_once('-').unwrap_or((&item.text, &item.text));
+        let read = |text: &str| numbers::decimal(&item.part(text), what, 1..=most);
+        match (read(low)?, read(high)?) {
+            (low, high) if low <= high => Ok(low..=high),
+            _ => Err(item.problem(format!("{} is a range that runs backwards", Found(&item.text)))),
+        }
+    };
+    word.text.split(',').map(range).collect()
+}
+
+/// Commands about pipes, queues and schedulers: the number may stand before the verb or behind it.
+fn object(object: Object, words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    const KNOWN: &[&str] = &["config", "delete", "list", "show", "flush"];
+    let what = format!("the number of a {}", object.word());
+    let is_number = |word: &&Word| word.text.starts_with(|c: char| c.is_ascii_digit());
+    let mut numbers = Vec::new();
+    if let Some(word) = words.peek().filter(is_number) {
+        words.take();
+        numbers.push(word);
+    }
+    let verb = words.expect(&format!("a command for the {}", object.word()))?;
+    match full(verb, KNOWN) {
+        "config" => {
+            let number = match numbers.first() {
+                Some(number) => number,
+                None => words.expect(&what)?,
+            };
+            let number = config::object_number(number, object)?;
+            config::read(object, number, words, remarks).map(|config| Command::Configure(Box::new(config)))
+        }
+        "flush" if numbers.is_empty() => Ok(Command::FlushObjects),
+        name @ ("delete" | "list" | "show") => {
+            while let Some(word) = words.take() {
+                numbers.push(word);
+            }
+            let mut all = Vec::new();
+            for word in numbers {
+                all.extend(ranges(word, &what, rule::LAST)?);
+            }
+            match name {
+                "delete" if all.is_empty() => {
+                    Err(words.missing(&what).help("`pipe flush` deletes everything"))
+                }
+                "delete" => Ok(Command::DeleteObjects(object, all)),
+                _ => Ok(Command::ListObjects(object, all)),
+            }
+        }
+        other => Err(unknown(verb, other, &format!("command for a {}", object.word()), KNOWN, &[])),
+    }
+}
+
+/// `enable` and `disable`.
+fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    let word = words.expect("what to switch")?;
+    match word.text.as_str() {
+        "one_pass" => Ok(Command::OnePass(on)),
+        "firewall" if !on => Err(word
+            .problem("`disable firewall` is known to ipfw and not to narrows")
+            .help("`set disable 0` takes the rules of set 0 out of use")),
+        "firewall" | "debug" | "verbose" | "dyn_keepalive" => {
+            remarks.push(format!("`{}` changes nothing here", word.text));
+            Ok(Command::Nothing)
+        }
+        other => {
+            Err(unknown(word, other, "setting", &["one_pass"], &[("altq", "narrows has no queues of ALTQ")]))
+        }
+    }
+}
+
+/// `sysctl [-w] name=value`
+fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+    const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
+    /// What may be set without any effect here.
+    const HARMLESS: &[&str] = &[
+        "net.inet.ip.fw.verbose",
+        "net.inet.ip.fw.verbose_limit",
+        "net.inet.ip.fw.debug",
+        "net.inet.ip.dummynet.io_fast",
+        "net.inet.ip.dummynet.hash_size",
+        "net.inet.ip.dummynet.pipe_slot_limit",
+        "net.inet.ip.dummynet.pipe_byte_limit",
+        "net.inet.ip.dummynet.expire",
+    ];
+    while words.take_if(&["-w", "-q"]).is_some() {}
+    let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
+    let (name, value) = match word.text.split_once('=') {
+        Some((name, "")) => (name, words.expect("the value of the setting")?.clone()),
+        Some((name, value)) => (name, word.part(value)),
+        None => return Err(word.expected("a setting, as in net.inet.ip.fw.one_pass=0")),
+    };
+    match name {
+        ONE_PASS => match value.text.as_str() {
+            "0" => Ok(Command::OnePass(false)),
+            "1" => Ok(Command::OnePass(true)),
+            _ => Err(value.expected("0 or 1")),
+        },
+        _ if HARMLESS.contains(&name) => {
+            remarks.push(format!("`{name}` changes nothing here"));
+            Ok(Command::Nothing)
+        }
+        _ => Err(word
+            .part(name)
+            .problem(format!("the setting {} is not understood", Found(name)))
+            .did_you_mean(name, [ONE_PASS])
+            .help(format!("understood: {ONE_PASS}"))),
+    }
+}

@@ -1,0 +1,272 @@
+//! `pipe show`, `queue show` and `sched show`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+
+use narrows_core::classify::{Flow, FlowMask};
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Rate};
+
+use super::address;
+use crate::ipfw::config::{Codel, Config, Loss, Management, Object, Pie, SchedulerType};
+use crate::ipfw::text::protocol;
+
+/// A flow of a mask, and what it has counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedFlow {
+    /// What the mask left of its packets.
+    pub flow: Flow,
+    /// Whether the mask counts the queue.
+    pub by_queue: bool,
+    /// Packets that came.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that wait.
+    pub waiting: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+}
+
+/// The lines of `pipe show`, `queue show` or `sched show`, for these numbers or for all. `flows` gives the flows of one.
+pub fn object_lines(
+    objects: &BTreeMap<(Object, u32), Config>,
+    object: Object,
+    numbers: &[RangeInclusive<u32>],
+    flows: impl Fn(Object, u32) -> Vec<ListedFlow>,
+) -> String {
+    let mut text = String::new();
+    let mut header = false;
+    let wanted = |number: u32| numbers.is_empty() || numbers.iter().any(|range| range.contains(&number));
+    for config in objects.values().filter(|config| config.object == object && wanted(config.number)) {
+        let own = flows(object, config.number);
+        match object {
+            Object::Pipe => {
+                link_line(&mut text, config);
+                // What a pipe has inside is numbered beyond its own numbers.
+                const BEYOND: u32 = 65_536;
+                queue_line(&mut text, config, config.number + 2 * BEYOND, config.number + BEYOND, own.len());
+                scheduler_line(
+                    &mut text,
+                    config.number + BEYOND,
+                    SchedulerType::Fifo,
+                    config.mask,
+                    own.len(),
+                );
+                mask_line(&mut text, config.mask);
+            }
+            Object::Queue => {
+                queue_line(&mut text, config, config.number, config.parent.unwrap_or(0), own.len());
+                mask_line(&mut text, config.mask);
+            }
+            Object::Scheduler => {
+                let unlimited = Config::new(Object::Pipe, config.number);
+                link_line(&mut text, objects.get(&(Object::Pipe, config.number)).unwrap_or(&unlimited));
+                let kind = config.scheduler.unwrap_or(SchedulerType::Wf2q);
+                scheduler_line(&mut text, config.number, kind, config.mask, own.len());
+                mask_line(&mut text, config.mask);
+                let children: Vec<String> = objects
+                    .values()
+                    .filter(|child| child.object == Object::Queue && child.parent == Some(config.number))
+                    .map(|child| child.number.to_string())
+                    .collect();
+                if !children.is_empty() {
+                    text += &format!("   Children flowsets: {}\n", children.join(" "));
+                }
+            }
+        }
+        for (index, flow) in own.iter().enumerate() {
+            if !header {
+                text += flow_header(flow);
+                header = true;
+            }
+            flow_line(&mut text, index, flow);
+        }
+    }
+    text
+}
+
+fn link_line(text: &mut String, config: &Config) {
+    let rate = match config.rate.unwrap_or(Rate::UNLIMITED) {
+        Rate::UNLIMITED => "unlimited     ".into(),
+        rate => {
+            let bits = rate.bits_per_second() as f64;
+            match rate.bits_per_second() {
+                0..1_000 => format!("{bits:7.3} bit/s "),
+                1_000..1_000_000 => format!("{:7.3} Kbit/s", bits / 1e3),
+                1_000_000..1_000_000_000 => format!("{:7.3} Mbit/s", bits / 1e6),
+                _ => format!("{:7.3} Gbit/s", bits / 1e9),
+            }
+        }
+    };
+    let delay = milliseconds(config.delay.unwrap_or(Duration::ZERO));
+    let burst = config.burst.map_or(0, |burst| burst.get());
+    *text += &format!("{:05}: {rate} {delay:>4} ms burst {burst}\n", config.number);
+    if let Some(profile) = &config.profile {
+        *text += &format!("\t profile: name \"{}\"\n", profile.display());
+    }
+}
+
+/// Without zeros at the end.
+fn milliseconds(time: Duration) -> String {
+    let (whole, part) = (time.nanos() / 1_000_000, time.nanos() % 1_000_000);
+    match part {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{}", format!("{part:06}").trim_end_matches('0')),
+    }
+}
+
+fn queue_line(text: &mut String, config: &Config, number: u32, scheduler: u32, flows: usize) {
+    let bound = match config.bound {
+        Some(Bound::Bytes(bytes)) if bytes.get() >= 8192 => format!("{} KB", bytes.get() / 1024),
+        Some(Bound::Bytes(bytes)) => format!("{} B", bytes.get()),
+        Some(Bound::Packets(packets)) => format!("{packets:>3} sl."),
+        None => " 50 sl.".into(),
+    };
+    let loss = match config.loss {
+        None => String::new(),
+        Some(Loss::Independent(share)) => format!("plr {:.6}", share.as_f64()),
+        Some(Loss::GilbertElliott { loss_good, p, loss_bad, r }) => {
+            let shares = [loss_good, p, loss_bad, r].map(|share| format!("{:.6}", share.as_f64()));
+            format!("plr {}", shares.join(","))
+        }
+    };
+    let managed = match config.management {
+        None | Some(Management::DropTail) => "droptail".into(),
+        Some(Management::Red { gentle, weight, min, max, probability, ecn }) => format!(
+            "\n\t {}RED w_q {:.6} min_th {min} max_th {max} max_p {:.6}{}",
+            if gentle { 'G' } else { ' ' },
+            weight.as_f64(),
+            probability.as_f64(),
+            if ecn { " (ecn)" } else { "" }
+        ),
+        Some(Management::Codel(codel)) => format!(" AQM CoDel {}", codel_words(codel, false)),
+        Some(Management::Pie(pie)) => format!(" AQM type PIE {}", pie_words(pie, false)),
+    };
+    let (weight, longest) = (config.weight.unwrap_or(0), config.longest.unwrap_or(0));
+    let priority = config.priority.unwrap_or(0);
+    *text += &format!(
+        "q{number:05} {bound}{loss} {flows} flows (1 buckets) sched {scheduler} weight {weight} lmax {longest} pri {priority} {managed}\n"
+    );
+}
+
+fn ecn_word(ecn: bool) -> &'static str {
+    if ecn { "ECN" } else { "NoECN" }
+}
+
+fn codel_words(codel: Codel, ecn: bool) -> String {
+    let target = codel.target.unwrap_or(Duration::from_millis(5));
+    let interval = codel.interval.unwrap_or(Duration::from_millis(100));
+    format!("target {target} interval {interval} {}", ecn_word(codel.ecn.unwrap_or(ecn)))
+}
+
+fn pie_words(pie: Pie, ecn: bool) -> String {
+    let time = |time: Option<Duration>, default| time.unwrap_or(Duration::from_millis(default));
+    let gain = |gain: Option<crate::units::Number>, default: f64| gain.map_or(default, |gain| gain.as_f64());
+    format!(
+        "target {} tupdate {} alpha {} beta {} max_burst {} max_ecnth {:.3} {}",
+        time(pie.target, 15),
+        time(pie.update, 15),
+        gain(pie.alpha, 0.125),
+        gain(pie.beta, 1.25),
+        time(pie.burst, 150),
+        pie.mark_below.map_or(0.1, |share| share.as_f64()),
+        ecn_word(pie.ecn.unwrap_or(ecn))
+    )
+}
+
+fn scheduler_line(
+    text: &mut String,
+    number: u32,
+    kind: SchedulerType,
+    mask: Option<FlowMask>,
+    active: usize,
+) {
+    let flags = u8::from(mask.is_some());
+    let buckets = if mask.is_some() { 64 } else { 0 };
+    *text += &format!(
+        " sched {number} type {} flags 0x{flags:x} {buckets} buckets {active} active\n",
+        kind.word()
+    );
+    let (words, hashed) = match kind {
+        SchedulerType::FqCodel(hashed, codel) => (codel_words(codel, true), hashed),
+        SchedulerType::FqPie(hashed, pie) => (pie_words(pie, true), hashed),
+        _ => return,
+    };
+    let (rest, ecn) = words.rsplit_once(' ').unwrap_or((&words, ""));
+    let (quantum, flows) = (hashed.quantum.unwrap_or(1514), hashed.flows.unwrap_or(1024));
+    let limit = hashed.limit.unwrap_or(10_240);
+    *text += &format!(" {} {rest} quantum {quantum} limit {limit} flows {flows} {ecn}\n", kind.word());
+}
+
+fn mask_line(text: &mut String, mask: Option<FlowMask>) {
+    let Some(mask) = mask else { return };
+    let queue = if mask.queue { "queue," } else { "" };
+    let is_v6 = mask.source_v6 | mask.destination_v6 != 0 || mask.flow_label != 0;
+    if is_v6 {
+        let v6 = |bits: u128| std::net::Ipv6Addr::from(bits);
+        *text += &format!(
+            "        mask: {queue}proto: 0x{:02x}, flow_id: 0x{:08x},  {}/0x{:04x} -> {}/0x{:04x}\n",
+            mask.protocol,
+            mask.flow_label,
+            v6(mask.source_v6),
+            mask.source_port,
+            v6(mask.destination_v6),
+            mask.destination_port
+        );
+    }
+    if !is_v6 || mask.source_v4 | mask.destination_v4 != 0 {
+        *text += &format!(
+            "    mask: {queue} 0x{:02x} 0x{:08x}/0x{:04x} -> 0x{:08x}/0x{:04x}\n",
+            mask.protocol, mask.source_v4, mask.source_port, mask.destination_v4, mask.destination_port
+        );
+    }
+}
+
+fn is_v6(flow: &Flow) -> bool {
+    let v6 = |bits: u128| bits != 0 && address(bits).is_ipv6();
+    flow.flow_label != 0 || v6(flow.source) || v6(flow.destination)
+}
+
+fn flow_header(flow: &ListedFlow) -> &'static str {
+    if is_v6(&flow.flow) {
+        "BKT ___Prot___ _flow-id_ ______________Source IPv6/port_______________ _______________Dest. IPv6/port_______________ Tot_pkt/bytes Pkt/Byte Drp\n"
+    } else {
+        "BKT Prot ___Source IP/port____ ____Dest. IP/port____ Tot_pkt/bytes Pkt/Byte Drp\n"
+    }
+}
+
+fn flow_line(text: &mut String, index: usize, listed: &ListedFlow) {
+    let flow = &listed.flow;
+    let mark = if listed.by_queue { '*' } else { ' ' };
+    // As a mask that leaves nothing of it: ipfw calls protocol 0 `ip`.
+    let name = if flow.protocol == 0 { "ip".into() } else { protocol(flow.protocol) };
+    write!(text, "{:>3}{mark}", index & 0xff).expect("writing to a string does not fail");
+    let v4 = |bits: u128| std::net::Ipv4Addr::from(bits as u32); // the last four bytes
+    *text += &if is_v6(flow) {
+        let v6 = |bits: u128| std::net::Ipv6Addr::from(bits).to_string();
+        format!(
+            "{name:>9} {:>7}  {:>39}/{:<5}  {:>39}/{:<5} ",
+            flow.flow_label,
+            v6(flow.source),
+            flow.source_port,
+            v6(flow.destination),
+            flow.destination_port
+        )
+    } else {
+        format!(
+            "{name:<4} {:>15}/{:<5} {:>15}/{:<5} ",
+            v4(flow.source).to_string(),
+            flow.source_port,
+            v4(flow.destination).to_string(),
+            flow.destination_port
+        )
+    };
+    *text += &format!(
+        "{:>4} {:>8} {:>2} {:>4} {:>3}\n",
+        listed.packets, listed.bytes, listed.waiting, listed.waiting_bytes, listed.dropped
+    );
+}

@@ -1,0 +1,307 @@
+//! Names of protocols, ports, ether types, code points and header bits, and what ipfw has that narrows does not.
+
+/// Names of numbers; the first name of a number is the one that is written.
+pub(super) type Names<T> = &'static [(&'static str, T)];
+
+/// The number of a name, in small letters or not.
+pub(super) fn number<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    names.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, number)| *number)
+}
+
+/// The name of a number.
+pub(super) fn name<T: PartialEq>(names: &[(&'static str, T)], number: T) -> Option<&'static str> {
+    names.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
+}
+
+/// IP protocols, as `/etc/protocols` has them. `ip`, `ip4`, `ip6` and `all` are no protocols in a rule.
+pub(super) const PROTOCOLS: Names<u8> = &[
+    ("tcp", 6),
+    ("udp", 17),
+    ("icmp", 1),
+    ("igmp", 2),
+    ("ipencap", 4),
+    ("ipip", 4),
+    ("egp", 8),
+    ("igp", 9),
+    ("dccp", 33),
+    ("rsvp", 46),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("ipv6-icmp", 58),
+    ("icmp6", 58),
+    ("icmpv6", 58),
+    ("eigrp", 88),
+    ("ospf", 89),
+    ("ospfigp", 89),
+    ("etherip", 97),
+    ("encap", 98),
+    ("pim", 103),
+    ("ipcomp", 108),
+    ("vrrp", 112),
+    ("carp", 112),
+    ("l2tp", 115),
+    ("sctp", 132),
+    ("udplite", 136),
+];
+
+/// Ports of services that scripts name.
+pub(super) const SERVICES: Names<u16> = &[
+    ("echo", 7),
+    ("discard", 9),
+    ("daytime", 13),
+    ("chargen", 19),
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("telnet", 23),
+    ("smtp", 25),
+    ("time", 37),
+    ("domain", 53),
+    ("bootps", 67),
+    ("bootpc", 68),
+    ("tftp", 69),
+    ("gopher", 70),
+    ("finger", 79),
+    ("http", 80),
+    ("www", 80),
+    ("kerberos", 88),
+    ("pop3", 110),
+    ("sunrpc", 111),
+    ("auth", 113),
+    ("ident", 113),
+    ("nntp", 119),
+    ("ntp", 123),
+    ("netbios-ns", 137),
+    ("netbios-dgm", 138),
+    ("netbios-ssn", 139),
+    ("imap", 143),
+    ("imap4", 143),
+    ("snmp", 161),
+    ("snmptrap", 162),
+    ("bgp", 179),
+    ("irc", 194),
+    ("ldap", 389),
+    ("https", 443),
+    ("microsoft-ds", 445),
+    ("smtps", 465),
+    ("isakmp", 500),
+    ("syslog", 514),
+    ("submission", 587),
+    ("ipp", 631),
+    ("ldaps", 636),
+    ("rsync", 873),
+    ("imaps", 993),
+    ("pop3s", 995),
+    ("socks", 1080),
+    ("openvpn", 1194),
+    ("radius", 1812),
+    ("nfs", 2049),
+    ("nfsd", 2049),
+    ("mysql", 3306),
+    ("rdp", 3389),
+    ("sip", 5060),
+    ("postgresql", 5432),
+    ("x11", 6000),
+    ("iperf", 5001),
+];
+
+/// What a frame carries, as ipfw names it.
+pub(super) const ETHER_TYPES: Names<u16> = &[
+    ("ip", 0x0800),
+    ("ipv4", 0x0800),
+    ("ipv6", 0x86dd),
+    ("arp", 0x0806),
+    ("rarp", 0x8035),
+    ("vlan", 0x8100),
+    ("loop", 0x9000),
+    ("trail", 0x1000),
+    ("at", 0x809b),
+    ("atalk", 0x809b),
+    ("aarp", 0x80f3),
+    ("pppoe_disc", 0x8863),
+    ("pppoe_sess", 0x8864),
+    ("ipx", 0x8137),
+    ("ns", 0x0600),
+];
+
+/// Differentiated services code points.
+pub(super) const CODE_POINTS: Names<u8> = &[
+    ("be", 0),
+    ("cs0", 0),
+    ("cs1", 8),
+    ("af11", 10),
+    ("af12", 12),
+    ("af13", 14),
+    ("cs2", 16),
+    ("af21", 18),
+    ("af22", 20),
+    ("af23", 22),
+    ("cs3", 24),
+    ("af31", 26),
+    ("af32", 28),
+    ("af33", 30),
+    ("cs4", 32),
+    ("af41", 34),
+    ("af42", 36),
+    ("af43", 38),
+    ("cs5", 40),
+    ("va", 44),
+    ("ef", 46),
+    ("cs6", 48),
+    ("cs7", 56),
+];
+
+/// TCP flags, in the order in which they are written.
+pub(super) const TCP_FLAGS: Names<u8> =
+    &[("syn", 0x02), ("fin", 0x01), ("ack", 0x10), ("psh", 0x08), ("rst", 0x04), ("urg", 0x20)];
+
+/// Bits of the TOS byte. Of several that fit, the first is written.
+pub(super) const TOS: Names<u8> = &[
+    ("lowdelay", 0x10),
+    ("throughput", 0x08),
+    ("reliability", 0x04),
+    ("congestion", 0x03),
+    ("mincost", 0x02),
+    ("ecntransport", 0x02),
+];
+
+/// The options of a rule.
+pub(super) const OPTIONS: &[&str] = &[
+    "src-ip",
+    "dst-ip",
+    "src-ip6",
+    "src-ipv6",
+    "dst-ip6",
+    "dst-ipv6",
+    "src-port",
+    "dst-port",
+    "proto",
+    "ip4",
+    "ipv4",
+    "ip6",
+    "ipv6",
+    "in",
+    "out",
+    "recv",
+    "xmit",
+    "via",
+    "layer2",
+    "bridged",
+    "MAC",
+    "mac",
+    "mac-type",
+    "iplen",
+    "ipttl",
+    "iptos",
+    "dscp",
+    "ipprecedence",
+    "ipversion",
+    "ipver",
+    "frag",
+    "fragment",
+    "setup",
+    "established",
+    "estab",
+    "tcpflags",
+    "tcpflgs",
+    "tcpdatalen",
+    "icmptypes",
+    "icmptype",
+    "icmp6types",
+    "icmp6type",
+    "flow-id",
+    "tagged",
+    "lookup",
+    "keep-state",
+    "limit",
+];
+
+/// The actions of a rule.
+pub(super) const ACTIONS: &[&str] = &[
+    "pipe",
+    "queue",
+    "allow",
+    "accept",
+    "pass",
+    "permit",
+    "deny",
+    "drop",
+    "count",
+    "skipto",
+    "call",
+    "return",
+    "setdscp",
+    "check-state",
+];
+
+const NO_SOCKETS: &str = "narrows sees packets on the wire, which belong to no socket, user or jail";
+const NO_ROUTES: &str = "narrows has no routing table at its rules";
+const NO_DIVERT: &str = "narrows hands packets to no other program";
+const NO_REPLY: &str = "narrows answers no packet; `deny` drops it without a word";
+const NO_REWRITE: &str = "narrows changes no addresses and no routes of packets";
+const NOT_READ: &str = "narrows does not read that part of the header";
+const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
+
+/// Options that ipfw has and narrows does not, and why.
+pub(super) const REFUSED_OPTIONS: Names<&str> = &[
+    ("uid", NO_SOCKETS),
+    ("gid", NO_SOCKETS),
+    ("jail", NO_SOCKETS),
+    ("sockarg", NO_SOCKETS),
+    ("fib", NO_ROUTES),
+    ("verrevpath", NO_ROUTES),
+    ("versrcreach", NO_ROUTES),
+    ("antispoof", NO_ROUTES),
+    ("diverted", NO_DIVERT),
+    ("diverted-loopback", NO_DIVERT),
+    ("diverted-output", NO_DIVERT),
+    ("ipsec", "narrows knows no history of IPsec"),
+    ("ipid", NOT_READ),
+    ("ipoptions", NOT_READ),
+    ("ipopts", NOT_READ),
+    ("tcpseq", NOT_READ),
+    ("tcpack", NOT_READ),
+    ("tcpwin", NOT_READ),
+    ("tcpmss", NOT_READ),
+    ("tcpoptions", NOT_READ),
+    ("tcpopts", NOT_READ),
+    ("ext6hdr", NOT_READ),
+    ("record-state", NO_DEFER),
+    ("set-limit", NO_DEFER),
+    ("defer-immediate-action", NO_DEFER),
+    ("defer-action", NO_DEFER),
+    ("flow", "narrows has tables of addresses and numbers, not of flows"),
+    ("mark", "narrows has tags, but no marks"),
+    ("src-mac", "write `MAC any ADDRESS`"),
+    ("dst-mac", "write `MAC ADDRESS any`"),
+];
+
+/// Actions that ipfw has and narrows does not, and why.
+pub(super) const REFUSED_ACTIONS: Names<&str> = &[
+    ("divert", NO_DIVERT),
+    ("tee", NO_DIVERT),
+    ("netgraph", NO_DIVERT),
+    ("ngtee", NO_DIVERT),
+    ("fwd", NO_REWRITE),
+    ("forward", NO_REWRITE),
+    ("nat", NO_REWRITE),
+    ("nat64lsn", NO_REWRITE),
+    ("nat64stl", NO_REWRITE),
+    ("nat64clat", NO_REWRITE),
+    ("nptv6", NO_REWRITE),
+    ("tcp-setmss", NO_REWRITE),
+    ("setfib", NO_ROUTES),
+    ("reass", "narrows puts no fragments together"),
+    ("reject", NO_REPLY),
+    ("reset", NO_REPLY),
+    ("reset6", NO_REPLY),
+    ("unreach", NO_REPLY),
+    ("unreach6", NO_REPLY),
+    ("abort", NO_REPLY),
+    ("abort6", NO_REPLY),
+    ("setmark", "narrows has tags, but no marks"),
+];
+
+/// Which parts of a flow a limit counts by, as they are written.
+pub(super) const LIMITS: &[&str] = &["src-addr", "src-port", "dst-addr", "dst-port"];

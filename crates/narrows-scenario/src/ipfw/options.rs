@@ -1,0 +1,270 @@
+//! The options of a rule: what a packet must be like besides the body.
+
+use narrows_core::rules::{By, Keep, Test, Tos};
+
+use super::address::{self, Family};
+use super::lexer::Word;
+use super::names::{self, OPTIONS, REFUSED_OPTIONS};
+use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
+use super::rule::{Reader, field, protocol_test, unknown};
+use crate::problem::{Found, Problem, one_of};
+
+/// What a word and its arguments come to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Made {
+    /// Nothing that a packet must be.
+    Nothing,
+    One(Test),
+    Both(Test, Test),
+    Keep(Keep),
+}
+
+impl Reader<'_> {
+    /// Reads what follows the name of an option.
+    pub(super) fn option(&mut self, word: &Word) -> Result<Made, Problem> {
+        Ok(Made::One(match word.text.as_str() {
+            "in" => Test::In,
+            "out" => Test::Out,
+            "layer2" | "bridged" => Test::Layer2,
+            "setup" => Test::Setup,
+            "established" | "estab" => Test::Established,
+            "ip4" | "ipv4" => Test::IpVersion(4),
+            "ip6" | "ipv6" => Test::IpVersion(6),
+            "frag" | "fragment" => return self.fragment(),
+            "src-ip" | "dst-ip" | "src-ip6" | "src-ipv6" | "dst-ip6" | "dst-ipv6" => {
+                let family = if word.text.ends_with('6') { Family::V6 } else { Family::V4 };
+                let side = if word.text.starts_with("src") { Test::Source } else { Test::Destination };
+                let addresses = self.words.expect("an address")?;
+                return self.party(addresses, family, side);
+            }
+            "src-port" | "dst-port" => {
+                let ports = self.words.expect("a port")?;
+                if ports.text == "any" {
+                    return Ok(Made::Nothing);
+                }
+                let ranges = numbers::ranges(ports, PORTS)?;
+                if word.text == "src-port" { Test::SourcePort(ranges) } else { Test::DestinationPort(ranges) }
+            }
+            "proto" => match protocol_test(self.words.expect("a protocol")?)? {
+                Some(test) => test,
+                None => return Ok(Made::Nothing),
+            },
+            "MAC" | "mac" => return self.link_addresses(),
+            "mac-type" => {
+                let types = self.words.expect("an ether type")?;
+                if types.text == "any" {
+                    return Ok(Made::Nothing);
+                }
+                Test::EtherType(numbers::ranges(types, ETHER_TYPES)?)
+            }
+            "iplen" => Test::Length(numbers::ranges(self.words.expect("a length")?, LENGTHS)?),
+            "ipttl" => Test::HopLimit(numbers::ranges(self.words.expect("a time to live")?, HOP_LIMITS)?),
+            "tcpdatalen" => Test::TcpDataLength(numbers::ranges(self.words.expect("a length")?, LENGTHS)?),
+            "tagged" => {
+                let tags = self.words.expect("a tag")?;
+                if tags.text == "tablearg" {
+                    return Err(tags
+                        .problem("a tag from a table is known to ipfw and not to narrows")
+                        .help("write the tag, a number from 1 to 65534"));
+                }
+                Test::Tagged(numbers::ranges(tags, TAGS)?)
+            }
+            "iptos" => {
+                let (set, clear) = numbers::flags(
+                    self.words.expect("bits of the TOS byte")?,
+                    "bit of the TOS byte",
+                    names::TOS,
+                )?;
+                Test::Tos(Tos { set, clear })
+            }
+            "tcpflags" | "tcpflgs" => {
+                let (set, clear) =
+                    numbers::flags(self.words.expect("TCP flags")?, "TCP flag", names::TCP_FLAGS)?;
+                Test::TcpFlags { set, clear }
+            }
+            "dscp" => {
+                let points = self.words.expect("a code point")?;
+                let set = points.text.split(',').try_fold(0, |set, item| {
+                    numbers::code_point(&points.part(item)).map(|point| set | 1 << point)
+                })?;
+                Test::Dscp(set)
+            }
+            "ipprecedence" => {
+                Test::Precedence(numbers::integer(self.words.expect("a precedence")?, "a precedence", 7)?)
+            }
+            "ipversion" | "ipver" => {
+                let version = self.words.expect("a version of IP")?;
+                match version.text.as_str() {
+                    "4" => Test::IpVersion(4),
+                    "6" => Test::IpVersion(6),
+                    _ => return Err(version.expected("4 or 6, a version of IP")),
+                }
+            }
+            "icmptypes" | "icmptype" => {
+                Test::IcmpType(numbers::types(self.words.expect("an ICMP type")?, "an ICMP type")?)
+            }
+            "icmp6types" | "icmp6type" => {
+                Test::Icmp6Type(numbers::types(self.words.expect("an ICMPv6 type")?, "an ICMPv6 type")?)
+            }
+            "flow-id" => {
+                let labels = self.words.expect("a flow label")?;
+                let label = |item| numbers::integer(&labels.part(item), "a flow label", 0xf_ffff_u32);
+                Test::FlowLabel(labels.text.split(',').map(label).collect::<Result<_, _>>()?)
+            }
+            "lookup" => {
+                let field = field(self.words.expect("the field that is looked up")?)?;
+                let table = address::table(self.words.expect("the number or the name of a table")?, ',')?;
+                Test::Lookup { field, table }
+            }
+            "recv" | "xmit" | "via" => return self.interface(word),
+            "keep-state" => {
+                self.state_name()?;
+                return Ok(Made::Keep(Keep::State));
+            }
+            "limit" => return self.limit(),
+            other => return Err(unknown(word, other, "option of a rule", OPTIONS, REFUSED_OPTIONS)),
+        }))
+    }
+
+    fn fragment(&mut self) -> Result<Made, Problem> {
+        let spec = self.words.peek().filter(|word| {
+            let is_flag = |item: &str| matches!(item.trim_start_matches('!'), "mf" | "df" | "rf" | "offset");
+            word.text.split(',').all(is_flag)
+        });
+        match spec {
+            // What `frag` by itself means.
+            Some(word) if word.text == "offset" => self.words.take(),
+            Some(word) => {
+                return Err(word
+                    .problem(format!("`frag {}` is known to ipfw and not to narrows", word.text))
+                    .help("`frag` by itself holds for every fragment but the first"));
+            }
+            None => None,
+        };
+        Ok(Made::One(Test::Fragment))
+    }
+
+    /// `MAC DESTINATION SOURCE`.
+    fn link_addresses(&mut self) -> Result<Made, Problem> {
+        let mut next = |what| address::link_address(self.words.expect(what)?);
+        let to = next("the destination address of the link layer")?;
+        let from = next("the source address of the link layer")?;
+        let to = to.map(|(address, mask)| Test::LinkDestination { address, mask });
+        let from = from.map(|(address, mask)| Test::LinkSource { address, mask });
+        Ok(match (to, from) {
+            (None, None) => Made::Nothing,
+            (Some(test), None) | (None, Some(test)) => Made::One(test),
+            (Some(to), Some(from)) => Made::Both(to, from),
+        })
+    }
+
+    /// What an interface comes to at the rules of a link: packets that are sent leave by it, those that are received come
+    /// by it.
+    fn interface(&mut self, word: &Word) -> Result<Made, Problem> {
+        let name = self.words.expect("the name of an interface")?;
+        let pattern = name.text.as_str();
+        if pattern == "any" {
+            return Ok(Made::One(Test::Any));
+        }
+        if pattern.parse::<std::net::IpAddr>().is_ok() {
+            return Err(name
+                .problem(format!("{} names an interface by its address", Found(pattern)))
+                .help("ipfw has that and narrows has not: write the interface's name, `any`, or a pattern such as `em*`"));
+        }
+        if pattern.starts_with("table(") {
+            return Err(name
+                .problem("a table of interfaces is known to ipfw and not to narrows")
+                .help("write the interface's name, `any`, or a pattern such as `em*`"));
+        }
+        let known = self.context.interfaces;
+        if known.iter().any(|known| fits(pattern, known)) {
+            return Ok(Made::One(match word.text.as_str() {
+                "recv" => Test::In,
+                "xmit" => Test::Out,
+                _ => Test::Any,
+            }));
+        }
+        if pattern != "none" {
+            let names =
+                if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
+            self.remarks
+                .push(format!("no interface is called {} ({names}): it matches no packet", Found(pattern)));
+        }
+        Ok(Made::One(Test::Never))
+    }
+
+    fn state_name(&mut self) -> Result<(), Problem> {
+        match self.words.peek().filter(|word| word.text.starts_with(':')) {
+            Some(name) => {
+                self.words.take();
+                state_name(name)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn limit(&mut self) -> Result<Made, Problem> {
+        let mut by = By::default();
+        let first = self.words.expect("what the limit counts by")?;
+        let mut word = first;
+        let is_part = |text: &str| text.split(',').all(|item| item == "all" || names::LIMITS.contains(&item));
+        while is_part(&word.text) {
+            for item in word.text.split(',') {
+                let all = item == "all";
+                by.source |= all || item == "src-addr";
+                by.source_port |= all || item == "src-port";
+                by.destination |= all || item == "dst-addr";
+                by.destination_port |= all || item == "dst-port";
+            }
+            word = self.words.expect("the number of the limit")?;
+        }
+        if by == By::default() {
+            return Err(first
+                .expected("what the limit counts by")
+                .did_you_mean(&first.text, names::LIMITS.iter().copied())
+                .help(format!("allowed: {}, or several of them", one_of(names::LIMITS))));
+        }
+        if word.text == "tablearg" {
+            return Err(word
+                .problem("a limit from a table is known to ipfw and not to narrows")
+                .help("write the number"));
+        }
+        let most = numbers::decimal(word, "a limit", 1..=super::rule::LAST)?;
+        self.state_name()?;
+        Ok(Made::Keep(Keep::Limit { most, by }))
+    }
+}
+
+/// Checks the name of a set of dynamic rules: there is one set.
+pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
+    match word.text.as_str() {
+        ":default" | ":any" => Ok(()),
+        other => Err(word
+            .problem(format!("{} names dynamic rules, which ipfw has and narrows has not", Found(other)))
+            .help("leave the name out: all dynamic rules are asked")),
+    }
+}
+
+/// Whether a name fits a pattern, in which `*` stands for anything and `?` for one character.
+fn fits(pattern: &str, name: &str) -> bool {
+    // Those places in the pattern that the name may have got to.
+    let pattern: Vec<char> = pattern.chars().collect();
+    let past_stars = |places: &mut Vec<bool>| {
+        for at in 0..pattern.len() {
+            places[at + 1] |= places[at] && pattern[at] == '*';
+        }
+    };
+    let mut places = vec![false; pattern.len() + 1];
+    places[0] = true;
+    past_stars(&mut places);
+    for c in name.chars() {
+        let mut next = vec![false; pattern.len() + 1];
+        for (at, p) in pattern.iter().enumerate() {
+            next[at] |= places[at] && *p == '*';
+            next[at + 1] |= places[at] && (*p == c || *p == '?');
+        }
+        past_stars(&mut next);
+        places = next;
+    }
+    places.last().copied().unwrap_or(false)
+}

@@ -1,0 +1,177 @@
+//! Quantities with the units of ipfw: rates, times, sizes and queues.
+
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration, Rate};
+
+use super::lexer::Word;
+use crate::problem::{Found, Problem};
+use crate::units::decimal::{Decimal, Misfit};
+use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
+
+/// A value, and what it was taken as where that is not plain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Read<T> {
+    pub(super) value: T,
+    pub(super) taken_as: Option<String>,
+}
+
+/// The most bytes of a burst, in the reference, and of a queue.
+const MOST_BYTES: u128 = (1 << 48) - 1;
+
+/// A number and its unit.
+fn split<'a>(word: &'a Word, expected: &str) -> Result<(Decimal, &'a str), Problem> {
+    match Decimal::split(&word.text) {
+        (Some(number), unit) => Ok((number, unit)),
+        (None, _) => Err(word.expected(expected)),
+    }
+}
+
+fn whole(
+    word: &Word,
+    number: Decimal,
+    factor: u128,
+    counts: &str,
+    most: u128,
+    most_text: &str,
+) -> Result<u128, Problem> {
+    let found = Found(&word.text);
+    match number.times(factor) {
+        Ok(value) if value <= most => Ok(value),
+        Ok(_) | Err(Misfit::TooLarge) => {
+            Err(word.problem(format!("{found} is too large")).help(format!("at most {most_text}")))
+        }
+        Err(Misfit::Negative) => Err(word.problem(format!("{found} is below zero"))),
+        Err(Misfit::NotWhole) => Err(word.problem(format!("{found} is not a whole number of {counts}"))),
+    }
+}
+
+/// `X[K|M|G][bit/s|Byte/s]`; 0 is unlimited.
+pub(super) fn rate(word: &Word) -> Result<Read<Rate>, Problem> {
+    const EXPECTED: &str = "a rate such as 3Mbit/s, 640Kbit/s or 100KByte/s; 0 is unlimited";
+    if word.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Err(word
+            .expected(EXPECTED)
+            .help("a device as the clock of a pipe is known to ipfw and not to narrows"));
+    }
+    let (number, unit) = split(word, EXPECTED)?;
+    let (scale, rest) = match unit.chars().next() {
+        Some('K' | 'k') => (1_000, &unit[1..]),
+        Some('M' | 'm') => (1_000_000, &unit[1..]),
+        Some('G' | 'g') => (1_000_000_000, &unit[1..]),
+        _ => (1, unit),
+    };
+    // A large B is bytes to ipfw, unless it begins `Bit`.
+    let bytes = match rest {
+        "" | "bit/s" | "Bit/s" | "bits/s" | "Bits/s" | "bit" | "bits" | "Bit" | "Bits" | "b/s" | "bps"
+        | "b" => 1,
+        "B" | "B/s" | "Bps" | "Byte/s" | "Bytes/s" | "Byte" | "Bytes" | "byte/s" | "bytes/s" | "byte"
+        | "bytes" => 8,
+        _ => {
+            let problem = word.problem(format!("{} is no unit of a rate", Found(unit)));
+            return Err(problem.help(
+                "units: bit/s, Kbit/s, Mbit/s, Gbit/s (steps of 1000), Byte/s, KByte/s, MByte/s, GByte/s",
+            ));
+        }
+    };
+    let bits = whole(word, number, scale * bytes, "bits a second", MOST_BITS.into(), "1000000Gbit/s")?;
+    let value = match bits {
+        0 => Rate::UNLIMITED,
+        bits => Rate::from_bits_per_second(bits as u64), // at most MOST_BITS
+    };
+    let taken_as = match (bits, unit) {
+        (0, _) => Some("no limit, as in ipfw".into()),
+        (_, "" | "K" | "k" | "M" | "m" | "G" | "g") => Some(format!("{value} a second")),
+        _ if bytes == 8 => Some(format!("bytes: {value} a second")),
+        _ => None,
+    };
+    Ok(Read { value, taken_as })
+}
+
+/// A time: without a unit in milliseconds.
+pub(super) fn time(word: &Word) -> Result<Read<Duration>, Problem> {
+    const EXPECTED: &str = "a time such as 32ms, or 32, which is in ms";
+    let (number, unit) = split(word, EXPECTED)?;
+    let scale = match unit {
+        "" | "ms" => 1_000_000,
+        "us" | "µs" | "μs" => 1_000,
+        "ns" => 1,
+        "s" => 1_000_000_000,
+        other => {
+            return Err(word
+                .problem(format!("{} is no unit of a time", Found(other)))
+                .help("units: s, ms, us, ns; ms where there is none"));
+        }
+    };
+    let nanos = whole(word, number, scale, "nanoseconds", LONGEST_NANOS.into(), "a hundred years")?;
+    let value = Duration::from_nanos(nanos as u64); // at most LONGEST_NANOS
+    Ok(Read { value, taken_as: (unit.is_empty() && nanos > 0).then(|| format!("in milliseconds: {value}")) })
+}
+
+/// Steps of 1024.
+fn binary(unit: &str) -> Option<(u128, &str)> {
+    let scale = match unit.chars().next()? {
+        'K' | 'k' => 1 << 10,
+        'M' | 'm' => 1 << 20,
+        'G' | 'g' => 1 << 30,
+        _ => return None,
+    };
+    Some((scale, &unit[1..]))
+}
+
+fn is_bytes(unit: &str) -> bool {
+    matches!(unit, "B" | "byte" | "bytes" | "Byte" | "Bytes")
+}
+
+/// A number of bytes, in steps of 1024: `15K`.
+pub(super) fn size(word: &Word) -> Result<Read<Bytes>, Problem> {
+    let (number, unit) = split(word, "a size such as 15000 or 15K")?;
+    let (scale, rest) = binary(unit).unwrap_or((1, unit));
+    if !(rest.is_empty() || is_bytes(rest)) {
+        return Err(word
+            .problem(format!("{} is no unit of a size", Found(unit)))
+            .help("units: B, K, M, G, in steps of 1024"));
+    }
+    let bytes = whole(word, number, scale, "bytes", MOST_BYTES, "281474976710655 bytes")?;
+    let value = Bytes::new(bytes as u64); // at most MOST_BYTES
+    Ok(Read { value, taken_as: (scale > 1 || unit.is_empty()).then(|| value.to_string()) })
+}
+
+/// How much may wait: `N` slots, `NK`, `Nbytes`.
+pub(super) fn bound(word: &Word) -> Result<Read<Bound>, Problem> {
+    const EXPECTED: &str = "a number of slots such as 50, or of bytes such as 30Kbytes";
+    let (number, unit) = split(word, EXPECTED)?;
+    if matches!(unit, "" | "slots" | "sl.") {
+        let slots = whole(word, number, 1, "slots", MOST_PACKETS.into(), "1000000000 slots")?;
+        return match slots {
+            0 => Err(word.expected("one slot or more")),
+            slots => Ok(Read {
+                value: Bound::Packets(slots as u64), // at most MOST_PACKETS
+                taken_as: unit.is_empty().then(|| format!("a number of slots: {slots} packets")),
+            }),
+        };
+    }
+    let (scale, rest) = binary(unit).unwrap_or((1, unit));
+    if !(is_bytes(rest) || rest.is_empty() && scale > 1) {
+        return Err(word.problem(format!("{} is no unit of a queue", Found(unit))).help(EXPECTED));
+    }
+    let bytes = whole(word, number, scale, "bytes", 1_000_000_000_000, "1000GB")?;
+    match bytes {
+        0 => Err(word.expected("one byte or more")),
+        bytes => Ok(Read {
+            value: Bound::Bytes(Bytes::new(bytes as u64)), // at most 10¹²
+            taken_as: (scale > 1).then(|| format!("{bytes} bytes")),
+        }),
+    }
+}
+
+/// A number that `K` multiplies by 1024.
+pub(super) fn kilo(word: &Word, what: &str) -> Result<u64, Problem> {
+    let expected = format!("{what}, a whole number, in slots or bytes as the queue counts");
+    let (number, unit) = split(word, &expected)?;
+    let scale = match unit {
+        "" => 1,
+        "K" | "k" => 1024,
+        _ => return Err(word.expected(&expected)),
+    };
+    whole(word, number, scale, "packets or bytes", 1_000_000_000, "1000000000").map(|value| value as u64)
+}

@@ -1,0 +1,419 @@
+//! Rules: `[N] [set S] [prob p] action [log] [tag N] [proto from SRC to DST] [options]`.
+
+use narrows_core::Probability;
+use narrows_core::rules::{Action, Addresses, Argument, Field, Literal, Rule, Tag, Term, Test};
+
+use super::address::{self, Context, Family, Said};
+use super::lexer::{Line, Word, Words};
+use super::names::{self, ACTIONS, OPTIONS, REFUSED_ACTIONS, REFUSED_OPTIONS};
+use super::numbers;
+use super::options::{self, Made};
+use crate::problem::{Found, Problem, nearest};
+
+/// The highest number that a rule can have; 65,535 is the default rule's.
+pub(super) const LAST: u32 = 65_534;
+
+/// Reads a rule, without `add`. Its number is 0 where none is given.
+pub(super) fn read(
+    words: Words<'_>,
+    comment: Option<&str>,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Rule, Problem> {
+    let mut reader = Reader { words, context, remarks };
+    let rule = reader.rule(comment)?;
+    reader.words.end()?;
+    Ok(rule)
+}
+
+/// The same from a line by itself, which may begin with `add`.
+pub(super) fn read_line(
+    line: &Line,
+    context: &Context<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<Rule, Problem> {
+    let mut words = Words::new(&line.words);
+    words.take_if(&["add"]);
+    read(words, line.comment.as_deref(), context, remarks)
+}
+
+/// What reads a rule.
+pub(super) struct Reader<'a> {
+    pub(super) words: Words<'a>,
+    pub(super) context: &'a Context<'a>,
+    pub(super) remarks: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    fn rule(&mut self, comment: Option<&str>) -> Result<Rule, Problem> {
+        let mut rule = Rule {
+            number: 0,
+            set: 0,
+            probability: None,
+            action: Action::Count,
+            log: false,
+            tag: None,
+            terms: Vec::new(),
+            keep: None,
+            comment: comment.map(Into::into),
+        };
+        if self.words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
+            let word = self.words.expect("the number of a rule")?;
+            rule.number = numbers::decimal(word, "the number of a rule", 1..=LAST)? as u16; // at most LAST
+        }
+        if self.words.take_if(&["set"]).is_some() {
+            let word = self.words.expect("the number of a set")?;
+            rule.set = set_number(word)?;
+        }
+        if self.words.take_if(&["prob"]).is_some() {
+            let word = self.words.expect("a probability")?;
+            rule.probability = Some(numbers::probability(word)?).filter(|p| *p != Probability::ONE);
+        }
+        let action = match self.words.peek() {
+            // As ipfw has it: a comment alone is a rule that counts.
+            None if rule.comment.is_some() => return Ok(rule),
+            _ => self.words.expect("the action of the rule")?,
+        };
+        rule.action = self.action(action)?;
+        if let (Action::SkipTo(Argument::Number(to)), number @ 1..) = (rule.action, rule.number)
+            && to <= number.into()
+        {
+            return Err(backwards(to, number).at(&action.span));
+        }
+        self.parameters(&mut rule)?;
+        if rule.action == Action::CheckState {
+            if let Some(name) = self.words.peek().filter(|word| word.text.starts_with(':')) {
+                options::state_name(name)?;
+                self.words.take();
+            }
+            return match self.words.peek() {
+                None => Ok(rule),
+                Some(word) => Err(word
+                    .expected("the end of the command")
+                    .help("`check-state` asks every packet: it has no conditions")),
+            };
+        }
+        self.body(&mut rule)?;
+        self.options(&mut rule)?;
+        Ok(rule)
+    }
+
+    fn action(&mut self, word: &Word) -> Result<Action, Problem> {
+        Ok(match word.text.as_str() {
+            "allow" | "accept" | "pass" | "permit" => Action::Allow,
+            "deny" | "drop" => Action::Deny,
+            "count" => Action::Count,
+            "return" => Action::Return,
+            "check-state" => Action::CheckState,
+            "pipe" => Action::Pipe(self.argument("the number of a pipe")?),
+            "queue" => Action::Queue(self.argument("the number of a queue")?),
+            "skipto" => Action::SkipTo(self.argument("the number of a rule")?),
+            "call" => Action::Call(self.argument("the number of a rule")?),
+            "setdscp" => {
+                let point = self.words.expect("a code point")?;
+                Action::SetDscp(match point.text.as_str() {
+                    "tablearg" => Argument::TableArgument,
+                    _ => Argument::Number(numbers::code_point(point)?.into()),
+                })
+            }
+            other => return Err(unknown(word, other, "action", ACTIONS, REFUSED_ACTIONS)),
+        })
+    }
+
+    fn argument(&mut self, what: &str) -> Result<Argument, Problem> {
+        let word = self.words.expect(what)?;
+        if word.text == "tablearg" {
+            return Ok(Argument::TableArgument);
+        }
+        let read = numbers::decimal(word, what, 1..=LAST).map(Argument::Number);
+        read.map_err(|problem| problem.help("or `tablearg`, for the value that a look-up in a table found"))
+    }
+
+    /// `log`, `tag`, `untag`.
+    fn parameters(&mut self, rule: &mut Rule) -> Result<(), Problem> {
+        while let Some(word) = self.words.take_if(&["log", "tag", "untag", "altq"]) {
+            match word.text.as_str() {
+                "log" if rule.log => return Err(word.problem("`log` a second time")),
+                "log" => {
+                    rule.log = true;
+                    if self.words.take_if(&["logamount"]).is_some() {
+                        let number = self.words.expect("a number of packets")?;
+                        numbers::decimal(number, "a number of packets", 0..=u32::MAX)?;
+                    }
+                    self.remarks.push("`log` writes no log: it is counted as any other match".into());
+                }
+                "altq" => {
+                    return Err(word
+                        .problem("`altq` is known to ipfw and not to narrows")
+                        .help("narrows has no queues of ALTQ; use `queue` and `pipe`"));
+                }
+                _ if rule.tag.is_some() => {
+                    return Err(word.problem(format!(
+                        "{} besides another tag: a rule writes or takes off one",
+                        Found(&word.text)
+                    )));
+                }
+                name => {
+                    let number = self.words.expect("a tag")?;
+                    if number.text == "tablearg" {
+                        return Err(number
+                            .problem("a tag from a table is known to ipfw and not to narrows")
+                            .help("write the tag, a number from 1 to 65534"));
+                    }
+                    let tag = numbers::decimal(number, "a tag", 1..=LAST)? as u16; // at most LAST
+                    rule.tag = Some(if name == "tag" { Tag::Add(tag) } else { Tag::Remove(tag) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `proto from SRC [ports] to DST [ports]`, if it is there.
+    fn body(&mut self, rule: &mut Rule) -> Result<(), Problem> {
+        let start = self.words.position();
+        // What looks like a protocol is one if `from` follows: `ip6` is an option, too.
+        let skipped = self.words.rest().iter().take_while(|word| word.text != "from").count();
+        let has_from = skipped < self.words.rest().len();
+        let first =
+            self.words.rest().iter().find(|word| !matches!(word.text.as_str(), "{" | "(" | "not" | "!"));
+        let Some(first) = first else { return Ok(()) };
+        let bare = first.text.trim_start_matches('!');
+        if !has_from && (OPTIONS.contains(&bare) || protocol_test(&first.part(bare)).is_err()) {
+            return Ok(());
+        }
+        if has_from && OPTIONS.contains(&bare) && protocol_test(&first.part(bare)).is_err() {
+            self.words.back_to(start);
+            return Ok(());
+        }
+        let mut family = Family::V4;
+        let protocols = self.block("a protocol", |_, word| {
+            let test = protocol_test(word)?;
+            if test == Some(Test::IpVersion(6)) {
+                family = Family::V6;
+            }
+            Ok(test.map_or(Made::Nothing, Made::One))
+        })?;
+        rule.terms.extend(protocols);
+        self.keyword("from", "after the protocol, as in: ip from any to any")?;
+        let sources =
+            self.block("a source address", |reader, word| reader.party(word, family, Test::Source))?;
+        rule.terms.extend(sources);
+        rule.terms.extend(self.body_ports(Test::SourcePort)?);
+        self.keyword("to", "after the source, as in: ip from any to any")?;
+        let to = self
+            .block("a destination address", |reader, word| reader.party(word, family, Test::Destination))?;
+        rule.terms.extend(to);
+        rule.terms.extend(self.body_ports(Test::DestinationPort)?);
+        Ok(())
+    }
+
+    fn keyword(&mut self, keyword: &str, place: &str) -> Result<(), Problem> {
+        let word = self
+            .words
+            .expect(&format!("`{keyword}`"))
+            .map_err(|problem| problem.help(format!("`{keyword}` stands {place}")))?;
+        if word.text == keyword {
+            return Ok(());
+        }
+        Err(word.expected(&format!("`{keyword}`")).help(format!("`{keyword}` stands {place}")))
+    }
+
+    /// Ports of the body: anything before `to`, and behind the destination what looks like ports.
+    fn body_ports(
+        &mut self,
+        test: fn(Vec<std::ops::RangeInclusive<u16>>) -> Test,
+    ) -> Result<Option<Term>, Problem> {
+        let not = self.words.next_is(&["not"]);
+        let word = if not { self.words.peek_second() } else { self.words.peek() };
+        let Some(word) = word.filter(|word| word.text != "to") else { return Ok(None) };
+        let is_option = OPTIONS.contains(&word.text.as_str());
+        if word.text != "any" && (is_option || !numbers::is_port(word)) {
+            return Ok(None);
+        }
+        self.words.take();
+        if not {
+            self.words.take();
+        }
+        if word.text == "any" {
+            return if not { Err(never(word)) } else { Ok(None) };
+        }
+        let ports = numbers::ranges(word, numbers::PORTS)?;
+        Ok(Some(Term(vec![Literal { not, test: test(ports) }])))
+    }
+
+    /// An address of the body or of an option.
+    pub(super) fn party(
+        &mut self,
+        word: &Word,
+        family: Family,
+        test: fn(Addresses) -> Test,
+    ) -> Result<Made, Problem> {
+        Ok(match address::addresses(word, family, self.context, self.remarks)? {
+            Said::Any => Made::Nothing,
+            Said::Me6 => Made::Both(test(Addresses::Me), Test::IpVersion(6)),
+            Said::These(addresses) => Made::One(test(addresses)),
+        })
+    }
+
+    fn options(&mut self, rule: &mut Rule) -> Result<(), Problem> {
+        while let Some(word) = self.words.peek() {
+            let in_block = matches!(word.text.as_str(), "{" | "(");
+            if matches!(word.text.as_str(), "or" | "|") {
+                return Err(word
+                    .problem("`or` outside of braces")
+                    .help("as in: { dst-port 80 or dst-port 443 }"));
+            }
+            let terms = self.block("an option", |reader, word| {
+                let made = reader.option(word)?;
+                match made {
+                    Made::Keep(_) if in_block => {
+                        Err(word.problem(format!("{} cannot be part of an or-block", Found(&word.text))))
+                    }
+                    Made::Keep(_) if rule.keep.is_some() => {
+                        Err(word.problem("a second `keep-state` or `limit`: a rule has one"))
+                    }
+                    Made::Keep(keep) => {
+                        rule.keep = Some(keep);
+                        Ok(Made::Nothing)
+                    }
+                    made => Ok(made),
+                }
+            })?;
+            rule.terms.extend(terms);
+        }
+        Ok(())
+    }
+
+    /// One thing, or several with `or` in braces, each with or without `not`.
+    fn block(
+        &mut self,
+        what: &str,
+        mut one: impl FnMut(&mut Self, &Word) -> Result<Made, Problem>,
+    ) -> Result<Vec<Term>, Problem> {
+        let open = self.words.take_if(&["{", "("]);
+        let mut literals = Vec::new();
+        loop {
+            let mut not = false;
+            while let Some(word) = self.words.take_if(&["not", "!"]) {
+                if std::mem::replace(&mut not, true) {
+                    return Err(word.problem("`not` twice"));
+                }
+            }
+            let word = self.words.expect(what)?;
+            let bare = match word.text.strip_prefix('!') {
+                Some(_) if not => return Err(word.problem("`not` twice")),
+                Some(bare) => {
+                    not = true;
+                    word.part(bare)
+                }
+                None => word.clone(),
+            };
+            if matches!(bare.text.as_str(), "{" | "(") {
+                return Err(bare.problem("a block within a block"));
+            }
+            match (one(self, &bare)?, open, not) {
+                (Made::Keep(_) | Made::Nothing, _, true) => return Err(never(&bare)),
+                (Made::Keep(_) | Made::Nothing, None, false) => {}
+                (Made::Keep(_) | Made::Nothing, Some(_), false) => {
+                    literals.push(Literal { not, test: Test::Any })
+                }
+                (Made::One(test), ..) => literals.push(Literal { not, test }),
+                // Not both: the one is not so or the other.
+                (Made::Both(a, b), _, true) => {
+                    literals.extend([Literal { not, test: a }, Literal { not, test: b }]);
+                }
+                (Made::Both(a, b), None, false) => {
+                    return Ok([a, b].map(|test| Term(vec![Literal { not, test }])).into());
+                }
+                (Made::Both(..), Some(_), false) => {
+                    return Err(bare
+                        .problem(format!(
+                            "{} asks for two things at once, which an or-block cannot",
+                            Found(&bare.text)
+                        ))
+                        .help("write a rule for each"));
+                }
+            }
+            let Some(open) = open else { break };
+            match self.words.take() {
+                Some(word) if matches!(word.text.as_str(), "or" | "|") => {}
+                Some(word) if matches!(word.text.as_str(), "}" | ")") => break,
+                Some(word) => {
+                    return Err(word.expected("`or` or `}`").also(&open.span, "the block begins here"));
+                }
+                None => {
+                    return Err(open
+                        .problem("this block has no end")
+                        .help("as in: { dst-port 80 or dst-port 443 }"));
+                }
+            }
+        }
+        Ok(if literals.is_empty() { Vec::new() } else { vec![Term(literals)] })
+    }
+}
+
+/// That no packet is like this.
+fn never(word: &Word) -> Problem {
+    word.problem(format!("`not {}` holds for no packet", word.text))
+}
+
+/// That a rule would go backwards.
+pub(super) fn backwards(to: u32, number: u16) -> Problem {
+    let way = if to == u32::from(number) { "to itself" } else { "backwards" };
+    Problem::new(format!("`skipto {to}` in rule {number} leads {way}"))
+        .help("a packet goes on at a later rule; `call` goes backwards, and `return` comes back")
+}
+
+/// The number of a set.
+pub(super) fn set_number(word: &Word) -> Result<u8, Problem> {
+    numbers::decimal(word, "the number of a set", 0..=31).map(|set| set as u8) // at most 31
+}
+
+/// A word that is none of those which belong here.
+pub(super) fn unknown(
+    word: &Word,
+    name: &str,
+    kind: &str,
+    known: &[&str],
+    refused: &[(&str, &str)],
+) -> Problem {
+    if let Some((_, why)) = refused.iter().find(|(refused, _)| refused.eq_ignore_ascii_case(name)) {
+        return word.problem(format!("{} is known to ipfw and not to narrows", Found(name))).help(*why);
+    }
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    let problem = word.expected(&format!("{article} {kind}"));
+    if name.starts_with('$') || name.contains("${") {
+        return problem.help("variables of a shell are not replaced: write their values");
+    }
+    match nearest(name, known.iter().copied()) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help(format!("allowed: {}", crate::problem::one_of(known))),
+    }
+}
+
+/// What a protocol of the body asks for; nothing where any will do.
+pub(super) fn protocol_test(word: &Word) -> Result<Option<Test>, Problem> {
+    Ok(match word.text.as_str() {
+        "ip" | "all" => None,
+        "ip4" | "ipv4" => Some(Test::IpVersion(4)),
+        "ip6" | "ipv6" => Some(Test::IpVersion(6)),
+        _ => Some(Test::Protocol(numbers::protocol(word)?)),
+    })
+}
+
+/// A field of a look-up.
+pub(super) fn field(word: &Word) -> Result<Field, Problem> {
+    const FIELDS: &[(&str, Field)] = &[
+        ("src-ip", Field::Source),
+        ("dst-ip", Field::Destination),
+        ("src-port", Field::SourcePort),
+        ("dst-port", Field::DestinationPort),
+        ("dscp", Field::Dscp),
+        ("src-ip6", Field::Source),
+        ("dst-ip6", Field::Destination),
+    ];
+    names::number(FIELDS, &word.text).ok_or_else(|| {
+        let known: Vec<&str> = FIELDS.iter().take(5).map(|(name, _)| *name).collect();
+        unknown(word, &word.text, "field", &known, REFUSED_OPTIONS)
+    })
+}

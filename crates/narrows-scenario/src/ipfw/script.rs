@@ -1,0 +1,404 @@
+//! What a script comes to: its commands, one after the other, and what is there at the end.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use narrows_core::rules::{Action, Argument, Rule};
+
+use super::address::Context;
+use super::command::{self, Command, Rules, SetCommand};
+use super::config::{Config, Object};
+use super::lexer::{self, Line};
+use super::rule::{LAST, backwards};
+use super::table::{Network, TableCommand};
+use super::words;
+use crate::problem::{Problem, Problems, ScenarioError};
+
+/// The rules, tables, pipes, queues and schedulers that a script comes to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    /// In the order in which they are tried.
+    pub rules: Vec<Rule>,
+    /// Sets whose rules do not count, one bit for each.
+    pub disabled_sets: u32,
+    /// By name: the value of each network.
+    pub tables: BTreeMap<String, BTreeMap<Network, u32>>,
+    /// Whether a packet passes that comes out of a pipe; else it goes on at the next rule.
+    pub one_pass: bool,
+    /// Pipes, queues and schedulers by number.
+    pub objects: BTreeMap<(Object, u32), Config>,
+    /// The lines, each with what it means.
+    pub lines: Vec<ExplainedLine>,
+}
+
+/// A line, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedLine {
+    /// Its number in the file, from 1.
+    pub number: usize,
+    /// As it was written, on one line.
+    pub text: String,
+    /// What it does, in words.
+    pub meaning: String,
+    /// What was assumed.
+    pub remarks: Vec<String>,
+}
+
+/// A line and its remarks, with marks that tell them apart.
+impl std::fmt::Display for ExplainedLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>4}  {}\n      {}", self.number, self.text, self.meaning)?;
+        self.remarks.iter().try_for_each(|remark| write!(f, "\n      ({remark})"))
+    }
+}
+
+impl Default for Script {
+    /// No rules, and what ipfw begins with: packets pass behind a pipe.
+    fn default() -> Self {
+        Self {
+            rules: Vec::new(),
+            disabled_sets: 0,
+            tables: BTreeMap::new(),
+            one_pass: true,
+            objects: BTreeMap::new(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl Script {
+    /// Reads a script and checks that everything is there that its rules and queues name. `file` is its name in errors.
+    ///
+    /// # Errors
+    /// Point at every line that is not understood, or at every one that names what is not there.
+    pub fn parse(text: &str, file: &str, context: &Context<'_>) -> Result<Self, ScenarioError> {
+        let mut script = Self::default();
+        let mut problems = Problems::default();
+        let mut places = Places::default();
+        for line in lexer::lines(text, command::is_command) {
+            if line.words.is_empty() {
+                continue;
+            }
+            let read = script.line(&line, text, context, &mut places);
+            problems.catch(read.map_err(|problem| problem.at(&line.span)));
+        }
+        if problems.is_empty() {
+            problems.extend(script.missing(&places));
+        }
+        if problems.is_empty() { Ok(script) } else { Err(problems.into_error(file, text)) }
+    }
+
+    fn line(
+        &mut self,
+        line: &Line,
+        text: &str,
+        context: &Context<'_>,
+        places: &mut Places,
+    ) -> Result<(), Problem> {
+        let mut remarks = Vec::new();
+        let command = command::read(line, context, &mut remarks)?;
+        places.note(line, &command);
+        let command = self.apply_noting(command, &mut remarks).map_err(|problem| problem.at(&line.span))?;
+        let words: Vec<&str> = text
+            .get(line.span.clone())
+            .unwrap_or_default()
+            .split_whitespace()
+            .filter(|word| *word != "\\")
+            .collect();
+        self.lines.push(ExplainedLine {
+            number: line.number,
+            text: words.join(" "),
+            meaning: words::command(&command),
+            remarks,
+        });
+        Ok(())
+    }
+
+    /// Does what a command asks for. Commands that only print do nothing.
+    ///
+    /// # Errors
+    /// When a rule would lead backwards. Nothing has changed then.
+    pub fn apply(&mut self, command: Command) -> Result<(), ScenarioError> {
+        self.apply_noting(command, &mut Vec::new())
+            .map(|_| ())
+            .map_err(|problem| ScenarioError::new(super::NAME, "", vec![problem]))
+    }
+
+    /// The same; gives the command back, with the number that its rule got.
+    fn apply_noting(&mut self, mut command: Command, remarks: &mut Vec<String>) -> Result<Command, Problem> {
+        match &mut command {
+            Command::Add(rule) => self.add(rule, remarks)?,
+            Command::Delete(rules) => self.delete(rules, remarks),
+            Command::DeleteSets(sets) => self.rules.retain(|rule| !sets.contains(&rule.set)),
+            Command::Flush(set) => self.rules.retain(|rule| match set {
+                Some(set) => rule.set != *set,
+                None => rule.set == 31,
+            }),
+            Command::Sets(change) => self.sets(*change),
+            Command::Configure(config) => self.configure(config, remarks),
+            Command::DeleteObjects(object, numbers) => {
+                for range in numbers.iter() {
+                    let before = self.objects.len();
+                    self.objects.retain(|(kind, number), _| kind != object || !range.contains(number));
+                    if self.objects.len() == before {
+                        remarks.push(format!(
+                            "there is no {} {} to delete",
+                            object.word(),
+                            words::range(range)
+                        ));
+                    }
+                }
+            }
+            Command::FlushObjects => self.objects.clear(),
+            Command::Table(change) => self.table(change, remarks),
+            Command::OnePass(on) => self.one_pass = *on,
+            Command::Zero(_) | Command::ResetLog(_) => {
+                remarks.push("in a script there is nothing to reset yet".into());
+            }
+            Command::List(_) | Command::ListObjects(..) => {
+                remarks.push("in a script nothing is printed".into());
+            }
+            Command::Nothing => {}
+        }
+        Ok(command)
+    }
+
+    /// Puts a rule in its place: after those of the same number. One without a number is 100 after the last.
+    fn add(&mut self, rule: &mut Rule, remarks: &mut Vec<String>) -> Result<(), Problem> {
+        const STEP: u16 = 100;
+        if rule.number == 0 {
+            let last = self.rules.last().map_or(0, |last| last.number);
+            rule.number = if u32::from(last) + u32::from(STEP) <= LAST { last + STEP } else { last };
+            remarks.push(format!("no number is given: it gets {}", rule.number));
+        }
+        if let Action::SkipTo(Argument::Number(to)) = rule.action
+            && to <= u32::from(rule.number)
+        {
+            return Err(backwards(to, rule.number));
+        }
+        let at = self.rules.partition_point(|other| other.number <= rule.number);
+        self.rules.insert(at, rule.clone());
+        Ok(())
+    }
+
+    fn delete(&mut self, rules: &Rules, remarks: &mut Vec<String>) {
+        for range in &rules.numbers {
+            let these = Rules { numbers: vec![range.clone()], set: rules.set };
+            let before = self.rules.len();
+            self.rules.retain(|rule| !these.include(rule));
+            if self.rules.len() == before {
+                remarks.push(format!("there is no rule {} to delete", words::range(range)));
+            }
+        }
+    }
+
+    fn sets(&mut self, change: SetCommand) {
+        let mut each = |to: &dyn Fn(&Rule) -> u8| self.rules.iter_mut().for_each(|rule| rule.set = to(rule));
+        match change {
+            SetCommand::Enable { enable, disable } => {
+                self.disabled_sets = (self.disabled_sets | disable) & !enable;
+            }
+            SetCommand::MoveRule { rule: number, to } => {
+                each(&|rule| if rule.number == number { to } else { rule.set });
+            }
+            SetCommand::Move { from, to } => each(&|rule| if rule.set == from { to } else { rule.set }),
+            SetCommand::Swap(a, b) => each(&|rule| match rule.set {
+                set if set == a => b,
+                set if set == b => a,
+                set => set,
+            }),
+            SetCommand::Show => {}
+        }
+    }
+
+    /// A pipe that is configured again has what the line says, and else its defaults, as in ipfw; a queue and a scheduler
+    /// keep what makes them one.
+    fn configure(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
+        let key = (config.object, config.number);
+        if let Some(before) = self.objects.get(&key) {
+            config.weight = config.weight.or(before.weight);
+            config.longest = config.longest.or(before.longest);
+            config.priority = config.priority.or(before.priority);
+            config.parent = config.parent.or(before.parent);
+            config.scheduler = config.scheduler.or(before.scheduler);
+            let word = config.object.word();
+            remarks.push(format!(
+                "{word} {} was configured before: what is not said here is what it is by default",
+                config.number
+            ));
+        }
+        if config.object == Object::Queue && config.weight.is_none() && config.priority.is_none() {
+            remarks.push("its weight is 1, as none is said".into());
+        }
+        self.objects.insert(key, config.clone());
+    }
+
+    fn table(&mut self, change: &TableCommand, remarks: &mut Vec<String>) {
+        match change {
+            TableCommand::Add { table, entries } => {
+                let rows = self.tables.entry(table.clone()).or_default();
+                for (network, value) in entries {
+                    if let Some(before) = rows.insert(*network, *value)
+                        && before != *value
+                    {
+                        remarks.push(format!("{network} had the value {before} before"));
+                    }
+                }
+            }
+            TableCommand::Delete { table, entries } => {
+                let rows = self.tables.entry(table.clone()).or_default();
+                for network in entries {
+                    if rows.remove(network).is_none() {
+                        remarks.push(format!("{network} is not in the table"));
+                    }
+                }
+            }
+            TableCommand::Flush(Some(table)) => self.tables.entry(table.clone()).or_default().clear(),
+            TableCommand::Flush(None) => self.tables.values_mut().for_each(BTreeMap::clear),
+            TableCommand::Create(table) => {
+                self.tables.entry(table.clone()).or_default();
+            }
+            TableCommand::Destroy(table) => {
+                self.tables.remove(table);
+            }
+            TableCommand::List(_) | TableCommand::Info(_) => {
+                remarks.push("in a script nothing is printed".into());
+            }
+        }
+    }
+
+    /// Whether a pipe or scheduler of this number has a link.
+    fn has_link(&self, number: u32) -> bool {
+        [Object::Pipe, Object::Scheduler].iter().any(|object| self.objects.contains_key(&(*object, number)))
+    }
+
+    /// What rules and queues name that is not there.
+    fn missing(&self, places: &Places) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for rule in &self.rules {
+            let (object, number) = match rule.action {
+                Action::Pipe(Argument::Number(number)) => (Object::Pipe, number),
+                Action::Queue(Argument::Number(number)) => (Object::Queue, number),
+                _ => continue,
+            };
+            if self.objects.contains_key(&(object, number)) {
+                continue;
+            }
+            let word = object.word();
+            let known: Vec<String> = self
+                .objects
+                .keys()
+                .filter(|(known, _)| *known == object)
+                .map(|(_, known)| known.to_string())
+                .collect();
+            let known = if known.is_empty() {
+                format!("no {word} is configured")
+            } else {
+                format!("configured: {}", known.join(", "))
+            };
+            let problem = Problem::new(format!(
+                "rule {} sends packets to {word} {number}, which no line configures",
+                rule.number
+            ))
+            .help(format!("{known}; write: {word} {number} config …"));
+            problems.push(places.at(problem, object, number));
+        }
+        for config in self.objects.values().filter(|config| config.object == Object::Queue) {
+            let number = config.number;
+            let problem = match config.parent {
+                Some(parent) if self.has_link(parent) => continue,
+                Some(parent) => Problem::new(format!(
+                    "queue {number} is at the scheduler {parent}, which no line configures"
+                ))
+                .help(format!("write: pipe {parent} config …, or: sched {parent} config …")),
+                None => Problem::new(format!("`sched` is missing: queue {number} is at no scheduler"))
+                    .help(format!("as in: queue {number} config sched 1, or, which is the same, pipe 1")),
+            };
+            problems.push(places.at_config(problem, number));
+        }
+        for (&(_, number), scheduler) in
+            self.objects.iter().filter(|((object, _), _)| *object == Object::Scheduler)
+        {
+            let pipe = self.objects.get(&(Object::Pipe, number)).and_then(|pipe| pipe.mask);
+            if let (Some(own), Some(other)) = (scheduler.mask, pipe)
+                && own != other
+            {
+                problems.push(
+                    places.at_mask(
+                        Problem::new(format!("scheduler {number} has another mask than pipe {number}"))
+                            .help("the pipe is the scheduler's, and one mask stands for both: say it once"),
+                        number,
+                    ),
+                );
+            }
+        }
+        problems
+    }
+}
+
+/// Where things are named.
+#[derive(Default)]
+struct Places {
+    /// Numbers of pipes and queues behind actions of rules.
+    rules: BTreeMap<(Object, u32), Range<usize>>,
+    /// Lines that configure queues.
+    queues: BTreeMap<u32, Range<usize>>,
+    /// Lines that configure schedulers.
+    schedulers: BTreeMap<u32, Range<usize>>,
+}
+
+impl Places {
+    fn note(&mut self, line: &Line, command: &Command) {
+        match command {
+            Command::Add(rule) => {
+                let (object, number) = match rule.action {
+                    Action::Pipe(Argument::Number(number)) => (Object::Pipe, number),
+                    Action::Queue(Argument::Number(number)) => (Object::Queue, number),
+                    _ => return,
+                };
+                let at = line.words.iter().position(|word| word.text == object.word());
+                let word = at.and_then(|at| line.words.get(at + 1));
+                let place = word.map_or(line.span.clone(), |word| word.span.clone());
+                self.rules.entry((object, number)).or_insert(place);
+            }
+            Command::Configure(config) if config.object == Object::Queue => {
+                let at = line
+                    .words
+                    .iter()
+                    .rposition(|word| matches!(word.text.as_str(), "sched" | "pipe" | "link"));
+                let word = at.and_then(|at| line.words.get(at + 1)).filter(|_| config.parent.is_some());
+                let place = word.map_or(line.span.clone(), |word| word.span.clone());
+                self.queues.insert(config.number, place);
+            }
+            Command::Configure(config) if config.object == Object::Scheduler => {
+                let at =
+                    line.words.iter().position(|word| matches!(word.text.as_str(), "mask" | "sched_mask"));
+                let word = at.and_then(|at| line.words.get(at));
+                let place = word.map_or(line.span.clone(), |word| word.span.clone());
+                self.schedulers.insert(config.number, place);
+            }
+            _ => {}
+        }
+    }
+
+    fn at(&self, problem: Problem, object: Object, number: u32) -> Problem {
+        match self.rules.get(&(object, number)) {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
+    fn at_mask(&self, problem: Problem, number: u32) -> Problem {
+        match self.schedulers.get(&number) {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
+    fn at_config(&self, problem: Problem, number: u32) -> Problem {
+        match self.queues.get(&number) {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+}

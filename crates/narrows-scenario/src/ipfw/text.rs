@@ -1,0 +1,405 @@
+//! Rules in the layout of `ipfw list`, which reads back as the same rules.
+//!
+//! As ipfw prints them: the body first, with `ip`, `from any` and `to any` where the rule does not say; then what does not
+//! fit there as options. Numbers are printed as such, and addresses of 24 bits and more in lists as sets. Interfaces are
+//! what they came to: `via any` is every one, `via none` one that there is not.
+
+use std::fmt::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use narrows_core::Probability;
+use narrows_core::rules::{
+    Action, Addresses, Argument, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
+};
+
+use super::names;
+
+/// A rule as `ipfw list` prints it, without the number's zeros in front: what `add` may stand before.
+pub fn rule_text(rule: &Rule) -> String {
+    let mut text = String::new();
+    if rule.number > 0 {
+        text += &format!("{} ", rule.number);
+    }
+    if rule.set > 0 {
+        text += &format!("set {} ", rule.set);
+    }
+    text + &body_text(rule)
+}
+
+/// What stands behind the number, the counters and the set.
+pub(super) fn body_text(rule: &Rule) -> String {
+    let mut text = String::new();
+    if let Some(probability) = rule.probability {
+        text += &format!("prob {} ", decimal(probability));
+    }
+    text += &action(rule.action);
+    if rule.log {
+        text += " log";
+    }
+    match rule.tag {
+        Some(Tag::Add(tag)) => text += &format!(" tag {tag}"),
+        Some(Tag::Remove(tag)) => text += &format!(" untag {tag}"),
+        None => {}
+    }
+    if rule.action != Action::CheckState {
+        conditions(&mut text, rule);
+    }
+    if let Some(comment) = &rule.comment {
+        text += " // ";
+        text += comment;
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn action(action: Action) -> String {
+    let with = |name: &str, argument| match argument {
+        Argument::Number(number) => format!("{name} {number}"),
+        Argument::TableArgument => format!("{name} tablearg"),
+    };
+    match action {
+        Action::Allow => "allow".into(),
+        Action::Deny => "deny".into(),
+        Action::Count => "count".into(),
+        Action::Return => "return".into(),
+        Action::CheckState => "check-state".into(),
+        Action::SkipTo(to) => with("skipto", to),
+        Action::Call(to) => with("call", to),
+        Action::Pipe(number) => with("pipe", number),
+        Action::Queue(number) => with("queue", number),
+        Action::SetDscp(Argument::Number(point)) => {
+            let name = u8::try_from(point).ok().and_then(|point| names::name(names::CODE_POINTS, point));
+            format!("setdscp {}", name.map_or(point.to_string(), Into::into))
+        }
+        Action::SetDscp(Argument::TableArgument) => "setdscp tablearg".into(),
+    }
+}
+
+/// The decimal with the fewest digits, but at least six, that reads as this probability.
+pub(super) fn decimal(probability: Probability) -> String {
+    // 19 digits tell all probabilities apart.
+    for digits in [6, 9, 12, 15, 18, 19] {
+        let one = 10_u64.pow(digits);
+        // The first whose probability is not below.
+        let (mut low, mut high) = (0, one);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if Probability::from_ratio(middle, one) < Some(probability) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        if Probability::from_ratio(low, one) == Some(probability) {
+            return format!("{}.{:0width$}", low / one, low % one, width = digits as usize);
+        }
+    }
+    probability.as_f64().to_string()
+}
+
+fn conditions(text: &mut String, rule: &Rule) {
+    let mut terms = rule.terms.as_slice();
+    let protocol = take(&mut terms, |literal| body_protocol(&literal.test).is_some());
+    match protocol {
+        Some(term) => block(text, term, |literal| body_protocol(&literal.test).unwrap_or_default()),
+        None => text.push_str(" ip"),
+    }
+    let source = |test: &Test| match test {
+        Test::Source(addresses) => Some(addresses_text(addresses)),
+        _ => None,
+    };
+    let destination = |test: &Test| match test {
+        Test::Destination(addresses) => Some(addresses_text(addresses)),
+        _ => None,
+    };
+    text.push_str(" from");
+    party(text, &mut terms, source);
+    if let [Term(literals), rest @ ..] = terms
+        && let [Literal { not, test: Test::SourcePort(ports) }] = literals.as_slice()
+    {
+        text.push_str(if *not { " not " } else { " " });
+        text.push_str(&ranges(ports));
+        terms = rest;
+    }
+    text.push_str(" to");
+    party(text, &mut terms, destination);
+    while let [term, rest @ ..] = terms {
+        terms = rest;
+        if let (Some([to_address, to_mask]), Some([address, mask])) =
+            (link_part(term, true), rest.first().and_then(|next| link_part(next, false)))
+        {
+            let (to, from) = (link_address(to_address, to_mask), link_address(address, mask));
+            text.push_str(&format!(" MAC {to} {from}"));
+            terms = &rest[1..];
+            continue;
+        }
+        block(text, term, |literal| option(&literal.test));
+    }
+    match rule.keep {
+        Some(Keep::State) => text.push_str(" keep-state"),
+        Some(Keep::Limit { most, by }) => {
+            let parts = [by.source, by.source_port, by.destination, by.destination_port];
+            let named: Vec<&str> =
+                names::LIMITS.iter().zip(parts).filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+            let by = if named.len() == parts.len() { "all".into() } else { named.join(",") };
+            text.push_str(&format!(" limit {by} {most}"));
+        }
+        None => {}
+    }
+}
+
+/// Takes the first term if all its literals are of this kind.
+fn take<'a>(terms: &mut &'a [Term], is: impl Fn(&Literal) -> bool) -> Option<&'a Term> {
+    let (first, rest) = terms.split_first()?;
+    if first.0.is_empty() || !first.0.iter().all(is) {
+        return None;
+    }
+    *terms = rest;
+    Some(first)
+}
+
+fn party(text: &mut String, terms: &mut &[Term], address: impl Fn(&Test) -> Option<String>) {
+    // `any` by itself is no condition in the body, and one that holds for IP packets as an option.
+    let is = |literal: &Literal| address(&literal.test).is_some_and(|address| address != "any");
+    match take(terms, is) {
+        Some(term) => block(text, term, |literal| address(&literal.test).unwrap_or_default()),
+        None => text.push_str(" any"),
+    }
+}
+
+/// A term: one condition, or several in braces.
+fn block(text: &mut String, term: &Term, condition: impl Fn(&Literal) -> String) {
+    let several = term.0.len() > 1;
+    for (index, literal) in term.0.iter().enumerate() {
+        text.push_str(match (several, index) {
+            (true, 0) => " { ",
+            (true, _) => " or ",
+            (false, _) => " ",
+        });
+        if literal.not {
+            text.push_str("not ");
+        }
+        text.push_str(&condition(literal));
+    }
+    if several {
+        text.push_str(" }");
+    }
+}
+
+fn body_protocol(test: &Test) -> Option<String> {
+    match test {
+        Test::Protocol(number) => Some(protocol(*number)),
+        Test::IpVersion(version @ (4 | 6)) => Some(format!("ip{version}")),
+        _ => None,
+    }
+}
+
+/// The name of a protocol, or its number.
+pub(super) fn protocol(number: u8) -> String {
+    names::name(names::PROTOCOLS, number).map_or(number.to_string(), Into::into)
+}
+
+fn option(test: &Test) -> String {
+    match test {
+        Test::Any => "via any".into(),
+        Test::Never => "via none".into(),
+        Test::Protocol(number) => format!("proto {}", protocol(*number)),
+        Test::IpVersion(version @ (4 | 6)) => format!("ip{version}"),
+        Test::IpVersion(version) => format!("ipversion {version}"),
+        Test::Source(addresses) => format!("src-ip{} {}", suffix(addresses), addresses_text(addresses)),
+        Test::Destination(addresses) => format!("dst-ip{} {}", suffix(addresses), addresses_text(addresses)),
+        Test::SourcePort(ports) => format!("src-port {}", ranges(ports)),
+        Test::DestinationPort(ports) => format!("dst-port {}", ranges(ports)),
+        Test::In => "in".into(),
+        Test::Out => "out".into(),
+        Test::Layer2 => "layer2".into(),
+        Test::LinkSource { address, mask } => format!("MAC any {}", link_address(*address, *mask)),
+        Test::LinkDestination { address, mask } => format!("MAC {} any", link_address(*address, *mask)),
+        Test::EtherType(types) => {
+            let item = |range: &std::ops::RangeInclusive<u16>| match (range.start(), range.end()) {
+                (low, high) if low == high => format!("0x{low:04x}"),
+                (low, high) => format!("0x{low:04x}-0x{high:04x}"),
+            };
+            format!("mac-type {}", types.iter().map(item).collect::<Vec<_>>().join(","))
+        }
+        Test::Length(lengths) => format!("iplen {}", ranges(lengths)),
+        Test::HopLimit(limits) => format!("ipttl {}", ranges(limits)),
+        Test::Tos(tos) => format!("iptos {}", flags(tos.set, tos.clear, names::TOS)),
+        Test::Dscp(set) => {
+            let points = (0..64).filter(|point| set >> point & 1 == 1);
+            let name = |point| names::name(names::CODE_POINTS, point).map_or(point.to_string(), Into::into);
+            format!("dscp {}", points.map(name).collect::<Vec<String>>().join(","))
+        }
+        Test::Precedence(precedence) => format!("ipprecedence {precedence}"),
+        Test::Fragment => "frag".into(),
+        Test::Setup => "setup".into(),
+        Test::Established => "established".into(),
+        Test::TcpFlags { set, clear } => format!("tcpflags {}", flags(*set, *clear, names::TCP_FLAGS)),
+        Test::TcpDataLength(lengths) => format!("tcpdatalen {}", ranges(lengths)),
+        Test::IcmpType(set) => format!("icmptypes {}", types(set)),
+        Test::Icmp6Type(set) => format!("icmp6types {}", types(set)),
+        Test::Tagged(tags) => format!("tagged {}", ranges(tags)),
+        Test::Lookup { field, table } => {
+            let value = table.value.map_or(String::new(), |value| format!(",{value}"));
+            format!("lookup {} {}{value}", field_name(*field), table.table)
+        }
+        Test::FlowLabel(labels) => {
+            let labels: Vec<String> = labels.iter().map(u32::to_string).collect();
+            format!("flow-id {}", labels.join(","))
+        }
+    }
+}
+
+/// The name of a field that is looked up.
+pub(super) fn field_name(field: Field) -> &'static str {
+    match field {
+        Field::Source => "src-ip",
+        Field::Destination => "dst-ip",
+        Field::SourcePort => "src-port",
+        Field::DestinationPort => "dst-port",
+        Field::Dscp => "dscp",
+    }
+}
+
+/// `6` for options that take addresses of IPv6.
+fn suffix(addresses: &Addresses) -> &'static str {
+    match addresses {
+        Addresses::In(list) if list.iter().any(|masked| v4(masked).is_none()) => "6",
+        _ => "",
+    }
+}
+
+/// Addresses as they stand in a rule.
+pub(super) fn addresses_text(addresses: &Addresses) -> String {
+    match addresses {
+        Addresses::Any => "any".into(),
+        Addresses::Me => "me".into(),
+        Addresses::Table(table) => table_text(table),
+        Addresses::In(list) => {
+            set(list).unwrap_or_else(|| list.iter().map(masked).collect::<Vec<_>>().join(","))
+        }
+    }
+}
+
+fn table_text(table: &TableTest) -> String {
+    match table.value {
+        Some(value) => format!("table({},{value})", table.table),
+        None => format!("table({})", table.table),
+    }
+}
+
+/// Three or more addresses of one network of 24 bits, in order, as a set.
+fn set(list: &[Masked]) -> Option<String> {
+    let (first, last) = (list.first()?, list.last()?);
+    let single = |masked: &Masked| masked.mask == u128::MAX && v4(masked).is_some();
+    let ordered = list.windows(2).all(|pair| pair[0].address < pair[1].address);
+    if list.len() < 3 || !ordered || !list.iter().all(single) || first.address >> 8 != last.address >> 8 {
+        return None;
+    }
+    let bytes: Vec<u8> = list.iter().map(|masked| masked.address as u8).collect();
+    let bits = 24 + (bytes[0] ^ bytes[bytes.len() - 1]).leading_zeros();
+    let base = Ipv4Addr::from((first.address as u32) & (u32::MAX << (32 - bits)));
+    let mut text = format!("{base}/{bits}");
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes[at..].windows(2).take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+        text.push(if at == 0 { '{' } else { ',' });
+        if run >= 2 {
+            text += &format!("{}-{}", bytes[at], bytes[at + run]);
+            at += run + 1;
+        } else {
+            text += &bytes[at].to_string();
+            at += 1;
+        }
+    }
+    text.push('}');
+    Some(text)
+}
+
+/// The address and the mask of IPv4, where it is one.
+pub(super) fn v4(masked: &Masked) -> Option<(u32, u32)> {
+    let upper = u128::MAX << 32;
+    let is = masked.mask & upper == upper && masked.address & upper == 0xffff_0000_0000;
+    is.then_some((masked.address as u32, masked.mask as u32))
+}
+
+/// An address, and its mask where not every bit counts.
+pub(super) fn masked(masked: &Masked) -> String {
+    match v4(masked) {
+        Some((address, mask)) => {
+            let address = Ipv4Addr::from(address);
+            match mask.leading_ones() {
+                32 => address.to_string(),
+                bits if bits == mask.count_ones() => format!("{address}/{bits}"),
+                _ => format!("{address}:{}", Ipv4Addr::from(mask)),
+            }
+        }
+        None => {
+            let address = Ipv6Addr::from(masked.address);
+            match masked.mask.leading_ones() {
+                128 => address.to_string(),
+                bits if bits == masked.mask.count_ones() => format!("{address}/{bits}"),
+                _ => format!("{address}/{}", Ipv6Addr::from(masked.mask)),
+            }
+        }
+    }
+}
+
+/// Numbers and ranges with commas between them.
+pub(super) fn ranges(ranges: &Ranges) -> String {
+    let mut text = String::new();
+    for (index, range) in ranges.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let (low, high) = (range.start(), range.end());
+        let end = if low == high { String::new() } else { format!("-{high}") };
+        write!(text, "{comma}{low}{end}").expect("writing to a string does not fail");
+    }
+    text
+}
+
+/// Bits that are set, and those that are not, by name as far as they have one.
+pub(super) fn flags(set: u8, clear: u8, known: names::Names<u8>) -> String {
+    let mut items = Vec::new();
+    for (mut bits, sign) in [(set, ""), (clear, "!")] {
+        for (name, bit) in known {
+            if bits & bit == *bit {
+                bits &= !bit;
+                items.push(format!("{sign}{name}"));
+            }
+        }
+        if bits != 0 {
+            items.push(format!("{sign}0x{bits:02x}"));
+        }
+    }
+    if items.is_empty() { "0x00".into() } else { items.join(",") }
+}
+
+/// The numbers of a set.
+pub(super) fn types(set: &[u64; 4]) -> String {
+    let number = |number: &u32| set[(number / 64) as usize] >> (number % 64) & 1 == 1;
+    (0..256).filter(number).map(|number| number.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// The parts of a term that asks for one address of the link layer.
+fn link_part(term: &Term, destination: bool) -> Option<[[u8; 6]; 2]> {
+    match (term.0.as_slice(), destination) {
+        ([Literal { not: false, test: Test::LinkDestination { address, mask } }], true)
+        | ([Literal { not: false, test: Test::LinkSource { address, mask } }], false) => {
+            Some([*address, *mask])
+        }
+        _ => None,
+    }
+}
+
+/// An address of the link layer, and its mask.
+pub(super) fn link_address(address: [u8; 6], mask: [u8; 6]) -> String {
+    let hexadecimal = |bytes: [u8; 6]| bytes.map(|byte| format!("{byte:02x}")).join(":");
+    let [a, b, c, d, e, f] = mask;
+    let bits = u64::from_be_bytes([a, b, c, d, e, f, 0, 0]);
+    match bits.leading_ones() {
+        48 => hexadecimal(address),
+        0 if bits == 0 => "any".into(),
+        ones if ones == bits.count_ones() => format!("{}/{ones}", hexadecimal(address)),
+        _ => format!("{}&{}", hexadecimal(address), hexadecimal(mask)),
+    }
+}

@@ -1,0 +1,486 @@
+//! What commands mean, in words.
+
+use std::ops::RangeInclusive;
+
+use narrows_core::Rate;
+use narrows_core::classify::FlowMask;
+use narrows_core::queue::Bound;
+use narrows_core::rules::{
+    Action, Addresses, Argument, By, Field, Keep, Literal, Rule, TableTest, Tag, Term, Test,
+};
+
+use super::command::{Command, Rules, SetCommand};
+use super::config::{Config, Loss, Management, Object, SchedulerType};
+use super::names;
+use super::table::TableCommand;
+use super::text::{addresses_text, decimal, flags, link_address, protocol, ranges, types};
+
+/// A sentence or two about a command.
+pub(super) fn command(command: &Command) -> String {
+    match command {
+        Command::Add(rule) => self::rule(rule),
+        Command::Delete(rules) => format!("Deletes {}.", these(rules)),
+        Command::DeleteSets(sets) => {
+            let sets: Vec<String> = sets.iter().map(u8::to_string).collect();
+            format!("Deletes all rules of set {}.", list(&sets, "and"))
+        }
+        Command::List(listing) => format!("Prints {}.", these(&listing.rules)),
+        Command::Zero(rules) => format!("The counters of {} begin anew.", these(rules)),
+        Command::ResetLog(rules) => format!("The counts of logged packets of {} begin anew.", these(rules)),
+        Command::Flush(Some(set)) => format!("Deletes all rules of set {set}."),
+        Command::Flush(None) => "Deletes all rules but those of set 31.".into(),
+        Command::Sets(change) => sets(*change),
+        Command::Configure(config) => configured(config),
+        Command::DeleteObjects(object, numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(range).collect();
+            format!("Deletes {} {}.", object.word(), list(&numbers, "and"))
+        }
+        Command::ListObjects(object, _) => {
+            format!("Prints what each {} is, and its counters.", noun(*object))
+        }
+        Command::FlushObjects => "Deletes all pipes, queues and schedulers.".into(),
+        Command::Table(change) => table(change),
+        Command::OnePass(true) => {
+            "A packet that comes out of a pipe passes, and no later rule is tried.".into()
+        }
+        Command::OnePass(false) => {
+            "A packet that comes out of a pipe goes on at the rule behind the one that sent it there.".into()
+        }
+        Command::Nothing => "Changes nothing.".into(),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(items: &[String], last: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}
+
+/// `7`, `7 to 9`
+pub(super) fn range<T: PartialEq + std::fmt::Display>(range: &RangeInclusive<T>) -> String {
+    match (range.start(), range.end()) {
+        (low, high) if low == high => low.to_string(),
+        (low, high) => format!("{low} to {high}"),
+    }
+}
+
+fn these(rules: &Rules) -> String {
+    let numbers: Vec<String> = rules.numbers.iter().map(range).collect();
+    let of_set = rules.set.map_or(String::new(), |set| format!(" of set {set}"));
+    match numbers.as_slice() {
+        [] => format!("all rules{of_set}"),
+        [one] if !one.contains("to") => format!("rule {one}{of_set}"),
+        _ => format!("rules {}{of_set}", list(&numbers, "and")),
+    }
+}
+
+fn sets(change: SetCommand) -> String {
+    let named = |bits: u32| {
+        let sets: Vec<String> =
+            (0..32).filter(|set| bits >> set & 1 == 1).map(|set| set.to_string()).collect();
+        format!("set {}", list(&sets, "and"))
+    };
+    match change {
+        SetCommand::Enable { enable, disable } => {
+            let mut sentences = Vec::new();
+            if enable != 0 {
+                sentences.push(format!("The rules of {} count from now on.", named(enable)));
+            }
+            if disable != 0 {
+                sentences.push(format!("The rules of {} no longer count, and stay.", named(disable)));
+            }
+            sentences.join(" ")
+        }
+        SetCommand::MoveRule { rule, to } => format!("Rule {rule} belongs to set {to}."),
+        SetCommand::Move { from, to } => format!("The rules of set {from} belong to set {to}."),
+        SetCommand::Swap(a, b) => format!("The rules of sets {a} and {b} change places."),
+        SetCommand::Show => "Prints which sets count.".into(),
+    }
+}
+
+fn table(change: &TableCommand) -> String {
+    match change {
+        TableCommand::Add { table, entries } => {
+            let entries: Vec<String> =
+                entries.iter().map(|(network, value)| format!("{network} with the value {value}")).collect();
+            format!("Table {table} has {}.", list(&entries, "and"))
+        }
+        TableCommand::Delete { table, entries } => {
+            let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
+            format!("Table {table} has {} no longer.", list(&entries, "and"))
+        }
+        TableCommand::Flush(Some(table)) => format!("Table {table} is empty."),
+        TableCommand::Flush(None) => "All tables are empty.".into(),
+        TableCommand::List(Some(table)) => format!("Prints table {table}."),
+        TableCommand::List(None) => "Prints all tables.".into(),
+        TableCommand::Create(table) => format!("There is a table {table}, which is empty."),
+        TableCommand::Destroy(table) => format!("There is no table {table} any longer."),
+        TableCommand::Info(_) => "Prints how large tables are.".into(),
+    }
+}
+
+/// What a rule does.
+pub(super) fn rule(rule: &Rule) -> String {
+    let mut words = format!("Rule {}", rule.number);
+    if rule.set > 0 {
+        words += &format!(", of set {}", rule.set);
+    }
+    words += ": ";
+    if rule.action == Action::CheckState {
+        words +=
+            "packets of a flow that has a dynamic rule get what the rule does that made it; others go on.";
+        return words;
+    }
+    words += &packets(&rule.terms);
+    if let Some(probability) = rule.probability {
+        let comma = if words.ends_with(',') { "" } else { "," };
+        words += &format!("{comma} each with probability {},", short(&decimal(probability)));
+    }
+    words += " ";
+    words += &action(rule.action);
+    words.push('.');
+    match rule.tag {
+        Some(Tag::Add(tag)) => words += &format!(" They get the tag {tag}."),
+        Some(Tag::Remove(tag)) => words += &format!(" They lose the tag {tag}."),
+        None => {}
+    }
+    match rule.keep {
+        Some(Keep::State) => {
+            words += " Each flow gets a dynamic rule: its later packets, both ways, get the same.";
+        }
+        Some(Keep::Limit { most, by }) => {
+            words += &format!(
+                " Each flow gets a dynamic rule, at most {most} at a time for the same {}.",
+                parts(by)
+            );
+        }
+        None => {}
+    }
+    words
+}
+
+/// With a space behind each comma.
+/// Values of which one is enough, from a list with commas.
+fn either(values: &str) -> String {
+    let values: Vec<String> = values.split(',').map(Into::into).collect();
+    list(&values, "or")
+}
+
+fn spaced(list: &str) -> String {
+    list.replace(',', ", ")
+}
+
+/// A decimal without zeros at its end.
+fn short(decimal: &str) -> &str {
+    decimal.trim_end_matches('0').trim_end_matches('.')
+}
+
+fn parts(by: By) -> String {
+    let names = [
+        (by.source, "source address"),
+        (by.source_port, "source port"),
+        (by.destination, "destination address"),
+        (by.destination_port, "destination port"),
+    ];
+    let names: Vec<String> = names.iter().filter(|(is, _)| *is).map(|(_, name)| (*name).into()).collect();
+    list(&names, "and")
+}
+
+fn action(action: Action) -> String {
+    let number = |argument, of: &str| match argument {
+        Argument::Number(number) => format!("{of} {number}"),
+        Argument::TableArgument => format!("the {of} that the value in the table names"),
+    };
+    match action {
+        Action::Allow => "pass, and no later rule is tried".into(),
+        Action::Deny => "are dropped".into(),
+        Action::Count => "are counted, and go on at the next rule".into(),
+        Action::Return => "go back behind the last `call`".into(),
+        Action::CheckState => "get what their dynamic rule says".into(),
+        Action::SkipTo(to) => format!("go on at {}", number(to, "rule")),
+        Action::Call(to) => format!("go on at {}, until `return`", number(to, "rule")),
+        Action::Pipe(pipe) => format!("go through {}", number(pipe, "pipe")),
+        Action::Queue(queue) => format!("wait in {}", number(queue, "queue")),
+        Action::SetDscp(point) => {
+            let point = match point {
+                Argument::Number(point) => code_point(point as u8), // at most 63
+                Argument::TableArgument => "that the value in the table names".into(),
+            };
+            format!("get the code point {point}, and go on at the next rule")
+        }
+    }
+}
+
+fn code_point(point: u8) -> String {
+    names::name(names::CODE_POINTS, point).map_or(point.to_string(), |name| format!("{name} ({point})"))
+}
+
+/// Which packets.
+fn packets(terms: &[Term]) -> String {
+    if terms.is_empty() {
+        return "all packets".into();
+    }
+    let phrases: Vec<String> = terms.iter().map(term).collect();
+    let comma = if phrases.len() > 1 { "," } else { "" };
+    format!("packets {}{comma}", phrases.join(", "))
+}
+
+fn term(term: &Term) -> String {
+    let literals: Vec<String> = term.0.iter().map(literal).collect();
+    list(&literals, "or")
+}
+
+fn literal(literal: &Literal) -> String {
+    let words = test(&literal.test);
+    if literal.not { format!("not {words}") } else { words }
+}
+
+fn test(test: &Test) -> String {
+    match test {
+        Test::Any => "by any interface".into(),
+        Test::Never => "by an interface that does not exist".into(),
+        Test::Protocol(number) => format!("of {}", protocol_words(*number)),
+        Test::IpVersion(version) => format!("of IPv{version}"),
+        Test::Source(addresses) => format!("from {}", address_words(addresses)),
+        Test::Destination(addresses) => format!("to {}", address_words(addresses)),
+        Test::SourcePort(ports) => format!("from port {}", either(&ranges(ports))),
+        Test::DestinationPort(ports) => format!("to port {}", either(&ranges(ports))),
+        Test::In => "coming in".into(),
+        Test::Out => "going out".into(),
+        Test::Layer2 => "with a link header".into(),
+        Test::LinkSource { address, mask } => {
+            format!("from the link address {}", link_address(*address, *mask))
+        }
+        Test::LinkDestination { address, mask } => {
+            format!("to the link address {}", link_address(*address, *mask))
+        }
+        Test::EtherType(types) => {
+            let types: Vec<String> = types
+                .iter()
+                .map(|range| match range.start() == range.end() {
+                    true => format!("0x{:04x}", range.start()),
+                    false => format!("0x{:04x}-0x{:04x}", range.start(), range.end()),
+                })
+                .collect();
+            format!("of the ether type {}", list(&types, "or"))
+        }
+        Test::Length(lengths) => format!("of {} bytes", either(&ranges(lengths))),
+        Test::HopLimit(limits) => format!("with a time to live of {}", either(&ranges(limits))),
+        Test::Tos(tos) => format!("with the TOS bits {}", spaced(&flags(tos.set, tos.clear, names::TOS))),
+        Test::Dscp(set) => {
+            let points: Vec<String> = (0..64).filter(|point| set >> point & 1 == 1).map(code_point).collect();
+            format!("with the code point {}", list(&points, "or"))
+        }
+        Test::Precedence(precedence) => format!("of precedence {precedence}"),
+        Test::Fragment => "that are fragments other than the first".into(),
+        Test::Setup => "that open a TCP connection".into(),
+        Test::Established => "of open TCP connections (RST or ACK)".into(),
+        Test::TcpFlags { set, clear } => {
+            format!("with the TCP flags {}", spaced(&flags(*set, *clear, names::TCP_FLAGS)))
+        }
+        Test::TcpDataLength(lengths) => format!("with {} bytes of TCP data", either(&ranges(lengths))),
+        Test::IcmpType(set) => format!("of the ICMP type {}", either(&types(set))),
+        Test::Icmp6Type(set) => format!("of the ICMPv6 type {}", either(&types(set))),
+        Test::Tagged(tags) => format!("with the tag {}", either(&ranges(tags))),
+        Test::Lookup { field, table } => {
+            format!("whose {} is in {}", field_words(*field), table_words(table))
+        }
+        Test::FlowLabel(labels) => {
+            let labels: Vec<String> = labels.iter().map(u32::to_string).collect();
+            format!("with the flow label {}", list(&labels, "or"))
+        }
+    }
+}
+
+fn protocol_words(number: u8) -> String {
+    match protocol(number) {
+        name if name.starts_with(|c: char| c.is_ascii_digit()) => format!("the IP protocol {name}"),
+        name if name.len() <= 4 => name.to_uppercase(),
+        name => name,
+    }
+}
+
+fn address_words(addresses: &Addresses) -> String {
+    match addresses {
+        Addresses::Any => "any address".into(),
+        Addresses::Me => "an address of the host itself".into(),
+        Addresses::Table(table) => format!("an address in {}", table_words(table)),
+        Addresses::In(_) => spaced(&addresses_text(addresses)),
+    }
+}
+
+fn table_words(table: &TableTest) -> String {
+    match table.value {
+        Some(value) => format!("table {} with the value {value}", table.table),
+        None => format!("table {}", table.table),
+    }
+}
+
+fn field_words(field: Field) -> &'static str {
+    match field {
+        Field::Source => "source address",
+        Field::Destination => "destination address",
+        Field::SourcePort => "source port",
+        Field::DestinationPort => "destination port",
+        Field::Dscp => "code point",
+    }
+}
+
+fn noun(object: Object) -> &'static str {
+    match object {
+        Object::Pipe => "pipe",
+        Object::Queue => "queue",
+        Object::Scheduler => "scheduler",
+    }
+}
+
+/// What a pipe, queue or scheduler is.
+fn configured(config: &Config) -> String {
+    let number = config.number;
+    let mut words = match config.object {
+        Object::Pipe => {
+            let rate = match config.rate {
+                Some(rate) if rate != Rate::UNLIMITED => format!("{rate} a second"),
+                _ if config.profile.is_some() => "the rate that its profile says".into(),
+                _ => "no limit of its rate".into(),
+            };
+            let delay = config.delay.filter(|delay| delay.nanos() > 0);
+            let delay = delay.map_or("no delay".into(), |delay| format!("a delay of {delay}"));
+            let burst = config.burst.filter(|burst| burst.get() > 0);
+            let burst = burst.map_or(String::new(), |burst| format!(", bursts of {burst}"));
+            match rate.starts_with("no") {
+                true => format!("Pipe {number} is a link: {rate}, so that nothing waits, and {delay}."),
+                false => format!("Pipe {number} is a link: {rate}, {delay}{burst}, and {}.", waiting(config)),
+            }
+        }
+        Object::Queue => {
+            let at = match config.parent {
+                Some(parent) => format!("at scheduler {parent}, which sends by pipe {parent}"),
+                None => "at its scheduler".into(),
+            };
+            let mut share = String::new();
+            if let Some(weight) = config.weight {
+                share += &format!(", with weight {weight}");
+            }
+            if let Some(priority) = config.priority {
+                share += &format!(", with priority {priority}, of which the lowest goes first");
+            }
+            if let Some(longest) = config.longest {
+                share += &format!(", for packets of up to {longest} bytes");
+            }
+            format!("Queue {number} is {at}{share}: {}.", waiting(config))
+        }
+        Object::Scheduler => {
+            let kind = scheduler(config.scheduler.unwrap_or(SchedulerType::Wf2q));
+            format!("Scheduler {number} shares pipe {number} among its queues: {kind}.")
+        }
+    };
+    if let Some(loss) = config.loss {
+        words += &match loss {
+            Loss::Independent(share) => format!(" Of the packets that come to it {share} are lost."),
+            Loss::GilbertElliott { loss_good, p, loss_bad, r } => format!(
+                " Losses have two states: {loss_good} are lost in the good one, {loss_bad} in the bad one; \
+                 each packet changes it with probability {p} from good to bad, {r} back."
+            ),
+        };
+    }
+    if let Some(profile) = &config.profile {
+        words += &format!(" Packets hold it for extra time, as {} says.", profile.display());
+    }
+    if let Some(mask) = &config.mask {
+        words += &format!(
+            " There is one for each value of {}, made when its first packet comes.",
+            mask_words(mask)
+        );
+    }
+    words
+}
+
+fn waiting(config: &Config) -> String {
+    let bound = match config.bound {
+        None => "by default at most 50 packets wait".into(),
+        Some(Bound::Packets(1)) => "at most 1 packet waits".into(),
+        Some(Bound::Packets(packets)) => format!("at most {packets} packets wait"),
+        Some(Bound::Bytes(bytes)) => format!("at most {bytes} wait"),
+    };
+    let managed = match config.management {
+        None | Some(Management::DropTail) => return bound,
+        Some(Management::Red { gentle, weight, min, max, probability, ecn }) => {
+            let name = if gentle { "GRED" } else { "RED" };
+            let ecn = marking(Some(ecn));
+            format!("{name} from an average of {min} to {max}, up to {probability}, weight {weight}{ecn}")
+        }
+        Some(Management::Codel(codel)) => {
+            let or = |time: Option<narrows_core::Duration>, default: &str| {
+                time.map_or(default.into(), |time| time.to_string())
+            };
+            format!(
+                "CoDel with target {} and interval {}",
+                or(codel.target, "5ms"),
+                or(codel.interval, "100ms")
+            )
+        }
+        Some(Management::Pie(pie)) => {
+            let target = pie.target.map_or("15ms".into(), |time| time.to_string());
+            format!("PIE with target {target}{}", marking(pie.ecn))
+        }
+    };
+    format!("{bound}, managed by {managed}")
+}
+
+fn marking(ecn: Option<bool>) -> &'static str {
+    if ecn == Some(true) { ", marking packets where it can" } else { "" }
+}
+
+fn scheduler(kind: SchedulerType) -> String {
+    match kind {
+        SchedulerType::Fifo => "first come, first served".into(),
+        SchedulerType::Wf2q => "WF2Q+, fair by weights".into(),
+        SchedulerType::RoundRobin => "deficit round robin, by weights".into(),
+        SchedulerType::Qfq => "QFQ, fair by weights".into(),
+        SchedulerType::Priority => "strict priority, the lowest first".into(),
+        SchedulerType::FqCodel(hashed, _) => {
+            format!("FQ-CoDel, over {} flows told apart by a hash", hashed.flows.unwrap_or(1024))
+        }
+        SchedulerType::FqPie(hashed, _) => {
+            format!("FQ-PIE, over {} flows told apart by a hash", hashed.flows.unwrap_or(1024))
+        }
+    }
+}
+
+/// Which bits tell flows apart.
+fn mask_words(mask: &FlowMask) -> String {
+    if mask.or(FlowMask { queue: false, ..FlowMask::NONE }) == FlowMask::ALL {
+        return "addresses, ports, protocol and flow label".into();
+    }
+    let bits = |value: u32, width: u32, what: &str| match value {
+        0 => None,
+        value if value == u32::MAX >> (32 - width) => Some(format!("the {what}")),
+        value if value & value.wrapping_add(1) == 0 => {
+            let count = value.count_ones();
+            let plural = if count == 1 { "bit" } else { "bits" };
+            Some(format!("the low {count} {plural} of the {what}"))
+        }
+        value => Some(format!("the bits 0x{value:x} of the {what}")),
+    };
+    let v6 = |value: u128, what: &str| match value.leading_ones() {
+        0 => None,
+        128 => Some(format!("the IPv6 {what}")),
+        ones => Some(format!("the first {ones} bits of the IPv6 {what}")),
+    };
+    let parts = [
+        bits(mask.protocol.into(), 8, "protocol"),
+        bits(mask.source_v4, 32, "source address"),
+        bits(mask.source_port.into(), 16, "source port"),
+        bits(mask.destination_v4, 32, "destination address"),
+        bits(mask.destination_port.into(), 16, "destination port"),
+        v6(mask.source_v6, "source address"),
+        v6(mask.destination_v6, "destination address"),
+        bits(mask.flow_label, 20, "flow label"),
+        mask.queue.then(|| "the queue".into()),
+    ];
+    list(&parts.into_iter().flatten().collect::<Vec<_>>(), "and")
+}

@@ -1,0 +1,112 @@
+//! Link profiles: how long packets hold a medium beyond their bits, in Dummynet's file format.
+//!
+//! A profile is a distribution function, a polyline of probabilities and times; [`AirTime`] says what a link does with it.
+//! Source: ipfw's manual and `ipfw/dummynet.c`; Carbone and Rizzo, "Dummynet revisited", ACM CCR 40(2), 2010, section 3.7.
+//!
+//! ```text
+//! name       lossy-radio
+//! bw         2Mbit/s      # or bandwidth; the link's rate where it has none of its own
+//! loss-level 0.95         # 1, which is no loss, if it is not said
+//! samples    100          # 100 if it is not said
+//! prob       delay        # or: delay prob
+//! 0          0.2          # in ms, or with a unit: 200us
+//! 0.8        0.2
+//! 0.8        1.5
+//! 1          4ms
+//! ```
+//!
+//! Points may stand in any order. Those of a smaller probability have no longer time, or the file is refused. Where it has
+//! as many points as `samples` says, that is the number of corners, as in the paper, and the resolution is 100. What the
+//! reference does otherwise (whole milliseconds, at most 1022 samples, at least three points, no check of the order) is
+//! in `docs/profiles.md`.
+//!
+//! ```
+//! use narrows_scenario::Profile;
+//!
+//! let text = "bw 2Mbit/s\nprob delay\n0 0.2\n1 0.6 # up to 600 us\n";
+//! let profile = Profile::read("radio.profile", text.as_bytes())?;
+//! assert_eq!(profile.rate().map(|rate| rate.to_string()), Some("2mbit".into()));
+//! assert_eq!(profile.air_time().mean().to_string(), "398us");
+//! # Ok::<(), narrows_scenario::ScenarioError>(())
+//! ```
+
+mod info;
+mod read;
+
+#[cfg(test)]
+mod tests;
+
+pub use info::{ProfileInfo, ProfileThroughput};
+
+use narrows_core::{AirTime, Duration, Probability, Rate};
+
+use crate::problem::ScenarioError;
+use crate::trace::Source;
+
+/// A profile, as its file says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    name: Option<String>,
+    rate: Option<Rate>,
+    loss_level: Probability,
+    points: Vec<(Probability, Duration)>,
+    air_time: AirTime,
+    remarks: Vec<String>,
+}
+
+impl Profile {
+    /// Points that a profile may have.
+    pub const MOST_POINTS: usize = 10_000;
+    /// The longest extra air time.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+    /// Reads a file; `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// With line and column, where a line is none of a profile, a value is out of its range or said twice, there are fewer
+    /// than two points, or a longer time has a smaller probability.
+    pub fn read(file: &str, bytes: &[u8]) -> Result<Self, ScenarioError> {
+        Source::read(file, bytes, read::read)
+    }
+
+    /// What it is called, if it says so.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Bits a second, if it says so.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The probability from which on packets are lost; one where none is.
+    pub fn loss_level(&self) -> Probability {
+        self.loss_level
+    }
+
+    /// The corners of the curve, in order.
+    pub fn points(&self) -> &[(Probability, Duration)] {
+        &self.points
+    }
+
+    /// What a link does with it.
+    pub fn air_time(&self) -> &AirTime {
+        &self.air_time
+    }
+
+    /// What was taken for granted.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// The share of packets that are lost.
+    pub fn loss(&self) -> f64 {
+        self.air_time.lost() as f64 / self.air_time.times().len() as f64
+    }
+
+    /// The mean time of a packet in seconds, those lost among them.
+    pub fn mean_seconds(&self) -> f64 {
+        let times = self.air_time.times();
+        times.iter().map(|time| time.seconds()).sum::<f64>() / times.len() as f64
+    }
+}

@@ -1,0 +1,126 @@
+//! What a profile comes to, in numbers.
+
+use std::fmt;
+
+use narrows_core::{Duration, Probability, Rate};
+use serde::Serialize;
+
+use super::Profile;
+
+/// What a profile comes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProfileInfo {
+    /// What it is called, if it says so.
+    pub name: Option<String>,
+    /// Bits a second, if it says so.
+    pub rate_bits_per_second: Option<u64>,
+    /// The corners of the curve.
+    pub points: usize,
+    /// At how many probabilities the curve is looked up.
+    pub samples: usize,
+    /// The shortest extra air time, in nanoseconds.
+    pub least_ns: u64,
+    /// The mean over all packets.
+    pub mean_ns: f64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// The probability from which on packets are lost.
+    pub loss_level: f64,
+    /// The share of packets that are lost, after their time.
+    pub loss: f64,
+    /// What a backlogged link of this rate carries, where the profile has one.
+    pub throughput: Vec<ProfileThroughput>,
+    /// What was taken for granted.
+    pub remarks: Vec<String>,
+}
+
+/// What a backlogged link carries of packets of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ProfileThroughput {
+    /// Bytes of a packet, as the link counts them.
+    pub bytes: u32,
+    /// For how long it holds the link on average, in nanoseconds.
+    pub each_ns: f64,
+    /// Packets a second, those lost left out.
+    pub packets_per_second: f64,
+    /// Their bits a second.
+    pub bits_per_second: f64,
+}
+
+impl Profile {
+    /// What it comes to.
+    pub fn info(&self) -> ProfileInfo {
+        let times = self.air_time.times();
+        ProfileInfo {
+            name: self.name.clone(),
+            rate_bits_per_second: self.rate.map(Rate::bits_per_second),
+            points: self.points.len(),
+            samples: times.len(),
+            least_ns: self.air_time.shortest().nanos(),
+            mean_ns: self.mean_seconds() * 1e9,
+            longest_ns: self.air_time.longest().nanos(),
+            loss_level: self.loss_level.as_f64(),
+            loss: self.loss(),
+            throughput: [64, 576, 1500].into_iter().filter_map(|bytes| self.throughput(bytes)).collect(),
+            remarks: self.remarks.clone(),
+        }
+    }
+
+    /// What a backlogged link of the profile's rate carries of packets of this length, as the link counts it; nothing where
+    /// the profile has no rate.
+    pub fn throughput(&self, bytes: u32) -> Option<ProfileThroughput> {
+        let bits = f64::from(bytes) * 8.0;
+        let each = self.mean_seconds() + bits / self.rate?.bits_per_second() as f64;
+        let packets_per_second = (1.0 - self.loss()) / each;
+        Some(ProfileThroughput {
+            bytes,
+            each_ns: each * 1e9,
+            packets_per_second,
+            bits_per_second: packets_per_second * bits,
+        })
+    }
+}
+
+impl fmt::Display for ProfileInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |nanos: f64| Duration::from_nanos((nanos + 0.5) as u64);
+        if let Some(name) = &self.name {
+            writeln!(f, "name        {name}")?;
+        }
+        match self.rate_bits_per_second {
+            Some(rate) => writeln!(f, "rate        {}", Rate::from_bits_per_second(rate))?,
+            None => writeln!(f, "rate        not said: that of the link")?,
+        }
+        let (least, mean, longest) =
+            (time(self.least_ns as f64), time(self.mean_ns), time(self.longest_ns as f64));
+        if least == longest {
+            writeln!(f, "air time    {least} for each packet, beyond its bits")?;
+        } else {
+            writeln!(f, "air time    {least} to {longest} beyond the bits of a packet, {mean} on average")?;
+        }
+        writeln!(f, "curve       {} points, looked up at {} probabilities", self.points, self.samples)?;
+        match self.loss {
+            0.0 => writeln!(f, "loss        none")?,
+            loss => {
+                let level = Probability::nearest(self.loss_level).as_f64();
+                writeln!(
+                    f,
+                    "loss        {:.4} % of packets, after their time (from {level} on)",
+                    loss * 100.0
+                )?;
+            }
+        }
+        for ProfileThroughput { bytes, each_ns, packets_per_second, bits_per_second } in &self.throughput {
+            let each = time(*each_ns);
+            writeln!(
+                f,
+                "{bytes:>5} bytes {each} each: at most {packets_per_second:.1} a second, {:.3} Mbit/s",
+                bits_per_second / 1e6
+            )?;
+        }
+        for remark in &self.remarks {
+            writeln!(f, "note        {remark}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Links with rules: numbered rules send packets to pipes and queues, as ipfw and Dummynet do.
+//!
+//! ```toml
+//! [links.net]
+//! between = ["client", "server"]
+//! rules = ["100 pipe 1 out", "200 queue 10 in"]
+//! [links.net.pipes.1]
+//! rate = "3mbit"
+//! delay = "32ms"
+//! [links.net.pipes.5]
+//! rate = "4mbit"
+//! [links.net.queues.10]
+//! pipe = 5
+//! weight = 20
+//! ```
+//!
+//! Each packet meets the rules once: from the link's first end to its second as ipfw's "out", the other way as its "in". A
+//! pipe is a link of the engine with a lane for either; a pipe with queues has a queue of flow sets; a pipe with a mask is
+//! one link for each flow, made on first use.
+
+mod assign;
+mod build;
+mod command;
+mod diff;
+mod objects;
+mod pipe;
+mod queue;
+mod read;
+mod tables;
+mod write;
+
+pub(crate) use build::RulesSite;
+pub(crate) use pipe::OWN_KEYS as PIPE_KEYS;
+pub use pipe::{Pipe, Sharing};
+pub(crate) use queue::KEYS as QUEUE_KEYS;
+pub use queue::PipeQueue;
+pub(crate) use read::{KEYS, read, unknown_keys};
+
+use std::collections::BTreeMap;
+
+use narrows_core::Duration;
+use narrows_core::rules::{Rule, Table};
+
+use crate::direction::Direction;
+
+/// Rules, and what they send packets to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RulesLink {
+    /// What rules call the interface that they are at; nothing for the name of the link.
+    pub interface: Option<String>,
+    /// Whether a packet has passed when it leaves a pipe; else it goes on at the next rule.
+    pub one_pass: bool,
+    /// A bit for each set of rules that is disabled.
+    pub disabled_sets: u32,
+    /// The rules, in the order of their numbers.
+    pub rules: Vec<Rule>,
+    /// The tables, by name.
+    pub tables: BTreeMap<String, Table>,
+    /// The pipes, by number.
+    pub pipes: BTreeMap<u32, Pipe>,
+    /// The queues, by number.
+    pub queues: BTreeMap<u32, PipeQueue>,
+    pub(crate) generations: Generations,
+}
+
+/// How often pipes of each number have been made anew in this run, beyond the first time. No file says that: two are equal
+/// whatever they are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Generations(BTreeMap<u32, u32>);
+
+impl Generations {
+    /// That of a pipe that is made now.
+    fn next(&self, pipe: u32) -> u32 {
+        self.0.get(&pipe).map_or(0, |last| last + 1)
+    }
+
+    fn note(&mut self, pipe: u32, generation: u32) {
+        self.0.insert(pipe, generation);
+    }
+}
+
+impl PartialEq for Generations {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Default for RulesLink {
+    /// No rules: every packet passes at once.
+    fn default() -> Self {
+        Self {
+            interface: None,
+            one_pass: true,
+            disabled_sets: 0,
+            rules: Vec::new(),
+            tables: BTreeMap::new(),
+            pipes: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            generations: Generations::default(),
+        }
+    }
+}
+
+/// The least and the highest number of a pipe or queue.
+pub(crate) const NUMBERS: std::ops::RangeInclusive<u32> = 1..=65_534;
+
+impl RulesLink {
+    /// The engine's links of the pipes of the rules `name`: their names and values.
+    pub fn directions(&self, name: &str) -> Vec<(String, &Direction)> {
+        let one = |(number, pipe): (&u32, &'_ Pipe)| pipe.core_name(name, *number);
+        self.pipes.iter().map(|entry| (one(entry), &entry.1.direction)).collect()
+    }
+
+    /// The queues that share the transmitter of this pipe, in the order of their numbers.
+    pub fn queues_of(&self, pipe: u32) -> impl Iterator<Item = (u32, &PipeQueue)> {
+        self.queues
+            .iter()
+            .filter(move |(_, queue)| queue.pipe == pipe)
+            .map(|(number, queue)| (*number, queue))
+    }
+
+    /// Works out the bounds of queues that are given none. `beside` is the round trip over the links that lie in a row with
+    /// this one. A packet's way back is taken to be as long as the pipe.
+    pub(crate) fn set_default_bounds(&mut self, beside: Option<Duration>) {
+        for pipe in self.pipes.values_mut() {
+            pipe.set_default_bound(beside);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! From rules and pipes to the engine's.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use narrows_core::classify::FlowMask;
+use narrows_core::queue;
+use narrows_core::rules::{Masked, RuleSetConfig};
+use narrows_core::sched::{
+    self, Drr, Fifo, FlowConfig, FlowSet, FlowSets, Gfq, Priority, Qfq, Refused, Wf2q,
+};
+use narrows_core::{Change, Instances, LinkConfig, LinkTemplate, PipeConfig, RulesConfig, Seed, Target};
+
+use super::pipe::{Pipe, Sharing};
+use super::{PipeQueue, RulesLink};
+use crate::direction::Site;
+use crate::problem::Problem;
+use crate::value::{LossModel, SchedulerKind};
+
+/// What the rules and pipes of a link depend on besides their own values.
+#[derive(Clone, Debug)]
+pub(crate) struct RulesSite {
+    pub(crate) seed: Seed,
+    /// The addresses of each host.
+    pub(crate) addresses: Arc<BTreeMap<String, Vec<IpAddr>>>,
+    /// The addresses of the host that the rules are at.
+    pub(crate) me: Vec<IpAddr>,
+}
+
+impl RulesSite {
+    /// A place where nothing has an address.
+    fn nowhere() -> Self {
+        Self { seed: Seed(0), addresses: Arc::default(), me: Vec::new() }
+    }
+
+    /// What `me` means.
+    pub(crate) fn me(&self) -> Vec<Masked> {
+        let bits = |ip: &IpAddr| match ip {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        self.me.iter().map(|ip| Masked { address: bits(ip), mask: u128::MAX }).collect()
+    }
+}
+
+/// A pipe with its queues: all that its link in the engine is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) pipe: Pipe,
+    /// The engine's name of the link.
+    pub(super) name: String,
+    /// The sets of its queue behind the first one: the number of the queue, and what it is like.
+    pub(super) sets: Vec<(u32, PipeQueue)>,
+}
+
+impl RulesLink {
+    /// The engine's rules `name`, and the links of the pipes. `exits` are where packets go that have passed, up and down.
+    pub(crate) fn build(
+        &self,
+        name: &str,
+        site: RulesSite,
+        exits: [Target; 2],
+    ) -> (RulesConfig, Vec<LinkConfig>) {
+        let rules = RulesConfig {
+            name: name.into(),
+            rules: RuleSetConfig {
+                rules: self.rules.clone(),
+                tables: self.tables.iter().map(|(name, table)| (name.clone(), table.clone())).collect(),
+                me: site.me(),
+                disabled_sets: self.disabled_sets,
+                ..RuleSetConfig::default()
+            },
+            pipes: self
+                .pipes
+                .keys()
+                .filter_map(|pipe| Some((*pipe, self.pipe_target(name, *pipe)?)))
+                .collect(),
+            queues: self
+                .queues
+                .keys()
+                .filter_map(|queue| Some((*queue, self.queue_target(name, *queue)?)))
+                .collect(),
+            one_pass: self.one_pass,
+            exits,
+        };
+        let links = self.pipes.keys().filter_map(|pipe| Some(self.plan(name, *pipe)?.link(name, &site)));
+        (rules, links.collect())
+    }
+
+    /// What the number of a pipe stands for.
+    pub(super) fn pipe_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
+        // The first set of its queue, if that has sets, takes what the rules send to the pipe itself.
+        Some(PipeConfig { link: self.pipes.get(&number)?.core_name(name, number), mark: 0 })
+    }
+
+    /// What the number of a queue stands for.
+    pub(super) fn queue_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
+        let pipe = self.queues.get(&number)?.pipe;
+        let place = self.sets(pipe).iter().position(|(queue, _)| *queue == number)?;
+        let shares = self.pipes.get(&pipe)?.shares_by().is_some();
+        Some(PipeConfig { mark: if shares { place as u32 + 1 } else { 0 }, ..self.pipe_target(name, pipe)? })
+    }
+
+    /// The flow sets of a pipe's queue behind the first one: those that had a place keep it.
+    pub(super) fn sets(&self, pipe: u32) -> Vec<(u32, PipeQueue)> {
+        let mut sets = self.pipes.get(&pipe).map_or_else(Vec::new, |pipe| pipe.run.places.clone());
+        for (number, queue) in self.queues_of(pipe) {
+            match sets.iter_mut().find(|(known, _)| *known == number) {
+                Some((_, known)) => *known = queue.clone(),
+                None => sets.push((number, queue.clone())),
+            }
+        }
+        sets
+    }
+
+    /// A pipe with its queues.
+    pub(super) fn plan(&self, name: &str, number: u32) -> Option<Plan> {
+        let pipe = self.pipes.get(&number)?;
+        let sets = match pipe.shares_by() {
+            Some(_) => self.sets(number),
+            None => Vec::new(),
+        };
+        // Those of queues that have gone only serve what waits in them.
+        let gone = |(number, mut queue): (u32, PipeQueue)| {
+            if self.queues.get(&number) != Some(&queue) {
+                queue.mask = Some(queue.mask.unwrap_or(ONE_ON_FIRST_USE));
+            }
+            (number, queue)
+        };
+        let sets = sets.into_iter().map(gone).collect();
+        Some(Plan { pipe: pipe.clone(), name: pipe.core_name(name, number), sets })
+    }
+
+    /// The first queue that the scheduler of this pipe does not take, and why.
+    pub(crate) fn refused_queue(&self, pipe: u32) -> Option<(u32, Problem)> {
+        let plan = self.plan("", pipe).filter(Plan::has_sets)?;
+        let sharing = plan.pipe.shares_by()?;
+        if plan.pipe.direction.exact_netem.is_some() {
+            let problem = Problem::new(format!("a queue of pipe {pipe}, which is NetEm's single queue"));
+            let help = "say what the pipe does in the keys of a link: `netem` means those";
+            return Some((plan.sets[0].0, problem.help(help)));
+        }
+        let (place, refused) = plan.try_queue(&RulesSite::nowhere()).err()?;
+        // The first set, of weight 1, is one that every scheduler takes.
+        let queue = plan.sets[place.saturating_sub(1)].0;
+        let name = sharing.kind.name();
+        Some((queue, Problem::new(format!("`{name}` of pipe {pipe} does not take this queue: {refused}"))))
+    }
+}
+
+/// Everything is one flow, which is there when it has packets.
+const ONE_ON_FIRST_USE: FlowMask = FlowMask { queue: true, ..FlowMask::NONE };
+
+impl Plan {
+    /// Whether packets wait in flow sets.
+    pub(super) fn has_sets(&self) -> bool {
+        !self.sets.is_empty()
+    }
+
+    /// The engine's link, whose packets go back to the rules.
+    pub(super) fn link(&self, rules: &str, site: &RulesSite) -> LinkConfig {
+        let mut config = self.plain_link(site);
+        config.lanes =
+            [false, true].map(|incoming| Target::FromPipe { rules: rules.into(), incoming }).into();
+        config.instances = self.pipe.mask.map(|mask| {
+            let template = Box::new(self.template(None, site));
+            Box::new(Instances { mask, most: self.pipe.most, idle: self.pipe.idle, template })
+        });
+        config
+    }
+
+    /// What its links are like that are made on first use, and what the ones that there are were like.
+    pub(super) fn template(&self, before: Option<Self>, site: &RulesSite) -> Template {
+        Template { plan: self.clone(), before, site: site.clone() }
+    }
+
+    /// The same without lanes and instances.
+    fn plain_link(&self, site: &RulesSite) -> LinkConfig {
+        let addresses = |host: &str| site.addresses_of(host);
+        let place = Site { seed: site.seed, link: &self.name, addresses: &addresses };
+        let mut config = self.pipe.direction.build(Vec::new(), place);
+        if self.has_sets() {
+            config.queue = self.queue(site);
+        }
+        config
+    }
+
+    /// Where packets wait, if in flow sets.
+    pub(super) fn queue(&self, site: &RulesSite) -> Box<dyn queue::Queue> {
+        self.try_queue(site).unwrap_or_else(|(place, refused)| {
+            panic!("{}: queue {place} was tried when it was read: {refused}", self.name)
+        })
+    }
+
+    fn try_queue(&self, site: &RulesSite) -> Result<Box<dyn queue::Queue>, (usize, Refused)> {
+        let sharing = self.pipe.sharing.unwrap_or_default();
+        match sharing.kind {
+            SchedulerKind::Prio => self.assemble(Priority::default(), sharing, site),
+            SchedulerKind::Drr => {
+                self.assemble(Drr::new(sharing.quantum().unwrap_or_default()), sharing, site)
+            }
+            SchedulerKind::Wf2q => self.assemble(Wf2q::default(), sharing, site),
+            SchedulerKind::Qfq => self.assemble(Qfq::default(), sharing, site),
+            SchedulerKind::Gfq => self.assemble(Gfq::default(), sharing, site),
+            _ => self.assemble(Fifo::default(), sharing, site),
+        }
+    }
+
+    fn assemble<S: sched::Scheduler + 'static>(
+        &self,
+        algorithm: S,
+        sharing: Sharing,
+        site: &RulesSite,
+    ) -> Result<Box<dyn queue::Queue>, (usize, Refused)> {
+        let mut sets = FlowSets::new(algorithm, self.pipe.idle, site.seed, &self.name);
+        // What rules send to the pipe itself: as one more queue, of weight 1 and behind all priorities.
+        let direct =
+            PipeQueue { priority: PipeQueue::LAST + 1, mask: Some(ONE_ON_FIRST_USE), ..PipeQueue::of(0) };
+        let all = std::iter::once(&(0, direct)).chain(&self.sets).enumerate().try_for_each(
+            |(place, (number, queue))| {
+                sets.add_set(self.flow_set(*number, queue, sharing)).map_err(|refused| (place, refused))
+            },
+        );
+        all.map(|()| Box::new(sets) as Box<dyn queue::Queue>)
+    }
+
+    fn flow_set(&self, number: u32, queue: &PipeQueue, sharing: Sharing) -> FlowSet {
+        let waits = queue.queue.unwrap_or(self.pipe.direction.queue);
+        let flow = FlowConfig {
+            weight: if sharing.has_weights() { queue.weight() } else { sched::Weight::ONE },
+            longest: queue.longest.unwrap_or(PipeQueue::LONGEST).get() as u32, // at most 65,535
+            band: queue.priority,
+        };
+        FlowSet {
+            bound: waits.bound.unwrap_or(self.pipe.direction.bound()),
+            drop_at: waits.drop,
+            policy: waits.per_flow(),
+            loss: queue.loss.as_ref().and_then(LossModel::build),
+            most: queue.most,
+            ..FlowSet::new(number, queue.mask.unwrap_or(FlowMask::NONE), flow)
+        }
+    }
+}
+
+impl RulesSite {
+    pub(super) fn addresses_of(&self, host: &str) -> Vec<IpAddr> {
+        self.addresses.get(host).cloned().unwrap_or_default()
+    }
+}
+
+/// What links of a pipe with a mask are like.
+#[derive(Debug)]
+pub(super) struct Template {
+    plan: Plan,
+    before: Option<Plan>,
+    site: RulesSite,
+}
+
+impl LinkTemplate for Template {
+    fn link(&self) -> LinkConfig {
+        self.plan.plain_link(&self.site)
+    }
+
+    fn changes(&self) -> Vec<Change> {
+        self.before.as_ref().map_or_else(Vec::new, |before| self.plan.changes_since(before, &self.site))
+    }
+}

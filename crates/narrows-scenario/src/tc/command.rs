@@ -1,0 +1,252 @@
+//! One command: `tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit`.
+
+use std::ops::Range;
+
+use super::filter::{self, Filter};
+use super::{Handle, class, qdisc};
+use crate::netem::Verb;
+use crate::netem::words::{Word, Words};
+use crate::node::suggest;
+use crate::problem::{Found, Problem};
+
+/// A command.
+#[derive(Clone, Debug)]
+pub(super) struct Command {
+    /// Where it stands in the script.
+    pub(super) span: Range<usize>,
+    pub(super) verb: Verb,
+    pub(super) device: Option<String>,
+    pub(super) parent: Option<Parent>,
+    pub(super) handle: Option<Handle>,
+    pub(super) body: Body,
+}
+
+/// Where something is put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parent {
+    Root,
+    Ingress,
+    Of(Handle),
+}
+
+/// What a command is about.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    Qdisc(Option<qdisc::Kind>),
+    Class { id: Option<Handle>, kind: Option<class::Kind> },
+    Filter { prio: Option<u32>, filter: Option<Filter> },
+}
+
+const VERBS: &[(&str, Verb)] = &[
+    ("add", Verb::Add),
+    ("change", Verb::Change),
+    ("replace", Verb::Replace),
+    ("delete", Verb::Delete),
+    ("del", Verb::Delete),
+    ("show", Verb::Show),
+    ("list", Verb::Show),
+    ("ls", Verb::Show),
+];
+
+const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
+
+/// The names of the kernel for the place where ingress policers stand.
+const INGRESS: Handle = Handle { major: 0xffff, minor: 0 };
+
+impl Command {
+    /// Reads the words of a command; `tc` itself stands before them, or not.
+    pub(super) fn read(words: &mut Words<'_>, span: Range<usize>) -> Result<Self, Problem> {
+        let wrong = |problem: Problem| problem.put_at(&span);
+        while words.peek().is_some_and(|word| word.text.starts_with('-')) {
+            words.take();
+        }
+        let object = words.take().ok_or_else(|| wrong(Problem::new("the command is missing")))?;
+        if !OBJECTS.iter().any(|known| object.text.len() > 1 && known.starts_with(object.text)) {
+            let problem = object.problem(format!("{} is not understood", Found(object.text)));
+            return Err(suggest(problem, object.text, OBJECTS));
+        }
+        let verb = match words.take() {
+            None => Verb::Show,
+            Some(word) => match VERBS.iter().find(|(name, _)| name.starts_with(word.text)) {
+                Some((_, verb)) => *verb,
+                None => {
+                    let names: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
+                    let problem = word.problem(format!("{} is no command of tc", Found(word.text)));
+                    return Err(suggest(problem, word.text, &names));
+                }
+            },
+        };
+        let body = match object.text.as_bytes()[0] {
+            b'q' => Body::Qdisc(None),
+            b'c' => Body::Class { id: None, kind: None },
+            _ => Body::Filter { prio: None, filter: None },
+        };
+        let mut command = Self { span: span.clone(), verb, device: None, parent: None, handle: None, body };
+        command.place(object, words)?;
+        if command.device.is_none() && verb != Verb::Show {
+            return Err(object.problem("`dev` is missing").help("say at which device, as in: dev eth0"));
+        }
+        command.check(object)?;
+        Ok(command)
+    }
+
+    /// `dev X`, `root`, `parent X` and so on, and then the kind with its options.
+    fn place(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+        while let Some(word) = words.peek() {
+            if self.printed(words)? {
+                continue;
+            }
+            let parent = match word.text {
+                "root" => Some(Parent::Root),
+                "ingress" if self.parent.is_none() => Some(Parent::Ingress),
+                _ => None,
+            };
+            if let Some(parent) = parent {
+                words.take();
+                if self.parent.replace(parent).is_some_and(|before| before != parent) {
+                    return Err(word.problem("a second place"));
+                }
+                continue;
+            }
+            match word.text {
+                "dev" => {
+                    words.take();
+                    let device = words.expect(word, "the name of a device")?;
+                    if self.device.replace(device.text.into()).is_some() {
+                        return Err(device.problem("a second device"));
+                    }
+                }
+                "parent" => {
+                    words.take();
+                    let class = words.expect(word, "the handle of a discipline or class")?;
+                    let parent = match class.text {
+                        "root" => Parent::Root,
+                        "ffff:fff1" => Parent::Ingress,
+                        _ => match Handle::read(class)? {
+                            handle if handle.major == INGRESS.major => Parent::Ingress,
+                            handle => Parent::Of(handle),
+                        },
+                    };
+                    if self.parent.replace(parent).is_some() {
+                        return Err(class.problem("a second place"));
+                    }
+                }
+                "handle" if !matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    self.handle = Some(Handle::read(words.expect(word, "a handle")?)?);
+                }
+                "handle" => {
+                    words.take();
+                    words.expect(word, "a handle")?;
+                }
+                "refcnt" | "estimator" => {
+                    words.take();
+                    words.expect(word, "a number")?;
+                }
+                "protocol" if matches!(self.body, Body::Filter { .. }) => {
+                    words.take();
+                    let protocol = words.expect(word, "a protocol")?;
+                    if !matches!(protocol.text, "ip" | "ipv6" | "all" | "802.1q" | "0x800" | "0x0800") {
+                        return Err(protocol
+                            .problem(format!("the protocol {} is not understood", Found(protocol.text)))
+                            .help("allowed: `ip`, `ipv6` or `all`"));
+                    }
+                }
+                _ => return self.kind(object, words),
+            }
+        }
+        Ok(())
+    }
+
+    /// As tc prints a command, the name stands behind its kind, and the place before the options:
+    /// `qdisc htb 1: dev eth0 root refcnt 2 default 0x10`, `class htb 1:10 parent 1:1 leaf 20: rate 1Mbit`. Puts the words in
+    /// the order in which they are typed.
+    fn printed(&mut self, words: &mut Words<'_>) -> Result<bool, Problem> {
+        let kinds = match self.body {
+            Body::Qdisc(_) => qdisc::NAMES,
+            Body::Class { .. } => class::NAMES,
+            Body::Filter { .. } => return Ok(false),
+        };
+        let mut ahead = words.clone();
+        let is_kind = ahead.take().is_some_and(|word| kinds.contains(&word.text));
+        let name = ahead.take().filter(|word| is_kind && word.text.contains(':'));
+        let Some(name) = name else { return Ok(false) };
+        let handle = Handle::read(name)?;
+        while let Some(word) = ahead.peek() {
+            match word.text {
+                "root" => {}
+                "dev" | "parent" | "refcnt" | "leaf" => {
+                    ahead.take();
+                }
+                _ => break,
+            }
+            ahead.take();
+        }
+        words.put_behind(ahead.position() - words.position() - 1);
+        words.take();
+        match &mut self.body {
+            Body::Class { id, .. } => *id = Some(handle),
+            _ => self.handle = Some(handle),
+        }
+        Ok(true)
+    }
+
+    fn kind(&mut self, object: Word<'_>, words: &mut Words<'_>) -> Result<(), Problem> {
+        if self.verb == Verb::Show {
+            while words.take().is_some() {}
+            return Ok(());
+        }
+        match &mut self.body {
+            Body::Qdisc(kind) => *kind = Some(qdisc::read(words)?),
+            Body::Class { id, kind } => {
+                if let Some(word) = words.peek().filter(|word| matches!(word.text, "classid" | "leaf")) {
+                    words.take();
+                    let handle = Handle::read(words.expect(word, "the handle of a class")?)?;
+                    if word.text == "classid" {
+                        *id = Some(handle);
+                    }
+                    return self.place(object, words);
+                }
+                if self.verb != Verb::Delete || words.peek().is_some() {
+                    *kind = Some(class::read(words)?);
+                }
+            }
+            Body::Filter { prio, filter } => {
+                if let Some(word) = words.peek().filter(|word| matches!(word.text, "prio" | "pref")) {
+                    words.take();
+                    *prio = Some(qdisc::number(word, words, 0, 0xffff)? as u32).filter(|prio| *prio > 0);
+                    return self.place(object, words);
+                }
+                if self.verb == Verb::Delete {
+                    while words.take().is_some() {}
+                    return Ok(());
+                }
+                *filter = Some(filter::read(object, words, prio)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What must be said.
+    fn check(&self, object: Word<'_>) -> Result<(), Problem> {
+        if matches!(self.verb, Verb::Delete | Verb::Show) {
+            return Ok(());
+        }
+        match &self.body {
+            Body::Qdisc(None) if self.parent != Some(Parent::Ingress) => Err(object
+                .problem("the queueing discipline is missing")
+                .help("as in: root handle 1: htb default 10")),
+            Body::Qdisc(Some(kind)) if self.parent.is_none() && *kind != qdisc::Kind::Ingress => Err(object
+                .problem("where the discipline is put is missing")
+                .help("`root`, or the class that it is for, as in: parent 1:10")),
+            Body::Class { kind: None, .. } => Err(object
+                .problem("the kind of the class is missing")
+                .help("as in: classid 1:10 htb rate 1mbit")),
+            Body::Class { id: None, kind: Some(class::Kind::Htb(_) | class::Kind::Cbq(_)) } => Err(object
+                .problem("`classid` is missing")
+                .help("as in: parent 1: classid 1:10 htb rate 1mbit")),
+            Body::Filter { filter: None, .. } => Err(object.problem("the kind of the filter is missing")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Filters: which packets, and which class they are in.
+
+use super::Handle;
+use super::police::{self, Police};
+use super::u32_match;
+use crate::netem::words::{Word, Words};
+use crate::problem::{Found, Problem, one_of};
+use crate::value::Match;
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Filter {
+    /// Filters of lower ones are tried first.
+    pub(super) prio: u32,
+    /// What packets must be like; nothing for all of them.
+    pub(super) matches: Option<Match>,
+    /// The class of such packets.
+    pub(super) class: Option<Handle>,
+    pub(super) police: Option<Police>,
+}
+
+/// The kinds that are understood.
+const NAMES: &[&str] = &["u32", "flower", "matchall", "basic"];
+
+/// What the others go by.
+const OTHERS: &[(&str, &str)] = &[
+    ("fw", "it goes by marks that a packet filter has put on packets, and none of those is in the way here"),
+    ("route", "it goes by realms of the routing table, which packets here have not been through"),
+    ("rsvp", "it goes by reservations: match the addresses and ports with u32"),
+    ("rsvp6", "it goes by reservations: match the addresses and ports with u32"),
+    ("tcindex", "it goes by a number that dsmark gave: match the code point with u32, `match ip dsfield`"),
+    ("cgroup", "it goes by the control group of the sender, which packets do not say"),
+    ("flow", "it hashes packets to classes: a scheduler of flows does that, such as fq_codel or sfq"),
+    ("bpf", "it runs a program: match with u32 or flower"),
+];
+
+/// Reads what follows the device and the parent: `protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10`.
+pub(super) fn read(
+    object: Word<'_>,
+    words: &mut Words<'_>,
+    prio: &mut Option<u32>,
+) -> Result<Filter, Problem> {
+    let Some(kind) = words.take() else {
+        return Err(object
+            .problem("the kind of the filter is missing")
+            .help("as in: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10"));
+    };
+    if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == kind.text) {
+        return Err(kind
+            .problem(format!("{} has no meaning here", Found(kind.text)))
+            .help(*why)
+            .help(format!("understood: {}", one_of(NAMES))));
+    }
+    if !NAMES.contains(&kind.text) {
+        return Err(kind
+            .problem(format!("{} is not understood as a filter", Found(kind.text)))
+            .did_you_mean(kind.text, NAMES.iter().copied())
+            .help(format!("understood: {}", one_of(NAMES))));
+    }
+    let mut all = Match::default();
+    let (mut class, mut police) = (None, None);
+    let mut said = kind.text == "matchall";
+    while let Some(word) = words.take() {
+        match word.text {
+            "match" if kind.text == "u32" => {
+                u32_match::selector(word, words, &mut all)?;
+                said = true;
+            }
+            "flowid" | "classid" => {
+                // tc prints behind it what nobody asked for, such as `not_in_hw`.
+                class = Some((word, Handle::read(words.expect(word, "a class")?)?));
+            }
+            "police" => police = Some(police::read(word, words)?),
+            "action" => {
+                let action = words.expect(word, "what to do")?;
+                match action.text {
+                    "police" => police = Some(police::read(action, words)?),
+                    "ok" | "pass" | "order" => {
+                        words.take_number(false);
+                    }
+                    other => {
+                        return Err(action
+                            .problem(format!("the action {} is not understood", Found(other)))
+                            .help("understood: `police`"));
+                    }
+                }
+            }
+            // As tc prints them, or of no meaning to the result.
+            "fh" | "ht" | "order" | "bkt" | "link" | "divisor" | "handle" | "key" | "hashkey" | "offset" => {
+                if matches!(word.text, "link" | "divisor" | "hashkey" | "offset") {
+                    return Err(word
+                        .problem(format!("hash tables of u32 ({}) are not understood", Found(word.text)))
+                        .help("they are there to be fast with many filters, and filters here are fast without them"));
+                }
+                words.expect(word, "a value")?;
+                words.take_if("ht");
+            }
+            "terminal" | "flowid???" | "not_in_hw" | "skip_hw" | "skip_sw" | "chain" => {
+                if word.text == "chain" {
+                    words.expect(word, "a number")?;
+                }
+            }
+            "prio" | "pref" => *prio = Some(super::qdisc::number(word, words, 1, 0xffff)? as u32),
+            _ if kind.text == "flower" && u32_match::flower(word, words, &mut all)? => said = true,
+            other => {
+                return Err(word
+                    .problem(format!("{} is not understood in a filter `{}`", Found(other), kind.text))
+                    .help("understood: `match`, `flowid`, `classid`, `police` and `action police`"));
+            }
+        }
+    }
+    if !said && kind.text != "basic" && kind.text != "flower" {
+        return Err(kind
+            .problem(format!("`{}` without `match`", kind.text))
+            .help("for all packets write: match u32 0 0, as in: u32 match u32 0 0 flowid 1:10"));
+    }
+    if class.is_none() && police.is_none() {
+        return Err(kind
+            .problem("the filter says no class")
+            .help("end it with the class of such packets, as in: flowid 1:10"));
+    }
+    Ok(Filter {
+        prio: prio.unwrap_or(0),
+        matches: Some(all).filter(|all| *all != Match::default()),
+        class: class.map(|(_, class)| class),
+        police,
+    })
+}

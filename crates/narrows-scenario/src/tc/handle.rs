@@ -1,0 +1,56 @@
+//! Names of disciplines and classes: `1:`, `1:10`, in hexadecimal.
+
+use std::fmt;
+
+use crate::netem::words::Word;
+use crate::problem::{Found, Problem};
+
+/// The name of a discipline (`1:`) or of a class in it (`1:10`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    /// That of the discipline; 0 where it is to be understood.
+    pub major: u16,
+    /// That of the class; 0 for the discipline itself.
+    pub minor: u16,
+}
+
+impl Handle {
+    pub(super) const ROOT: Self = Self { major: 0, minor: 0 };
+
+    /// The discipline that this is, or is in.
+    pub(super) const fn qdisc(self) -> Self {
+        Self { major: self.major, minor: 0 }
+    }
+
+    pub(super) fn read(word: Word<'_>) -> Result<Self, Problem> {
+        Self::from_text(word.text).ok_or_else(|| {
+            word.problem(format!("{} is no handle", Found(word.text)))
+                .help("write it like 1: for a discipline and 1:10 for a class, in hexadecimal, up to ffff")
+        })
+    }
+
+    /// What a text names.
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        let number = |text: &str| match text.strip_prefix("0x").unwrap_or(text) {
+            "" => Some(0),
+            digits if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+                u16::from_str_radix(digits, 16).ok()
+            }
+            _ => None,
+        };
+        let (major, minor) = text.split_once(':').unwrap_or((text, ""));
+        match text {
+            "" | ":" => None,
+            _ => Some(Self { major: number(major)?, minor: number(minor)? }),
+        }
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.minor {
+            0 => write!(f, "{:x}:", self.major),
+            minor => write!(f, "{:x}:{minor:x}", self.major),
+        }
+    }
+}

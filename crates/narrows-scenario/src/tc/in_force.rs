@@ -1,0 +1,423 @@
+//! The way back: what a direction's scheduler is in tc's words, for `tc qdisc show` and `tc class show`.
+//!
+//! As with [`netem`](crate::netem), it is made from the values in force, whatever brought them about, and read again it
+//! means the same.
+
+mod options;
+mod points;
+
+use narrows_core::Rate;
+use narrows_core::queue::{Bound, DropAt};
+use narrows_core::service::Overhead;
+use serde::{Deserialize, Serialize};
+
+use super::Handle;
+use super::translate::{DIRECT, UNCLASSIFIED};
+use crate::direction::Direction;
+use crate::netem::Kind as NetemKind;
+use crate::value::{Child, Class, Division, Policy, Queue, Scheduler, SchedulerKind, ShapedBy};
+
+/// The disciplines and classes of a direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InForce {
+    /// The disciplines, each before those in its classes.
+    pub qdiscs: Vec<QdiscInForce>,
+    /// The classes of all of them.
+    pub classes: Vec<ClassInForce>,
+    /// What tc has no words for, or `show` does not show.
+    pub unsaid: Vec<String>,
+}
+
+/// A discipline.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QdiscInForce {
+    /// What tc calls it.
+    pub kind: String,
+    /// `1:`.
+    pub handle: String,
+    /// The class that it is in; nothing for the root.
+    pub parent: Option<String>,
+    /// Its options.
+    pub options: String,
+    /// Of hybrid proportional delay the numbers of the classes of the 64 code points; empty for others, and where more than
+    /// the code point counts.
+    pub points: Vec<Option<u16>>,
+}
+
+/// A class.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassInForce {
+    /// What tc calls its discipline.
+    pub kind: String,
+    /// `1:10`.
+    pub handle: String,
+    /// The class above it; nothing for one right below its discipline.
+    pub parent: Option<String>,
+    /// The discipline in it, where one is shown.
+    pub leaf: Option<String>,
+    /// Its options.
+    pub options: String,
+    /// Its name in the scenario and in reports.
+    pub name: String,
+    /// Whether it is one of the direction's own scheduler, of which reports tell, and not of one in a class.
+    pub outermost: bool,
+    /// Whether it has packets of its own, and no classes below it.
+    pub is_leaf: bool,
+}
+
+/// What tc lets wait in a class that says nothing else.
+const USUAL: Bound = Bound::Packets(1000);
+
+impl Direction {
+    /// Its scheduler as disciplines and classes of tc; nothing where there is none, or one without classes of tc's.
+    /// `first` is the first handle that is given to a discipline without its own.
+    pub fn tc(&self, first: u16) -> Option<InForce> {
+        let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler.kind))?;
+        let around = self.around();
+        if around.exact {
+            return None;
+        }
+        let mut walk = Walk {
+            direction: self,
+            taken: majors(scheduler),
+            free: first,
+            found: InForce {
+                unsaid: around.unsaid.iter().map(|key| (*key).to_owned()).collect(),
+                ..InForce::default()
+            },
+        };
+        if self.rate == Rate::UNLIMITED && self.overhead != Overhead::FRAME {
+            walk.found.unsaid.push("overhead".into());
+        }
+        let netem = around.qdisc.map(|qdisc| {
+            let handle = walk.handle();
+            let text = qdisc.text();
+            let (kind, options) = match qdisc.kind {
+                NetemKind::Netem(_) => ("netem", text),
+                NetemKind::Delay(_) => ("delay", text.trim_start_matches("root delay ").to_owned()),
+            };
+            walk.qdisc(kind, handle, None, options);
+            Handle { minor: 1, ..handle }
+        });
+        walk.scheduler(scheduler, netem, true);
+        Some(walk.found)
+    }
+
+    /// What is around the scheduler, in NetEm's words. What follows from there being one is no matter of NetEm's.
+    fn around(&self) -> crate::netem::InForce {
+        let mut plain = Self { scheduler: None, ..self.clone() };
+        if self.rate == Rate::UNLIMITED {
+            plain.overhead = Overhead::IP;
+            if self.queue.policy == Policy::Fifo {
+                plain.queue = Queue::default();
+            }
+        }
+        plain.netem()
+    }
+}
+
+/// Whether it is one that tc has with classes, or with a discipline in it.
+fn is_tree(kind: SchedulerKind) -> bool {
+    matches!(
+        kind,
+        SchedulerKind::Htb
+            | SchedulerKind::Cbq
+            | SchedulerKind::Hpd
+            | SchedulerKind::Prio
+            | SchedulerKind::Tbf
+    )
+}
+
+/// The handle that a class has as its name.
+fn named_handle(class: &Class) -> Option<Handle> {
+    Handle::from_text(&class.name).filter(|handle| {
+        handle.major > 0 && handle.major < 0xffff && handle.minor > 0 && handle.to_string() == class.name
+    })
+}
+
+/// The numbers of disciplines that names of classes have, at any depth.
+fn majors(scheduler: &Scheduler) -> Vec<u16> {
+    let inside = scheduler.named().iter().filter_map(|class| match &class.child {
+        Some(Child::Scheduler(inner)) => Some(majors(inner)),
+        _ => None,
+    });
+    let own = scheduler.named().iter().filter_map(named_handle).map(|handle| handle.major);
+    own.collect::<Vec<_>>().into_iter().chain(inside.flatten()).collect()
+}
+
+/// The class of packets that no condition takes.
+fn default_of(scheduler: &Scheduler) -> Option<usize> {
+    let Division::Classes { classes, default, filters, drops_rest } = &scheduler.serves else { return None };
+    if let Some(name) = default {
+        return classes.iter().position(|class| class.name == *name);
+    }
+    let rest = |at: &usize| classes[*at].matches.is_empty() && is_leaf(classes, *at);
+    if *drops_rest || !filters.is_empty() { None } else { (0..classes.len()).rev().find(rest) }
+}
+
+fn is_leaf(classes: &[Class], at: usize) -> bool {
+    !classes
+        .iter()
+        .filter_map(|class| class.shape.as_ref())
+        .any(|shape| shape.parent.as_ref() == Some(&classes[at].name))
+}
+
+/// Whether a class is what a script's rest became, which the discipline means by itself.
+fn is_implied(scheduler: &Scheduler, at: usize) -> bool {
+    let class = &scheduler.named()[at];
+    let name = match scheduler.kind {
+        SchedulerKind::Htb => DIRECT,
+        SchedulerKind::Cbq => UNCLASSIFIED,
+        _ => return false,
+    };
+    class.name == name
+        && default_of(scheduler) == Some(at)
+        && class.queue.is_none()
+        && class.child.is_none()
+        && class.shape.as_ref().is_some_and(|shape| shape.parent.is_none())
+}
+
+struct Walk<'a> {
+    direction: &'a Direction,
+    /// Numbers of disciplines that are in use, or will be.
+    taken: Vec<u16>,
+    /// The next number that is given.
+    free: u16,
+    found: InForce,
+}
+
+impl Walk<'_> {
+    /// A number for a discipline that has none.
+    fn handle(&mut self) -> Handle {
+        while self.taken.contains(&self.free) {
+            self.free = self.free.wrapping_add(1).max(1);
+        }
+        self.taken.push(self.free);
+        Handle { major: self.free, minor: 0 }
+    }
+
+    fn qdisc(&mut self, kind: &str, handle: Handle, parent: Option<Handle>, options: String) {
+        self.found.qdiscs.push(QdiscInForce {
+            kind: kind.into(),
+            handle: handle.to_string(),
+            parent: parent.map(|parent| parent.to_string()),
+            options,
+            points: Vec::new(),
+        });
+    }
+
+    fn unsaid(&mut self, what: &str, of: Handle) {
+        self.found.unsaid.push(format!("{what} of {of}"));
+    }
+
+    /// A scheduler, its classes and what is in them.
+    fn scheduler(&mut self, scheduler: &Scheduler, parent: Option<Handle>, outermost: bool) -> Handle {
+        let classes = scheduler.named();
+        let own = classes.iter().find_map(named_handle).map(|handle| Handle { minor: 0, ..handle });
+        let used = |handle: &Handle| self.found.qdiscs.iter().any(|qdisc| qdisc.handle == handle.to_string());
+        let handle = own.filter(|handle| !used(handle)).unwrap_or_else(|| self.handle());
+        let ids = handles(scheduler, handle);
+        self.head(scheduler, handle, parent, &ids);
+        if scheduler.kind == SchedulerKind::Tbf {
+            let (id, place) = (Handle { minor: 1, ..handle }, self.found.classes.len());
+            let all = Class::all();
+            let class = classes.first().unwrap_or(&all);
+            self.found.classes.push(ClassInForce {
+                kind: scheduler.kind.name().into(),
+                handle: id.to_string(),
+                parent: Some(handle.to_string()),
+                name: class.name.clone(),
+                outermost,
+                is_leaf: true,
+                ..ClassInForce::default()
+            });
+            let inside = self.leaf(scheduler, class, id, outermost);
+            self.found.classes[place].leaf = inside.map(|inside| inside.to_string());
+            return handle;
+        }
+        for (at, class) in classes.iter().enumerate().filter(|(at, _)| !is_implied(scheduler, *at)) {
+            let is_leaf = is_leaf(classes, at);
+            let above = class.shape.as_ref().and_then(|shape| shape.parent.as_ref());
+            let above = above.and_then(|name| classes.iter().position(|class| class.name == *name));
+            let place = self.found.classes.len();
+            let options = self.options(scheduler, at, ids[at], is_leaf);
+            // The bands of `prio` are below the discipline, and not at a root.
+            let bands = (scheduler.kind == SchedulerKind::Prio).then_some(handle);
+            self.found.classes.push(ClassInForce {
+                kind: scheduler.kind.name().into(),
+                handle: ids[at].to_string(),
+                parent: above.map(|above| ids[above]).or(bands).map(|above| above.to_string()),
+                options,
+                name: class.name.clone(),
+                outermost,
+                is_leaf,
+                leaf: None,
+            });
+            if is_leaf {
+                let inside = self.leaf(scheduler, class, ids[at], outermost);
+                self.found.classes[place].leaf = inside.map(|inside| inside.to_string());
+            }
+        }
+        handle
+    }
+
+    /// The line of a scheduler itself.
+    fn head(&mut self, scheduler: &Scheduler, handle: Handle, parent: Option<Handle>, ids: &[Handle]) {
+        let default = default_of(scheduler);
+        let by_points = points::of(scheduler);
+        let has_rules = points::rules(scheduler).next().is_some();
+        let named_default = default.filter(|at| !is_implied(scheduler, *at));
+        let mut options = match scheduler.kind {
+            SchedulerKind::Htb => {
+                format!("r2q 10 default {:#x}", named_default.map_or(0, |at| ids[at].minor))
+            }
+            SchedulerKind::Cbq => scheduler.cbq.as_ref().map(options::cbq).unwrap_or_default(),
+            SchedulerKind::Prio => format!("bands {}", ids.len()),
+            SchedulerKind::Tbf => scheduler.tbf.as_ref().map(options::tbf).unwrap_or_default(),
+            _ => String::new(),
+        };
+        match scheduler.kind {
+            SchedulerKind::Htb | SchedulerKind::Cbq => {
+                if has_rules {
+                    self.unsaid("filters", handle);
+                }
+                if default.is_none() || scheduler.kind == SchedulerKind::Cbq && named_default.is_some() {
+                    self.unsaid("default", handle);
+                }
+            }
+            SchedulerKind::Prio => {
+                match by_points.as_ref().and_then(|points| points::priorities(points, default, ids.len())) {
+                    Some(map) => options += &format!(" priomap {map}"),
+                    None => self.unsaid("filters", handle),
+                }
+            }
+            SchedulerKind::Hpd => match &by_points {
+                Some(points) => {
+                    let said: Vec<String> = (0..64)
+                        .filter_map(|point| Some(format!("dscp {point} class {}", ids[points[point]?].minor)))
+                        .collect();
+                    options = said.join(" ");
+                }
+                None => self.unsaid("filters", handle),
+            },
+            _ => {
+                // Packets of a token bucket have one way only; its limit is a matter of bytes.
+                let bound = scheduler.bound;
+                match bound {
+                    Some(Bound::Bytes(bytes)) => options += &format!(" limit {}", options::size(bytes)),
+                    _ if scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some()) => {}
+                    _ => self.unsaid("bound", handle),
+                }
+            }
+        }
+        if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
+            self.unsaid("bound", handle);
+        }
+        if scheduler.hpd.bound_order.is_some_and(|order| order != Default::default()) {
+            self.unsaid("bound-order", handle);
+        }
+        if scheduler.hpd.bound_reading.is_some_and(|reading| reading != Default::default()) {
+            self.unsaid("bound-reading", handle);
+        }
+        self.qdisc(scheduler.kind.name(), handle, parent, options);
+        if let (SchedulerKind::Hpd, Some(points), Some(qdisc)) =
+            (scheduler.kind, by_points, self.found.qdiscs.last_mut())
+        {
+            qdisc.points =
+                points.iter().map(|class| class.or(default).map(|class| ids[class].minor)).collect();
+        }
+    }
+
+    /// The options of a class.
+    fn options(&mut self, scheduler: &Scheduler, at: usize, id: Handle, is_leaf: bool) -> String {
+        let class = &scheduler.named()[at];
+        match (&class.shape, scheduler.kind) {
+            (Some(shape), _) => match &shape.by {
+                ShapedBy::Htb(class) => options::htb_class(class, is_leaf),
+                ShapedBy::Cbq(class) => options::cbq_class(class),
+            },
+            (None, SchedulerKind::Hpd) => {
+                let bound = match self.bound(scheduler, class) {
+                    Bound::Packets(packets) if class.child.is_none() => Some(packets),
+                    _ => None,
+                };
+                let (text, said) = options::hpd_class(
+                    &class.hpd.config(),
+                    id.minor,
+                    default_of(scheduler) == Some(at),
+                    bound,
+                );
+                if !said {
+                    self.unsaid("estimator", id);
+                }
+                text
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn bound(&self, scheduler: &Scheduler, class: &Class) -> Bound {
+        scheduler.class_bound(class, self.direction.queue, self.direction.default_bound.bound())
+    }
+
+    /// What is in a class, where that is another discipline or a queue that is not tc's usual one.
+    fn leaf(&mut self, scheduler: &Scheduler, class: &Class, id: Handle, outermost: bool) -> Option<Handle> {
+        match &class.child {
+            Some(Child::Scheduler(inner)) if is_tree(inner.kind) => {
+                return Some(self.scheduler(inner, Some(id), false));
+            }
+            Some(Child::Scheduler(inner)) => {
+                let handle = self.handle();
+                if **inner != Scheduler::plain(inner.kind) {
+                    self.unsaid("options", handle);
+                }
+                self.qdisc(inner.kind.name(), handle, Some(id), String::new());
+                return Some(handle);
+            }
+            Some(Child::Netem(netem)) => {
+                let handle = self.handle();
+                self.qdisc("netem", handle, Some(id), netem.to_string());
+                return Some(handle);
+            }
+            None => {}
+        }
+        let queue = class.queue.unwrap_or(self.direction.queue);
+        if queue.policy != Policy::Fifo {
+            if class.queue.is_some() || !outermost {
+                self.unsaid("queue", id);
+            }
+            return None;
+        }
+        let bound = self.bound(scheduler, class);
+        let implied = match scheduler.kind {
+            SchedulerKind::Tbf => true,
+            SchedulerKind::Hpd => matches!(bound, Bound::Packets(_)),
+            _ => bound == USUAL,
+        };
+        let (kind, options) = match (bound, queue.drop) {
+            (_, DropAt::Tail) if implied => return None,
+            (Bound::Packets(packets), DropAt::Tail) => ("pfifo", format!("limit {packets}p")),
+            (Bound::Packets(packets), _) => ("pfifo_head_drop", format!("limit {packets}p")),
+            (Bound::Bytes(bytes), DropAt::Tail) => ("bfifo", format!("limit {}", options::size(bytes))),
+            (Bound::Bytes(_), _) => {
+                self.unsaid("queue", id);
+                return None;
+            }
+        };
+        let handle = self.handle();
+        self.qdisc(kind, handle, Some(id), options);
+        Some(handle)
+    }
+}
+
+/// What the classes are called: by their names where those are handles of this discipline, else by the next free number.
+fn handles(scheduler: &Scheduler, of: Handle) -> Vec<Handle> {
+    let classes = scheduler.named();
+    let own = |class: &Class| named_handle(class).filter(|handle| handle.major == of.major);
+    let bands = scheduler.kind == SchedulerKind::Prio;
+    let used: Vec<Handle> = classes.iter().filter_map(own).collect();
+    let mut free =
+        (1..=u16::MAX).map(|minor| Handle { minor, ..of }).filter(|handle| bands || !used.contains(handle));
+    let mut next = || free.next().unwrap_or(of);
+    classes.iter().map(|class| own(class).filter(|_| !bands).unwrap_or_else(&mut next)).collect()
+}

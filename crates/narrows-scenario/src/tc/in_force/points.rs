@@ -1,0 +1,54 @@
+//! What conditions mean where they are about code points alone.
+
+use crate::tc::qdisc::Prio;
+use crate::value::{Division, Match, Scheduler};
+
+/// The conditions that lead to classes, in the order in which they are tried, with the number of the class.
+pub(super) fn rules(scheduler: &Scheduler) -> impl Iterator<Item = (usize, &Match)> {
+    let (classes, filters) = match &scheduler.serves {
+        Division::Classes { classes, filters, .. } => (&classes[..], &filters[..]),
+        _ => (&[][..], &[][..]),
+    };
+    let of_classes =
+        classes.iter().enumerate().flat_map(|(at, class)| class.matches.iter().map(move |one| (at, one)));
+    let of_filters = filters.iter().flat_map(move |filter| {
+        let at = classes.iter().position(|class| class.name == filter.class);
+        filter.matches.iter().filter_map(move |one| Some((at?, one)))
+    });
+    of_classes.chain(of_filters)
+}
+
+/// The number of the class for each of 64 code points, without the default; nothing where another thing counts, too.
+pub(super) fn of(scheduler: &Scheduler) -> Option<[Option<usize>; 64]> {
+    let mut points = [None; 64];
+    for (class, one) in rules(scheduler) {
+        let only = Match { dscps: one.dscps.clone(), ..Match::default() };
+        if *one != only || one.dscps.is_empty() {
+            return None;
+        }
+        for point in &one.dscps {
+            points.get_mut(usize::from(*point))?.get_or_insert(class);
+        }
+    }
+    Some(points)
+}
+
+/// The `priomap` that means the same; nothing where there is none. Of its places those count that packets get by the bits
+/// of their TOS byte for low delay and high throughput.
+pub(super) fn priorities(
+    points: &[Option<usize>; 64],
+    default: Option<usize>,
+    bands: usize,
+) -> Option<String> {
+    let mut map = Prio::MAP.map(|band| usize::from(band).min(bands.saturating_sub(1)));
+    for (bits, priority) in [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)] {
+        let mut classes =
+            (0..64).filter(|point| point & 0b110 == bits).map(|point| points[point].or(default));
+        let first = classes.next()??;
+        if !classes.all(|class| class == Some(first)) {
+            return None;
+        }
+        map[priority] = first;
+    }
+    Some(map.map(|band| band.to_string()).join(" "))
+}

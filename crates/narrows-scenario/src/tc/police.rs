@@ -1,0 +1,70 @@
+//! `police rate 1mbit burst 10k drop`: what a filter does with packets beyond a rate.
+
+use narrows_core::{Bytes, Rate};
+
+use super::qdisc::{missing, rate, size};
+use crate::netem::words::{Word, Words};
+use crate::problem::{Found, Problem};
+
+/// A policer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Police {
+    pub(super) rate: Rate,
+    pub(super) burst: Bytes,
+    pub(super) peakrate: Option<Rate>,
+    pub(super) mtu: Option<Bytes>,
+    pub(super) mpu: Option<Bytes>,
+    /// Whether what is beyond passes.
+    pub(super) passes: bool,
+}
+
+pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
+    const EXAMPLE: &str = "police rate 1mbit burst 10k drop";
+    let (mut own, mut burst, mut peakrate, mut mtu, mut mpu, mut passes) =
+        (None, None, None, None, None, false);
+    while let Some(word) = words.peek() {
+        match word.text {
+            "rate" | "burst" | "buffer" | "maxburst" | "peakrate" | "mtu" | "minburst" | "mpu"
+            | "overhead" | "linklayer" | "avrate" | "index" | "conform-exceed" | "action" => words.take(),
+            "drop" | "shot" | "pass" | "ok" | "continue" | "pipe" | "reclassify" | "conform" => {
+                passes = !matches!(word.text, "drop" | "shot");
+                words.take();
+                continue;
+            }
+            _ => break,
+        };
+        match word.text {
+            "rate" => own = Some(rate(word, words)?),
+            "burst" | "buffer" | "maxburst" => burst = Some((word, size(word, words)?)),
+            "peakrate" => peakrate = Some(rate(word, words)?),
+            "mtu" | "minburst" => mtu = Some(size(word, words)?),
+            "mpu" => mpu = Some(size(word, words)?).filter(|mpu| mpu.get() > 0),
+            "conform-exceed" | "action" => {
+                let verdict = words.expect(word, "what becomes of packets beyond the rate")?;
+                let exceed = verdict.text.split('/').next().unwrap_or_default();
+                passes = match exceed {
+                    "drop" | "shot" => false,
+                    "pass" | "ok" | "continue" | "pipe" | "reclassify" => true,
+                    other => {
+                        return Err(verdict
+                            .problem(format!("{} is nothing that becomes of packets", Found(other)))
+                            .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`"));
+                    }
+                };
+            }
+            _ => {
+                words.expect(word, "a value")?;
+            }
+        }
+    }
+    let own = own.ok_or_else(|| missing(name, "rate", EXAMPLE))?;
+    let (place, burst) = burst.ok_or_else(|| missing(name, "burst", EXAMPLE))?;
+    let least = mtu.unwrap_or(Bytes::new(1500));
+    if burst < least {
+        return Err(place.problem(format!(
+            "a burst of {burst} is less than one packet of {least}, which would never pass"
+        )));
+    }
+    // As tc prints it, a peak rate needs the `mtu`; without one it says nothing.
+    Ok(Police { rate: own, burst, peakrate, mtu: mtu.filter(|_| peakrate.is_some()), mpu, passes })
+}

@@ -1,0 +1,187 @@
+//! Disciplines without classes: queues with and without management, and flows by a hash.
+
+use narrows_core::Bytes;
+use narrows_core::queue::Bound;
+
+use super::{Fifo, Kind, missing, number, size, time, unknown, whole};
+use crate::netem::units;
+use crate::netem::words::{Word, Words};
+use crate::problem::{Found, Problem};
+
+pub(super) fn fifo(name: &'static str, words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut limit = None;
+    while let Some(word) = words.take() {
+        match word.text {
+            "limit" => {
+                let number = words.expect(word, "a number")?;
+                // tc prints `limit 3000b` and `limit 100p`.
+                let mut plain = number;
+                plain.text = if name == "bfifo" { number.text } else { number.text.trim_end_matches('p') };
+                let value = u64::from(
+                    units::size(plain, "a limit", if name == "bfifo" { "bytes" } else { "packets" })?.value,
+                );
+                if value == 0 {
+                    return Err(number.problem("a limit of 0 lets nothing through"));
+                }
+                limit = Some(if name == "bfifo" {
+                    Bound::Bytes(Bytes::new(value))
+                } else {
+                    Bound::Packets(value)
+                });
+            }
+            _ => return Err(unknown(word, name, &["limit"])),
+        }
+    }
+    Ok(Kind::Fifo(Fifo { name, limit, head: name == "pfifo_head_drop" }))
+}
+
+/// Options that are written as the entries of a table.
+struct Table(Vec<String>);
+
+impl Table {
+    fn of(kind: &str) -> Self {
+        Self(vec![format!("type = \"{kind}\"")])
+    }
+
+    fn put(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.0.push(format!("{key} = {value}"));
+    }
+
+    fn quoted(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.put(key, format!("\"{value}\""));
+    }
+
+    fn text(self) -> String {
+        format!("{{ {} }}", self.0.join(", "))
+    }
+}
+
+pub(super) fn red(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let known = ["limit", "min", "max", "probability", "avpkt", "burst", "bandwidth", "ecn", "harddrop"];
+    let mut table = Table::of("red");
+    let (mut limit, mut min, mut max, mut packet) = (None, None, None, None);
+    let mut probability = None;
+    let mut ecn = false;
+    while let Some(word) = words.take() {
+        match word.text {
+            "limit" => limit = Some(size(word, words)?),
+            "min" => min = Some((word, size(word, words)?)),
+            "max" => max = Some(size(word, words)?),
+            "avpkt" => packet = Some(size(word, words)?),
+            "probability" => {
+                let number = words.expect(word, "a probability")?;
+                probability = Some(
+                    number.text.parse::<f64>().ok().filter(|p| *p > 0.0 && *p <= 1.0).ok_or_else(|| {
+                        number
+                            .problem(format!("{} is no probability", Found(number.text)))
+                            .help("from 0 to 1, such as 0.02")
+                    })?,
+                );
+            }
+            "ecn" => ecn = true,
+            "harddrop" | "nodrop" | "adaptive" => {}
+            // Of the weight of the average, which has narrows' default.
+            "burst" | "bandwidth" => {
+                words.expect(word, "a value")?;
+            }
+            _ => return Err(unknown(word, "red", &known)),
+        }
+    }
+    const EXAMPLE: &str = "red limit 60000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02";
+    let (place, min) = min.ok_or_else(|| missing(name, "min", EXAMPLE))?;
+    let max = max.ok_or_else(|| missing(name, "max", EXAMPLE))?;
+    if min >= max {
+        return Err(place.problem(format!("`min` is {min}, which is not below `max`, which is {max}")));
+    }
+    table.quoted("min", min);
+    table.quoted("max", max);
+    if let Some(limit) = limit {
+        table.quoted("bound", limit);
+    }
+    if let Some(probability) = probability {
+        table.put("probability", probability);
+    }
+    if let Some(packet) = packet {
+        table.quoted("typical-packet", packet);
+    }
+    if !ecn {
+        table.put("ecn", false);
+    }
+    Ok(whole("red", "queue", table.text()))
+}
+
+pub(super) fn fq_codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut table = Table::of("fq_codel");
+    while let Some(word) = words.take() {
+        match word.text {
+            "limit" => {
+                let number = words.expect(word, "a number of packets")?;
+                let mut plain = number;
+                plain.text = number.text.trim_end_matches('p');
+                table.quoted("bound", Bound::Packets(units::size(plain, "a limit", "packets")?.value.into()));
+            }
+            "flows" => table.put("flows", number(word, words, 1, 65536)?),
+            "quantum" => table.quoted("quantum", size(word, words)?),
+            "target" => table.quoted("target", time(word, words)?),
+            "interval" => table.quoted("interval", time(word, words)?),
+            "ecn" => table.put("ecn", true),
+            "noecn" => table.put("ecn", false),
+            "memory_limit" | "drop_batch" => {
+                words.expect(word, "a number")?;
+            }
+            _ => {
+                return Err(unknown(
+                    word,
+                    "fq_codel",
+                    &["limit", "flows", "quantum", "target", "interval", "ecn", "noecn"],
+                ));
+            }
+        }
+    }
+    Ok(whole("fq_codel", "scheduler", table.text()))
+}
+
+/// `codel` or `pie`. `interval` is tc's word for how often they look, and the key that it becomes.
+pub(super) fn timed(
+    name: &'static str,
+    interval: (&str, &str),
+    words: &mut Words<'_>,
+) -> Result<Kind, Problem> {
+    let mut table = Table::of(name);
+    let mut ecn = false;
+    while let Some(word) = words.take() {
+        match word.text {
+            "limit" => table.quoted("bound", Bound::Packets(number(word, words, 1, 1 << 30)? as u64)),
+            "target" => table.quoted("target", time(word, words)?),
+            text if text == interval.0 => table.quoted(interval.1, time(word, words)?),
+            "ecn" => ecn = true,
+            "noecn" => ecn = false,
+            _ => return Err(unknown(word, name, &["limit", "target", interval.0, "ecn", "noecn"])),
+        }
+    }
+    table.put("ecn", ecn);
+    Ok(whole(name, "queue", table.text()))
+}
+
+pub(super) fn sfq(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut table = Table::of("sfq");
+    while let Some(word) = words.take() {
+        match word.text {
+            "limit" => {
+                let number = words.expect(word, "a number of packets")?;
+                let mut plain = number;
+                plain.text = number.text.trim_end_matches('p');
+                table.quoted("bound", Bound::Packets(units::size(plain, "a limit", "packets")?.value.into()));
+            }
+            "quantum" => table.quoted("quantum", size(word, words)?),
+            "flows" | "divisor" => table.put("flows", number(word, words, 1, 65536)?),
+            // Hashes are perturbed to part flows that met by chance; here 1024 flows meet seldom enough.
+            "perturb" | "depth" => {
+                words.expect(word, "a number")?;
+            }
+            "headdrop" => {}
+            _ => return Err(unknown(word, "sfq", &["limit", "quantum", "flows", "divisor", "perturb"])),
+        }
+    }
+    Ok(whole("sfq", "scheduler", table.text()))
+}

@@ -1,0 +1,212 @@
+//! Filters, those of inner classes included, as one list of rules for the classes that have packets.
+
+use super::tree::{Placed, Tree};
+use super::{Handle, class, qdisc};
+use crate::value::{Match, Party};
+
+/// Sends packets to a class.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rule {
+    /// Of which one must hold; nothing for all packets.
+    pub(super) matches: Option<Match>,
+    pub(super) class: Handle,
+}
+
+/// The rules of a discipline in their order, and the class of packets that none of them takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Rules {
+    pub(super) rules: Vec<Rule>,
+    pub(super) default: Option<Handle>,
+}
+
+/// How deep filters of inner classes may lead.
+const DEEPEST: usize = 16;
+
+impl Rules {
+    pub(super) fn of(tree: &Tree, root: &super::tree::Qdisc) -> Self {
+        let mut rules = Self::default();
+        if let qdisc::Kind::Hpd(hpd) = &root.kind {
+            for (point, number) in &hpd.dscps {
+                let class = Handle { minor: *number, ..root.handle };
+                if tree.classes.iter().any(|known| known.id == class) {
+                    let matches = Some(Match { dscps: vec![*point], ..Match::default() });
+                    rules.rules.push(Rule { matches, class });
+                }
+            }
+        }
+        collect(tree, root.handle, None, 0, &mut rules.rules);
+        rules.default = match &root.kind {
+            qdisc::Kind::Htb(htb) if htb.default > 0 => Some(Handle { minor: htb.default, ..root.handle })
+                .filter(|class| {
+                    tree.classes.iter().any(|known| known.id == *class) && tree.below(*class).next().is_none()
+                }),
+            qdisc::Kind::Hpd(_) => tree
+                .classes
+                .iter()
+                .find(|known| {
+                    known.id.qdisc() == root.handle
+                        && matches!(known.kind, class::Kind::Hpd(class::Hpd { is_default: true, .. }))
+                })
+                .map(|known| known.id),
+            qdisc::Kind::Prio(prio) => Some(rules.by_priority(root.handle, prio)),
+            _ => None,
+        };
+        // One that takes every packet is the default, and what comes after it never gets one.
+        if let Some(all) = rules.rules.iter().position(|rule| rule.matches.is_none()) {
+            rules.default = Some(rules.rules[all].class);
+            rules.rules.truncate(all);
+        }
+        rules.joined()
+    }
+
+    /// Adds what the map of priorities means for the TOS byte; gives the class of all other packets.
+    fn by_priority(&mut self, handle: Handle, prio: &qdisc::Prio) -> Handle {
+        let band = |priority: usize| Handle { minor: u16::from(prio.map[priority]) + 1, ..handle };
+        // What the kernel makes of the bits for low delay and high throughput (`ip_tos2prio` in net/ipv4/route.c).
+        let asked = [(0b010, 2), (0b100, 6), (0b110, 4)];
+        let rest = band(0);
+        for (bits, priority) in asked {
+            let class = band(priority);
+            if class != rest {
+                let dscps = (0..64u8).filter(|point| point & 0b110 == bits).collect();
+                self.rules.push(Rule { matches: Some(Match { dscps, ..Match::default() }), class });
+            }
+        }
+        rest
+    }
+
+    /// Code points that lead to one class one after the other are one rule.
+    fn joined(mut self) -> Self {
+        let only_dscps = |rule: &Rule| {
+            rule.matches.as_ref().is_some_and(|one| {
+                !one.dscps.is_empty() && Match { dscps: Vec::new(), ..one.clone() } == Match::default()
+            })
+        };
+        let mut joined: Vec<Rule> = Vec::new();
+        for rule in self.rules {
+            match joined.last_mut() {
+                Some(last) if last.class == rule.class && only_dscps(last) && only_dscps(&rule) => {
+                    if let (Some(all), Some(more)) = (&mut last.matches, rule.matches) {
+                        all.dscps.extend(more.dscps);
+                        all.dscps.sort_unstable();
+                        all.dscps.dedup();
+                    }
+                }
+                _ => joined.push(rule),
+            }
+        }
+        self.rules = joined;
+        self
+    }
+}
+
+/// The filters at a discipline or class, with what those before them asked for.
+fn collect(tree: &Tree, at: Handle, before: Option<&Match>, depth: usize, rules: &mut Vec<Rule>) {
+    if depth > DEEPEST {
+        return;
+    }
+    let mut here: Vec<&Placed> = tree.filters.iter().filter(|placed| placed.parent == at).collect();
+    here.sort_by_key(|placed| placed.filter.prio);
+    for placed in here {
+        let Some(class) = placed.filter.class else { continue };
+        let matches = match (before, &placed.filter.matches) {
+            (None, own) => own.clone(),
+            (Some(before), None) => Some(before.clone()),
+            (Some(before), Some(own)) => match both(before, own) {
+                Some(both) => Some(both),
+                None => continue,
+            },
+        };
+        if tree.below(class).next().is_some() && class != at {
+            collect(tree, class, matches.as_ref(), depth + 1, rules);
+        } else {
+            rules.push(Rule { matches, class });
+        }
+    }
+}
+
+/// A condition that holds where both do; nothing where that is never.
+fn both(one: &Match, other: &Match) -> Option<Match> {
+    fn part<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Option<Vec<T>> {
+        match (one, other) {
+            ([], all) | (all, []) => Some(all.to_vec()),
+            _ => {
+                let both: Vec<T> = one.iter().filter(|item| other.contains(item)).cloned().collect();
+                (!both.is_empty()).then_some(both)
+            }
+        }
+    }
+    fn ranges(
+        one: &[std::ops::RangeInclusive<u16>],
+        other: &[std::ops::RangeInclusive<u16>],
+    ) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
+        if one.is_empty() || other.is_empty() {
+            return Some([one, other].concat());
+        }
+        let both: Vec<_> = one
+            .iter()
+            .flat_map(|a| other.iter().map(move |b| *a.start().max(b.start())..=*a.end().min(b.end())))
+            .filter(|range| range.start() <= range.end())
+            .collect();
+        (!both.is_empty()).then_some(both)
+    }
+    fn parties(one: &[Party], other: &[Party]) -> Option<Vec<Party>> {
+        if one.is_empty() || other.is_empty() {
+            return Some([one, other].concat());
+        }
+        let mut both = Vec::new();
+        for a in one {
+            for b in other {
+                match (a, b) {
+                    (
+                        Party::Network { ip: first, prefix: long },
+                        Party::Network { ip: second, prefix: short },
+                    ) => {
+                        let (inner, outer, most) =
+                            if long >= short { (a, second, *short) } else { (b, first, *long) };
+                        let Party::Network { ip, .. } = inner else { continue };
+                        if within(*ip, *outer, most) {
+                            both.push(inner.clone());
+                        }
+                    }
+                    _ if a == b => both.push(a.clone()),
+                    _ => {}
+                }
+            }
+        }
+        (!both.is_empty()).then_some(both)
+    }
+    Some(Match {
+        protocols: part(&one.protocols, &other.protocols)?,
+        sources: parties(&one.sources, &other.sources)?,
+        destinations: parties(&one.destinations, &other.destinations)?,
+        source_ports: ranges(&one.source_ports, &other.source_ports)?,
+        destination_ports: ranges(&one.destination_ports, &other.destination_ports)?,
+        ports: ranges(&one.ports, &other.ports)?,
+        dscps: part(&one.dscps, &other.dscps)?,
+        length: match (&one.length, &other.length) {
+            (Some(a), Some(b)) => {
+                let both = *a.start().max(b.start())..=*a.end().min(b.end());
+                Some(both).filter(|both| both.start() <= both.end()).map(Some)?
+            }
+            (one, other) => one.clone().or(other.clone()),
+        },
+        from: one.from.or(other.from),
+    })
+}
+
+/// Whether an address lies in a network.
+fn within(ip: std::net::IpAddr, network: std::net::IpAddr, prefix: u8) -> bool {
+    use std::net::IpAddr::{V4, V6};
+    match (ip, network) {
+        (V4(a), V4(b)) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            a.to_bits() & mask == b.to_bits() & mask
+        }
+        (V6(a), V6(b)) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            a.to_bits() & mask == b.to_bits() & mask
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,260 @@
+//! Scripts of commands, one to a line.
+
+use std::ops::Range;
+
+use super::command::Command;
+use super::translate::Keys;
+use super::tree::Tree;
+use crate::ScenarioError;
+use crate::netem::Verb;
+use crate::netem::words::Words;
+use crate::problem::{Found, Problem};
+
+/// Commands of tc, as they are typed or published.
+#[derive(Clone, Debug)]
+pub struct Script {
+    name: String,
+    text: String,
+    commands: Vec<Command>,
+}
+
+/// What commands made of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its name in the script.
+    pub name: String,
+    /// What packets meet that leave there.
+    pub egress: Keys,
+    /// What packets meet that arrive there.
+    pub ingress: Keys,
+}
+
+/// What a command does, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The number of its first line.
+    pub line: usize,
+    /// The command, on one line.
+    pub command: String,
+    /// Sentences about it.
+    pub words: Vec<String>,
+}
+
+impl Script {
+    /// Reads a script. `name` is that of its file, for errors.
+    ///
+    /// # Errors
+    /// Say which word is not understood, at which line and column, and what is allowed there.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
+        let mut problems = Vec::new();
+        let mut commands = Vec::new();
+        for span in lines(text) {
+            match command(text, span) {
+                Ok(command) => commands.extend(command),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() && commands.is_empty() {
+            problems.push(
+                Problem::new("there is no command of tc")
+                    .help("as in: tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms"),
+            );
+        }
+        match problems.is_empty() {
+            true => Ok(Self { name: name.into(), text: text.into(), commands }),
+            false => Err(ScenarioError::new(name, text, problems)),
+        }
+    }
+
+    pub(super) fn error(&self, problem: Problem) -> ScenarioError {
+        ScenarioError::new(&self.name, &self.text, vec![problem])
+    }
+
+    /// Whether a text is more than options of NetEm: commands.
+    pub fn is_meant(text: &str) -> bool {
+        lines(text).into_iter().any(|span| {
+            let mut words = Words::within(text, span);
+            skip_prompt(&mut words);
+            words.peek().is_some_and(|word| {
+                word.text.ends_with("tc") || matches!(word.text, "qdisc" | "class" | "filter")
+            })
+        })
+    }
+
+    /// How many commands there are.
+    pub fn count(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// The devices that it names, in order.
+    pub fn device_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.commands.iter().filter_map(|command| command.device.as_deref()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What each device is like once all commands have been given, in the order in which they are named. With `exact`, NetEm
+    /// is its single queue.
+    ///
+    /// # Errors
+    /// Name the command that cannot be carried out, or that a link cannot do.
+    pub fn devices(&self, exact: bool) -> Result<Vec<Device>, ScenarioError> {
+        let mut trees: Vec<(String, Tree)> = Vec::new();
+        let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
+        for command in self.commands.iter().filter(|command| command.verb != Verb::Show) {
+            let Some(device) = &command.device else { continue };
+            tree_of(&mut trees, device).apply(command).map_err(wrong)?;
+        }
+        trees
+            .into_iter()
+            .map(|(name, tree)| {
+                let device = Device {
+                    egress: tree.egress(exact).map_err(wrong)?,
+                    ingress: tree.policed().map_err(wrong)?,
+                    name,
+                };
+                // What a scenario would refuse is said here, at the command that stands for the whole.
+                device.check().map_err(|problem| {
+                    wrong(match tree.root() {
+                        Some(root) => problem.put_at(&root.span),
+                        None => problem,
+                    })
+                })?;
+                Ok(device)
+            })
+            .collect()
+    }
+
+    /// What each command does, in words.
+    ///
+    /// # Errors
+    /// As of [`Script::devices`].
+    pub fn explain(&self) -> Result<Vec<Explained>, ScenarioError> {
+        let mut trees: Vec<(String, Tree)> = Vec::new();
+        let mut all = Vec::new();
+        for command in &self.commands {
+            let mut words = super::explain::command(command);
+            if let (Some(device), true) = (&command.device, command.verb != Verb::Show) {
+                let said = tree_of(&mut trees, device)
+                    .apply(command)
+                    .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
+                words.extend(said);
+            }
+            let text = &self.text[command.span.clone()];
+            let text: Vec<&str> = text.split_whitespace().filter(|word| *word != "\\").collect();
+            all.push(Explained {
+                line: 1 + self.text[..command.span.start].matches('\n').count(),
+                command: text.join(" "),
+                words,
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl Device {
+    /// That a scenario takes it.
+    fn check(&self) -> Result<(), Problem> {
+        let mut text =
+            String::from("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n[links.l.up]\n");
+        for (key, value) in self.egress.keys.iter().chain(&self.ingress.keys) {
+            // Tables of distributions lie in files, which are looked for when a scenario is read.
+            if value.contains("file = ") || value.contains(".dist") {
+                return Ok(());
+            }
+            text += &format!("{key} = {value}\n");
+        }
+        crate::Scenario::parse(&text, "what it comes to").map(|_| ()).map_err(ScenarioError::into_problem)
+    }
+}
+
+fn tree_of<'a>(trees: &'a mut Vec<(String, Tree)>, device: &str) -> &'a mut Tree {
+    let index = trees.iter().position(|(name, _)| name == device).unwrap_or_else(|| {
+        trees.push((device.into(), Tree::default()));
+        trees.len() - 1
+    });
+    &mut trees[index].1
+}
+
+/// The commands of a text: lines, those that end in a backslash with the next, without comments.
+fn lines(text: &str) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let mut open: Option<usize> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let content = line.trim_end();
+        let from = match open {
+            Some(from) => from,
+            None => {
+                let blank = content.len() - content.trim_start().len();
+                if content.trim().is_empty() || content.trim_start().starts_with('#') {
+                    // A line by itself after the prompt of a root shell is no comment.
+                    let prompt = content.trim_start().trim_start_matches('#').trim_start();
+                    let alone = text.trim().lines().count() == 1 && prompt.starts_with("tc ");
+                    if !alone {
+                        continue;
+                    }
+                }
+                start + blank
+            }
+        };
+        let end = start + comment(content).unwrap_or(content.len());
+        if content.ends_with('\\') {
+            open = Some(from);
+            continue;
+        }
+        open = None;
+        all.push(from..end.max(from));
+    }
+    all.extend(open.map(|from| from..text.trim_end().len().max(from)));
+    all
+}
+
+/// Where a comment begins behind a command.
+fn comment(line: &str) -> Option<usize> {
+    line.match_indices('#')
+        .map(|(at, _)| at)
+        .find(|at| *at > 0 && line[..*at].ends_with(char::is_whitespace) && !line[..*at].trim().is_empty())
+}
+
+fn skip_prompt(words: &mut Words<'_>) {
+    while words.take_if("#") || words.take_if("$") || words.take_if("sudo") {}
+}
+
+/// Reads one command; nothing where a line has none that matters.
+fn command(text: &str, span: Range<usize>) -> Result<Option<Command>, Problem> {
+    let mut whole = Words::within(text, span.clone());
+    let mut end = span.end;
+    while let Some(word) = whole.take() {
+        // What a shell does with the output, or after a failure.
+        if matches!(word.text, "||" | "&&" | ";" | "|" | "&") || word.text.contains('>') {
+            end = word.span().start;
+            break;
+        }
+    }
+    let mut words = Words::within(text, span.start..end);
+    skip_prompt(&mut words);
+    let Some(first) = words.peek() else { return Ok(None) };
+    if let Some(variable) = text[span.start..end].find('$') {
+        let rest = &text[span.start + variable..end];
+        let name = rest.split_whitespace().next().unwrap_or("$");
+        return Err(Problem::new(format!("{} is a variable of a shell", Found(name)))
+            .at(&(span.start + variable..span.start + variable + name.len()))
+            .help("scripts are read and not run: write the value itself"));
+    }
+    let is_tc = first.text == "tc" || first.text.ends_with("/tc");
+    if is_tc {
+        words.take();
+    } else if !matches!(first.text, "qdisc" | "class" | "filter") {
+        return Err(first
+            .problem(format!("{} is no command of tc", Found(first.text)))
+            .help("a script has commands of tc alone, one to a line, and comments after `#`"));
+    }
+    Command::read(&mut words, span.start..text[..end].trim_end().len()).map(Some)
+}

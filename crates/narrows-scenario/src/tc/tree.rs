@@ -1,0 +1,435 @@
+//! What stands at a device: disciplines, classes and filters, and what commands make of them.
+
+use std::ops::Range;
+
+use super::command::{Body, Command, Parent};
+use super::filter::Filter;
+use super::{Handle, class, qdisc};
+use crate::netem::Verb;
+use crate::problem::{Problem, one_of};
+
+/// All that stands at a device.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    pub(super) qdiscs: Vec<Qdisc>,
+    pub(super) classes: Vec<Class>,
+    pub(super) filters: Vec<Placed>,
+    /// What polices packets that arrive at the device.
+    pub(super) ingress: Option<Range<usize>>,
+    pub(super) police: Vec<Placed>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Qdisc {
+    pub(super) handle: Handle,
+    /// The class that it is for; nothing for the root.
+    pub(super) parent: Option<Handle>,
+    pub(super) kind: qdisc::Kind,
+    pub(super) span: Range<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Class {
+    pub(super) id: Handle,
+    /// The class above it, or its discipline.
+    pub(super) parent: Handle,
+    pub(super) kind: class::Kind,
+    pub(super) span: Range<usize>,
+}
+
+/// A filter and where it is.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    /// The discipline or class whose packets it looks at.
+    pub(super) parent: Handle,
+    pub(super) filter: Filter,
+    pub(super) span: Range<usize>,
+}
+
+/// The first handle that tc gives by itself.
+const FIRST_HANDLE: u16 = 0x8001;
+/// Filters that say no priority come one before the other, the last first, as in the kernel.
+const FIRST_PRIO: u32 = 49152;
+
+impl Tree {
+    pub(super) fn root(&self) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent.is_none())
+    }
+
+    pub(super) fn qdisc(&self, handle: Handle) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.handle == handle.qdisc())
+    }
+
+    /// The discipline in a class. That of a `tbf` or `netem` has one class, whatever it is called.
+    pub(super) fn child(&self, class: Handle) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent == Some(class))
+    }
+
+    /// The one in the only class of a discipline.
+    pub(super) fn only_child(&self, of: Handle) -> Option<&Qdisc> {
+        self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == of))
+    }
+
+    /// The classes right below a discipline or class.
+    pub(super) fn below(&self, parent: Handle) -> impl Iterator<Item = &Class> {
+        self.classes.iter().filter(move |class| class.parent == parent)
+    }
+
+    /// Does what a command says; gives a word about it where one is due.
+    pub(super) fn apply(&mut self, command: &Command) -> Result<Option<String>, Problem> {
+        let at = |problem: Problem| problem.put_at(&command.span);
+        match &command.body {
+            Body::Qdisc(kind) => self.apply_qdisc(command, kind.as_ref()).map_err(at),
+            Body::Class { id, kind } => {
+                self.apply_class(command, *id, kind.as_ref()).map_err(at).map(|()| None)
+            }
+            Body::Filter { prio, filter } => {
+                self.apply_filter(command, *prio, filter.as_ref()).map_err(at).map(|()| None)
+            }
+        }
+    }
+
+    fn apply_qdisc(
+        &mut self,
+        command: &Command,
+        kind: Option<&qdisc::Kind>,
+    ) -> Result<Option<String>, Problem> {
+        let is_ingress = command.parent == Some(Parent::Ingress) || kind == Some(&qdisc::Kind::Ingress);
+        if is_ingress {
+            match command.verb {
+                Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
+                Verb::Delete => (self.ingress, self.police) = (None, Vec::new()),
+                Verb::Add if self.ingress.is_some() => {
+                    return Err(Problem::new("the ingress discipline is there already"));
+                }
+                _ => self.ingress = Some(command.span.clone()),
+            }
+            return Ok(None);
+        }
+        let parent = match command.parent {
+            Some(Parent::Of(class)) => Some(self.class_for_qdisc(class)?),
+            _ => None,
+        };
+        let before = self.qdiscs.iter().position(|qdisc| qdisc.parent == parent);
+        if command.verb == Verb::Delete {
+            return match before {
+                Some(index) => {
+                    self.remove(self.qdiscs[index].handle);
+                    Ok(None)
+                }
+                None => Ok(Some(nothing_there())),
+            };
+        }
+        let Some(kind) = kind else { return Ok(None) };
+        let handle = command.handle.map(Handle::qdisc).filter(|handle| handle.major > 0);
+        if let Some(index) = before {
+            let there = &mut self.qdiscs[index];
+            let alike = std::mem::discriminant(&there.kind) == std::mem::discriminant(kind);
+            match command.verb {
+                Verb::Add => {
+                    return Err(Problem::new("there is a discipline there already")
+                        .also(&there.span.clone(), "put there")
+                        .help("`replace` takes its place, `change` changes it, `del` takes it away"));
+                }
+                Verb::Change if !alike => {
+                    return Err(Problem::new("a discipline of another kind is there")
+                        .also(&there.span.clone(), "put there")
+                        .help("`replace` takes its place"));
+                }
+                _ if alike
+                    && (command.verb == Verb::Change
+                        || handle.is_none_or(|handle| handle == there.handle)) =>
+                {
+                    there.kind = match (&there.kind, kind) {
+                        (qdisc::Kind::Netem(before), qdisc::Kind::Netem(new)) => {
+                            qdisc::Kind::Netem(Box::new((**new).clone().changed_from(before)))
+                        }
+                        _ => kind.clone(),
+                    };
+                    return Ok(None);
+                }
+                _ => self.remove(self.qdiscs[index].handle),
+            }
+        } else if command.verb == Verb::Change {
+            return Err(
+                Problem::new("there is nothing to change there").help("`add` or `replace` puts it there")
+            );
+        }
+        let handle = match handle {
+            Some(handle) if self.qdisc(handle).is_some() => {
+                return Err(Problem::new(format!("a discipline {handle} is there already")));
+            }
+            Some(handle) => handle,
+            None => self.free_handle(),
+        };
+        self.qdiscs.push(Qdisc { handle, parent, kind: kind.clone(), span: command.span.clone() });
+        Ok(None)
+    }
+
+    /// A class that a discipline can be put into.
+    fn class_for_qdisc(&self, class: Handle) -> Result<Handle, Problem> {
+        let Some(qdisc) = self.qdisc(class) else {
+            return Err(self.no_qdisc(class));
+        };
+        match &qdisc.kind {
+            // Their one class goes by several names.
+            qdisc::Kind::Tbf(_) | qdisc::Kind::Netem(_) => Ok(Handle { minor: 1, ..class }),
+            qdisc::Kind::Prio(prio) if (1..=u16::from(prio.bands)).contains(&class.minor) => Ok(class),
+            qdisc::Kind::Prio(prio) => Err(Problem::new(format!("there is no class {class}"))
+                .also(&qdisc.span, "the discipline")
+                .help(format!("its bands are {0:x}:1 to {0:x}:{1:x}", class.major, prio.bands))),
+            _ if self.classes.iter().any(|known| known.id == class) => {
+                if self.below(class).next().is_some() {
+                    return Err(Problem::new(format!("the class {class} has others below it"))
+                        .help("packets wait in the classes at the ends of the tree"));
+                }
+                Ok(class)
+            }
+            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => Err(self.no_class(class)),
+            _ => Err(Problem::new(format!("the discipline {} has no classes", class.qdisc()))
+                .also(&qdisc.span, "put there")),
+        }
+    }
+
+    fn no_qdisc(&self, handle: Handle) -> Problem {
+        let known: Vec<String> = self.qdiscs.iter().map(|qdisc| qdisc.handle.to_string()).collect();
+        let problem = Problem::new(format!("there is no discipline {}", handle.qdisc()));
+        match &known[..] {
+            [] => problem.help("there is none at all: begin with one at the root"),
+            _ => problem.help(format!("there is {}", known.join(", "))),
+        }
+    }
+
+    fn no_class(&self, class: Handle) -> Problem {
+        let known: Vec<String> = self
+            .classes
+            .iter()
+            .filter(|known| known.id.major == class.major)
+            .map(|known| known.id.to_string())
+            .collect();
+        let problem = Problem::new(format!("there is no class {class}"));
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        if names.is_empty() { problem } else { problem.help(format!("there is {}", one_of(&names))) }
+    }
+
+    /// Takes a discipline away, and all that is in it.
+    fn remove(&mut self, handle: Handle) {
+        self.qdiscs.retain(|qdisc| qdisc.handle != handle);
+        self.classes.retain(|class| class.id.qdisc() != handle);
+        self.filters.retain(|filter| filter.parent.qdisc() != handle);
+        let inside =
+            self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == handle));
+        if let Some(inside) = inside.map(|qdisc| qdisc.handle) {
+            self.remove(inside);
+            self.remove(handle);
+        }
+    }
+
+    fn free_handle(&self) -> Handle {
+        let free = |major: &u16| self.qdisc(Handle { major: *major, minor: 0 }).is_none();
+        Handle { major: (FIRST_HANDLE..0xffff).find(free).unwrap_or(FIRST_HANDLE), minor: 0 }
+    }
+
+    fn apply_class(
+        &mut self,
+        command: &Command,
+        id: Option<Handle>,
+        kind: Option<&class::Kind>,
+    ) -> Result<(), Problem> {
+        let root = || self.root().map(|qdisc| qdisc.handle);
+        let parent = match command.parent {
+            Some(Parent::Of(parent)) => Some(parent),
+            Some(Parent::Ingress) => return Err(Problem::new("the ingress discipline has no classes")),
+            // `parent root` means the discipline there, as in older scripts.
+            Some(Parent::Root) => id.map(Handle::qdisc).filter(|qdisc| qdisc.major > 0).or_else(root),
+            None => id.map(Handle::qdisc),
+        };
+        let num = match kind {
+            Some(class::Kind::Hpd(hpd)) => hpd.num,
+            _ => None,
+        };
+        let id = id.or(parent.zip(num).map(|(parent, num)| Handle { minor: num, ..parent }));
+        let Some(mut id) = id else {
+            return Err(Problem::new("which class is meant is missing").help("as in: classid 1:10"));
+        };
+        if id.major == 0 {
+            id.major = parent.unwrap_or(Handle::ROOT).major;
+        }
+        let before = self.classes.iter().position(|class| class.id == id);
+        if command.verb == Verb::Delete {
+            let Some(index) = before else { return Err(self.no_class(id)) };
+            if let Some(child) = self.below(id).next() {
+                return Err(Problem::new(format!(
+                    "the class {id} has others below it, such as {}",
+                    child.id
+                ))
+                .help("take those away first"));
+            }
+            if let Some(filter) = self.filters.iter().find(|filter| filter.filter.class == Some(id)) {
+                return Err(Problem::new(format!("a filter sends packets to the class {id}"))
+                    .also(&filter.span.clone(), "the filter")
+                    .help("take the filter away first"));
+            }
+            if let Some(class::Kind::Hpd(class::Hpd { is_default: true, .. })) =
+                self.classes.get(index).map(|class| &class.kind)
+            {
+                return Err(Problem::new(format!("the class {id} is the default of its discipline"))
+                    .help("make another class the default first"));
+            }
+            self.classes.remove(index);
+            if let Some(child) = self.child(id).map(|qdisc| qdisc.handle) {
+                self.remove(child);
+            }
+            return Ok(());
+        }
+        let Some(kind) = kind else { return Ok(()) };
+        let Some(qdisc) = self.qdisc(id) else { return Err(self.no_qdisc(id)) };
+        let fits = matches!(
+            (&qdisc.kind, kind),
+            (qdisc::Kind::Htb(_), class::Kind::Htb(_))
+                | (qdisc::Kind::Cbq(_), class::Kind::Cbq(_))
+                | (qdisc::Kind::Hpd(_), class::Kind::Hpd(_))
+        );
+        if !fits {
+            return Err(Problem::new(format!("the discipline {} has no such classes", qdisc.handle))
+                .also(&qdisc.span, "put there"));
+        }
+        if id.minor == 0 {
+            return Err(Problem::new(format!("{id} is the discipline itself, and no class in it"))
+                .help(format!("give it a number, as in: classid {}1", id.qdisc())));
+        }
+        let parent =
+            parent.map_or(id.qdisc(), |parent| if parent.minor == 0 { parent.qdisc() } else { parent });
+        if parent == id {
+            return Err(Problem::new(format!("the class {id} is below itself")));
+        }
+        if parent.major != id.major {
+            return Err(Problem::new(format!(
+                "the class {id} cannot be below {parent}, which is in another discipline"
+            )));
+        }
+        match (command.verb, before) {
+            (Verb::Add, Some(index)) => Err(Problem::new(format!("there is a class {id} already"))
+                .also(&self.classes[index].span.clone(), "put there")),
+            (Verb::Change, None) => Err(self.no_class(id)),
+            (_, Some(index)) => {
+                self.one_default(id, kind);
+                self.classes[index].kind = kind.clone();
+                Ok(())
+            }
+            (_, None) => {
+                let above = self.classes.iter().any(|class| class.id == parent);
+                if parent.minor > 0 && !above {
+                    return Err(self.no_class(parent));
+                }
+                if let Some(child) = self.child(parent) {
+                    return Err(Problem::new(format!("in the class {parent} is a discipline"))
+                        .also(&child.span, "put there")
+                        .help("packets wait in the classes at the ends of the tree"));
+                }
+                self.one_default(id, kind);
+                self.classes.push(Class { id, parent, kind: kind.clone(), span: command.span.clone() });
+                Ok(())
+            }
+        }
+    }
+
+    /// Where a class becomes the default of hybrid proportional delay, no other is it any more.
+    fn one_default(&mut self, id: Handle, kind: &class::Kind) {
+        if !matches!(kind, class::Kind::Hpd(class::Hpd { is_default: true, .. })) {
+            return;
+        }
+        for class in self.classes.iter_mut().filter(|class| class.id.major == id.major) {
+            if let class::Kind::Hpd(hpd) = &mut class.kind {
+                hpd.is_default = false;
+            }
+        }
+    }
+
+    fn apply_filter(
+        &mut self,
+        command: &Command,
+        prio: Option<u32>,
+        filter: Option<&Filter>,
+    ) -> Result<(), Problem> {
+        if command.parent == Some(Parent::Ingress) {
+            if command.verb == Verb::Delete {
+                self.police.retain(|placed| prio.is_some_and(|prio| placed.filter.prio != prio));
+                return Ok(());
+            }
+            if self.ingress.is_none() {
+                return Err(Problem::new("there is no ingress discipline")
+                    .help("begin with: tc qdisc add dev X ingress"));
+            }
+            let Some(filter) = filter else { return Ok(()) };
+            self.police.push(Placed {
+                parent: Handle { major: 0xffff, minor: 0 },
+                filter: filter.clone(),
+                span: command.span.clone(),
+            });
+            return Ok(());
+        }
+        let parent = match command.parent {
+            Some(Parent::Of(parent)) => parent,
+            _ => self
+                .root()
+                .map(|qdisc| qdisc.handle)
+                .ok_or_else(|| self.no_qdisc(Handle { major: 1, minor: 0 }))?,
+        };
+        if self.qdisc(parent).is_none() {
+            return Err(self.no_qdisc(parent));
+        }
+        if parent.minor > 0 && !self.classes.iter().any(|class| class.id == parent) {
+            return Err(self.no_class(parent));
+        }
+        if command.verb == Verb::Delete {
+            let goes = |placed: &Placed| {
+                placed.parent == parent && prio.is_none_or(|prio| placed.filter.prio == prio)
+            };
+            self.filters.retain(|placed| !goes(placed));
+            return Ok(());
+        }
+        let Some(filter) = filter else { return Ok(()) };
+        if filter.police.is_some() {
+            return Err(Problem::new("a policer of some packets on their way out")
+                .help("police what arrives, by a filter at `ingress`; or hold packets of a class to a rate by tbf or htb"));
+        }
+        let mut filter = filter.clone();
+        if let Some(class) = &mut filter.class {
+            if class.major == 0 {
+                class.major = parent.major;
+            }
+            self.check_target(parent, *class)?;
+        }
+        if filter.prio == 0 {
+            let there = self.filters.iter().filter(|placed| placed.parent == parent);
+            filter.prio =
+                there.map(|placed| placed.filter.prio).min().unwrap_or(FIRST_PRIO).saturating_sub(1);
+        }
+        self.filters.push(Placed { parent, filter, span: command.span.clone() });
+        Ok(())
+    }
+
+    fn check_target(&self, parent: Handle, class: Handle) -> Result<(), Problem> {
+        if class.major != parent.major {
+            return Err(Problem::new(format!(
+                "the class {class} is in another discipline than the filter, {}",
+                parent.qdisc()
+            ))
+            .help("let a filter of that discipline send packets there"));
+        }
+        let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
+        let there = match &qdisc.kind {
+            qdisc::Kind::Prio(prio) => (1..=u16::from(prio.bands)).contains(&class.minor),
+            qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Hpd(_) => {
+                self.classes.iter().any(|known| known.id == class)
+            }
+            _ => true,
+        };
+        if there { Ok(()) } else { Err(self.no_class(class)) }
+    }
+}
+
+fn nothing_there() -> String {
+    "Nothing is there to take away: tc would say so, and the script would go on.".into()
+}

@@ -1,0 +1,88 @@
+//! Circles: where routes that were given lead packets round and round.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::Topology;
+use super::segments::Owner;
+use crate::router::{Destination, Router};
+
+/// Routers that send packets for some destinations round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Circle {
+    /// The routers, in order; from the last packets go to the first.
+    pub(crate) routers: Vec<String>,
+    /// Whom the packets are for: hosts, routers and networks.
+    pub(crate) destinations: BTreeSet<String>,
+}
+
+impl Topology {
+    /// All circles, one for each destination that has any.
+    pub(crate) fn circles(&self, routers: &[Router]) -> Vec<Circle> {
+        // Shortest paths have none.
+        if routers.iter().all(|router| router.routes.is_empty()) {
+            return Vec::new();
+        }
+        let hosts = self
+            .ends
+            .iter()
+            .flat_map(|end| end.addresses.iter().map(|address| (end.owner_name.clone(), address.ip)));
+        let networks = routers.iter().flat_map(|router| &router.routes).filter_map(|route| match &route.to {
+            Destination::Network(network) => Some((network.to_string(), network.ip)),
+            Destination::Node(_) => None,
+        });
+        let mut circles: BTreeMap<Vec<usize>, BTreeSet<String>> = BTreeMap::new();
+        for (name, address) in hosts.chain(networks) {
+            if let Some(circle) = self.circle(routers.len(), address) {
+                circles.entry(circle).or_default().insert(name);
+            }
+        }
+        let named =
+            |numbers: Vec<usize>| numbers.iter().map(|&number| routers[number].name.clone()).collect();
+        circles
+            .into_iter()
+            .map(|(numbers, destinations)| Circle { routers: named(numbers), destinations })
+            .collect()
+    }
+
+    /// The routers to which one sends packets for this address.
+    fn next(&self, router: usize, destination: IpAddr) -> Vec<usize> {
+        let entry = self.routing.find(router, destination);
+        let ways = entry.map_or(&[][..], |entry| &entry.ways).iter();
+        let next = ways.filter_map(|(end, _)| match self.ends[self.ends[*end].peer].owner {
+            Owner::Router(router) => Some(router),
+            Owner::Host(_) => None,
+        });
+        next.collect()
+    }
+
+    /// The first circle for this destination, from its router with the least number on.
+    fn circle(&self, routers: usize, destination: IpAddr) -> Option<Vec<usize>> {
+        let mut done = vec![false; routers];
+        for start in 0..routers {
+            // The way from the start to where we are, each with those that are still to be tried from there.
+            let mut way = vec![(start, self.next(start, destination))];
+            while let Some((router, open)) = way.last_mut() {
+                let here = *router;
+                match open.pop() {
+                    None => {
+                        done[here] = true;
+                        way.pop();
+                    }
+                    Some(next) if done[next] => {}
+                    Some(next) => {
+                        if let Some(at) = way.iter().position(|(router, _)| *router == next) {
+                            let mut circle: Vec<usize> =
+                                way[at..].iter().map(|(router, _)| *router).collect();
+                            let least = (0..circle.len()).min_by_key(|&at| circle[at])?;
+                            circle.rotate_left(least);
+                            return Some(circle);
+                        }
+                        way.push((next, self.next(next, destination)));
+                    }
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,72 @@
+//! A link's profile: `profile = "802.11b.profile"`, or `"none"`.
+
+use std::sync::Arc;
+
+use narrows_core::{Duration, Rate};
+
+use crate::files::{Files, NamedFile};
+use crate::node::{Node, Value, toml_string};
+use crate::problem::Problem;
+use crate::profile::Profile;
+
+/// A profile, as a link uses it.
+#[derive(Clone, Debug)]
+pub struct ProfileUse {
+    /// The file.
+    pub file: NamedFile,
+    /// What is in it.
+    pub profile: Arc<Profile>,
+}
+
+/// Two uses are equal when they come from like files.
+impl PartialEq for ProfileUse {
+    fn eq(&self, other: &Self) -> bool {
+        self.file == other.file
+    }
+}
+
+impl ProfileUse {
+    /// Reads a use; nothing for `"none"`.
+    pub(crate) fn read(node: &Node, files: &Files) -> Result<Option<Self>, Problem> {
+        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
+            return Ok(None);
+        }
+        let (file, profile) = files.parse(node, |file| Profile::read(&file.name, &file.contents))?;
+        Ok(Some(Self { file, profile: Arc::new(profile) }))
+    }
+
+    /// The rate of the profile, if it has one.
+    pub fn rate(&self) -> Option<Rate> {
+        self.profile.rate()
+    }
+
+    /// The mean of the extra air time.
+    pub fn mean(&self) -> Duration {
+        self.profile.air_time().mean()
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn text(&self) -> String {
+        toml_string(&self.file.name)
+    }
+}
+
+/// For people: how long, and how many are lost.
+impl std::fmt::Display for ProfileUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let air_time = self.profile.air_time();
+        let (least, longest) = (air_time.shortest(), air_time.longest());
+        let name = &self.file.name;
+        match least == longest {
+            true => write!(f, "{least} of air time for each packet ({name})")?,
+            false => {
+                let mean = air_time.mean();
+                write!(f, "{least} to {longest} of air time for each packet, {mean} on average ({name})")?;
+            }
+        }
+        match self.profile.loss() {
+            0.0 => Ok(()),
+            loss => write!(f, ", after which {:.2} % are lost", loss * 100.0),
+        }
+    }
+}

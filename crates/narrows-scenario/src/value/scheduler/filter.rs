@@ -1,0 +1,83 @@
+//! Which class a packet is in, said apart from the classes, in an order of its own:
+//! `filters = [{ match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
+
+use super::class::read_matches;
+use super::{Class, tree};
+use crate::node::{Node, Table};
+use crate::problem::{Found, Problem, one_of};
+use crate::value::condition::{Match, Surroundings};
+use crate::value::inline::Inline;
+
+/// Sends packets to a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Of which one must hold.
+    pub matches: Vec<Match>,
+    /// The class.
+    pub class: String,
+}
+
+pub(crate) const KEYS: &[&str] = &["match", "class"];
+
+impl Filter {
+    fn read(node: &Node, classes: &[Class], surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+        let table = node.table("a filter: { match = { dscp = \"ef\" }, class = \"voip\" }")?;
+        table.only(KEYS)?;
+        Ok(Self {
+            matches: table
+                .required("match", &node.span, |node| read_matches(node, "the class", surroundings))?,
+            class: table.required("class", &node.span, |node| leaf(node, classes))?,
+        })
+    }
+
+    /// Reads the filters of a scheduler.
+    pub(super) fn read_all(
+        list: &Node,
+        classes: &[Class],
+        nodes: &[Node],
+        surroundings: Surroundings<'_>,
+    ) -> Result<Vec<Self>, Problem> {
+        let with_match = nodes.iter().filter_map(|node| node.table("").ok()?.key("match")).next();
+        if let Some(key) = with_match {
+            return Err(Problem::new("both `filters` and a class with a `match`")
+                .at(&list.span)
+                .also(&key.span, "a `match`")
+                .help("filters say for all classes what belongs to them: move the condition there"));
+        }
+        let items = list.list("a list of filters: [{ match = { dscp = \"ef\" }, class = \"voip\" }]")?;
+        items.iter().map(|node| Self::read(node, classes, surroundings)).collect()
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut table = Inline::default();
+        table.plain("match", super::class::matches_text(&self.matches));
+        table.quoted("class", Some(&self.class));
+        table.finish()
+    }
+}
+
+/// The name of a class that can have packets.
+pub(super) fn leaf(node: &Node, classes: &[Class]) -> Result<String, Problem> {
+    let name = node.text("the name of a class")?;
+    let leaves: Vec<&str> = (0..classes.len())
+        .filter(|&index| tree::is_leaf(classes, index))
+        .map(|index| classes[index].name.as_str())
+        .collect();
+    if leaves.contains(&name) {
+        return Ok(name.into());
+    }
+    let is_inner = classes.iter().any(|class| class.name == name);
+    let problem = match is_inner {
+        true => Problem::new(format!("the class `{name}` has others below it, and no packets of its own")),
+        false => Problem::new(format!("no class is called {}", Found(name))),
+    };
+    Err(problem
+        .at(&node.span)
+        .did_you_mean(name, leaves.iter().copied())
+        .help(format!("classes: {}", one_of(&leaves))))
+}
+
+/// The keys of the table of filters in a scheduler.
+pub(super) fn key(table: &Table) -> Option<&Node> {
+    table.get("filters")
+}

@@ -1,0 +1,509 @@
+//! ipfw's language: published scripts, what is explained, what is refused, and what is listed.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+
+use narrows_scenario::Scenario;
+use narrows_scenario::ipfw::{self, Context, Script};
+
+/// Names without a network.
+fn names(name: &str) -> io::Result<Vec<IpAddr>> {
+    match name {
+        "xy.it" => Ok(vec![IpAddr::from([203, 0, 113, 7])]),
+        "luigi-pc" => Ok(vec![IpAddr::from([192, 0, 2, 10])]),
+        "my-subnet" => Ok(vec![IpAddr::from([192, 0, 2, 0])]),
+        _ => Err(io::Error::other("nobody knows it")),
+    }
+}
+
+fn context() -> Context<'static> {
+    Context { interfaces: &["em0"], hosts: &[], resolve: names }
+}
+
+fn script(text: &str) -> Script {
+    Script::parse(text, "test.conf", &context()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[track_caller]
+fn fails(text: &str, expected: &str) {
+    let error = Script::parse(text, "test.conf", &context()).expect_err("it is wrong");
+    let found = error.to_string();
+    assert_eq!(found, expected.trim_matches('\n'), "\n{found}\n");
+}
+
+/// What `narrows ipfw check` prints.
+fn checked(script: &Script) -> String {
+    let lines: Vec<String> = script.lines.iter().map(|line| format!("{line}\n")).collect();
+    format!("{}\n{}", lines.concat(), script.to_toml("net", ["client", "server"]))
+}
+
+/// Each script of `scenarios/ipfw` passes, and is explained as the file of its name in `tests/ipfw` says. With
+/// `UPDATE_EXPECTED` in the environment those files are written.
+#[test]
+fn scripts_of_the_references_are_explained() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut count = 0;
+    for entry in root.join("../../scenarios/ipfw").read_dir().expect("the scripts are there") {
+        let path = entry.expect("it can be listed").path();
+        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let script = Script::parse(&text, &format!("{name}.conf"), &context())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let found = checked(&script);
+        let expected_at = root.join(format!("tests/ipfw/{name}.txt"));
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            std::fs::write(&expected_at, &found).expect("it can be written");
+        }
+        let expected = std::fs::read_to_string(&expected_at).unwrap_or_default();
+        assert_eq!(found, expected, "{name}: \n{found}");
+        // The rules that are listed are the same rules.
+        for rule in &script.rules {
+            let listed = ipfw::rule_text(rule);
+            assert_eq!(
+                ipfw::rule(&listed, &context()).unwrap_or_else(|error| panic!("{error}")),
+                *rule,
+                "{listed}"
+            );
+        }
+        count += 1;
+    }
+    assert!(count >= 18, "{count}");
+}
+
+/// The examples of the slides as printed, with their names of hosts.
+#[test]
+fn names_of_hosts_are_looked_up_when_the_line_is_read() {
+    let script = script(
+        "ipfw add 100 pipe 10 out dst-ip xy.it\n\
+         ipfw pipe 10 config bw 2000Kbit/s delay 3ms\n\
+         ipfw queue 1 config sched 10 weight 10\n\
+         ipfw add 100 queue 1 src-ip luigi-pc\n\
+         ipfw add 100 queue 1 src-ip my-subnet/24\n",
+    );
+    let listed: Vec<String> = script.rules.iter().map(ipfw::rule_text).collect();
+    assert_eq!(
+        listed,
+        [
+            "100 pipe 10 ip from any to any out dst-ip 203.0.113.7",
+            "100 queue 1 ip from 192.0.2.10 to any",
+            "100 queue 1 ip from 192.0.2.0/24 to any",
+        ]
+    );
+    assert_eq!(script.lines[0].remarks, ["`xy.it` is 203.0.113.7"]);
+    // The hosts of a scenario go first.
+    let hosts = [("xy.it".to_owned(), vec![IpAddr::from([10, 0, 0, 1])])];
+    let rule = ipfw::rule("allow src-ip xy.it", &Context { hosts: &hosts, ..context() }).unwrap();
+    assert_eq!(ipfw::rule_text(&rule), "allow ip from 10.0.0.1 to any");
+}
+
+#[test]
+fn every_bad_line_is_reported_and_nothing_loaded() {
+    fails(
+        "add 100 alow ip from any to any\n\
+         # fine: add 200 allow ip from any to any\n\
+         add 300 allow ip from any to any\n\
+         pipe 3 config dely 10 // ms\n\
+         ${fwcmd} add 100 allow in\n",
+        r#"
+error: found `alow`, expected an action
+ --> test.conf:1:9
+  |
+1 | add 100 alow ip from any to any
+  |         ^^^^
+  |
+  = help: did you mean `allow`?
+
+error: found `dely`, expected an option of a pipe
+ --> test.conf:4:15
+  |
+4 | pipe 3 config dely 10 // ms
+  |               ^^^^
+  |
+  = help: did you mean `delay`?
+
+error: found `${fwcmd}`, expected a command
+ --> test.conf:5:1
+  |
+5 | ${fwcmd} add 100 allow in
+  | ^^^^^^^^
+  |
+  = help: variables of a shell are not replaced: write their values
+"#,
+    );
+}
+
+#[test]
+fn what_ipfw_has_and_narrows_has_not_is_refused_by_name() {
+    fails(
+        "add 100 divert 8668 ip from any to any\nadd 200 allow tcp from any to any uid root\nadd 300 unreach host ip from any to any",
+        r#"
+error: `divert` is known to ipfw and not to narrows
+ --> test.conf:1:9
+  |
+1 | add 100 divert 8668 ip from any to any
+  |         ^^^^^^
+  |
+  = help: narrows hands packets to no other program
+
+error: `uid` is known to ipfw and not to narrows
+ --> test.conf:2:35
+  |
+2 | add 200 allow tcp from any to any uid root
+  |                                   ^^^
+  |
+  = help: narrows sees packets on the wire, which belong to no socket, user or jail
+
+error: `unreach` is known to ipfw and not to narrows
+ --> test.conf:3:9
+  |
+3 | add 300 unreach host ip from any to any
+  |         ^^^^^^^
+  |
+  = help: narrows answers no packet; `deny` drops it without a word
+"#,
+    );
+    for action in [
+        "tee 1",
+        "netgraph 1",
+        "ngtee 1",
+        "fwd 1.2.3.4",
+        "forward 1.2.3.4",
+        "nat 1",
+        "reass",
+        "setfib 1",
+        "reset",
+        "reset6",
+        "unreach6 port",
+        "reject",
+        "abort",
+    ] {
+        let error = ipfw::rule(&format!("{action} ip from any to any"), &context()).unwrap_err().to_string();
+        let name = action.split(' ').next().unwrap_or_default();
+        assert!(error.contains(&format!("`{name}` is known to ipfw and not to narrows")), "{error}");
+    }
+    for option in [
+        "gid 0",
+        "jail 1",
+        "sockarg",
+        "fib 1",
+        "verrevpath",
+        "versrcreach",
+        "antispoof",
+        "diverted",
+        "diverted-output",
+        "ipsec",
+        "ipid 5",
+        "ipoptions rr",
+        "ipopts rr",
+        "tcpseq 1",
+        "tcpack 1",
+        "tcpwin 1",
+        "tcpoptions mss",
+        "ext6hdr frag",
+        "frag mf",
+        "via table(1)",
+        "tagged tablearg",
+        "limit src-addr tablearg",
+    ] {
+        let error = ipfw::rule(&format!("allow {option}"), &context()).unwrap_err().to_string();
+        assert!(error.contains("known to ipfw and not to narrows"), "{error}");
+    }
+    let refused = |text: &str| ipfw::Command::parse(text, &context()).unwrap_err().to_string();
+    assert!(refused("nat 1 config if em0").contains("`nat` is known to ipfw and not to narrows"));
+    assert!(refused("add 5 deny altq q ip from any to any").contains("`altq` is known to ipfw"));
+    assert!(refused("pipe 1 config bw em0").contains("known to ipfw and not to narrows"));
+    assert!(refused("pipe 1 config pie onoff").contains("`onoff` is known to ipfw"));
+    assert!(refused("disable firewall").contains("known to ipfw and not to narrows"));
+}
+
+#[test]
+fn masks_have_bits_and_no_digit_too_many() {
+    fails(
+        "ipfw sched 5 config type QFQ mask src-ip 0xffffffff00",
+        r#"
+error: the mask `0xffffffff00` has 2 digits too many: src-ip has 32 bits
+ --> test.conf:1:42
+  |
+1 | ipfw sched 5 config type QFQ mask src-ip 0xffffffff00
+  |                                          ^^^^^^^^^^^^
+  |
+  = help: at most 8 hexadecimal digits: 0xffffffff
+"#,
+    );
+    fails(
+        "pipe 1 config mask src-ip 0x0",
+        r#"
+error: `0x0` is a mask of no bits, which tells no flows apart
+ --> test.conf:1:27
+  |
+1 | pipe 1 config mask src-ip 0x0
+  |                           ^^^
+  |
+  = help: leave it out, or say which bits count
+"#,
+    );
+}
+
+#[test]
+fn rules_lead_forwards_and_to_what_is_there() {
+    fails(
+        "add 500 skipto 400 ip from any to any\nadd 600 skipto 600 ip from any to any",
+        r#"
+error: `skipto 400` in rule 500 leads backwards
+ --> test.conf:1:9
+  |
+1 | add 500 skipto 400 ip from any to any
+  |         ^^^^^^
+  |
+  = help: a packet goes on at a later rule; `call` goes backwards, and `return` comes back
+
+error: `skipto 600` in rule 600 leads to itself
+ --> test.conf:2:9
+  |
+2 | add 600 skipto 600 ip from any to any
+  |         ^^^^^^
+  |
+  = help: a packet goes on at a later rule; `call` goes backwards, and `return` comes back
+"#,
+    );
+    fails(
+        "add 100 pipe 1 ip from any to any\npipe 2 config bw 1Mbit/s\nqueue 3 config sched 4\nqueue 5 config weight 2",
+        r#"
+error: rule 100 sends packets to pipe 1, which no line configures
+ --> test.conf:1:14
+  |
+1 | add 100 pipe 1 ip from any to any
+  |              ^
+  |
+  = help: configured: 2; write: pipe 1 config …
+
+error: queue 3 is at the scheduler 4, which no line configures
+ --> test.conf:3:22
+  |
+3 | queue 3 config sched 4
+  |                      ^
+  |
+  = help: write: pipe 4 config …, or: sched 4 config …
+
+error: `sched` is missing: queue 5 is at no scheduler
+ --> test.conf:4:1
+  |
+4 | queue 5 config weight 2
+  | ^^^^^^^^^^^^^^^^^^^^^^^
+  |
+  = help: as in: queue 5 config sched 1, or, which is the same, pipe 1
+"#,
+    );
+}
+
+#[test]
+fn a_pipe_and_its_scheduler_have_one_mask() {
+    fails(
+        "pipe 1 config mask src-ip 0xff\nsched 1 config mask dst-ip 0xff",
+        r#"
+error: scheduler 1 has another mask than pipe 1
+ --> test.conf:2:16
+  |
+2 | sched 1 config mask dst-ip 0xff
+  |                ^^^^
+  |
+  = help: the pipe is the scheduler's, and one mask stands for both: say it once
+"#,
+    );
+    script("pipe 1 config mask src-ip 0xff\nsched 1 config mask src-ip /8");
+}
+
+/// A line and a part of what is said about it.
+#[test]
+fn bad_lines_say_what_is_wrong() {
+    let cases = [
+        ("pipe 1 config bw", "a rate is missing after `bw`"),
+        ("pipe 1 config delay 10 delay 20", "`delay` a second time"),
+        ("pipe 1 config red 0.002/5/15/0.1 codel", "`codel` a second time"),
+        ("pipe 1 config weight 3", "`weight` is an option of queues, not of a pipe"),
+        ("queue 1 config pipe 1 weight 0", "found `0`, expected a weight from 1 to 65536"),
+        ("queue 1 config pipe 1 weight 70000", "expected a weight from 1 to 65536"),
+        ("queue 1 config pipe 0", "from 1 to 65534"),
+        ("pipe 65535 config", "the number of a pipe from 1 to 65534"),
+        ("pipe 1 config bw 10Mbps/s", "`Mbps/s` is no unit of a rate"),
+        ("pipe 1 config bw -1", "is below zero"),
+        ("pipe 1 config bw 1.0001bit/s", "is not a whole number of bits a second"),
+        ("pipe 1 config delay 10m", "`m` is no unit of a time"),
+        ("pipe 1 config queue 20X", "`X` is no unit of a queue"),
+        ("pipe 1 config queue 0", "expected one slot or more"),
+        ("pipe 1 config plr 1.5", "expected a probability from 0 to 1"),
+        ("pipe 1 config plr 0.1,0.2", "one probability, or four"),
+        ("pipe 1 config red 0.002/15/5/0.1", "15, which is not below the upper one, which is 5"),
+        ("pipe 1 config red 0.002/5/15", "w_q/min_th/max_th/max_p"),
+        ("pipe 1 config ecn", "stands behind `red`"),
+        ("pipe 1 config mask", "the part of the header that the mask is for"),
+        ("pipe 1 config mask src-ipp 0xff", "did you mean `src-ip`?"),
+        ("pipe 1 config mask src-port 0x1ffff", "has a digit too many: src-port has 16 bits"),
+        ("pipe 1 config mask proto 300", "expected a mask from 0 to 255"),
+        ("pipe 1 config mask src-ip6 /129", "from 0 to 128"),
+        ("sched 1 config type qfqq", "did you mean `qfq`?"),
+        ("sched 1 config type kps", "`kps` is known to ipfw and not to narrows"),
+        ("sched 1 config pipe 2", "scheduler 1 sends by pipe 2"),
+        ("add 70000 allow in", "the number of a rule from 1 to 65534"),
+        ("add 100 set 32 allow in", "the number of a set from 0 to 31"),
+        ("add 100 prob 1.5 allow in", "a probability above 0 and at most 1"),
+        ("add 100 prob 0 allow in", "a probability above 0 and at most 1"),
+        ("add 100", "the action of the rule is missing"),
+        ("add pipe", "the number of a pipe is missing after `pipe`"),
+        ("add pipe one in", "found `one`, expected the number of a pipe from 1 to 65534"),
+        ("add allow ip from any to any 99999", "expected a port from 0 to 65535"),
+        ("add allow src-port 80-70", "`80-70` is a range that runs backwards"),
+        ("add allow src-port htpp", "did you mean `http`?"),
+        ("add allow src-port 010", "octal to ipfw and decimal to people"),
+        ("add allow src-ip 10.0.0.0/33", "a number of bits from 0 to 32"),
+        ("add allow src-ip 10.0.0", "expected an address or the name of a host"),
+        ("add allow src-ip 10.0.0.0:255.255", "expected a mask such as 255.255.255.0"),
+        ("add allow src-ip 10.0.0.0/24{7,300}", "from 0 to 255"),
+        ("add allow src-ip 10.0.0.0/8{7}", "in an IPv4 network of 24 to 31 bits"),
+        ("add allow src-ip nobody.example", "no host is called `nobody.example`: nobody knows it"),
+        ("add allow src-ip table(1,2,3)", "expected a value from 0"),
+        ("add allow tcp frm any to any", "found `frm`, expected `from`"),
+        ("add allow tcp from any", "`to` is missing after `any`"),
+        ("add allow tcp from not any to any", "`not any` holds for no packet"),
+        ("add allow { in or out", "this block has no end"),
+        ("add allow in or out", "`or` outside of braces"),
+        ("add allow not not in", "`not` twice"),
+        ("add allow { in or { out } }", "a block within a block"),
+        ("add allow { keep-state or in }", "`keep-state` cannot be part of an or-block"),
+        ("add allow { MAC 1:2:3:4:5:6 1:2:3:4:5:7 or in }", "asks for two things at once"),
+        ("add allow tcp from any to any limit src-adr 4", "did you mean `src-addr`?"),
+        ("add allow keep-state limit src-addr 4", "a second `keep-state` or `limit`"),
+        ("add allow keep-state :web", "`:web` names dynamic rules"),
+        ("add check-state in", "`check-state` asks every packet"),
+        ("add allow tag 1 untag 2 in", "`untag` besides another tag"),
+        ("add allow tag 0 in", "a tag from 1 to 65534"),
+        ("add allow tcpflags syn,ackk", "did you mean `ack`?"),
+        ("add allow tcpflags syn,!syn", "set and not set"),
+        ("add allow iptos lowdely", "did you mean `lowdelay`?"),
+        ("add allow dscp 64", "a code point from 0 to 63"),
+        ("add setdscp af14 in", "allowed: a number from 0 to 63"),
+        ("add allow icmptypes 256", "an ICMP type from 0 to 255"),
+        ("add allow ipversion 5", "4 or 6, a version of IP"),
+        ("add allow MAC 1:2:3 any", "an address of six bytes"),
+        ("add allow lookup src-ipp 1", "did you mean `src-ip`?"),
+        ("add allow via 10.0.0.1", "names an interface by its address"),
+        ("add allow establishd", "did you mean `established`?"),
+        ("table 1 ad 10.0.0.0/8", "did you mean `add`?"),
+        ("table 1 add 10.0.0.0/8 x", "expected a value from 0 to 4294967295"),
+        ("table all add 10.0.0.0/8", "`add` is for one table, not for all"),
+        ("table web create type flow", "a table of narrows has addresses, or numbers"),
+        ("sysctl net.inet.ip.fw.onepass=0", "did you mean `net.inet.ip.fw.one_pass`?"),
+        ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),
+        ("set enable", "the number of a set is missing"),
+        ("set disable 31", "set 31 cannot be disabled"),
+        ("set enable 1 disable 1", "set 1 is enabled and disabled at once"),
+        ("set move 3 4", "found `4`, expected `to`"),
+        ("delete", "the number of a rule is missing after `delete`"),
+        ("delete 7-5", "`7-5` is a range that runs backwards"),
+        ("-z list", "the flag `-z` is not understood"),
+        ("list 100 now", "the number of a rule"),
+        ("flush everything", "found `everything`, expected the end of the command"),
+        ("pipe 1 cnfig bw 1", "did you mean `config`?"),
+    ];
+    for (line, expected) in cases {
+        let error = Script::parse(line, "test.conf", &context()).expect_err(line).to_string();
+        assert!(error.contains(expected), "{line}\n{error}");
+        assert!(error.contains("test.conf:1:"), "{line}\n{error}");
+    }
+}
+
+#[test]
+fn lines_are_joined_as_in_the_papers_and_comments_left_out() {
+    let script = script(
+        "#!/bin/sh\n\
+         add 100 pipe 1 ip \\\n  from any to any // kept\n\
+         \tpipe 1 config bw 1Mbit/s # not kept\n\
+         \tqueue 20\n\
+         \tmask src-ip 0xff\n\
+         // a remark\n\
+         /sbin/ipfw -q add 200 allow { src-ip 1.2.3.4, 5.6.7.8 or not dst-port 80 , 443 }\n",
+    );
+    assert_eq!(script.rules[0].comment.as_deref(), Some("kept"));
+    assert_eq!(
+        ipfw::rule_text(&script.rules[1]),
+        "200 allow ip from any to any { src-ip 1.2.3.4,5.6.7.8 or not dst-port 80,443 }"
+    );
+    let toml = script.to_toml("net", ["a", "b"]);
+    assert!(toml.contains("queue = \"20 packets\"\nmask = { src-ip = \"0x000000ff\" }"), "{toml}");
+    let numbers: Vec<usize> = script.lines.iter().map(|line| line.number).collect();
+    assert_eq!(numbers, [2, 4, 8]);
+}
+
+#[test]
+fn commands_change_what_is_there() {
+    let script = script(
+        "pipe 1 config bw 1Mbit/s\npipe 2 config delay 5\nqueue 7 config pipe 1 weight 3\nqueue 7 config queue 5\n\
+         add allow in\nadd allow out\nadd 150 set 3 deny in\nadd 150 set 4 count out\nadd 900 set 31 count in\n\
+         delete 100 // the first\nset move 4 to 5\nset disable 5 6 enable 3\nset swap 3 7\npipe 2 delete\n\
+         table 1 add 10.0.0.0/8 1\ntable 1 add 10.0.0.0/8 2 192.0.2.1 0x10\ntable 1 add 2001:db8::/32\ntable 1 delete 192.0.2.1/32\n\
+         table web create type addr\ntable web add 10.9.0.0/16 1.2.3.4\ndisable one_pass",
+    );
+    let listed: Vec<String> = script.rules.iter().map(ipfw::rule_text).collect();
+    assert_eq!(
+        listed,
+        [
+            "150 set 7 deny ip from any to any in",
+            "150 set 5 count ip from any to any out",
+            "200 allow ip from any to any out",
+            "900 set 31 count ip from any to any in",
+        ]
+    );
+    assert_eq!((script.disabled_sets, script.one_pass), (1 << 5 | 1 << 6, false));
+    let tables = ipfw::table_lines(&script.tables, None);
+    assert_eq!(
+        tables,
+        "---table(1)---\n10.0.0.0/8 2\n2001:db8::/32 0\n---table(web)---\n10.9.0.0/16 16909060\n"
+    );
+    assert_eq!(ipfw::table_lines(&script.tables, Some("1")), "10.0.0.0/8 2\n2001:db8::/32 0\n");
+    let toml = script.to_toml("net", ["a", "b"]);
+    assert!(toml.contains("[links.net.queues.7]\npipe = 1\nweight = 3\nqueue = \"5 packets\"\n"), "{toml}");
+    assert!(toml.contains("disabled-sets = [5, 6]") && !toml.contains("pipes.2"), "{toml}");
+    let remark = |number: usize| {
+        script.lines.iter().find(|line| line.number == number).map(|line| line.remarks.join("; "))
+    };
+    assert_eq!(remark(6).as_deref(), Some("no number is given: it gets 200"));
+    assert!(remark(4).is_some_and(|remark| remark.contains("was configured before")));
+    // `flush` leaves set 31.
+    let mut script = script;
+    script.apply(ipfw::Command::Flush(None)).unwrap();
+    assert_eq!(script.rules.len(), 1);
+    assert_eq!(ipfw::sets_line(script.disabled_sets).split(" enable").next(), Some("disable 5 6"));
+    assert!(ipfw::sets_line(0).starts_with("enable 0 1 2") && ipfw::sets_line(0).ends_with(" 30\n"));
+}
+
+/// The keys of pipes and queues that directions of links have, too, are such keys with such values.
+#[test]
+fn keys_of_pipes_are_keys_of_links() {
+    let script = script(
+        "pipe 1 config bw 3Mbit/s delay 32ms queue 20 plr 0.06\n\
+         pipe 2 config bw 100KByte/s delay 500us queue 30Kbytes red 0.002/5K/15K/0.1\n\
+         pipe 3 config bw 1.5Gbit/s gred 0.01/5/15/1 ecn\n\
+         pipe 4 config bw 64000 codel\n\
+         pipe 5 config bw 1M pie target 20 tupdate 30ms alpha 0.125 beta 1.25 max_burst 100ms max_ecnth 0.2 ecn\n\
+         pipe 6 config bw 1M plr 0.001,0.01,0.8,0.3\n\
+         sched 1 config type fq_codel flows 512 quantum 300 target 5ms\n\
+         sched 2 config type fq_pie noecn alpha 0.2\n\
+         sched 3 config type prio\n\
+         queue 1 config sched 6 codel target 10ms interval 200ms ecn\n",
+    );
+    let toml = script.to_toml("net", ["a", "b"]);
+    let sections: Vec<&str> = toml.split("\n[links.net.").skip(1).collect();
+    assert_eq!(sections.len(), 7, "{toml}");
+    for section in sections {
+        let keys: Vec<&str> = section
+            .lines()
+            .skip(1)
+            // What only pipes and queues have, and a scheduler of classes, of which a plain link has none.
+            .filter(|line| !["mask", "pipe", "scheduler = \"prio"].iter().any(|key| line.starts_with(key)))
+            .collect();
+        let file =
+            format!("[hosts.a]\n[hosts.b]\n[links.net]\nbetween = [\"a\", \"b\"]\n{}\n", keys.join("\n"));
+        Scenario::parse(&file, "net.toml").unwrap_or_else(|error| panic!("{section}\n{error}"));
+    }
+}

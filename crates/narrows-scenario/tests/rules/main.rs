@@ -1,0 +1,11 @@
+//! Links with rules: from the file to the engine, in virtual time.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod bed;
+mod changes;
+mod commands;
+mod examples;
+mod file;
+mod late_polls;

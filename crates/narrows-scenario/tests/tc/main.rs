@@ -1,0 +1,432 @@
+//! tc's language: what scripts come to, and what a person reads whose script is wrong.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod show;
+
+use std::path::Path;
+
+use narrows_scenario::Scenario;
+use narrows_scenario::tc::{Handle, Script};
+
+fn keys(text: &str) -> Vec<String> {
+    keys_of(text, false)
+}
+
+fn keys_of(text: &str, exact: bool) -> Vec<String> {
+    let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
+    let all = script.assignments(exact).unwrap_or_else(|error| panic!("{error}"));
+    // It is right as a scenario, too.
+    let scenario = script.scenario_text(exact).unwrap();
+    Scenario::parse(&scenario, "tc").unwrap_or_else(|error| panic!("{error}\n{scenario}"));
+    all.into_iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// One problem with this title that points at this word of the script, and says all of these things.
+#[track_caller]
+fn fails(text: &str, title: &str, at: &str, says: &[&str]) {
+    let error =
+        Script::parse(text, "x.sh").and_then(|script| script.assignments(false)).expect_err("it is wrong");
+    let shown = error.to_string();
+    assert_eq!(shown.lines().next(), Some(format!("error: {title}").as_str()), "{shown}");
+    let place = text.rfind(at).expect("it stands there");
+    let line = text[..place].matches('\n').count() + 1;
+    let column = place - text[..place].rfind('\n').map_or(0, |end| end + 1) + 1;
+    assert!(shown.contains(&format!("x.sh:{line}:{column}\n")), "{line}:{column}\n{shown}");
+    for part in says {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+}
+
+#[test]
+fn a_token_bucket_and_netem_become_one_link_in_either_order() {
+    let bucket = "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\" }";
+    let expected = ["link.up.delay=\"100ms\"", "link.up.overhead=\"frame\"", bucket];
+    let outer = "tc qdisc add dev eth0 root handle 1:0 tbf rate 1mbit \\  \n  burst 1540 limit 15400\ntc qdisc add dev eth0 parent 1:1 handle 10: netem delay 100ms";
+    assert_eq!(keys(outer), expected);
+    let inner = "tc qdisc add dev eth0 root handle 1: netem delay 100ms\ntc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 1540 limit 15400\n";
+    assert_eq!(keys(inner), expected);
+    for text in [outer, inner] {
+        let devices = Script::parse(text, "x.sh").unwrap().devices(false).unwrap();
+        assert!(devices[0].egress.notes[0].contains("become one link of two queues"), "{devices:?}");
+    }
+    // The one queue is kept where it is asked for.
+    assert_eq!(
+        keys_of(outer, true),
+        [
+            "link.up.overhead=\"frame\"",
+            "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\", classes = [{ name = \"1:1\", netem = \"delay 100ms\" }] }",
+        ]
+    );
+    let error = Script::parse(inner, "x.sh").unwrap().devices(true).unwrap_err().to_string();
+    assert!(error.contains("NetEm's single queue with another discipline in it"), "{error}");
+}
+
+#[test]
+fn token_buckets() {
+    let tbf = |options: &str| keys(&format!("tc qdisc add dev eth0 root tbf {options}")).remove(1);
+    assert_eq!(
+        tbf("rate 0.5mbit burst 5kb latency 70ms peakrate 1mbit minburst 1540"),
+        "link.up.scheduler={ type = \"tbf\", rate = \"500kbit\", burst = \"5120 bytes\", latency = \"70ms\", peakrate = \"1mbit\", mtu = \"1540 bytes\" }"
+    );
+    // Bare numbers: bits a second, bytes, microseconds.
+    assert_eq!(
+        tbf("rate 1000000 buffer 10000/8 latency 50000 mpu 64"),
+        "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"10000 bytes\", latency = \"50ms\", mpu = \"64 bytes\" }"
+    );
+}
+
+#[test]
+fn classes_found_by_filters_in_their_order() {
+    let tree = "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 1\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 8mbit ceil 10mbit\n";
+    let one =
+        "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 80 0xffff flowid 1:10\n";
+    let scheduler = keys(&format!("{tree}{one}")).remove(2);
+    assert_eq!(
+        scheduler,
+        "link.up.scheduler={ type = \"htb\", classes = [ \
+         { name = \"1:1\", rate = \"10mbit\" }, \
+         { name = \"1:10\", parent = \"1:1\", rate = \"2mbit\", ceil = \"10mbit\", priority = 1, match = { destination-port = 80 } }, \
+         { name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", ceil = \"10mbit\" } ] }"
+    );
+    // A filter for the default class that goes before: classes alone cannot say that.
+    let before = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip sport 22 0xffff flowid 1:20\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:10\n";
+    let scheduler = keys(&format!("{tree}{before}")).remove(2);
+    let filters = "filters = [ { match = { source-port = 22 }, class = \"1:20\" }, { match = { protocol = \"tcp\" }, class = \"1:10\" } ], default = \"1:20\"";
+    assert!(scheduler.contains(filters), "{scheduler}");
+    // Priorities count, and not the order in the script; without one, the last filter goes first.
+    let swapped = "tc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff flowid 1:10\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip sport 22 0xffff flowid 1:20\n";
+    assert_eq!(keys(&format!("{tree}{swapped}")), keys(&format!("{tree}{before}")));
+    let bare = swapped.replace(" prio 2", "").replace(" prio 1", "");
+    assert_eq!(keys(&format!("{tree}{bare}")), keys(&format!("{tree}{before}")));
+}
+
+#[test]
+fn filters_of_inner_classes_hold_beside_those_that_lead_there() {
+    let text = "tc qdisc add dev eth0 root handle 1: htb\n\
+        tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit\n\
+        tc class add dev eth0 parent 1:1 classid 1:20 htb rate 8mbit\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/8 flowid 1:1\n\
+        tc filter add dev eth0 parent 1:1 protocol ip prio 1 u32 match ip dst 10.9.0.0/16 match ip dport 80 0xfff0 flowid 1:10\n\
+        tc filter add dev eth0 parent 1:1 protocol ip prio 2 u32 match u32 0 0 flowid 1:20\n";
+    let scheduler = keys(text).remove(2);
+    for part in [
+        "match = { destination = \"10.9.0.0/16\", destination-port = \"80-95\" }",
+        "name = \"1:20\", parent = \"1:1\", rate = \"8mbit\", match = { destination = \"10.0.0.0/8\" }",
+        // What no filter takes goes unshaped.
+        "{ name = \"direct\", rate = \"100gbit\"",
+    ] {
+        assert!(scheduler.contains(part), "{part}\n{scheduler}");
+    }
+}
+
+#[test]
+fn selectors() {
+    let of = |selector: &str| {
+        let text = format!(
+            "tc qdisc add dev eth0 root handle 1: prio priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2\n\
+             tc filter add dev eth0 parent 1: protocol ip prio 1 {selector} flowid 1:1\n"
+        );
+        let all = keys(&text).remove(2);
+        let start = all.find("match = ").unwrap_or_else(|| panic!("{all}")) + 8;
+        all[start..start + all[start..].find(" }").unwrap() + 2].to_string()
+    };
+    for (selector, expected) in [
+        ("u32 match ip src 10.0.0.1", "{ source = \"10.0.0.1\" }"),
+        ("u32 match ip6 dst 2001:db8::/32", "{ destination = \"2001:db8::/32\" }"),
+        (
+            "u32 match ip protocol 17 0xff match ip sport 5000 0xfff8",
+            "{ protocol = \"udp\", source-port = \"5000-5007\" }",
+        ),
+        ("u32 match ip tos 0x10 0xff", "{ dscp = 4 }"),
+        ("u32 match u8 0x06 0xff at 9", "{ protocol = \"tcp\" }"),
+        ("u32 match u16 0x0000 0xffc0 at 2", "{ length = \"..63 bytes\" }"),
+        ("u32 match u16 0x0050 0xffff at 22", "{ destination-port = 80 }"),
+        ("u32 match u32 0x0a090000 0xffff0000 at 16", "{ destination = \"10.9.0.0/16\" }"),
+        ("u32 match tcp dst 443 0xffff", "{ protocol = \"tcp\", destination-port = 443 }"),
+        ("flower ip_proto udp dst_port 53", "{ protocol = \"udp\", destination-port = 53 }"),
+    ] {
+        assert_eq!(of(selector), expected, "{selector}");
+    }
+}
+
+#[test]
+fn hybrid_proportional_delay() {
+    let text = "tc qdisc add dev eth3 root handle 8001: hpd dscp 46 class 1\n\
+        tc class add dev eth3 parent 8001: hpd num 2 default ewma ewmape limit 0 qlen 50 ddp 4 gamma 256 weight 768 restart 25 cycle 2000 properr 8\n\
+        tc class add dev eth3 parent 8001: classid 8001:1 hpd num 1 ewma ewmar limit 5000 qlen 50 ddp 1 gamma 512 weight 512 restart 20 cycle 3000 properr 8\n";
+    let text = &keys(text)[2];
+    for part in [
+        "{ name = \"8001:1\", ddp = 1, gamma = 512, g = 512, limit = \"5ms\", estimator = { type = \"ewma-r\", threshold = 20, cycle = \"3ms\" }, queue = \"50 packets\", match = { dscp = \"ef\" } }",
+        "{ name = \"8001:2\", ddp = 4, gamma = 256, g = 768, estimator = { type = \"ewma-pe\", steps = 8, width = \"12.5%\" }, queue = \"50 packets\" } ]",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn changes_and_deletions() {
+    let base = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+    let changed = keys(&format!("{base}tc class change dev eth0 parent 1: classid 1:10 htb rate 2mbit\n"));
+    assert!(changed[2].contains("rate = \"2mbit\""), "{changed:?}");
+    let replaced = keys(&format!("{base}tc qdisc replace dev eth0 root handle 1: pfifo limit 5\n"));
+    assert_eq!(replaced, ["link.up.queue=\"5 packets\""]);
+    assert_eq!(keys(&format!("{base}tc qdisc del dev eth0 root\n")), Vec::<String>::new());
+    // A shell's own matters around a command are passed over, and so are comments.
+    assert_eq!(
+        keys(
+            "#!/bin/sh\nsudo tc qdisc del dev eth0 root 2>/dev/null || true\n\n  /sbin/tc qdisc add dev eth0 root pfifo limit 7 # few\n"
+        ),
+        ["link.up.queue=\"7 packets\""]
+    );
+}
+
+#[test]
+fn ingress_polices_the_other_way() {
+    let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
+        tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 10mbit burst 10k drop flowid :1\n";
+    assert_eq!(keys(text), ["link.down.policer={ rate = \"10mbit\", burst = \"10240 bytes\" }"]);
+    let some = text.replace("0.0.0.0/0", "10.0.0.0/8");
+    fails(
+        &some,
+        "a policer of some of the packets that arrive",
+        "tc filter",
+        &["a link polices all packets or none"],
+    );
+}
+
+#[test]
+fn two_devices_are_two_ways_and_a_third_is_too_many() {
+    let text = "tc qdisc add dev eth0 root pfifo limit 1\ntc qdisc add dev eth1 root pfifo limit 2\n";
+    assert_eq!(keys(text), ["link.up.queue=\"1 packet\"", "link.down.queue=\"2 packets\""]);
+    let named = "tc qdisc add dev server root pfifo limit 2\ntc qdisc add dev lan root pfifo limit 3\n";
+    assert_eq!(keys(named), ["link.down.queue=\"2 packets\"", "link.up.queue=\"3 packets\""]);
+    let three = format!("{text}tc qdisc add dev eth2 root pfifo limit 3\n");
+    let error = Script::parse(&three, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
+    assert!(error.contains("`eth2` is a device too many: a link has two ends"), "{error}");
+}
+
+#[test]
+fn what_is_not_understood_is_said_with_its_place() {
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
+    for (text, title, at, says) in [
+        (
+            "tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb\n",
+            "`tbf` without `latency`",
+            "tbf",
+            &["or `limit`"][..],
+        ),
+        (
+            "tc qdisc add dev eth0 root tbf rat 1mbit\n",
+            "`rat` is no option of `tbf`",
+            "rat 1mbit",
+            &["did you mean `rate`?"],
+        ),
+        (
+            "tc qdisc add dev eth0 root tbf rate 1mbit burst 100 latency 1ms\n",
+            "a burst of 100 bytes is less than one packet of 1500 bytes, which would never go",
+            "burst",
+            &[],
+        ),
+        (
+            "tc qdisc add dev eth0 root hfsc default 1\n",
+            "`hfsc` is not understood as a queueing discipline",
+            "hfsc",
+            &["what does its work: htb"],
+        ),
+        (
+            "tc qdisc add dev eth0 root htbb\n",
+            "`htbb` is not understood as a queueing discipline",
+            "htbb",
+            &["did you mean `htb`?"],
+        ),
+        ("tc qdisc add root htb\n", "`dev` is missing", "qdisc", &["dev eth0"]),
+        (
+            "tc qdisc ad dev $DEV root htb\n",
+            "`$DEV` is a variable of a shell",
+            "$DEV",
+            &["write the value itself"],
+        ),
+        ("ip link set eth0 up\n", "`ip` is no command of tc", "ip link", &[]),
+        ("tc clas add dev eth0\n", "the kind of the class is missing", "clas", &[]),
+        ("tc klass add dev eth0\n", "`klass` is not understood", "klass", &["did you mean `class`?"]),
+    ] {
+        fails(text, title, at, says);
+    }
+    for (more, title, at, says) in [
+        (
+            "tc class add dev eth0 parent 1:7 classid 1:20 htb rate 1mbit\n",
+            "there is no class 1:7",
+            "tc class",
+            &["there is `1:10`"][..],
+        ),
+        (
+            "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n",
+            "there is a class 1:10 already",
+            "tc class",
+            &[],
+        ),
+        (
+            "tc class add dev eth0 parent 1: classid 1:20 htb rate 2mbit ceil 1mbit\n",
+            "`ceil` is 1mbit, below `rate`, which is 2mbit",
+            "ceil",
+            &[],
+        ),
+        (
+            "tc class add dev eth0 parent 1: classid 1:20 cbq rate 2mbit\n",
+            "the discipline 1: has no such classes",
+            "tc class",
+            &[],
+        ),
+        (
+            "tc class add dev eth0 parent 1:20 classid 1:20 htb rate 2mbit\n",
+            "the class 1:20 is below itself",
+            "tc class",
+            &[],
+        ),
+        (
+            "tc class add dev eth0 parent 2: classid 2:20 htb rate 2mbit\n",
+            "there is no discipline 2:",
+            "tc class",
+            &["there is 1:"],
+        ),
+        (
+            "tc qdisc add dev eth0 root handle 2: prio\n",
+            "there is a discipline there already",
+            "tc qdisc",
+            &["`replace` takes its place"],
+        ),
+        (
+            "tc qdisc add dev eth0 parent 1:30 pfifo limit 4\n",
+            "there is no class 1:30",
+            "tc qdisc",
+            &["there is `1:10`"],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff flowid 1:30\n",
+            "there is no class 1:30",
+            "tc filter",
+            &[],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip handle 6 fw flowid 1:10\n",
+            "`fw` has no meaning here",
+            "fw",
+            &["it goes by marks"],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip route to 3 flowid 1:10\n",
+            "`route` has no meaning here",
+            "route",
+            &["it goes by realms"],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip tcindex flowid 1:10\n",
+            "`tcindex` has no meaning here",
+            "tcindex",
+            &["`match ip dsfield`"],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xff00ff flowid 1:10\n",
+            "found `0xff00ff`, expected a number",
+            "0xff00ff",
+            &[],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xf0f0 flowid 1:10\n",
+            "the mask 0xf0f0 means no range",
+            "dport",
+            &[],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff\n",
+            "the filter says no class",
+            "u32",
+            &["flowid 1:10"],
+        ),
+        (
+            "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff police rate 1mbit burst 9k flowid 1:10\n",
+            "a policer of some packets on their way out",
+            "tc filter",
+            &[],
+        ),
+        ("tc class del dev eth0 classid 1:20\n", "there is no class 1:20", "tc class", &[]),
+    ] {
+        fails(&format!("{root}{class}{more}"), title, at, says);
+    }
+    fails(root, "`htb` without a class", "tc qdisc", &["give it some"]);
+    let hpd = "tc qdisc add dev e root handle 1: hpd\ntc class add dev e parent 1: hpd num 1 default\n";
+    fails(
+        &format!("{hpd}tc class add dev e parent 1: hpd num 2 gamma 1025\n"),
+        "found `1025`, expected a number",
+        "1025",
+        &["in 1024ths"],
+    );
+    fails(
+        &format!("{hpd}tc class add dev e parent 1: hpd num 33\n"),
+        "found `33`, expected a number",
+        "33",
+        &["from 1 to 32"],
+    );
+    fails(
+        &format!("{hpd}tc class add dev e parent 1: hpd num 2 ddp 0\n"),
+        "found `0`, expected a number",
+        "0\n",
+        &[],
+    );
+    fails(
+        &format!("{hpd}tc class del dev e classid 1:1\n"),
+        "the class 1:1 is the default of its discipline",
+        "tc class",
+        &["make another class the default first"],
+    );
+    // Everything that is wrong is said at once.
+    let error = Script::parse("tc qdisc add dev a root x\ntc qdisc add dev a root y\n", "x.sh").unwrap_err();
+    assert_eq!(error.count(), 2);
+}
+
+#[test]
+fn handles_are_hexadecimal() {
+    assert_eq!(Handle { major: 0x8001, minor: 0xa }.to_string(), "8001:a");
+    assert_eq!(Handle { major: 1, minor: 0 }.to_string(), "1:");
+    // 1:0x1f and 1:1f are one class, and so are 1:, 1:0 and 1.
+    let text = "tc qdisc add dev e root handle 1 htb default 0x1f\n\
+        tc class add dev e parent 1:0 classid 1:1f htb rate 1mbit\n\
+        tc class change dev e parent 1: classid 1:0x1F htb rate 2mbit\n";
+    assert!(keys(text)[2].contains("{ name = \"1:1f\", rate = \"2mbit\" }"), "{:?}", keys(text));
+    fails("tc qdisc add dev e root handle 1x: htb\n", "`1x:` is no handle", "1x:", &["in hexadecimal"]);
+    fails("tc qdisc add dev e root handle 10000: htb\n", "`10000:` is no handle", "10000:", &[]);
+}
+
+/// The examples, and every block of tc's commands in the documentation.
+#[test]
+fn examples_are_understood() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root.join("scenarios/tc")).unwrap() {
+        let path = entry.unwrap().path();
+        let script = Script::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        let text = script.scenario_text(false).unwrap_or_else(|error| panic!("{error}"));
+        Scenario::parse(&text, "x.toml").unwrap_or_else(|error| panic!("{}\n{error}", path.display()));
+        assert_eq!(script.explain().unwrap().len(), script.count());
+        seen += 1;
+    }
+    let page = std::fs::read_to_string(root.join("docs/tc.md")).unwrap();
+    for block in page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+        if block.lines().any(|line| line.starts_with("narrows")) {
+            continue;
+        }
+        let script = Script::parse(block, "tc.md").unwrap_or_else(|error| panic!("{error}"));
+        script.scenario_text(false).unwrap_or_else(|error| panic!("{error}"));
+        seen += 1;
+    }
+    assert!(seen > 6, "only {seen}");
+}

@@ -1,0 +1,201 @@
+//! What is shown of a run in tc's words, and that it can be fed in again.
+
+use std::path::Path;
+
+use narrows_scenario::Scenario;
+use narrows_scenario::tc::Script;
+
+use crate::keys;
+
+/// What a direction's scheduler is in tc's words, as a script that puts it there again.
+fn shown(scenario: &str) -> (String, narrows_scenario::tc::InForce) {
+    let scenario = Scenario::parse(scenario, "x.toml").unwrap_or_else(|error| panic!("{error}\n{scenario}"));
+    let (_, up) = scenario.links[0].directions()[0].clone();
+    let tree = up.tc(0x8001).expect("a tree");
+    let mut script = String::new();
+    // Classes stand between their discipline and what is in them.
+    for qdisc in &tree.qdiscs {
+        let place =
+            qdisc.parent.as_ref().map_or("root refcnt 2".to_owned(), |parent| format!("parent {parent}"));
+        script +=
+            &format!("tc qdisc add {} {} dev eth0 {place} {}\n", qdisc.kind, qdisc.handle, qdisc.options);
+        for class in tree.classes.iter().filter(|class| class.handle.starts_with(&qdisc.handle)) {
+            if matches!(class.kind.as_str(), "prio" | "tbf") {
+                continue;
+            }
+            let place = class.parent.as_ref().map_or("root".to_owned(), |parent| format!("parent {parent}"));
+            let leaf = class.leaf.as_ref().map_or(String::new(), |leaf| format!(" leaf {leaf}"));
+            script += &format!(
+                "tc class add dev eth0 {} {} {place}{leaf} {}\n",
+                class.kind, class.handle, class.options
+            );
+        }
+    }
+    (script, tree)
+}
+
+/// What is shown can be fed in again, and shows the same then.
+#[track_caller]
+fn comes_back(text: &str, unsaid: &[&str]) -> narrows_scenario::tc::InForce {
+    let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
+    let (again, tree) = shown(&script.scenario_text(false).unwrap());
+    assert_eq!(tree.unsaid, unsaid, "{again}");
+    let second = Script::parse(&again, "again.sh").unwrap_or_else(|error| panic!("{error}\n{again}"));
+    let second = second.scenario_text(false).unwrap_or_else(|error| panic!("{error}\n{again}"));
+    let (third, same) = shown(&second);
+    assert_eq!(third, again);
+    if unsaid.is_empty() {
+        assert_eq!(same, tree, "{again}");
+        // Also as a scenario, but for values that the first left to their defaults.
+        assert_eq!(
+            second.matches("name = ").count(),
+            script.scenario_text(false).unwrap().matches("name = ").count()
+        );
+    }
+    tree
+}
+
+#[test]
+fn hybrid_proportional_delay_shows_as_in_the_reference_implementation() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: hpd dscp 46 class 1 dscp 10 class 2\n\
+         tc class add dev eth0 parent 1: hpd num 1 qlen 50 ddp 1 gamma 512 weight 512\n\
+         tc class add dev eth0 parent 1: hpd num 2 qlen 50 ddp 4 gamma auto weight 768 ewma ewmar restart 7 cycle 1500 limit 2000\n\
+         tc class add dev eth0 parent 1: hpd num 3 default qlen 60 ddp 16 ewma ewmape properr 5",
+        &[],
+    );
+    assert_eq!(tree.qdiscs[0].options, "dscp 10 class 2 dscp 46 class 1");
+    let numbers = |points: &[usize]| points.iter().map(|at| tree.qdiscs[0].points[*at]).collect::<Vec<_>>();
+    assert_eq!(numbers(&[0, 10, 46, 63]), [Some(3), Some(2), Some(1), Some(3)]);
+    let options: Vec<&str> = tree.classes.iter().map(|class| class.options.as_str()).collect();
+    // Figure 4.10 of reference 004.
+    assert_eq!(
+        options[0],
+        "num 1 ewma ewma limit 0 qlen 50 ddp 1 gamma 512 weight 512 restart 25 cycle 2000 properr 8"
+    );
+    assert_eq!(
+        options[1],
+        "num 2 ewma ewmar limit 2000 qlen 50 ddp 4 gamma auto weight 768 restart 7 cycle 1500 properr 8"
+    );
+    assert_eq!(
+        options[2],
+        "num 3 default ewma ewmape limit 0 qlen 60 ddp 16 gamma 512 weight 512 restart 25 cycle 2000 properr 5"
+    );
+}
+
+#[test]
+fn trees_show_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: htb default 20\n\
+         tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:10 htb rate 2mbit ceil 10mbit prio 0 burst 5kb quantum 3000\n\
+         tc class add dev eth0 parent 1:1 classid 1:20 htb rate 8001kbit ceil 10mbit prio 1\n\
+         tc qdisc add dev eth0 parent 1:10 handle 10: pfifo limit 30\n\
+         tc qdisc add dev eth0 parent 1:20 handle 20: prio bands 4\n\
+         tc qdisc add dev eth0 parent 20:1 bfifo limit 3000\n\
+         tc qdisc add dev eth0 parent 20:2 netem delay 5ms loss 1%\n\
+         tc qdisc add dev eth0 parent 20:3 fq_codel",
+        // The class 1:10 gets nothing without a filter.
+        &[],
+    );
+    let lines: Vec<String> =
+        tree.classes.iter().map(|class| format!("{} {}", class.handle, class.options)).collect();
+    assert_eq!(lines[0], "1:1 rate 10Mbit ceil 10Mbit burst 12500b cburst 12500b");
+    assert_eq!(lines[1], "1:10 prio 0 quantum 3000 rate 2Mbit ceil 10Mbit burst 5Kb cburst 12500b");
+    assert_eq!(lines[2], "1:20 prio 1 rate 8001Kbit ceil 10Mbit burst 10001b cburst 12500b");
+    assert_eq!(tree.qdiscs[0].options, "r2q 10 default 0x20");
+    let inner = tree.qdiscs.iter().find(|qdisc| qdisc.kind == "prio").unwrap();
+    assert_eq!(inner.parent.as_deref(), Some("1:20"));
+    assert_eq!(inner.options, "bands 4 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1");
+    let inside = |kind: &str| tree.qdiscs.iter().find(|qdisc| qdisc.kind == kind).unwrap().options.clone();
+    assert_eq!(inside("bfifo"), "limit 3000b");
+    assert_eq!(inside("netem"), "delay 5ms loss 1%");
+}
+
+#[test]
+fn other_trees_show_as_in_tc() {
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: cbq bandwidth 10mbit avpkt 1000\n\
+         tc class add dev eth0 parent 1: classid 1:1 cbq rate 5mbit bounded prio 3 allot 1514 weight 1mbit\n\
+         tc class add dev eth0 parent 1:1 classid 1:2 cbq rate 1mbit isolated maxburst 7 minburst 2 ewma 4 avpkt 500",
+        &[],
+    );
+    let options: Vec<&str> = tree.classes.iter().map(|class| class.options.as_str()).collect();
+    assert_eq!(
+        options,
+        [
+            "rate 5Mbit prio 3 allot 1514b weight 1000000bit bounded",
+            "rate 1Mbit avpkt 500b maxburst 7 minburst 2 ewma 4 isolated"
+        ]
+    );
+    // No filter and no default: what is left goes unshaped, and is no class of tc's.
+    let tree = comes_back(
+        "tc qdisc add dev eth0 root handle 1: htb\n\
+         tc class add dev eth0 parent 1: classid 1:5 htb rate 1mbit\n\
+         tc filter add dev eth0 parent 1: u32 match ip dport 80 0xffff flowid 1:5",
+        &["filters of 1:"],
+    );
+    assert_eq!((tree.classes.len(), tree.qdiscs[0].options.as_str()), (1, "r2q 10 default 0x0"));
+    for latency in ["lat 50ms", "limit 15000b"] {
+        let tree = comes_back(
+            &format!(
+                "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5kb {latency}\ntc qdisc add dev eth0 parent 1:1 handle 10: netem delay 20ms"
+            ),
+            &[],
+        );
+        let shown: Vec<String> =
+            tree.qdiscs.iter().map(|qdisc| format!("{} {}", qdisc.kind, qdisc.options)).collect();
+        assert_eq!(shown, ["netem delay 20ms".to_owned(), format!("tbf rate 1Mbit burst 5Kb {latency}")]);
+        assert_eq!(tree.qdiscs[1].parent.as_deref(), Some("8001:1"));
+    }
+}
+
+#[test]
+fn classes_with_names_show_with_numbers() {
+    let link = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n[links.l.up]\nrate = \"5mbit\"\nqueue = \"80 packets\"\noverhead = \"frame\"\n";
+    let (script, tree) = shown(&format!(
+        "{link}scheduler = {{ type = \"hpd\", bound-order = \"earliest-deadline\", classes = [\
+         {{ name = \"voice\", ddp = 1, limit = \"1500ns\", match = {{ dscp = \"ef\" }} }}, {{ name = \"1:1\", ddp = 8 }}] }}\n"
+    ));
+    assert_eq!(tree.unsaid, ["bound-order of 1:"], "{script}");
+    let classes: Vec<(&str, &str)> =
+        tree.classes.iter().map(|class| (class.handle.as_str(), class.name.as_str())).collect();
+    assert_eq!(classes, [("1:2", "voice"), ("1:1", "1:1")]);
+    assert!(tree.classes[0].options.starts_with("num 2 ewma ewma limit 1500ns qlen 80 ddp 1 gamma auto"));
+    assert_eq!(tree.qdiscs[0].options, "limit 80 rate 5mbit");
+    assert_eq!(keys(&script)[0], "link.up.rate=\"5mbit\"");
+    // What a person's words cannot say is named.
+    let (_, tree) = shown(&format!(
+        "{link}scheduler = {{ type = \"prio\", classes = [{{ name = \"x\", match = {{ protocol = \"udp\" }} }}, {{ name = \"y\" }}] }}\n"
+    ));
+    assert_eq!(tree.unsaid, ["filters of 8002:"]);
+    let none = Scenario::parse(&format!("{link}scheduler = \"fq_codel\"\n"), "x").unwrap();
+    assert_eq!(none.links[0].directions()[0].1.tc(0x8001), None);
+}
+
+/// What the examples come to can be shown and fed in again, too.
+#[test]
+fn examples_come_back() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tc");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let script = Script::load(entry.unwrap().path()).unwrap();
+        let scenario = script.scenario_text(false).unwrap();
+        let parsed = Scenario::parse(&scenario, "x.toml").unwrap();
+        if parsed.links[0].directions()[0].1.tc(0x8001).is_none() {
+            continue;
+        }
+        let (again, tree) = shown(&scenario);
+        let second = Script::parse(&again, "again.sh").unwrap_or_else(|error| panic!("{error}\n{again}"));
+        let (_, same) = shown(&second.scenario_text(false).unwrap());
+        assert_eq!(same.classes, tree.classes, "{again}");
+        // Filters are not shown, and without them the map of `prio` is another.
+        for (same, qdisc) in same.qdiscs.iter().zip(&tree.qdiscs) {
+            assert_eq!((&same.kind, &same.handle, &same.parent), (&qdisc.kind, &qdisc.handle, &qdisc.parent));
+            assert!(same.options.starts_with(&qdisc.options), "{again}");
+        }
+        assert_eq!(same.qdiscs.len(), tree.qdiscs.len(), "{again}");
+        seen += 1;
+    }
+    assert!(seen >= 4, "only {seen}");
+}

@@ -1,0 +1,226 @@
+//! Applications: clients and servers that have transactions with each other, over TCP or UDP, through the network.
+//!
+//! An [`App`] is a feed that responds. When transactions begin says [`demand`]; what goes on in one is a session: over TCP
+//! a connection with a dialogue on it ([`connection`], [`exchange`], [`call`]), over UDP a [`query`] or a [`call`]. A
+//! session does something when a packet of it arrives, and when it wakes up; what it sends enters the network at that
+//! instant.
+//!
+//! The n-th transaction of a source has the same sizes and pauses whatever becomes of the others, and whatever the
+//! network is like: draws are keyed by the source's name, n, and what they are for.
+
+mod call;
+mod connection;
+mod demand;
+mod exchange;
+mod query;
+mod session;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use narrows_core::{Duration, FlowKey, Packet, PortId, Seed, Stream, Time};
+use narrows_report::{AppMeter, ApplicationInfo, ApplicationReport};
+use narrows_scenario::{AppConfig, Dialogue};
+
+use crate::apps::call::DatagramCall;
+use crate::apps::connection::Connection;
+use crate::apps::demand::Clients;
+use crate::apps::query::QuerySession;
+use crate::apps::session::{Draws, Outcome, Scene, Session, Side};
+use crate::input::{Arrived, Frame};
+use crate::tcp::Host;
+
+/// A source of traffic: its clients, its servers, and what is between them.
+pub(crate) struct App {
+    config: AppConfig,
+    /// Of the client's first flow.
+    key: FlowKey,
+    ports: [PortId; 2],
+    /// The client's and the server's, if they speak TCP.
+    hosts: Option<Box<[Host; 2]>>,
+    draws: Draws,
+    clients: Clients,
+    /// Those that are going on, and connections of which an end is not through with it. They are never listed.
+    sessions: HashMap<u32, Entry>,
+    /// When sessions are to be looked at; an entry that is not its session's own counts no more.
+    wakes: BinaryHeap<Reverse<(Time, u32)>>,
+    /// What enters the network next.
+    out: VecDeque<Departure>,
+    meter: AppMeter,
+}
+
+struct Entry {
+    session: Session,
+    /// The entry that counts.
+    wakes: Option<Time>,
+    is_open: bool,
+}
+
+/// A packet that enters the network.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    pub(crate) at: Time,
+    pub(crate) port: PortId,
+    pub(crate) number: u64,
+    pub(crate) packet: Packet<Option<Box<Frame>>>,
+}
+
+impl App {
+    /// Clients at one port and servers at another. `key` is that of the first client's packets.
+    pub(crate) fn new(
+        config: AppConfig,
+        key: FlowKey,
+        (from, to): (PortId, PortId),
+        seed: Seed,
+        name: &str,
+    ) -> Self {
+        let draws = Draws::new(seed, name);
+        let hosts = config.tcp.map(|tcp| {
+            let numbers = Stream::new(seed, name, "sequence");
+            let back = reversed(&key);
+            Box::new([
+                Host::new(tcp, &key, (from, to), numbers.nth(0).bits()),
+                Host::new(tcp, &back, (to, from), numbers.nth(1).bits()),
+            ])
+        });
+        let clients = Clients::new(&config, seed, name);
+        let (sessions, wakes, out, meter) = Default::default();
+        Self { config, key, ports: [from, to], hosts, draws, clients, sessions, wakes, out, meter }
+    }
+
+    /// When something happens next: a packet enters the network, or somebody wakes up. Moves, either way, at each
+    /// arrival.
+    pub(crate) fn peek(&self) -> Option<Time> {
+        if let Some(departure) = self.out.front() {
+            return Some(departure.at);
+        }
+        let wakes = self.wakes.peek().map(|Reverse((at, _))| *at);
+        [wakes, self.clients.peek()].into_iter().flatten().min()
+    }
+
+    /// Does what was peeked at. What somebody who woke up sends may come only now; it may be nothing.
+    pub(crate) fn take(&mut self) -> Option<Departure> {
+        if self.out.is_empty() {
+            let at = self.peek()?;
+            if self.clients.peek() == Some(at) {
+                self.begin(at);
+            } else if let Some(Reverse((_, serial))) = self.wakes.pop() {
+                self.wake(at, serial);
+            }
+        }
+        self.out.pop_front()
+    }
+
+    /// A packet has got to one of the ends.
+    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+        let Arrived { at, port, number, length, sent, frame, .. } = arrived;
+        let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
+        let (serial, message) = ((number >> 32) as u32, number as u32);
+        if self.hosts.is_none() {
+            session::datagram_arrived(
+                &mut self.meter,
+                side,
+                message,
+                length,
+                self.key.network,
+                at.since(sent),
+            );
+        }
+        let Some(mut entry) = self.sessions.remove(&serial) else { return };
+        let mut scene = self.scene(at, serial);
+        entry.session.arrive(&mut scene, side, message, frame);
+        self.keep(at, serial, entry);
+    }
+
+    /// What became of its transactions in a run of this length.
+    pub(crate) fn report(&self, info: &ApplicationInfo, length: Duration) -> ApplicationReport {
+        self.meter.report(info, length)
+    }
+
+    fn begin(&mut self, at: Time) {
+        let Some(serial) = self.clients.begin() else {
+            self.meter.refused += 1;
+            return;
+        };
+        self.meter.begun += 1;
+        let config = self.config.clone();
+        let mut scene = self.scene(at, serial);
+        let session = match &config.dialogue {
+            Dialogue::Query(query) => Session::Query(QuerySession::begin(query, &mut scene)),
+            Dialogue::Call(call) if config.tcp.is_none() => {
+                Session::Call(Box::new(DatagramCall::begin(call, config.patience, &mut scene)))
+            }
+            _ => Session::Tcp(Box::new(Connection::begin(&config, &mut scene))),
+        };
+        self.keep(at, serial, Entry { session, wakes: None, is_open: true });
+    }
+
+    fn wake(&mut self, at: Time, serial: u32) {
+        let Some(mut entry) = self.sessions.remove(&serial) else { return };
+        if entry.wakes == Some(at) {
+            entry.wakes = None;
+            if entry.session.wakes().is_some_and(|due| due <= at) {
+                let mut scene = self.scene(at, serial);
+                entry.session.wake(&mut scene);
+            }
+        }
+        self.keep(at, serial, entry);
+    }
+
+    /// Puts a session back that something has happened to, unless it is over.
+    fn keep(&mut self, at: Time, serial: u32, mut entry: Entry) {
+        if let (true, Some(outcome)) = (entry.is_open, entry.session.outcome()) {
+            entry.is_open = false;
+            self.clients.ended(at, serial);
+            match outcome {
+                Outcome::Succeeded(after) => self.meter.succeeded(after),
+                Outcome::Reset => self.meter.failed_reset += 1,
+                Outcome::TimedOut => self.meter.failed_timeout += 1,
+            }
+        }
+        if entry.session.is_over() {
+            return;
+        }
+        if let Some(due) = entry.session.wakes()
+            && entry.wakes.is_none_or(|entry| due < entry)
+        {
+            let due = due.max(at);
+            entry.wakes = Some(due);
+            self.wakes.push(Reverse((due, serial)));
+        }
+        self.sessions.insert(serial, entry);
+    }
+
+    fn scene(&mut self, now: Time, serial: u32) -> Scene<'_> {
+        let ports = u32::from(u16::MAX - self.key.source_port) + 1;
+        let port = self.key.source_port + (serial % ports.min(16_384)) as u16;
+        Scene {
+            now,
+            serial,
+            client: (port, self.key.destination_port),
+            key: self.key,
+            ports: self.ports,
+            hosts: self.hosts.as_deref_mut(),
+            draws: &self.draws,
+            meter: &mut self.meter,
+            out: &mut self.out,
+        }
+    }
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("config", &self.config).field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// The flow of what comes back.
+fn reversed(key: &FlowKey) -> FlowKey {
+    FlowKey {
+        source: key.destination,
+        destination: key.source,
+        source_port: key.destination_port,
+        destination_port: key.source_port,
+        ..*key
+    }
+}

@@ -1,0 +1,184 @@
+//! Hosts, and the ends of connections at them.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use narrows_core::{Duration, FlowKey, PortId, Time};
+use narrows_scenario::{Congestion, TcpConfig};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
+use smoltcp::time::{self, Instant};
+use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
+
+use super::segment::{self, Segment};
+use super::wire::Wire;
+
+/// On a connection on which nothing has come for so long, somebody has gone: about what Linux waits, with its 15
+/// retransmissions (tcp_retries2).
+const GONE: time::Duration = time::Duration::from_secs(900);
+/// What would be due at once, and came to nothing, is looked at again after this time.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// A host with one address.
+pub(crate) struct Host {
+    interface: Interface,
+    wire: Wire,
+    tcp: TcpConfig,
+    pub(crate) address: IpAddress,
+    /// Where its packets enter the network, and where those for it leave.
+    pub(crate) port: PortId,
+    /// Where its packets are to get.
+    peer: PortId,
+    traffic_class: u8,
+}
+
+/// One end of a connection: a socket that is polled by itself.
+#[derive(Debug)]
+pub(crate) struct End {
+    sockets: SocketSet<'static>,
+    handle: SocketHandle,
+    /// The number behind the last byte that was sent.
+    sent_until: Option<u32>,
+    /// When its timers want it to be looked at.
+    pub(crate) wakes: Option<Time>,
+    /// The other end said that there is no connection.
+    pub(crate) was_reset: bool,
+}
+
+impl Host {
+    /// The host at the source of packets like `key`, which enter at `port` and get to `peer`.
+    pub(crate) fn new(tcp: TcpConfig, key: &FlowKey, (port, peer): (PortId, PortId), seed: u64) -> Self {
+        let mut wire = Wire::new(tcp.mtu);
+        let mut config = Config::new(HardwareAddress::Ip);
+        config.random_seed = seed;
+        let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
+        let address = address(key.source);
+        let whole = if matches!(address, IpAddress::Ipv4(_)) { 32 } else { 128 };
+        interface
+            .update_ip_addrs(|all| all.push(IpCidr::new(address, whole)).expect("there is room for one"));
+        Self { interface, wire, tcp, address, port, peer, traffic_class: key.traffic_class }
+    }
+
+    fn end(&self) -> End {
+        let room = || SocketBuffer::new(vec![0; self.tcp.buffer.get() as usize]);
+        let mut socket = Socket::new(room(), room());
+        socket.set_congestion_control(match self.tcp.congestion {
+            Congestion::Cubic => CongestionControl::Cubic,
+            Congestion::Reno => CongestionControl::Reno,
+            Congestion::None => CongestionControl::None,
+        });
+        socket.set_ack_delay(
+            self.tcp.delayed_ack.map(|delay| time::Duration::from_micros(delay.nanos() / 1000)),
+        );
+        socket.set_nagle_enabled(self.tcp.nagle);
+        socket.set_timeout(Some(GONE));
+        let mut sockets = SocketSet::new(Vec::with_capacity(1));
+        let handle = sockets.add(socket);
+        End { sockets, handle, sent_until: None, wakes: None, was_reset: false }
+    }
+
+    /// An end that waits for a connection.
+    pub(crate) fn listen(&self, port: u16) -> End {
+        let mut end = self.end();
+        end.socket().listen((self.address, port)).expect("it is new, and no port is 0");
+        end
+    }
+
+    /// An end that opens a connection to another host.
+    pub(crate) fn connect(&mut self, port: u16, (address, to): (IpAddress, u16)) -> End {
+        let mut end = self.end();
+        let socket = end.sockets.get_mut::<Socket<'_>>(end.handle);
+        let local = (self.address, port);
+        socket
+            .connect(self.interface.context(), (address, to), local)
+            .expect("it is new, both have addresses of one family, and no port is 0");
+        end
+    }
+
+    /// A packet for `end` has arrived. What it makes the end send at once goes to `out`.
+    pub(crate) fn receive(&mut self, now: Time, end: &mut End, packet: Vec<u8>, out: &mut Vec<Segment>) {
+        let resets = segment::resets(&packet);
+        self.wire.arrive(packet);
+        let was_open = end.socket().is_active();
+        self.interface.poll_ingress_single(instant(now), &mut self.wire, &mut end.sockets);
+        end.was_reset |= was_open && resets && end.state() == State::Closed;
+        self.take(end, out);
+    }
+
+    /// Lets `end` send what it has to send; says when it wants to be looked at again.
+    pub(crate) fn send(&mut self, now: Time, end: &mut End, out: &mut Vec<Segment>) {
+        let at = instant(now);
+        while self.interface.poll_egress(at, &mut self.wire, &mut end.sockets) != PollResult::None {}
+        self.take(end, out);
+        let wakes = self.interface.poll_at(at, &end.sockets);
+        end.wakes = wakes.map(|at| {
+            let at = Time::from_nanos(u64::try_from(at.total_micros()).unwrap_or(0).saturating_mul(1000));
+            if at > now { at } else { now + AGAIN }
+        });
+    }
+
+    fn take(&mut self, end: &mut End, out: &mut Vec<Segment>) {
+        for bytes in self.wire.sent.drain(..) {
+            let mut segment = Segment::new(bytes, self.traffic_class, self.port, self.peer);
+            if let Some(until) = segment.until {
+                // Numbers go round in a circle: half of it lies behind.
+                segment.again = end.sent_until.is_some_and(|sent| until.wrapping_sub(sent) as i32 <= 0);
+                if !segment.again {
+                    end.sent_until = Some(until);
+                }
+            }
+            out.push(segment);
+        }
+    }
+}
+
+impl End {
+    pub(crate) fn socket(&mut self) -> &mut Socket<'static> {
+        self.sockets.get_mut(self.handle)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.sockets.get::<Socket<'_>>(self.handle).state()
+    }
+
+    /// Takes what has arrived; returns how many bytes.
+    pub(crate) fn read(&mut self) -> u64 {
+        let socket = self.socket();
+        let mut all = 0;
+        while let Ok(bytes @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) {
+            all += bytes as u64;
+        }
+        all
+    }
+
+    /// Writes up to so many bytes; returns how many there was room for.
+    pub(crate) fn write(&mut self, bytes: u64) -> u64 {
+        let socket = self.socket();
+        let mut written = 0;
+        while written < bytes {
+            let left = usize::try_from(bytes - written).unwrap_or(usize::MAX);
+            // What the bytes are is nobody's concern: those that the room has.
+            match socket.send(|room| (room.len().min(left), room.len().min(left))) {
+                Ok(some @ 1..) => written += some as u64,
+                _ => break,
+            }
+        }
+        written
+    }
+
+    /// Nothing more is to come from here: both ends know, or this one has been told that there is no connection.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.state(), State::Closed | State::TimeWait)
+    }
+}
+
+/// The instant as smoltcp counts it: whole microseconds.
+fn instant(now: Time) -> Instant {
+    Instant::from_micros((now.nanos() / 1000) as i64)
+}
+
+fn address(bytes: [u8; 16]) -> IpAddress {
+    match IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical() {
+        IpAddr::V4(four) => IpAddress::Ipv4(four),
+        IpAddr::V6(six) => IpAddress::Ipv6(six),
+    }
+}

@@ -1,0 +1,77 @@
+//! From the bytes of a segment to a packet of the engine.
+
+use narrows_core::{Packet, PortId, Protocol};
+use narrows_frame::parse::parse;
+use narrows_frame::{LinkLayer, MacAddress};
+
+use super::wire::LINK_HEADER;
+use crate::input::Frame;
+
+/// A packet that is to enter the network, and what its header says of the stream.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) packet: Packet<Frame>,
+    /// The number behind its last one, if it takes any: its bytes, and one each for SYN and FIN.
+    pub(super) until: Option<u32>,
+    /// All of it was sent before.
+    pub(crate) again: bool,
+}
+
+impl Segment {
+    /// Completes an IP packet behind room for a link header: the header of an Ethernet frame between two ports, the
+    /// traffic class, and over IPv4 the checksum of the header.
+    pub(super) fn new(mut bytes: Vec<u8>, traffic_class: u8, from: PortId, to: PortId) -> Self {
+        let (link, ip) = bytes.split_at_mut(LINK_HEADER);
+        let network = if ip[0] >> 4 == 6 { Protocol::Ipv6 } else { Protocol::Ipv4 };
+        link.copy_from_slice(&ethernet_header(to, from, network));
+        let transport = match network {
+            Protocol::Ipv6 => {
+                ip[0] = 0x60 | traffic_class >> 4;
+                ip[1] = ip[1] & 0xf | traffic_class << 4;
+                40
+            }
+            _ => {
+                ip[1] = traffic_class;
+                let header = usize::from(ip[0] & 0xf) * 4;
+                ip[10..12].fill(0);
+                let sum = checksum(&ip[..header]);
+                ip[10..12].copy_from_slice(&sum.to_be_bytes());
+                header
+            }
+        };
+        let tcp = &ip[transport..];
+        let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
+        let (syn, fin) = (u32::from(tcp[13] >> 1 & 1), u32::from(tcp[13] & 1));
+        let parsed = parse(LinkLayer::Ethernet, &bytes);
+        let length = u32::from(parsed.headers.tcp_data_length) + syn + fin;
+        let original = bytes.len() as u32;
+        let packet = parsed.with(Frame { bytes, original, layer: LinkLayer::Ethernet });
+        Self { packet, until: (length > 0).then(|| sequence.wrapping_add(length)), again: false }
+    }
+}
+
+/// Whether a frame that one of these was made of says that there is no connection.
+pub(super) fn resets(frame: &[u8]) -> bool {
+    const RESET: u8 = 4;
+    parse(LinkLayer::Ethernet, frame).key.tcp_flags & RESET != 0
+}
+
+/// Locally administered addresses with the numbers of the ports.
+pub(crate) fn ethernet_header(to: PortId, from: PortId, network: Protocol) -> [u8; LINK_HEADER] {
+    let address = |port: PortId| {
+        let [high, low] = port.index().to_be_bytes();
+        MacAddress([2, 0, 0, 0, high, low])
+    };
+    let mut header = [0; LINK_HEADER];
+    header[..6].copy_from_slice(&address(to).0);
+    header[6..12].copy_from_slice(&address(from).0);
+    header[12..].copy_from_slice(if network == Protocol::Ipv6 { &[0x86, 0xdd] } else { &[0x08, 0x00] });
+    header
+}
+
+/// RFC 1071, of an even number of bytes.
+fn checksum(bytes: &[u8]) -> u16 {
+    let sum: u32 = bytes.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !((sum & 0xffff) + (sum >> 16)) as u16
+}
