@@ -18,6 +18,12 @@ demo-delays: build ## delays fed from outside, a trace, NetEm's words: live
 demo-schedulers: build ## a call beside downloads, live, under FIFO, QFQ and FQ-CoDel
 	@scripts/demo-schedulers
 
+demo-dbhpd: build ## web pages, downloads, a call and noise, live, under FIFO, priorities, CBQ and DBHPD
+	@scripts/demo-dbhpd
+
+demo-rules: build ## a script of ipfw, and three routers with two paths: live
+	@scripts/demo-rules
+
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
@@ -36,4 +42,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers test bench fmt doc install clean
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test bench fmt doc install clean
