@@ -6,14 +6,16 @@ use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
 
 use narrows_core::{Engine, NetworkConfig};
+use narrows_io::cable_end::CableEnd;
 use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
-use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, SendStop};
+use narrows_io::packet_socket::{ReceiveBatch, SendStop};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_io::{offload, stack};
+use narrows_live::cabling::Cabling;
 use narrows_live::packet_loop::{End, PacketLoop, Wait};
 use narrows_live::stage::{Host, Stage};
 use narrows_report::{Kind, Report, RunInfo};
@@ -53,7 +55,7 @@ impl Bed {
         prepare: impl FnOnce(&Stage) -> Result<L, CalibrateError>,
         load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Report), CalibrateError> {
-        let mut stage = Stage::set(scenario)?;
+        let mut stage = Stage::set(scenario, Cabling::default())?;
         let prepared = prepare(&stage)?;
         let mut packets = PacketLoop::new(Engine::new(network)?, scenario.clone(), stage.take_cables());
         packets.wait_by(how);
@@ -101,14 +103,14 @@ impl Bed {
         delay: impl Fn(u64) -> u64,
         load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Vec<i64>), CalibrateError> {
-        let mut stage = Stage::set(scenario)?;
+        let mut stage = Stage::set(scenario, Cabling::default())?;
         let ends = ends(&stage)?;
         let mut cables = stage.take_cables();
         let (Some(mut to), Some(mut from)) = (cables.pop(), cables.pop()) else {
             return Err(CalibrateError::Hosts);
         };
         let (thread, done) = start(ends, load)?;
-        let late = forward(&mut from.socket, &mut to.socket, &delay, &done, &self.signals)?;
+        let late = forward(&mut from.end, &mut to.end, &delay, &done, &self.signals)?;
         Ok((join(thread)?, late))
     }
 }
@@ -150,8 +152,8 @@ const TURNS: u32 = 1_024;
 
 /// `delay` says how long the packet of a number is held, in nanoseconds.
 fn forward(
-    from: &mut PacketSocket,
-    to: &mut PacketSocket,
+    from: &mut CableEnd,
+    to: &mut CableEnd,
     delay: &impl Fn(u64) -> u64,
     done: &UnixStream,
     signals: &EndSignals,
@@ -170,8 +172,8 @@ fn forward(
         }
         let now = clock_monotonic().as_nanos();
         while let Some(first) = held.first_entry().filter(|first| first.key().0 <= now) {
-            let ((due, _), frame) = first.remove_entry();
-            if let Some(SendStop::Down) = to.send(std::slice::from_ref(&frame)).stopped {
+            let ((due, _), mut frame) = first.remove_entry();
+            if let Some(SendStop::Down) = to.send(std::slice::from_mut(&mut frame)).stopped {
                 return Err(CalibrateError::Send("the interface is down".into()));
             }
             late.push(clock_monotonic().as_nanos() as i64 - due as i64);

@@ -88,6 +88,9 @@ pub enum CalibrateError {
     /// A packet socket.
     #[error(transparent)]
     PacketSocket(#[from] PacketSocketError),
+    /// A cable.
+    #[error(transparent)]
+    CableEnd(#[from] narrows_io::cable_end::CableEndError),
     /// An interface's offloads.
     #[error(transparent)]
     Offload(#[from] OffloadError),

@@ -264,6 +264,8 @@ pub(crate) struct Live {
     #[arg(long, requires = "record")]
     pub(crate) record_whole: bool,
     #[command(flatten)]
+    pub(crate) cabling: Cabling,
+    #[command(flatten)]
     pub(crate) pace: Pace,
     /// Write the report for a program, too; - is the standard output
     #[arg(long, value_name = "FILE")]
@@ -322,7 +324,25 @@ pub(crate) struct Bridge {
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     #[command(flatten)]
+    pub(crate) cabling: Cabling,
+    #[command(flatten)]
     pub(crate) pace: Pace,
+}
+
+/// How frames get from the kernel to the engine and back.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The way of the frames")]
+pub(crate) struct Cabling {
+    /// Take frames from the kernel this way [default: the best that works here; the report says which]
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendName>,
+}
+
+/// `--backend`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum BackendName {
+    #[value(name = "af_packet")]
+    AfPacket,
 }
 
 /// How well the packet loop is to keep up, and what it may take for that.

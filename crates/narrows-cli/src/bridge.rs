@@ -11,7 +11,7 @@ use narrows_scenario::span_of_time;
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
-use crate::live::{pace, reading};
+use crate::live::{cabling, pace, reading};
 use crate::output::{Failure, probe_writable, write_json};
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
@@ -33,6 +33,7 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
         greeting: !args.quiet,
         record: args.record.clone(),
         record_whole: args.record_whole,
+        cabling: cabling(&args.cabling),
         pace: pace(&args.pace),
         bounds,
         run_folder: control::run_folder(),

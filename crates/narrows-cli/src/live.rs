@@ -5,16 +5,18 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use narrows_core::FlowKey;
+use narrows_io::cable_end::Backend;
 use narrows_io::host::Capabilities;
 use narrows_io::scheduling::Priority;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
+use narrows_live::cabling::Cabling;
 use narrows_live::control;
 use narrows_live::packet_loop::{Pace, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 use narrows_scenario::code_point;
 
-use crate::args::{self, Live, Probes, RunBefore, WaitBy};
+use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::output::{Failure, probe_writable, write_json};
@@ -82,6 +84,7 @@ fn go(
         outside,
         probe,
         bounds,
+        cabling: cabling(&live.cabling),
         pace: pace(&live.pace),
         run_folder,
     };
@@ -94,6 +97,14 @@ fn go(
         let _ = write!(io::stderr(), "\n{}", outcome.report.text());
     }
     Ok(verdict(outcome.status, &outcome.report))
+}
+
+/// How frames are to get from the kernel to the engine and back.
+pub(crate) fn cabling(args: &args::Cabling) -> Cabling {
+    let backend = args.backend.map(|name| match name {
+        BackendName::AfPacket => Backend::AfPacket,
+    });
+    Cabling { backend }
 }
 
 /// How the packet loop is to wait, and where it is to run.

@@ -26,6 +26,12 @@ impl DerefMut for Frame {
     }
 }
 
+impl AsMut<Self> for Frame {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl AsRef<[u8]> for Frame {
     fn as_ref(&self) -> &[u8] {
         &self.bytes

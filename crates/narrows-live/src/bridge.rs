@@ -18,17 +18,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_core::Engine;
+use narrows_io::cable_end::CableEndError;
 use narrows_io::ledger::LedgerError;
 use narrows_io::link::Interface;
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
-use narrows_io::packet_socket::{PacketSocket, PacketSocketError, PacketSocketOptions};
+use narrows_io::packet_socket::PacketSocketOptions;
 use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::wait::{EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, Report, RunInfo};
 use narrows_scenario::{Place, Scenario};
 
+use crate::cabling::Cabling;
 use crate::control::ControlSocket;
 use crate::local::Neighbours;
 use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
@@ -53,6 +55,8 @@ pub struct BridgeOptions {
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
     pub record_whole: bool,
+    /// How frames get from the kernel to the engine and back.
+    pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
     pub pace: Pace,
     /// Bounds on lateness that the run is to keep.
@@ -70,9 +74,9 @@ pub enum BridgeError {
     /// The interfaces cannot be listed.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// A packet socket.
+    /// The end of a cable.
     #[error(transparent)]
-    PacketSocket(#[from] PacketSocketError),
+    CableEnd(#[from] CableEndError),
     /// Offloads.
     #[error(transparent)]
     Offload(#[from] OffloadError),
@@ -169,10 +173,9 @@ pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutco
     let mut cables = Vec::new();
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { finish_offloads: true, ..PacketSocketOptions::default() };
-        let socket =
-            PacketSocket::open_with(&namespace, &interface.name, sockets).map_err(BridgeError::from)?;
+        let end = options.cabling.open(&namespace, &interface.name, sockets).map_err(BridgeError::from)?;
         let neighbours = Neighbours::transparent();
-        cables.push(Cable { name: port.name.clone(), socket, neighbours, stations: None });
+        cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
     }
     let mut network = PacketLoop::new(engine, scenario, cables);
     network.certify(&options.bounds);
@@ -200,7 +203,7 @@ pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutco
         Ok(End::Ready) => (0, None),
         Ok(End::Signal(ended)) if ended.signal == narrows_io::process::Signal::SIGINT => (0, None),
         Ok(End::Signal(ended)) => (by_signal(ended.signal as i32), None),
-        Err(error @ LoopError::PacketSocket(PacketSocketError::Down { .. })) => (2, Some(error)),
+        Err(LoopError::CableEnd(error)) if error.is_down() => (2, Some(error.into())),
         Err(error) => return Err(error.into()),
     };
     let report = network.finish(&mut info)?;

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bridge;
+pub mod cabling;
 pub mod clock;
 pub mod control;
 pub mod feeds;

@@ -22,8 +22,9 @@ use std::path::Path;
 
 use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
+use narrows_io::cable_end::CableEndError;
 use narrows_io::frame::{Frame, FramePool};
-use narrows_io::packet_socket::{PacketSocketError, ReceiveBatch, Received};
+use narrows_io::packet_socket::{ReceiveBatch, Received};
 use narrows_io::wait::{EndSignal, EndSignals, wait};
 use narrows_report::{LatenessBound, Meter, OneWay, Report, RunInfo};
 use narrows_scenario::{Scenario, Timeline};
@@ -71,6 +72,12 @@ impl AsRef<[u8]> for Outgoing {
     }
 }
 
+impl AsMut<Frame> for Outgoing {
+    fn as_mut(&mut self) -> &mut Frame {
+        &mut self.frame
+    }
+}
+
 struct Port {
     id: PortId,
     /// Where its frames come from and go to; nothing at a router, which nobody is connected to.
@@ -97,7 +104,7 @@ pub enum End {
 pub enum LoopError {
     /// An interface.
     #[error(transparent)]
-    PacketSocket(#[from] PacketSocketError),
+    CableEnd(#[from] CableEndError),
     /// Waiting.
     #[error("cannot wait for packets: {0}")]
     Wait(io::Error),

@@ -19,6 +19,7 @@ use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
 use narrows_scenario::{Address, HostAddress, Scenario};
 
 use crate::bridge::BridgeError;
+use crate::cabling::Cabling;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::feeds::{FeedError, Feeds};
 use crate::outside::{OutsideError, WayToTheOutside};
@@ -56,6 +57,8 @@ pub struct RunOptions {
     pub outside: Wish,
     /// Probes to send.
     pub probe: Option<ProbePlan>,
+    /// How frames get from the kernel to the engine and back.
+    pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
     pub pace: Pace,
     /// Bounds on lateness that the run is to keep; the report says whether it did.
@@ -160,7 +163,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     wake_on_time().map_err(system("set the timer slack"))?;
     // From here on there is something to put back; who asks us to end meanwhile is heard once it all stands.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let mut stage = Stage::set(&scenario)?;
+    let mut stage = Stage::set(&scenario, options.cabling)?;
     let host = chosen_host(&stage, options.host.as_deref())?;
     let (outside, refusal) = open_outside(&stage, host, options)?;
     stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;

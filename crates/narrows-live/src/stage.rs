@@ -16,14 +16,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
+use narrows_io::cable_end::{CableEnd, CableEndError};
 use narrows_io::link::{InterfaceIndex, MacAddress, VethEnd, create_numbered_veth};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::{self, OffloadError};
-use narrows_io::packet_socket::{PacketSocket, PacketSocketError};
+use narrows_io::packet_socket::PacketSocketOptions;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::{self, StackError};
 use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
+use crate::cabling::Cabling;
 use crate::local::Neighbours;
 
 /// The interfaces' MTU: that of Ethernet.
@@ -44,9 +46,9 @@ pub enum StageError {
     /// An interface, address or route.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// A packet socket.
+    /// The end of a cable.
     #[error(transparent)]
-    PacketSocket(#[from] PacketSocketError),
+    CableEnd(#[from] CableEndError),
     /// What the kernel's stack does on an interface.
     #[error(transparent)]
     Stack(#[from] StackError),
@@ -124,7 +126,7 @@ pub struct Cable {
     /// The engine's port.
     pub name: String,
     /// Where its packets come from and go to.
-    pub socket: PacketSocket,
+    pub end: CableEnd,
     /// Whose addresses are asked for here, and what the answer is.
     pub neighbours: Neighbours,
     /// The stations of frames that leave here, where they come from a router: it, and the host.
@@ -149,7 +151,7 @@ impl Stage {
     ///
     /// # Errors
     /// When a privilege is missing, a named namespace does not exist, or an interface of the wanted name exists there.
-    pub fn set(scenario: &Scenario) -> Result<Self, StageError> {
+    pub fn set(scenario: &Scenario, cabling: Cabling) -> Result<Self, StageError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let mut hosts = Vec::new();
         for host in &scenario.hosts {
@@ -163,11 +165,11 @@ impl Stage {
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
         let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire };
-        stage.lay_cables(scenario)?;
+        stage.lay_cables(scenario, cabling)?;
         Ok(stage)
     }
 
-    fn lay_cables(&mut self, scenario: &Scenario) -> Result<(), StageError> {
+    fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), StageError> {
         let ports = scenario.ports();
         for (number, port) in ports.iter().enumerate() {
             let Some(peer) = peer(scenario, port) else { continue };
@@ -182,8 +184,8 @@ impl Stage {
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
-            let cable =
-                lay_cable(&self.wire, host, &interface, &end).map_err(|cause| of_host(&host.name, cause))?;
+            let cable = lay_cable(&self.wire, host, &interface, &end, cabling)
+                .map_err(|cause| of_host(&host.name, cause))?;
             host.interfaces.push(interface);
             self.cables.push(cable);
             self.ends.push(end.name);
@@ -281,7 +283,13 @@ pub(crate) fn of_host(host: &str, cause: StageError) -> StageError {
 }
 
 /// Lays the cable of one interface and gives the host its addresses.
-fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, end: &End) -> Result<Cable, StageError> {
+fn lay_cable(
+    wire: &Namespace,
+    host: &Host,
+    interface: &Interface,
+    end: &End,
+    cabling: Cabling,
+) -> Result<Cable, StageError> {
     let near = end.name.as_str();
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
     create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
@@ -295,7 +303,7 @@ fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, end: &End) ->
     // A socket on an interface that is down would report that first of all.
     RouteSocket::open(wire)?.wait_for_carrier(near, CARRIER)?;
     sockets.wait_for_carrier(&interface.name, CARRIER)?;
-    let socket = PacketSocket::open(wire, near)?;
+    let end = cabling.open(wire, near, PacketSocketOptions::default())?;
     for address in &interface.addresses {
         sockets.add_address(&interface.name, *address)?;
     }
@@ -307,7 +315,7 @@ fn lay_cable(wire: &Namespace, host: &Host, interface: &Interface, end: &End) ->
     }
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
     let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), socket, neighbours, stations })
+    Ok(Cable { name: interface.port.clone(), end, neighbours, stations })
 }
 
 /// Who is at the other end of a port's link.

@@ -28,11 +28,11 @@ impl PacketLoop {
         let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
         let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let sockets: Vec<_> = self.cables().map(|cable| cable.socket.as_fd()).collect();
+        let ends: Vec<_> = self.cables().map(|cable| cable.end.as_fd()).collect();
         let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
         let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
         waiting.extend(ready.iter().map(Waiting::readable));
-        waiting.extend(sockets.iter().map(Waiting::readable));
+        waiting.extend(ends.iter().map(Waiting::readable));
         for (client, reads, writes) in &clients {
             if *reads {
                 waiting.push(Waiting::readable(client));
@@ -128,7 +128,7 @@ impl PacketLoop {
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
             let Some(cable) = &mut port.cable else { continue };
-            let dropped = cable.socket.statistics()?.dropped;
+            let dropped = cable.end.statistics()?.dropped;
             let new = dropped - port.ring_drops;
             self.meter.receive_ring_dropped(port.id, new);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {

@@ -55,9 +55,10 @@ impl PacketLoop {
             let Some(cable) = port.cable.as_mut().filter(|_| !port.outgoing.is_empty()) else { continue };
             let mut sent = 0;
             while sent < port.outgoing.len() {
-                let batch = &port.outgoing[sent..port.outgoing.len().min(sent + SENT_AT_ONCE)];
+                let end = port.outgoing.len().min(sent + SENT_AT_ONCE);
+                let batch = &mut port.outgoing[sent..end];
                 let before = self.clock.now();
-                let step = cable.socket.send(batch);
+                let step = cable.end.send(batch);
                 let after = self.clock.now();
                 for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
                     self.meter.released(port.id, scheduled, before.since(scheduled));
