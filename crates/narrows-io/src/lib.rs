@@ -11,6 +11,7 @@
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`cable_end`], [`packet_socket`], [`frame`] | frames received and sent in batches |
+//! | [`bpf`] | programs for the kernel's packet paths, assembled here |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
@@ -22,6 +23,7 @@
 //! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
 
 pub mod address;
+pub mod bpf;
 pub mod cable_end;
 pub mod clock;
 pub mod frame;

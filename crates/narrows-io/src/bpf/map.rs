@@ -1,0 +1,125 @@
+//! Maps: what a program and we share.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_name};
+
+/// `BPF_MAP_TYPE_*`.
+const ARRAY: u32 = 2;
+const XSKMAP: u32 = 17;
+
+/// A table in the kernel, gone when neither we nor a program has it.
+#[derive(Debug)]
+pub struct Map {
+    descriptor: OwnedFd,
+}
+
+/// What `BPF_MAP_CREATE` reads.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Create {
+    kind: u32,
+    key_size: u32,
+    value_size: u32,
+    entries: u32,
+    flags: u32,
+    inner: u32,
+    numa_node: u32,
+    name: [u8; 16],
+}
+
+/// What the commands on elements read.
+#[derive(Debug)]
+#[repr(C)]
+struct Element {
+    map: u32,
+    zero: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[expect(unsafe_code, reason = "the kernel reads them as they lie in memory")]
+// SAFETY: both are repr(C) and without padding; pointers are set by the calls below, from values that outlive them.
+unsafe impl Argument for Create {}
+#[expect(unsafe_code, reason = "the kernel reads them as they lie in memory")]
+// SAFETY: as above.
+unsafe impl Argument for Element {}
+
+impl Map {
+    /// A map of AF_XDP sockets, by queue.
+    ///
+    /// # Errors
+    /// When BPF is not allowed.
+    pub fn of_sockets(name: &str, entries: u32) -> Result<Self, BpfError> {
+        Self::create(XSKMAP, name, 4, entries)
+    }
+
+    /// An array of 64-bit numbers, zero at first.
+    ///
+    /// # Errors
+    /// When BPF is not allowed.
+    pub fn of_numbers(name: &str, entries: u32) -> Result<Self, BpfError> {
+        Self::create(ARRAY, name, 8, entries)
+    }
+
+    fn create(kind: u32, name: &str, value_size: u32, entries: u32) -> Result<Self, BpfError> {
+        let mut create =
+            Create { kind, key_size: 4, value_size, entries, name: short_name(name), ..Create::default() };
+        let descriptor = bpf_descriptor(Command::MapCreate, &mut create)
+            .map_err(|cause| BpfError::new(format!("make the map `{name}`"), cause))?;
+        Ok(Self { descriptor })
+    }
+
+    /// Puts an AF_XDP socket, which must be bound, into a map of sockets. It leaves the map when it is closed.
+    ///
+    /// # Errors
+    /// When the number is beyond the map, or the descriptor is no such socket.
+    pub fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), BpfError> {
+        self.set(number, &socket.as_raw_fd().to_ne_bytes())
+    }
+
+    /// Sets a number of an array.
+    ///
+    /// # Errors
+    /// When the place is beyond the array.
+    pub fn set_number(&self, place: u32, value: u64) -> Result<(), BpfError> {
+        self.set(place, &value.to_ne_bytes())
+    }
+
+    fn set(&self, key: u32, value: &[u8]) -> Result<(), BpfError> {
+        let mut element = self.element(&key, value);
+        bpf(Command::MapUpdate, &mut element)
+            .map(drop)
+            .map_err(|cause| BpfError::new(format!("set entry {key} of a map"), cause))
+    }
+
+    /// A number of an array.
+    ///
+    /// # Errors
+    /// When the place is beyond the array.
+    pub fn number(&self, place: u32) -> Result<u64, BpfError> {
+        let mut value = [0; 8];
+        let mut element = self.element(&place, &[]);
+        element.value = value.as_mut_ptr() as u64;
+        bpf(Command::MapLookup, &mut element)
+            .map_err(|cause| BpfError::new(format!("read entry {place} of a map"), cause))?;
+        Ok(u64::from_ne_bytes(value))
+    }
+
+    fn element(&self, key: &u32, value: &[u8]) -> Element {
+        Element {
+            map: self.descriptor.as_raw_fd() as u32,
+            zero: 0,
+            key: address(key),
+            value: address(value),
+            flags: 0,
+        }
+    }
+}
+
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}

@@ -1,0 +1,118 @@
+//! Programs for the kernel's packet paths, written as instructions here: no compiler, no library, no object file.
+//!
+//! A program is made of [`Instruction`]s ([`Code`] puts jumps in place), loaded ([`Program`]) and put onto an interface by a
+//! [`Link`], which is a descriptor: the kernel takes the program off when the descriptor is closed, so that nothing stays
+//! behind however a process ends. The kernel's verifier has the last word on what runs.
+//!
+//! Works in the namespace of the calling thread: interfaces are looked up there, so do this inside
+//! [`crate::namespace::Namespace::run`].
+
+mod code;
+mod instruction;
+mod link;
+mod map;
+mod program;
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+pub use code::{Code, Label};
+pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Register, Width};
+pub use link::{Direction, Link, XdpMode};
+pub use map::Map;
+pub use program::{Outcome, Program, ProgramKind};
+
+/// Why a program could not be had, or could not be put onto an interface.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// This process may not use BPF.
+    #[error(
+        "not allowed to {step}: BPF needs the capabilities CAP_BPF and CAP_NET_ADMIN over the host itself, which a user \
+         namespace does not give; run it as root"
+    )]
+    Permission {
+        /// What was to be done.
+        step: String,
+    },
+    /// The interface has a program already.
+    #[error(
+        "the interface with the number {0} has an XDP program already; take it off, as in `ip link set dev NAME xdp off`"
+    )]
+    Occupied(u32),
+    /// The verifier did not accept a program.
+    #[error("the kernel's verifier refused the program `{name}`: {cause}\n{log}")]
+    Verifier {
+        /// The program's name.
+        name: String,
+        /// What the kernel said.
+        cause: io::Error,
+        /// What the verifier said, its last lines.
+        log: String,
+    },
+    /// The kernel refused for another reason.
+    #[error("cannot {step}: {cause}")]
+    Refused {
+        /// What was to be done.
+        step: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl BpfError {
+    fn new(step: impl Into<String>, cause: io::Error) -> Self {
+        let step = step.into();
+        match cause.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission { step },
+            _ => Self::Refused { step, cause },
+        }
+    }
+}
+
+/// The commands of bpf(2) that are used here.
+#[derive(Clone, Copy, Debug)]
+enum Command {
+    MapCreate = 0,
+    MapLookup = 1,
+    MapUpdate = 2,
+    ProgramLoad = 5,
+    ProgramTestRun = 10,
+    LinkCreate = 28,
+}
+
+/// The argument of a command: `union bpf_attr`, of which each command reads its own form.
+///
+/// # Safety
+/// The type is `repr(C)`, without padding that is not named, and its pointers are live for as long as it is used.
+#[expect(unsafe_code, reason = "the kernel reads it as it lies in memory")]
+unsafe trait Argument {}
+
+#[expect(unsafe_code, reason = "no crate wraps bpf(2)")]
+fn bpf<A: Argument>(command: Command, argument: &mut A) -> io::Result<i32> {
+    // SAFETY: the argument is live, of the length given and, by the trait's contract, of the form that the kernel reads.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command as libc::c_int, std::ptr::from_mut(argument), size_of::<A>())
+    };
+    Ok(nix::errno::Errno::result(result)? as i32)
+}
+
+/// The same for a command that makes a descriptor.
+#[expect(unsafe_code, reason = "the kernel says that the descriptor is ours")]
+fn bpf_descriptor<A: Argument>(command: Command, argument: &mut A) -> io::Result<OwnedFd> {
+    let descriptor = bpf(command, argument)?;
+    // SAFETY: the descriptor is fresh and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// A name as the kernel takes it: at most 15 letters, digits, points and underscores, and a zero behind them.
+fn short_name(name: &str) -> [u8; 16] {
+    let mut short = [0; 16];
+    for (to, from) in short[..15].iter_mut().zip(name.bytes()) {
+        *to = if from.is_ascii_alphanumeric() || from == b'.' { from } else { b'_' };
+    }
+    short
+}
+
+fn address<T: ?Sized>(of: &T) -> u64 {
+    std::ptr::from_ref(of).cast::<u8>() as u64
+}

@@ -1,0 +1,163 @@
+//! Programs that the kernel has verified and taken.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use super::instruction::Instruction;
+use super::{Argument, BpfError, Command, address, bpf, bpf_descriptor, short_name};
+
+/// What the kernel is told about the licence. None of the functions used is kept for programs under the GPL.
+const LICENCE: &std::ffi::CStr = c"MIT OR Apache-2.0";
+/// Room for what the verifier says. When it has more to say, it gives its last words.
+const LOG: usize = 64 << 10;
+/// `BPF_F_XDP_HAS_FRAGS`: the program bears with frames in several buffers.
+const XDP_HAS_FRAGS: u32 = 1 << 5;
+/// `BPF_XDP` as the type of attachment that is expected.
+const ATTACH_XDP: u32 = 37;
+
+/// Where a program is to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgramKind {
+    /// On frames as the driver has them, before anything else sees them. Its context is `struct xdp_md`. Frames may lie in
+    /// several buffers, of which the program sees the first.
+    Xdp,
+    /// On packets between the kernel's stack and the interface's queue (`SCHED_CLS`). Its context is `struct __sk_buff`.
+    Classifier,
+}
+
+/// A program in the kernel, gone when neither we nor a link has it.
+#[derive(Debug)]
+pub struct Program {
+    descriptor: OwnedFd,
+    name: String,
+}
+
+/// What a program made of one frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What it returned.
+    pub verdict: u32,
+    /// The frame afterwards.
+    pub frame: Vec<u8>,
+}
+
+/// What `BPF_PROG_LOAD` reads.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Load {
+    kind: u32,
+    instruction_count: u32,
+    instructions: u64,
+    licence: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    interface: u32,
+    expected_attach_type: u32,
+}
+
+/// What `BPF_PROG_TEST_RUN` reads and writes.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct TestRun {
+    program: u32,
+    verdict: u32,
+    size_in: u32,
+    size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    processor: u32,
+    batch_size: u32,
+    zero: u32,
+}
+
+#[expect(unsafe_code, reason = "the kernel reads them as they lie in memory")]
+// SAFETY: both are repr(C) and without padding; pointers are set by the calls below, from values that outlive them.
+unsafe impl Argument for Load {}
+#[expect(unsafe_code, reason = "the kernel reads them as they lie in memory")]
+// SAFETY: as above.
+unsafe impl Argument for TestRun {}
+
+impl Program {
+    /// Has the kernel verify and take a program.
+    ///
+    /// # Errors
+    /// When BPF is not allowed, or the verifier refuses: what it said is in the error.
+    pub fn load(kind: ProgramKind, name: &str, instructions: &[Instruction]) -> Result<Self, BpfError> {
+        let (number, flags, expected_attach_type) = match kind {
+            ProgramKind::Classifier => (3, 0, 0),
+            ProgramKind::Xdp => (6, XDP_HAS_FRAGS, ATTACH_XDP),
+        };
+        let mut load = Load {
+            kind: number,
+            instruction_count: instructions.len() as u32,
+            instructions: address(instructions),
+            licence: address(LICENCE),
+            flags,
+            name: short_name(name),
+            expected_attach_type,
+            ..Load::default()
+        };
+        let cause = match bpf_descriptor(Command::ProgramLoad, &mut load) {
+            Ok(descriptor) => return Ok(Self { descriptor, name: name.to_owned() }),
+            Err(cause) => cause,
+        };
+        // Once more, for the log: it is not made up for programs that are fine.
+        let mut log = vec![0u8; LOG];
+        load.log_level = 1;
+        load.log_size = LOG as u32;
+        load.log = log.as_mut_ptr() as u64;
+        let again = bpf_descriptor(Command::ProgramLoad, &mut load);
+        if let Ok(descriptor) = again {
+            return Ok(Self { descriptor, name: name.to_owned() });
+        }
+        let end = log.iter().position(|&byte| byte == 0).unwrap_or(LOG);
+        let log = String::from_utf8_lossy(&log[..end]).trim_end().to_owned();
+        // What is not allowed at all has no log; what the verifier forbids has one, and may be the same error.
+        if log.is_empty() {
+            return Err(BpfError::new(format!("load the program `{name}`"), cause));
+        }
+        Err(BpfError::Verifier { name: name.to_owned(), cause, log })
+    }
+
+    /// What the kernel calls it, cut to 15 bytes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Has the kernel run the program on a frame that goes nowhere: a way to try it.
+    ///
+    /// # Errors
+    /// When the frame is shorter than an Ethernet header or longer than the kernel takes.
+    pub fn try_on(&self, frame: &[u8]) -> Result<Outcome, BpfError> {
+        let mut after = vec![0; frame.len() + 256];
+        let mut run = TestRun {
+            program: self.descriptor.as_raw_fd() as u32,
+            size_in: frame.len() as u32,
+            size_out: after.len() as u32,
+            data_in: address(frame),
+            data_out: after.as_mut_ptr() as u64,
+            repeat: 1,
+            ..TestRun::default()
+        };
+        bpf(Command::ProgramTestRun, &mut run)
+            .map_err(|cause| BpfError::new(format!("try the program `{}`", self.name), cause))?;
+        after.truncate(run.size_out as usize);
+        Ok(Outcome { verdict: run.verdict, frame: after })
+    }
+}
+
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
