@@ -1,7 +1,7 @@
 //! A bare forwarder between two namespaces: the baseline for everything the live loop adds.
 //!
 //! ```text
-//! forwarder [--user] [--mtu N] [--server "CMD"] -- CMD…
+//! forwarder [--user] [--mtu N] [--backend af_packet|af_xdp|af_xdp-generic] [--server "CMD"] -- CMD…
 //! ```
 //!
 //! Makes two hosts, 10.99.0.1 (client) and 10.99.0.2 (server), joined by nothing but this program; starts the
@@ -14,8 +14,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
+use narrows_io::bpf::XdpMode;
+use narrows_io::cable_end::CableEnd;
 use narrows_io::clock::clock_monotonic;
-use narrows_io::frame::FramePool;
+use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, Received, SendStop};
@@ -23,6 +25,7 @@ use narrows_io::process::{adopt_descendants, end_descendants, spawn};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_io::wait::{Waiting, wait, wake_on_time};
+use narrows_io::xdp::{Group, PortOptions};
 use narrows_io::{offload, stack};
 
 /// Frames handled before the other descriptors are looked at again.
@@ -31,6 +34,7 @@ const BUDGET: usize = 16;
 struct Arguments {
     user: bool,
     mtu: u32,
+    backend: String,
     server: Option<String>,
     command: Vec<String>,
 }
@@ -58,8 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wire = Namespace::create()?.labelled("the wire");
     let client = host(&wire, "client", 1, arguments.mtu)?;
     let server = host(&wire, "server", 2, arguments.mtu)?;
-    let mut sockets = [PacketSocket::open(&wire, "client")?, PacketSocket::open(&wire, "server")?];
-    eprintln!("receive buffer: {} bytes", sockets[0].receive_buffer());
+    let mut sockets = ends(&arguments, &wire)?;
 
     let server_program = match &arguments.server {
         Some(line) => Some(spawn(command(line.split_whitespace().map(String::from).collect())?, &server)?),
@@ -110,6 +113,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Our ends of the two cables.
+fn ends(arguments: &Arguments, wire: &Namespace) -> Result<[CableEnd; 2], Box<dyn Error>> {
+    let mode = match arguments.backend.as_str() {
+        "af_packet" => {
+            let open = |name| PacketSocket::open(wire, name).map(CableEnd::PacketSocket);
+            return Ok([open("client")?, open("server")?]);
+        }
+        "af_xdp" => None,
+        "af_xdp-generic" => Some(XdpMode::Generic),
+        other => return Err(format!("unknown backend `{other}`").into()),
+    };
+    let mut group = Group::new(2, arguments.mtu, PortOptions { mode, ..PortOptions::default() });
+    let ports = [group.open(wire, "client")?, group.open(wire, "server")?];
+    eprintln!("AF_XDP in {} mode, zero copy: {}", ports[0].mode().name(), ports[0].is_zero_copy());
+    Ok(ports.map(|port| CableEnd::Xdp(Box::new(port))))
+}
+
 /// A host with one interface, whose other end lies on the wire under the host's name.
 fn host(wire: &Namespace, name: &str, number: u8, mtu: u32) -> Result<Namespace, Box<dyn Error>> {
     let namespace = Namespace::create()?.labelled(name);
@@ -128,19 +148,23 @@ fn host(wire: &Namespace, name: &str, number: u8, mtu: u32) -> Result<Namespace,
     Ok(namespace)
 }
 
-fn forward(to: &mut PacketSocket, frames: &mut Vec<Received>, seen: &mut Direction, pool: &mut FramePool) {
+fn forward(to: &mut CableEnd, frames: &mut Vec<Received>, seen: &mut Direction, pool: &mut FramePool) {
     let now = clock_monotonic().as_nanos();
     seen.received += frames.len() as u64;
-    for received in frames.iter() {
+    let mut out: Vec<Frame> = Vec::with_capacity(frames.len());
+    for received in frames.drain(..) {
         seen.partial_checksums += u64::from(received.partial_checksum);
         match received.stamp {
-            Some(stamp) => seen.ages.push(u32::try_from(now - stamp.as_nanos()).unwrap_or(u32::MAX)),
+            Some(stamp) => {
+                seen.ages.push(u32::try_from(now.saturating_sub(stamp.as_nanos())).unwrap_or(u32::MAX));
+            }
             None => seen.unstamped += 1,
         }
+        out.push(received.frame);
     }
     let mut at = 0;
-    while at < frames.len() {
-        let sent = to.send(&frames[at..]);
+    while at < out.len() {
+        let sent = to.send(&mut out[at..]);
         at += sent.count;
         seen.sent += sent.count as u64;
         match sent.stopped {
@@ -152,10 +176,10 @@ fn forward(to: &mut PacketSocket, frames: &mut Vec<Received>, seen: &mut Directi
             }
         }
     }
-    frames.drain(..).for_each(|received| pool.recycle(received.frame));
+    out.into_iter().for_each(|frame| pool.recycle(frame));
 }
 
-fn report(name: &str, seen: &mut Direction, socket: &mut PacketSocket) -> Result<(), Box<dyn Error>> {
+fn report(name: &str, seen: &mut Direction, socket: &mut CableEnd) -> Result<(), Box<dyn Error>> {
     seen.ages.sort_unstable();
     let at = |share: f64| {
         let position = (seen.ages.len() as f64 * share) as usize;
@@ -198,12 +222,14 @@ fn command(words: Vec<String>) -> Result<Command, Box<dyn Error>> {
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
-    let mut parsed = Arguments { user: false, mtu: 1500, server: None, command: Vec::new() };
+    let mut parsed =
+        Arguments { user: false, mtu: 1500, backend: "af_packet".into(), server: None, command: Vec::new() };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--user" => parsed.user = true,
             "--mtu" => parsed.mtu = words.next().ok_or("--mtu needs a number")?.parse()?,
+            "--backend" => parsed.backend = words.next().ok_or("--backend needs a name")?,
             "--server" => parsed.server = Some(words.next().ok_or("--server needs a command")?),
             "--" => parsed.command = words.by_ref().collect(),
             other => return Err(format!("unknown option `{other}`").into()),

@@ -4,12 +4,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::frame::{Frame, FramePool};
 use crate::packet_socket::{PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent};
+use crate::xdp::{Port, XdpError};
 
 /// A way of the kernel's to take frames from an interface and put frames into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A packet socket ([`crate::packet_socket`]).
     AfPacket,
+    /// An AF_XDP socket ([`crate::xdp`]).
+    AfXdp,
 }
 
 impl Backend {
@@ -17,6 +20,7 @@ impl Backend {
     pub fn name(self) -> &'static str {
         match self {
             Self::AfPacket => "af_packet",
+            Self::AfXdp => "af_xdp",
         }
     }
 }
@@ -27,6 +31,9 @@ pub enum CableEndError {
     /// Of a packet socket.
     #[error(transparent)]
     PacketSocket(#[from] PacketSocketError),
+    /// Of an AF_XDP socket.
+    #[error(transparent)]
+    Xdp(#[from] XdpError),
 }
 
 impl CableEndError {
@@ -34,6 +41,7 @@ impl CableEndError {
     pub fn is_down(&self) -> bool {
         match self {
             Self::PacketSocket(error) => matches!(error, PacketSocketError::Down { .. }),
+            Self::Xdp(error) => matches!(error, XdpError::Down { .. }),
         }
     }
 }
@@ -43,6 +51,8 @@ impl CableEndError {
 pub enum CableEnd {
     /// By a packet socket.
     PacketSocket(PacketSocket),
+    /// By AF_XDP sockets.
+    Xdp(Box<Port>),
 }
 
 impl CableEnd {
@@ -50,6 +60,7 @@ impl CableEnd {
     pub fn backend(&self) -> Backend {
         match self {
             Self::PacketSocket(_) => Backend::AfPacket,
+            Self::Xdp(_) => Backend::AfXdp,
         }
     }
 
@@ -66,6 +77,7 @@ impl CableEnd {
     ) -> Result<usize, CableEndError> {
         match self {
             Self::PacketSocket(socket) => Ok(socket.receive(batch, pool, into)?),
+            Self::Xdp(port) => Ok(port.receive(pool, into)?),
         }
     }
 
@@ -74,6 +86,16 @@ impl CableEnd {
     pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         match self {
             Self::PacketSocket(socket) => socket.send(frames),
+            Self::Xdp(port) => port.send(frames),
+        }
+    }
+
+    /// Whether frames that were taken for sending wait for a busy interface; they are tried again at each call to
+    /// [`CableEnd::receive`].
+    pub fn has_unsent(&mut self) -> bool {
+        match self {
+            Self::PacketSocket(_) => false,
+            Self::Xdp(port) => port.has_unsent(),
         }
     }
 
@@ -84,6 +106,7 @@ impl CableEnd {
     pub fn statistics(&mut self) -> Result<PacketStatistics, CableEndError> {
         match self {
             Self::PacketSocket(socket) => Ok(socket.statistics()?),
+            Self::Xdp(port) => Ok(port.statistics()?),
         }
     }
 }
@@ -93,6 +116,7 @@ impl AsFd for CableEnd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::PacketSocket(socket) => socket.as_fd(),
+            Self::Xdp(port) => port.as_fd(),
         }
     }
 }

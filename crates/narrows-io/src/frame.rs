@@ -3,28 +3,86 @@
 //! A frame stays with its owner for as long as the network delays it, so it sits in a buffer of its own size
 //! class (a 64-byte packet that waits a second should not hold two kilobytes). A [`FramePool`] keeps the
 //! buffers of frames that are done: in the steady state no packet costs an allocation.
+//!
+//! A frame from an AF_XDP socket stays where the kernel put it ([`crate::xdp`]) as long as there is room for that.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use crate::xdp::{Chunk, Umem};
 
 /// The bytes of one packet, from the Ethernet header on, without the frame check sequence.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Frame {
-    bytes: Vec<u8>,
+    bytes: Bytes,
+}
+
+/// Where they lie.
+#[derive(Debug)]
+enum Bytes {
+    /// In a buffer of ours.
+    Buffer(Vec<u8>),
+    /// Where the kernel put them, and where it can take them from.
+    Chunk(Chunk),
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::Buffer(Vec::new())
+    }
+}
+
+impl Frame {
+    /// Whether it lies in memory that is shared with the kernel.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.bytes, Bytes::Chunk(_))
+    }
+
+    /// Takes the frame's memory out, if that is a chunk of `umem`; the frame is then empty.
+    pub(crate) fn take_chunk(&mut self, umem: &Arc<Umem>) -> Option<Chunk> {
+        match &self.bytes {
+            Bytes::Chunk(chunk) if chunk.is_of(umem) => match std::mem::take(&mut self.bytes) {
+                Bytes::Chunk(chunk) => Some(chunk),
+                Bytes::Buffer(_) => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl From<Chunk> for Frame {
+    fn from(chunk: Chunk) -> Self {
+        Self { bytes: Bytes::Chunk(chunk) }
+    }
 }
 
 impl Deref for Frame {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes
+        match &self.bytes {
+            Bytes::Buffer(bytes) => bytes,
+            Bytes::Chunk(chunk) => chunk,
+        }
     }
 }
 
 impl DerefMut for Frame {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        match &mut self.bytes {
+            Bytes::Buffer(bytes) => bytes,
+            Bytes::Chunk(chunk) => chunk,
+        }
     }
 }
+
+impl PartialEq for Frame {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Frame {}
 
 impl AsMut<Self> for Frame {
     fn as_mut(&mut self) -> &mut Self {
@@ -34,7 +92,7 @@ impl AsMut<Self> for Frame {
 
 impl AsRef<[u8]> for Frame {
     fn as_ref(&self) -> &[u8] {
-        &self.bytes
+        self
     }
 }
 
@@ -70,12 +128,13 @@ impl FramePool {
         for part in parts {
             bytes.extend_from_slice(part);
         }
-        Frame { bytes }
+        Frame { bytes: Bytes::Buffer(bytes) }
     }
 
-    /// Takes back the buffer of a frame that is done. A frame that is dropped instead frees its buffer.
+    /// Takes back the buffer of a frame that is done. A frame that is dropped instead frees its buffer. A chunk shared with
+    /// the kernel is free again either way.
     pub fn recycle(&mut self, frame: Frame) {
-        let mut bytes = frame.bytes;
+        let Bytes::Buffer(mut bytes) = frame.bytes else { return };
         let capacity = bytes.capacity();
         let class = class_of(capacity);
         let fits = class < CLASSES && capacity == SMALLEST << class;

@@ -10,7 +10,7 @@
 //! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
-//! | [`cable_end`], [`packet_socket`], [`frame`] | frames received and sent in batches |
+//! | [`cable_end`], [`packet_socket`], [`xdp`], [`frame`] | frames received and sent in batches |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
@@ -43,9 +43,11 @@ pub mod rearranged;
 pub mod route;
 pub mod route_socket;
 pub mod scheduling;
+mod socket_option;
 pub mod stack;
 pub mod sysctl;
 pub mod udp;
 pub mod user_namespace;
 pub mod wait;
 pub mod waker;
+pub mod xdp;

@@ -19,6 +19,7 @@ use crate::namespace::{Namespace, NamespaceError};
 /// Commands and string set of `linux/ethtool.h`.
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 const ETH_SS_FEATURES: u32 = 4;
@@ -176,6 +177,14 @@ pub fn features(namespace: &Namespace, interface: &str) -> Result<Vec<Feature>, 
         active: is_set(position, 2),
     };
     Ok(names.into_iter().enumerate().map(feature).collect())
+}
+
+/// How many queues an interface receives by; one where its driver does not say.
+pub fn receive_queues(namespace: &Namespace, interface: &str) -> u32 {
+    // struct ethtool_channels: command, the most of each kind, then how many are in use: receive, send, other, combined.
+    let mut command = [ETHTOOL_GCHANNELS, 0, 0, 0, 0, 0, 0, 0, 0];
+    let counts = run(namespace, interface, "read", &mut command);
+    if counts.is_ok() { (command[5] + command[8]).max(1) } else { 1 }
 }
 
 /// The kernel's names of its features; a feature's position is its bit.

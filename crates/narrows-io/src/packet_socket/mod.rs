@@ -6,6 +6,7 @@
 //!
 //! `TPACKET_V3` rings are no alternative: their block timer delays forwarding.
 
+mod guard;
 mod receive;
 mod send;
 mod train;
@@ -13,12 +14,14 @@ mod train;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+pub(crate) use guard::Guard;
 pub use receive::{ReceiveBatch, Received};
 pub use send::{SendStop, Sent};
 
 use crate::link::InterfaceIndex;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::route_socket::{NetlinkError, RouteSocket};
+use crate::socket_option::{option, set_option};
 
 /// Frames received or sent by one system call.
 pub(crate) const BATCH: usize = 64;
@@ -59,6 +62,16 @@ pub enum PacketSocketError {
     },
 }
 
+impl PacketSocketError {
+    fn new(step: &'static str, interface: &str, cause: io::Error) -> Self {
+        let interface = interface.into();
+        match cause.kind() {
+            io::ErrorKind::PermissionDenied => Self::Permission { interface },
+            _ => Self::Refused { step, interface, cause },
+        }
+    }
+}
+
 /// What the socket has seen since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketStatistics {
@@ -66,6 +79,8 @@ pub struct PacketStatistics {
     pub arrived: u64,
     /// Frames dropped because the receive buffer was full, or because they could not be cut into packets.
     pub dropped: u64,
+    /// Frames that the interface refused after it had taken them for sending.
+    pub refused: u64,
 }
 
 /// How a packet socket is to be opened.
@@ -117,17 +132,10 @@ impl PacketSocket {
         options: PacketSocketOptions,
     ) -> Result<Self, PacketSocketError> {
         let index = RouteSocket::open(namespace)?.interface_index(interface)?;
-        let refused = |step| {
-            move |cause: io::Error| match cause.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    PacketSocketError::Permission { interface: interface.into() }
-                }
-                _ => PacketSocketError::Refused { step, interface: interface.into(), cause },
-            }
-        };
+        let refused = |step| move |cause| PacketSocketError::new(step, interface, cause);
         let descriptor = namespace.run(unbound_socket)?.map_err(refused("open"))?;
         let receive_buffer = configure(&descriptor, index, options).map_err(refused("configure"))?;
-        bind_to(&descriptor, index).map_err(refused("bind"))?;
+        bind_to(&descriptor, index, libc::ETH_P_ALL as u16).map_err(refused("bind"))?;
         let statistics = PacketStatistics::default();
         Ok(Self {
             descriptor,
@@ -198,13 +206,7 @@ fn configure(socket: &OwnedFd, index: InterfaceIndex, options: PacketSocketOptio
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
     }
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
-    let membership = libc::packet_mreq {
-        mr_ifindex: index.0 as i32,
-        mr_type: libc::PACKET_MR_PROMISC as u16,
-        mr_alen: 0,
-        mr_address: [0; 8],
-    };
-    set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+    be_promiscuous(socket, index)?;
     let size = i32::try_from(options.receive_buffer).unwrap_or(i32::MAX / 2);
     if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &size).is_err() {
         set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &size)?;
@@ -213,12 +215,23 @@ fn configure(socket: &OwnedFd, index: InterfaceIndex, options: PacketSocketOptio
     Ok(size.max(0) as usize)
 }
 
+/// Takes frames for whatever station, for as long as the socket is open.
+fn be_promiscuous(socket: &OwnedFd, index: InterfaceIndex) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index.0 as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+}
+
 #[expect(unsafe_code, reason = "nix cannot make this address")]
-fn bind_to(socket: &OwnedFd, index: InterfaceIndex) -> io::Result<()> {
+fn bind_to(socket: &OwnedFd, index: InterfaceIndex, protocol: u16) -> io::Result<()> {
     // SAFETY: sockaddr_ll is plain integers, for which all zeros is a value.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_protocol = protocol.to_be();
     address.sll_ifindex = index.0 as i32;
     // SAFETY: the address is a live sockaddr_ll of the length given.
     let result = unsafe {
@@ -234,39 +247,4 @@ fn bind_to(socket: &OwnedFd, index: InterfaceIndex) -> io::Result<()> {
 
 fn read_statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
     option(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)
-}
-
-/// Values that socket options take: plain integers, valid for any bytes.
-trait OptionValue: Sized {}
-impl OptionValue for i32 {}
-impl OptionValue for libc::packet_mreq {}
-impl OptionValue for libc::tpacket_stats {}
-
-#[expect(unsafe_code, reason = "socket options that nix lacks")]
-fn set_option(socket: &OwnedFd, level: i32, name: i32, value: &impl OptionValue) -> io::Result<()> {
-    // SAFETY: the value is live and of the length given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            std::ptr::from_ref(value).cast(),
-            size_of_val(value) as libc::socklen_t,
-        )
-    };
-    nix::errno::Errno::result(result)?;
-    Ok(())
-}
-
-#[expect(unsafe_code, reason = "socket options that nix lacks")]
-fn option<T: OptionValue>(socket: &OwnedFd, level: i32, name: i32) -> io::Result<T> {
-    // SAFETY: an OptionValue is plain integers, for which all zeros is a value.
-    let mut value: T = unsafe { std::mem::zeroed() };
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value is live, writable and of the length given; the kernel writes no more than that.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
-    };
-    nix::errno::Errno::result(result)?;
-    Ok(value)
 }

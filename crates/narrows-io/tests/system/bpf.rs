@@ -18,7 +18,7 @@ const XDP_DROP: i32 = 1;
 const TC_DROP: i32 = 2;
 
 /// Runs the test where BPF is allowed.
-fn with_bpf(name: &str, test: impl FnOnce()) {
+pub(crate) fn with_bpf(name: &str, test: impl FnOnce()) {
     if Capabilities::effective().unwrap().all() && Map::of_numbers("probe", 1).is_ok() {
         return privileged(name, test);
     }

@@ -159,7 +159,7 @@ pub(crate) fn receive_until(
 }
 
 /// Looks again and again until `holds`; panics when it takes too long.
-pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = clock_monotonic().as_nanos() + PATIENCE;
     while !holds() {
         assert!(clock_monotonic().as_nanos() < deadline, "never came: {what}");

@@ -12,3 +12,4 @@ mod outside;
 mod packets;
 mod processes;
 mod traffic;
+mod xdp;

@@ -1,0 +1,62 @@
+//! A packet socket that stands by: it receives nothing, keeps the interface promiscuous, and tells when that goes down.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use super::{PacketSocketError, be_promiscuous, bind_to, unbound_socket};
+use crate::link::InterfaceIndex;
+use crate::namespace::Namespace;
+use crate::socket_option::option;
+
+/// A type that is reserved, so that no frame has it. With none at all the kernel would not tell of the interface's end.
+const NO_FRAME: u16 = 0xffff;
+
+/// Stands by for an interface whose frames come another way.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    descriptor: OwnedFd,
+}
+
+impl Guard {
+    pub(crate) fn open(
+        namespace: &Namespace,
+        interface: &str,
+        index: InterfaceIndex,
+    ) -> Result<Self, PacketSocketError> {
+        let refused = |step| move |cause| PacketSocketError::new(step, interface, cause);
+        let descriptor = namespace.run(unbound_socket)?.map_err(refused("open"))?;
+        be_promiscuous(&descriptor, index).map_err(refused("configure"))?;
+        bind_to(&descriptor, index, NO_FRAME).map_err(refused("bind"))?;
+        Ok(Self { descriptor })
+    }
+
+    /// Whether the interface went down since this was asked last.
+    pub(crate) fn is_down(&self) -> bool {
+        option::<i32>(&self.descriptor, libc::SOL_SOCKET, libc::SO_ERROR).is_ok_and(|error| error != 0)
+    }
+
+    /// The interface's MTU as it is now.
+    pub(crate) fn mtu(&self, interface: &str) -> Option<u32> {
+        interface_mtu(&self.descriptor, interface).ok()
+    }
+}
+
+impl AsFd for Guard {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+#[expect(unsafe_code, reason = "an ioctl that no crate wraps")]
+fn interface_mtu(socket: &OwnedFd, interface: &str) -> io::Result<u32> {
+    // SAFETY: ifreq is plain integers and pointers, for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (slot, byte) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(interface.bytes()) {
+        *slot = byte as libc::c_char;
+    }
+    // SAFETY: the request is live, and the name in it ends with a zero.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) };
+    nix::errno::Errno::result(result)?;
+    // SAFETY: the kernel has set the MTU, which all members of the union have room for.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as u32)
+}

@@ -1,0 +1,296 @@
+//! Rings between the kernel and us: one side puts entries in, the other takes them out, no lock.
+//!
+//! A ring is a row of entries, a power of two of them, and two counters that only ever go up (and wrap): how many were put
+//! in, how many were taken out. Each side writes its own counter and reads the other's. What was written into entries before
+//! a counter was raised is seen by whoever reads that counter (release, acquire).
+//!
+//! Nothing here makes a system call, so that two threads, or Miri, can stand in for the kernel.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// `XDP_RING_NEED_WAKEUP`: the kernel does not look at the ring by itself.
+const NEED_WAKEUP: u32 = 1;
+
+/// Where the parts of a ring lie in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<T> {
+    /// How many entries were put in.
+    pub producer: NonNull<AtomicU32>,
+    /// How many were taken out.
+    pub consumer: NonNull<AtomicU32>,
+    /// The kernel's flags.
+    pub flags: NonNull<AtomicU32>,
+    /// The first entry.
+    pub entries: NonNull<T>,
+    /// How many entries there is room for; a power of two.
+    pub size: u32,
+}
+
+#[expect(unsafe_code, reason = "shared memory is reached by pointers")]
+impl<T: Copy> Parts<T> {
+    fn producer(&self) -> &AtomicU32 {
+        // SAFETY: whoever made a side of the ring promised that its parts outlive it.
+        unsafe { self.producer.as_ref() }
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { self.consumer.as_ref() }
+    }
+
+    fn needs_wakeup(&self) -> bool {
+        // SAFETY: as above.
+        let flags = unsafe { self.flags.as_ref() };
+        flags.load(Ordering::Relaxed) & NEED_WAKEUP != 0
+    }
+
+    /// The entry of a count.
+    fn entry(&self, count: u32) -> NonNull<T> {
+        // SAFETY: the mask keeps it below `size`, and there are `size` entries.
+        unsafe { self.entries.add((count & (self.size - 1)) as usize) }
+    }
+}
+
+/// The side that puts entries in.
+#[derive(Debug)]
+pub struct Producer<T> {
+    parts: Parts<T>,
+    /// Entries written so far; those behind the shared counter are not yet submitted.
+    written: u32,
+    /// The other side's counter as last read.
+    taken: u32,
+}
+
+/// The side that takes entries out.
+#[derive(Debug)]
+pub struct Consumer<T> {
+    parts: Parts<T>,
+    /// Entries taken so far.
+    taken: u32,
+    /// The other side's counter as last read.
+    written: u32,
+}
+
+#[expect(unsafe_code, reason = "shared memory is reached by pointers")]
+// SAFETY: the parts are shared memory that any thread may reach; a side is used by one thread at a time.
+unsafe impl<T: Send> Send for Producer<T> {}
+#[expect(unsafe_code, reason = "shared memory is reached by pointers")]
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Consumer<T> {}
+
+#[expect(unsafe_code, reason = "shared memory is reached by pointers")]
+impl<T: Copy> Producer<T> {
+    /// This side of a ring.
+    ///
+    /// # Safety
+    /// The parts lie in memory that outlives this, belong to one ring whose size is a power of two, and nobody else puts
+    /// entries in.
+    pub unsafe fn new(parts: Parts<T>) -> Self {
+        let (written, taken) =
+            (parts.producer().load(Ordering::Relaxed), parts.consumer().load(Ordering::Acquire));
+        Self { parts, written, taken }
+    }
+
+    /// For how many more entries there is room. Looks at the other side's counter only where the room known of is less than
+    /// `wanted`.
+    pub fn room(&mut self, wanted: u32) -> u32 {
+        let known = self.known_room();
+        if known >= wanted {
+            return known;
+        }
+        self.taken = self.parts.consumer().load(Ordering::Acquire);
+        self.known_room()
+    }
+
+    /// A counter that cannot be (more taken than written, or less than a ring ago) leaves no room.
+    fn known_room(&self) -> u32 {
+        self.parts.size.saturating_sub(self.written.wrapping_sub(self.taken))
+    }
+
+    /// Writes an entry, to be submitted later; `false` when there is no room.
+    pub fn push(&mut self, entry: T) -> bool {
+        if self.room(1) == 0 {
+            return false;
+        }
+        // SAFETY: there is room, so the other side has taken what was here and does not read it until it is submitted.
+        unsafe { self.parts.entry(self.written).write(entry) };
+        self.written = self.written.wrapping_add(1);
+        true
+    }
+
+    /// Lets the other side see what was written.
+    pub fn submit(&mut self) {
+        self.parts.producer().store(self.written, Ordering::Release);
+    }
+
+    /// How many entries were written and not taken.
+    pub fn pending(&mut self) -> u32 {
+        self.taken = self.parts.consumer().load(Ordering::Acquire);
+        self.written.wrapping_sub(self.taken)
+    }
+
+    /// Whether the kernel must be told that there is something.
+    pub fn needs_wakeup(&self) -> bool {
+        self.parts.needs_wakeup()
+    }
+}
+
+#[expect(unsafe_code, reason = "shared memory is reached by pointers")]
+impl<T: Copy> Consumer<T> {
+    /// This side of a ring.
+    ///
+    /// # Safety
+    /// The parts lie in memory that outlives this, belong to one ring whose size is a power of two, every entry that is put in
+    /// is a value of `T`, and nobody else takes entries out.
+    pub unsafe fn new(parts: Parts<T>) -> Self {
+        let (written, taken) =
+            (parts.producer().load(Ordering::Acquire), parts.consumer().load(Ordering::Relaxed));
+        Self { parts, taken, written }
+    }
+
+    /// How many entries can be taken. Looks at the other side's counter only where fewer than `wanted` are known of.
+    pub fn available(&mut self, wanted: u32) -> u32 {
+        if self.written.wrapping_sub(self.taken) < wanted {
+            self.written = self.parts.producer().load(Ordering::Acquire);
+        }
+        // A counter that cannot be (more than a ring full) gives no more than a ring.
+        self.written.wrapping_sub(self.taken).min(self.parts.size)
+    }
+
+    /// The entry `ahead` places behind the next one; `None` where that is not known to be there.
+    pub fn peek(&self, ahead: u32) -> Option<T> {
+        let known = self.written.wrapping_sub(self.taken).min(self.parts.size);
+        // SAFETY: the entry was submitted, and the other side does not write it again until it is released.
+        (ahead < known).then(|| unsafe { self.parts.entry(self.taken.wrapping_add(ahead)).read() })
+    }
+
+    /// Gives the places of the next entries back, all of which were available.
+    pub fn release(&mut self, count: u32) {
+        self.taken = self.taken.wrapping_add(count);
+        self.parts.consumer().store(self.taken, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::UnsafeCell;
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    /// A ring in ordinary memory.
+    struct Memory {
+        producer: AtomicU32,
+        consumer: AtomicU32,
+        flags: AtomicU32,
+        entries: [UnsafeCell<u64>; 8],
+    }
+
+    #[expect(unsafe_code, reason = "shared by the two sides")]
+    // SAFETY: the entries are reached by the two sides of one ring only.
+    unsafe impl Sync for Memory {}
+
+    impl Memory {
+        /// Counters that wrap soon.
+        fn at(count: u32) -> Self {
+            Self {
+                producer: AtomicU32::new(count),
+                consumer: AtomicU32::new(count),
+                flags: AtomicU32::new(0),
+                entries: Default::default(),
+            }
+        }
+
+        fn parts(&self) -> Parts<u64> {
+            Parts {
+                producer: NonNull::from(&self.producer),
+                consumer: NonNull::from(&self.consumer),
+                flags: NonNull::from(&self.flags),
+                entries: NonNull::from(&self.entries).cast(),
+                size: 8,
+            }
+        }
+
+        #[expect(unsafe_code, reason = "both sides of it")]
+        fn sides(&self) -> (Producer<u64>, Consumer<u64>) {
+            // SAFETY: each test makes each side once, and keeps the memory for longer.
+            unsafe { (Producer::new(self.parts()), Consumer::new(self.parts())) }
+        }
+    }
+
+    #[test]
+    fn entries_come_out_in_order_across_the_wrap_of_the_counters() {
+        let memory = Memory::at(u32::MAX - 2);
+        let (mut into, mut out) = memory.sides();
+        for round in 0..10u64 {
+            assert_eq!(into.room(8), 8);
+            assert!((0..8).all(|n| into.push(round * 8 + n)));
+            assert!(!into.push(99), "a ninth has no room");
+            assert_eq!(out.available(1), 0, "nothing is seen before it is submitted");
+            into.submit();
+            assert_eq!((out.available(8), into.pending()), (8, 8));
+            let seen: Vec<u64> = (0..8).filter_map(|ahead| out.peek(ahead)).collect();
+            assert_eq!(seen, (round * 8..round * 8 + 8).collect::<Vec<_>>());
+            assert_eq!(out.peek(8), None);
+            out.release(3);
+            assert_eq!((into.room(8), out.available(1)), (3, 5));
+            out.release(5);
+        }
+    }
+
+    #[test]
+    fn what_one_thread_puts_in_the_other_takes_out() {
+        let memory = Arc::new(Memory::at(u32::MAX - 20));
+        let (mut into, mut out) = memory.sides();
+        let count = if cfg!(miri) { 100 } else { 100_000 };
+        let kernel = thread::spawn(move || {
+            for number in 0..count {
+                while !into.push(number) {
+                    into.submit();
+                    thread::yield_now();
+                }
+                if number % 3 == 0 {
+                    into.submit();
+                }
+            }
+            into.submit();
+        });
+        let mut next = 0;
+        while next < count {
+            let available = out.available(1);
+            for ahead in 0..available {
+                assert_eq!(out.peek(ahead), Some(next));
+                next += 1;
+            }
+            out.release(available);
+            if available == 0 {
+                thread::yield_now();
+            }
+        }
+        kernel.join().unwrap();
+        assert_eq!(out.available(1), 0);
+    }
+
+    #[test]
+    fn absurd_counters_of_the_other_side_lead_nowhere() {
+        let memory = Memory::at(0);
+        let (mut into, mut out) = memory.sides();
+        memory.producer.store(1000, Ordering::Release);
+        assert_eq!(out.available(9), 8, "no more than there are places");
+        assert_eq!(out.peek(8), None);
+        memory.consumer.store(5, Ordering::Release);
+        assert_eq!(into.room(9), 0, "five taken of none written");
+        assert!(!into.push(1));
+    }
+
+    #[test]
+    fn the_kernel_says_whether_it_must_be_woken() {
+        let memory = Memory::at(0);
+        let (into, _) = memory.sides();
+        assert!(!into.needs_wakeup());
+        memory.flags.store(NEED_WAKEUP, Ordering::Relaxed);
+        assert!(into.needs_wakeup());
+    }
+}
