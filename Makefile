@@ -27,6 +27,12 @@ demo-rules: build ## a script of ipfw, and three routers with two paths: live
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
+fuzz: ## readers of bytes from outside, fuzzed for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
+	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)
+
+miri: ## memory rules of rings and buffers, by Miri (needs a nightly toolchain)
+	@scripts/miri
+
 bench: ## speed and memory, side by side with a baseline
 	@scripts/bench
 
@@ -42,4 +48,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test bench fmt doc install clean
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test fuzz miri bench fmt doc install clean

@@ -27,14 +27,14 @@ use crate::common::{
 };
 use crate::leftovers::{clean, turn};
 
-struct Bed {
-    left: Namespace,
+pub(crate) struct Bed {
+    pub(crate) left: Namespace,
     middle: Namespace,
-    right: Namespace,
+    pub(crate) right: Namespace,
 }
 
 impl Bed {
-    fn new(mtu: u32) -> Self {
+    pub(crate) fn new(mtu: u32) -> Self {
         let [left, middle, right] = [(); 3].map(|()| Namespace::create().unwrap());
         for (near, name) in [(&left, "one"), (&right, "two")] {
             let (end, own) = (
@@ -66,7 +66,7 @@ impl Bed {
     }
 
     /// A bridge that stands.
-    fn bridge(&self, flags: &[&str]) -> Started {
+    pub(crate) fn bridge(&self, flags: &[&str]) -> Started {
         let mut started = start(&mut self.command(flags));
         started.until_it_complains("a bridge between one and two");
         started
@@ -82,7 +82,7 @@ impl Bed {
 }
 
 /// Ends it as a Ctrl-C does.
-fn end(started: Started) -> Finished {
+pub(crate) fn end(started: Started) -> Finished {
     started.signal("INT");
     started.wait()
 }

@@ -17,6 +17,7 @@ mod ipfw;
 mod lab;
 mod leftovers;
 mod main_job;
+mod malformed;
 mod netem;
 mod ordinary_user;
 mod pace;

@@ -1,0 +1,84 @@
+//! What other programs say to a run: the control socket and feeds.
+
+use narrows_live::control::Request;
+use narrows_live::feeds::protocol::{Answer, Decoded, decode};
+use narrows_scenario::{LinkFlags, Scenario};
+
+/// Lines of the control socket: each is a request, or an error; a request for changes is tried on a plain link.
+///
+/// # Panics
+/// When a request that was read is written as another.
+pub fn control(bytes: &[u8]) {
+    let Ok(mut scenario) = Scenario::from_flags(&LinkFlags::default()) else { return };
+    for line in bytes.split(|&byte| byte == b'\n').take(20) {
+        let Ok(request) = serde_json::from_slice::<Request>(line) else { continue };
+        let again = serde_json::to_vec(&request).expect("a vector takes it");
+        assert_eq!(serde_json::from_slice::<Request>(&again).expect("it was written"), request);
+        if let Request::Set { assignments } = request {
+            let before = scenario.clone();
+            // Files are not for a request from nowhere.
+            if !assignments.iter().any(|text| text.contains(['/', '.', '{']) && text.contains("file"))
+                && scenario.assign_all(&assignments).is_err()
+            {
+                assert_eq!(scenario, before, "all changes or none");
+            }
+        }
+    }
+}
+
+/// Words of requests.
+pub const OF_JSON: &[&str] = &[
+    "{\"command\":\"stats\"}\n",
+    "\"set\"",
+    "\"assignments\":",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"link.up.rate=2mbit\"",
+    "null",
+    "\"link.delay=1ms\"",
+    "\"ipfw\"",
+    "1e400",
+    "\"\\ud800\"",
+    "\n",
+];
+
+/// One of each.
+pub fn requests() -> Vec<Vec<u8>> {
+    [
+        r#"{"command":"set","assignments":["link.up.rate=2mbit","link.down.delay=5ms","link.loss=1%"]}"#,
+        r#"{"command":"ipfw","link":null,"file":"x","commands":"pipe 1 config bw 1Mbit/s"}"#,
+        r#"{"command":"feeds"}"#,
+        r#"{"command":"scenario"}"#,
+        r#"{"command":"stats"}"#,
+    ]
+    .map(|line| [line.as_bytes(), b"\n"].concat())
+    .into()
+}
+
+/// What a feed's writer sends, in pieces as they come; and what a run answers.
+///
+/// # Panics
+/// When a message has more bytes than there are, or an answer is written as another.
+pub fn feed(bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Decoded::Whole(_, length) = decode(rest) {
+        assert!((1..=rest.len()).contains(&length));
+        for cut in 1..length {
+            assert_eq!(decode(&rest[..cut.min(7)]), Decoded::Part, "a part is no message yet");
+        }
+        rest = &rest[length..];
+    }
+    for eight in bytes.as_chunks::<8>().0 {
+        if let Some(answer) = Answer::decode(*eight) {
+            assert_eq!(answer.encode(), *eight);
+        }
+    }
+}
+
+/// Messages of every kind.
+pub fn messages() -> Vec<Vec<u8>> {
+    let integers: [&[i64]; 4] = [&[0, 200_000, i64::MAX], &[-1, -2, -3, 7, 5], &[-3, 0], &[-4, i64::MIN]];
+    integers.map(|all| all.iter().flat_map(|integer| integer.to_le_bytes()).collect()).into()
+}
