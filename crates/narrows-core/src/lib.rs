@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod agenda;
+mod bits;
 mod counters;
 mod engine;
 mod link;

@@ -85,17 +85,19 @@ pub trait Scheduler: fmt::Debug + Send {
     /// A flow leaves. Nothing waits in it; its number may be given to another one.
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<Self::Flow>);
 
-    /// A flow has another weight from now on; it may be backlogged.
+    /// A flow has another weight from now on; it may be backlogged. A scheduler without weights refuses.
     ///
     /// # Errors
     /// As for [`join`](Self::join).
     fn set_weight(
         &mut self,
-        now: Time,
-        flow: FlowId,
-        weight: Weight,
-        flows: &mut Flows<Self::Flow>,
-    ) -> Result<(), Refused>;
+        _now: Time,
+        _flow: FlowId,
+        _weight: Weight,
+        _flows: &mut Flows<Self::Flow>,
+    ) -> Result<(), Refused> {
+        Err(Refused::NoWeights)
+    }
 
     /// A flow has other parameters of the scheduler's own from now on; it may be backlogged.
     ///

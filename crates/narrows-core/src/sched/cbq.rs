@@ -76,8 +76,8 @@ use alloc::vec::Vec;
 use crate::queue::Wire;
 use crate::sched::bucket;
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::shaping::{ShapingError, ShapingFault};
-use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::shaping::{Leaves, ShapingError, ShapingFault};
+use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
@@ -144,12 +144,9 @@ impl Default for CbqClass {
 pub struct Cbq {
     /// Those that were configured, then the link.
     classes: Vec<Class>,
-    /// The classes that are nobody's parents, in order.
-    leaves: Vec<u32>,
+    leaves: Leaves,
     /// The leaves in which something waits, by priority, in the order of their turns.
     active: [List; PRIORITIES],
-    left: Vec<u32>,
-    joined: usize,
     overhead: Overhead,
     /// How long a bit takes on the link.
     bit: Span,
@@ -188,35 +185,23 @@ impl Cbq {
     /// When there is no class, a parent does not come before its child, or what is said of a class or of the link is out of
     /// range.
     pub fn new(bandwidth: Rate, average_packet: Bytes, classes: Vec<CbqClass>) -> Result<Self, ShapingError> {
-        match classes.len() {
-            0 => return Err(ShapingFault::NoClasses.of_all()),
-            found if found > Self::MOST => {
-                return Err(ShapingFault::TooManyClasses { found, most: Self::MOST }.of_all());
-            }
-            _ => {}
-        }
+        ShapingFault::of_count(classes.len(), Self::MOST)?;
         let classes = class::tree(bandwidth, average_packet, &classes)?;
         let link = classes.len() as u32 - 1;
-        let leaves = (0..link).filter(|&class| classes[class as usize].level == 0).collect();
+        let no_children = |&class: &u32| classes[class as usize].level == 0;
+        let leaves = Leaves::new((0..link).filter(no_children).collect());
         Ok(Self {
             classes,
             leaves,
             active: [List::default(); PRIORITIES],
-            left: Vec::new(),
-            joined: 0,
             overhead: Overhead::IP,
             bit: Span::of_bit(bandwidth.bits_per_second()),
             chosen: None,
         })
     }
 
-    /// How many leaves it has.
-    pub fn leaves(&self) -> usize {
-        self.leaves.len()
-    }
-
     fn leaf(&mut self, flow: FlowId) -> &mut Class {
-        &mut self.classes[self.leaves[flow.number() as usize] as usize]
+        &mut self.classes[self.leaves.class_of(flow) as usize]
     }
 
     /// The lowest class under its limit from this one on upwards, as far as it may borrow.
@@ -252,27 +237,13 @@ impl Cbq {
         }
     }
 
-    fn active_flows(&self, priority: usize, flows: &Flows<CbqFlow>) -> impl Iterator<Item = FlowId> {
-        let front = self.active[priority].front();
-        let mut next = front;
-        core::iter::from_fn(move || {
-            let flow = next?;
-            let after = flows[flow].links.next();
-            next = (Some(after) != front).then_some(after);
-            Some(flow)
-        })
-    }
-
     /// The level from which on nobody borrows: that of the lowest class under its limit for which something waits. Classes
     /// to which nobody lends go to sleep.
     fn top_level(&mut self, now: Span, flows: &Flows<CbqFlow>) -> Option<u32> {
         let mut top = None;
         for priority in 0..PRIORITIES {
-            let mut next = self.active[priority].front();
-            while let Some(flow) = next {
-                let after = flows[flow].links.next();
-                next = (Some(after) != self.active[priority].front()).then_some(after);
-                let place = self.leaves[flow.number() as usize];
+            for flow in around(self.active[priority], flows) {
+                let place = self.leaves.class_of(flow);
                 match self.lender(now, place) {
                     None => self.classes[place as usize].sleep(now),
                     Some(Lender { level: None, .. }) => {}
@@ -294,9 +265,9 @@ impl Cbq {
         flows: &Flows<CbqFlow>,
     ) -> Option<(FlowId, u32)> {
         let mut rounds = i64::MAX;
-        for flow in self.active_flows(priority, flows) {
+        for flow in around(self.active[priority], flows) {
             let Some(lender) = self.eligible(now, flow, top) else { continue };
-            let class = &self.classes[self.leaves[flow.number() as usize] as usize];
+            let class = &self.classes[self.leaves.class_of(flow) as usize];
             if class.deficit > 0 {
                 return Some((flow, lender));
             }
@@ -306,8 +277,7 @@ impl Cbq {
             return None;
         }
         // All that may send have had their turns: as many new rounds begin as it takes until one of them may.
-        let eligible: Vec<FlowId> = self
-            .active_flows(priority, flows)
+        let eligible: Vec<FlowId> = around(self.active[priority], flows)
             .filter(|&flow| self.eligible(now, flow, top).is_some())
             .collect();
         for &flow in &eligible {
@@ -322,7 +292,7 @@ impl Cbq {
 
     /// Who lends to a leaf, if it may send.
     fn eligible(&self, now: Span, flow: FlowId, top: Option<u32>) -> Option<u32> {
-        let lender = self.lender(now, self.leaves[flow.number() as usize])?;
+        let lender = self.lender(now, self.leaves.class_of(flow))?;
         (lender.level.is_none() || lender.level == top).then_some(lender.class)
     }
 
@@ -331,6 +301,18 @@ impl Cbq {
         self.active[priority].remove(flow, flows);
         flows[flow].active = false;
     }
+}
+
+/// The flows of a list, in the order of their turns.
+fn around(list: List, flows: &Flows<CbqFlow>) -> impl Iterator<Item = FlowId> {
+    let front = list.front();
+    let mut next = front;
+    core::iter::from_fn(move || {
+        let flow = next?;
+        let after = flows[flow].links.next();
+        next = (Some(after) != front).then_some(after);
+        Some(flow)
+    })
 }
 
 /// Who lends.
@@ -345,30 +327,13 @@ impl Scheduler for Cbq {
     type Flow = CbqFlow;
     const COUNTS_PACKETS: bool = false;
 
-    /// The flow of the next leaf, or of the one that was left last.
     fn join(&mut self, _flow: FlowConfig) -> Result<CbqFlow, Refused> {
-        if self.left.pop().is_none() {
-            if self.joined == self.leaves.len() {
-                return Err(Refused::Flows { most: self.leaves.len() as u64 });
-            }
-            self.joined += 1;
-        }
+        self.leaves.join()?;
         Ok(CbqFlow::default())
     }
 
-    fn leave(&mut self, flow: FlowId, _flows: &mut Flows<CbqFlow>) {
-        // Numbers of flows are given out again in the same order.
-        self.left.push(flow.number());
-    }
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<CbqFlow>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<CbqFlow>) {
+        self.leaves.leave();
     }
 
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<CbqFlow>) {
@@ -389,13 +354,13 @@ impl Scheduler for Cbq {
         if let Some((flow, _)) = self.chosen {
             return Selection::Flow(flow);
         }
-        let waiting = (0..PRIORITIES).flat_map(|priority| self.active_flows(priority, flows));
-        let chances = waiting.map(|flow| self.next_chance(self.leaves[flow.number() as usize]));
+        let waiting = (0..PRIORITIES).flat_map(|priority| around(self.active[priority], flows));
+        let chances = waiting.map(|flow| self.next_chance(self.leaves.class_of(flow)));
         Selection::NotBefore(chances.min().unwrap_or(Span::NEVER).time())
     }
 
     fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<CbqFlow>) {
-        let place = self.leaves[flow.number() as usize];
+        let place = self.leaves.class_of(flow);
         let lender = match self.chosen.take() {
             Some((chosen, lender)) if chosen == flow => lender,
             _ => place,

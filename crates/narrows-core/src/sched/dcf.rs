@@ -46,7 +46,7 @@ use alloc::vec::Vec;
 use crate::counters::DropReason;
 use crate::queue::Wire;
 use crate::random::Stream;
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::Rate;
@@ -296,16 +296,6 @@ impl Scheduler for Dcf {
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<Station>) {}
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<Station>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
-    }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, flows: &mut Flows<Station>) {
         self.catch_up(now, flows);

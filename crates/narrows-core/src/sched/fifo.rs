@@ -26,7 +26,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::time::Time;
 
 /// Serves packets in order of arrival. Knows neither weights nor bands.
@@ -90,16 +90,6 @@ impl Scheduler for Fifo {
             // They must not be taken for entries of the next flow of that number.
             self.sweep(flows);
         }
-    }
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<FifoFlow>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
     }
 
     #[inline]

@@ -72,6 +72,7 @@ mod calendar;
 use alloc::boxed::Box;
 use alloc::vec;
 
+use crate::bits::Bits;
 use crate::sched::qfq::clock::{Clock, LEAST_SIGMA, MOST_LENGTH, MOST_SUM, MOST_WEIGHT, UNIT_SHIFT};
 use crate::sched::qfq::clock::{is_after, pace, sigma};
 use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight, WorstCase};
@@ -140,15 +141,6 @@ impl Default for Gfq {
 #[inline]
 const fn shift(group: u32) -> u32 {
     LEAST_SIGMA - SLOTS_OF_SIGMA + group
-}
-
-/// The indices of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = u32> {
-    core::iter::from_fn(move || {
-        let index = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (index < u64::BITS).then_some(index)
-    })
 }
 
 impl GfqFlow {
@@ -230,7 +222,7 @@ impl Gfq {
         self.pass(flows);
         if self.eligible == 0 && self.coming != 0 {
             let now = self.clock.now();
-            let starts = bits(self.coming).filter_map(|index| self.groups[index as usize].coming.first());
+            let starts = Bits(self.coming).filter_map(|index| self.groups[index as usize].coming.first());
             let ahead = starts.map(|start| start.wrapping_sub(now)).min();
             self.clock.jump(now.wrapping_add(ahead.unwrap_or(0)));
             self.pass(flows);
@@ -240,7 +232,7 @@ impl Gfq {
     #[inline]
     fn pass(&mut self, flows: &mut Flows<GfqFlow>) {
         let now = self.clock.now();
-        for index in bits(self.coming) {
+        for index in Bits(self.coming) {
             let shift = shift(index);
             while let Some(first) = self.groups[index as usize].coming.first()
                 && !is_after(first, now)
@@ -263,7 +255,7 @@ impl Gfq {
     #[inline]
     fn first(&self) -> Option<u32> {
         let mut least: Option<(u32, u64)> = None;
-        for index in bits(self.eligible) {
+        for index in Bits(self.eligible) {
             let Some(first) = self.groups[index as usize].eligible.first() else { continue };
             let end = first.wrapping_add(1 << shift(index));
             if least.is_none_or(|(_, least)| is_after(least, end)) {

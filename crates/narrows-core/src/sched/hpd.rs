@@ -94,13 +94,15 @@ pub use config::{BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, HpdClas
 use alloc::vec::Vec;
 use core::num::NonZero;
 
+use crate::bits::Bits;
 use crate::queue::Wire;
+use crate::sched::bucket;
 use crate::sched::{
-    ClassSettings, ClassState, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight,
+    ClassSettings, ClassState, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection,
 };
-use crate::service::Overhead;
+use crate::service::{ConstantRate, Overhead, ServiceCurve};
 use crate::time::{Duration, Time};
-use crate::units::Rate;
+use crate::units::{Bytes, Rate};
 use estimate::Estimate;
 use gamma::Gammas;
 use largest::{Part, Parts};
@@ -118,7 +120,7 @@ pub struct Hpd {
     waiting: u32,
     bounded: u32,
     /// Whether the class that was chosen last was chosen for its bound.
-    at_stake: bool,
+    for_its_bound: bool,
     gammas: Gammas,
     wire: Wire,
 }
@@ -186,7 +188,7 @@ impl Hpd {
             taken: 0,
             waiting: 0,
             bounded: 0,
-            at_stake: false,
+            for_its_bound: false,
             gammas: Gammas::default(),
             wire: Wire { rate: Rate::UNLIMITED, overhead: Overhead::IP },
         }
@@ -231,7 +233,7 @@ impl Hpd {
     }
 
     /// The class that goes because its bound is at stake, where `next` would go otherwise.
-    fn at_stake(&self, now: Time, next: u32, flows: &Flows<HpdFlow>) -> Option<u32> {
+    fn violator(&self, now: Time, next: u32, flows: &Flows<HpdFlow>) -> Option<u32> {
         let instant = match self.config.bound_reading {
             BoundReading::HasViolated => now,
             BoundReading::AboutToViolate => {
@@ -243,7 +245,8 @@ impl Hpd {
             let limit = self.classes[number as usize].settings.limit.unwrap_or(Duration::MAX);
             self.parts.of(number).head + limit
         };
-        let mut violators = Bits(self.waiting & self.bounded).filter(|&number| instant > deadline(number));
+        let mut violators =
+            Bits((self.waiting & self.bounded).into()).filter(|&number| instant > deadline(number));
         match self.config.bound_order {
             BoundOrder::Reference => violators.last(),
             BoundOrder::EarliestDeadline => {
@@ -256,25 +259,11 @@ impl Hpd {
         }
     }
 
-    /// How long a packet takes on the wire, to the next nanosecond. Of an overhead that counts link headers it takes these
-    /// to be Ethernet's.
+    /// How long a packet takes on the wire, to the next nanosecond; for ever where that is down.
     fn time_on_wire(&self, length: u32) -> Duration {
-        let bits = self.wire.overhead.bits(length, 14);
-        match self.wire.rate {
-            Rate::UNLIMITED => Duration::ZERO,
-            Rate::DOWN => Duration::MAX,
-            rate => {
-                let nanos = match bits.checked_mul(1_000_000_000) {
-                    Some(product) => product.div_ceil(rate.bits_per_second()),
-                    None => {
-                        let product = u128::from(bits) * 1_000_000_000;
-                        let nanos = product.div_ceil(rate.bits_per_second().into());
-                        u64::try_from(nanos).unwrap_or(u64::MAX)
-                    }
-                };
-                Duration::from_nanos(nanos)
-            }
-        }
+        let work = bucket::cost(length, &self.wire.overhead, Bytes::new(0));
+        let end = ConstantRate(self.wire.rate).finish(Time::ZERO, work);
+        end.map_or(Duration::MAX, |end| end.at.since(Time::ZERO))
     }
 }
 
@@ -301,16 +290,6 @@ impl Scheduler for Hpd {
     fn leave(&mut self, flow: FlowId, flows: &mut Flows<HpdFlow>) {
         self.taken &= !(1 << flows[flow].class);
         self.classes_changed();
-    }
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<HpdFlow>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
     }
 
     /// What waits stays, and so does the average.
@@ -344,11 +323,11 @@ impl Scheduler for Hpd {
             return Selection::Empty;
         }
         let mut class = self.parts.largest(now, self.waiting);
-        self.at_stake = false;
+        self.for_its_bound = false;
         if self.waiting & self.bounded != 0
-            && let Some(violator) = self.at_stake(now, class, flows)
+            && let Some(violator) = self.violator(now, class, flows)
         {
-            (class, self.at_stake) = (violator, true);
+            (class, self.for_its_bound) = (violator, true);
         }
         Selection::Flow(self.parts.of(class).flow)
     }
@@ -366,7 +345,7 @@ impl Scheduler for Hpd {
             class.arrivals.drop_front(1);
             let gamma = self.gammas.weight(class.settings.gamma, packets + 1);
             class.estimate.depart(now.since(arrival), gamma, &class.settings.estimator);
-            class.over_limit += u64::from(self.at_stake);
+            class.over_limit += u64::from(self.for_its_bound);
             part.set_average(class.estimate.scaled());
         }
         if class.first_is_another(now, part) {
@@ -400,18 +379,5 @@ impl Scheduler for Hpd {
             over_limit: class.over_limit,
         };
         there.map(state).map(ClassState::Delay).collect()
-    }
-}
-
-/// The places of the bits that are set, the lowest first.
-struct Bits(u32);
-
-impl Iterator for Bits {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        let place = (self.0 != 0).then(|| self.0.trailing_zeros())?;
-        self.0 &= self.0 - 1;
-        Some(place)
     }
 }

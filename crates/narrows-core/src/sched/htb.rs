@@ -75,11 +75,9 @@ use alloc::vec::Vec;
 
 use crate::queue::Wire;
 use crate::sched::bucket;
-use crate::sched::shaping::{ShapingError, ShapingFault};
+use crate::sched::shaping::{Leaves, ShapingError, ShapingFault};
 use crate::sched::tournament::Tournament;
-use crate::sched::{
-    ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState, Weight,
-};
+use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState};
 use crate::service::Overhead;
 use crate::time::Time;
 use crate::units::{Bytes, Rate};
@@ -128,15 +126,10 @@ impl Default for HtbClass {
 #[derive(Debug)]
 pub struct Htb {
     classes: Vec<Class>,
-    /// The classes that are nobody's parents, in order.
-    leaves: Vec<u32>,
+    leaves: Leaves,
     feeds: Feeds,
     /// When the modes of classes change below which something waits.
     changes: Tournament,
-    /// Leaves that flows have left, the last one last.
-    left: Vec<u32>,
-    /// How many leaves have had a flow.
-    joined: usize,
     overhead: Overhead,
     /// Who was chosen last, and at which level the class is that lends.
     chosen: Option<(u32, u8)>,
@@ -162,45 +155,21 @@ impl Htb {
     /// When there is no class, a parent does not come before its child, the tree is too deep, or what is said of a class is
     /// out of range.
     pub fn new(classes: Vec<HtbClass>) -> Result<Self, ShapingError> {
-        match classes.len() {
-            0 => return Err(ShapingFault::NoClasses.of_all()),
-            found if found > Self::MOST => {
-                return Err(ShapingFault::TooManyClasses { found, most: Self::MOST }.of_all());
-            }
-            _ => {}
-        }
+        ShapingFault::of_count(classes.len(), Self::MOST)?;
         let mut made: Vec<Class> = Vec::with_capacity(classes.len());
         for (place, config) in classes.iter().enumerate() {
             let class = Class::new(config, place, &mut made).map_err(|fault| fault.of(place))?;
             made.push(class);
         }
-        let leaves: Vec<u32> =
-            (0..made.len() as u32).filter(|&class| made[class as usize].children == 0).collect();
-        for (leaf, &class) in (0..).zip(&leaves) {
+        let no_children = |&class: &u32| made[class as usize].children == 0;
+        let leaves = Leaves::new((0..made.len() as u32).filter(no_children).collect());
+        for (leaf, class) in (0..).zip(leaves.iter()) {
             made[class as usize].become_leaf(leaf);
         }
         let mut changes = Tournament::default();
         changes.make_room(FlowId::new(made.len() as u32 - 1));
-        let feeds = Feeds::new(&made, leaves.len());
-        Ok(Self {
-            classes: made,
-            leaves,
-            feeds,
-            changes,
-            left: Vec::new(),
-            joined: 0,
-            overhead: Overhead::IP,
-            chosen: None,
-        })
-    }
-
-    /// How many leaves it has.
-    pub fn leaves(&self) -> usize {
-        self.leaves.len()
-    }
-
-    fn class_of(&self, flow: FlowId) -> u32 {
-        self.leaves[flow.number() as usize]
+        let feeds = Feeds::new(&made);
+        Ok(Self { classes: made, leaves, feeds, changes, overhead: Overhead::IP, chosen: None })
     }
 
     /// Something waits in a leaf where nothing did.
@@ -282,9 +251,9 @@ impl Htb {
         let (mode, active) = (state.mode_at(now), state.active);
         if mode != state.mode {
             self.unlink(class, active);
-            let state = &mut self.classes[class as usize];
-            state.over_limit += u64::from(mode == Mode::CannotSend);
-            state.mode = mode;
+            let changed = &mut self.classes[class as usize];
+            changed.state.over_limit += u64::from(mode == Mode::CannotSend);
+            changed.mode = mode;
             self.link(now, class, active);
         }
         self.await_change(class);
@@ -318,34 +287,16 @@ impl Scheduler for Htb {
     type Flow = ();
     const COUNTS_PACKETS: bool = false;
 
-    /// The flow of the next leaf, or of the one that was left last.
     fn join(&mut self, _flow: FlowConfig) -> Result<(), Refused> {
-        if self.left.pop().is_none() {
-            if self.joined == self.leaves.len() {
-                return Err(Refused::Flows { most: self.leaves.len() as u64 });
-            }
-            self.joined += 1;
-        }
-        Ok(())
+        self.leaves.join()
     }
 
-    fn leave(&mut self, flow: FlowId, _flows: &mut Flows<()>) {
-        // Numbers of flows are given out again in the same order.
-        self.left.push(flow.number());
-    }
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<()>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
+    fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {
+        self.leaves.leave();
     }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, _flows: &mut Flows<()>) {
-        let leaf = self.class_of(flow);
+        let leaf = self.leaves.class_of(flow);
         if self.classes[leaf as usize].active == 0 {
             self.activate(now, leaf);
         }
@@ -353,7 +304,7 @@ impl Scheduler for Htb {
 
     fn select(&mut self, now: Time, flows: &mut Flows<()>) -> Selection {
         self.catch_up(now);
-        self.chosen = self.feeds.choose(&mut self.classes);
+        self.chosen = self.feeds.choose(&mut self.classes, &self.leaves);
         match self.chosen {
             Some((leaf, _)) => Selection::Flow(FlowId::new(self.classes[leaf as usize].leaf)),
             None if flows.waiting() == 0 => Selection::Empty,
@@ -365,7 +316,7 @@ impl Scheduler for Htb {
     }
 
     fn sent(&mut self, now: Time, flow: FlowId, length: u32, flows: &mut Flows<()>) {
-        let leaf = self.class_of(flow);
+        let leaf = self.leaves.class_of(flow);
         let lender = match self.chosen.take() {
             Some((chosen, lender)) if chosen == leaf => lender,
             _ => 0,
@@ -381,7 +332,7 @@ impl Scheduler for Htb {
     }
 
     fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<()>) {
-        let leaf = self.class_of(flow);
+        let leaf = self.leaves.class_of(flow);
         if flows.packets(flow) == 0 && self.classes[leaf as usize].active > 0 {
             self.deactivate(leaf);
         }

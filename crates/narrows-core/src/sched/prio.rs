@@ -22,7 +22,7 @@
 use alloc::vec::Vec;
 
 use crate::sched::list::{Linked, Links, List};
-use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use crate::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use crate::time::Time;
 
 /// Serves the lowest band, and the flows of a band by turns. Knows no weights.
@@ -84,16 +84,6 @@ impl Scheduler for Priority {
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<PriorityFlow>) {}
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<PriorityFlow>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
-    }
 
     #[inline]
     fn enqueue(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<PriorityFlow>) {

@@ -1,8 +1,49 @@
-//! What is wrong with what a shaper is told.
+//! What shapers with classes have in common: their leaves, which are flows, and what is wrong with what they are told.
 
+use alloc::vec::Vec;
 use core::fmt;
 
+use crate::sched::{FlowId, Refused};
 use crate::units::{Bytes, Rate};
+
+/// The leaves of a tree of classes: the flows of its shaper.
+#[derive(Debug)]
+pub(super) struct Leaves {
+    /// Their places in the configuration, in order.
+    classes: Vec<u32>,
+    /// How many of them are flows at present.
+    joined: usize,
+}
+
+impl Leaves {
+    pub(super) const fn new(classes: Vec<u32>) -> Self {
+        Self { classes, joined: 0 }
+    }
+
+    /// The places of all of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.classes.iter().copied()
+    }
+
+    /// The place of the class that a flow is.
+    #[inline]
+    pub(super) fn class_of(&self, flow: FlowId) -> u32 {
+        self.classes[flow.number() as usize]
+    }
+
+    /// Another flow: the next leaf, or the one that was left last, since numbers of flows are given out again in that order.
+    pub(super) fn join(&mut self) -> Result<(), Refused> {
+        if self.joined == self.classes.len() {
+            return Err(Refused::Flows { most: self.classes.len() as u64 });
+        }
+        self.joined += 1;
+        Ok(())
+    }
+
+    pub(super) const fn leave(&mut self) {
+        self.joined -= 1;
+    }
+}
 
 /// Why a shaper cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +180,15 @@ impl fmt::Display for ShapingFault {
 impl core::error::Error for ShapingError {}
 
 impl ShapingFault {
+    /// That there are classes, and not too many.
+    pub(crate) fn of_count(found: usize, most: usize) -> Result<(), ShapingError> {
+        match found {
+            0 => Err(Self::NoClasses.of_all()),
+            _ if found > most => Err(Self::TooManyClasses { found, most }.of_all()),
+            _ => Ok(()),
+        }
+    }
+
     /// Of the whole.
     pub(crate) const fn of_all(self) -> ShapingError {
         ShapingError { class: None, fault: self }

@@ -45,9 +45,7 @@ use crate::counters::DropReason;
 use crate::queue::Wire;
 use crate::sched::bucket::{self, Bucket};
 use crate::sched::shaping::{ShapingError, ShapingFault};
-use crate::sched::{
-    ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState, Weight,
-};
+use crate::sched::{ClassState, FlowConfig, FlowId, Flows, Mode, Refused, Scheduler, Selection, ShapedState};
 use crate::service::{Overhead, Work};
 use crate::time::Time;
 use crate::units::{Bytes, Rate};
@@ -170,16 +168,6 @@ impl Scheduler for Tbf {
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {
         self.joined = false;
-    }
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<()>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
     }
 
     fn enqueue(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use narrows_core::model::{DelayModel, Propagation, Selector};
 use narrows_core::queue::{Backlog, Bound, Context, Dequeue, Queue};
-use narrows_core::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight};
+use narrows_core::sched::{FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use narrows_core::service::{Finish, ServiceCurve, Work};
 use narrows_core::{Draw, DropReason, Duration, PacketList, PacketRef, PacketState, Pool, Rate, Time};
 
@@ -94,16 +94,6 @@ impl Scheduler for Slots {
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {}
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<()>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
-    }
 
     fn enqueue(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<()>) {}
 

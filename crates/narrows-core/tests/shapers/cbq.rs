@@ -3,7 +3,7 @@ use narrows_core::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::wire::{Wire, mbit, seconds};
+use crate::wire::{Wire, leaves, mbit, seconds};
 
 const BANDWIDTH: Rate = mbit(10);
 
@@ -18,9 +18,8 @@ fn cbq(classes: &[CbqClass]) -> Cbq {
 
 /// Rates of the leaves, in Mbit/s, over twenty seconds after the first ten, when some of them send all the time at 10 Mbit/s.
 fn shares(classes: &[CbqClass], sending: &[usize]) -> Vec<f64> {
-    let cbq = cbq(classes);
-    let leaves = cbq.leaves();
-    let mut wire = Wire::new(cbq, leaves, BANDWIDTH);
+    let leaves = leaves(classes.iter().map(|class| class.parent)).len();
+    let mut wire = Wire::new(cbq(classes), leaves, BANDWIDTH);
     wire.saturate(seconds(30), sending, 1_000);
     (0..leaves).map(|leaf| wire.rate_of(leaf, seconds(10), seconds(30)) / 1e6).collect()
 }
@@ -197,10 +196,14 @@ fn what_cannot_be_is_refused() {
     assert_eq!(down.err(), Some(ShapingError { class: None, fault: ShapingFault::NoRate }));
 }
 
-/// The estimator and the limit in plain floating point, seconds and bits: a class, its ancestors, and who lends.
+/// The estimator and the limit in plain floating point, seconds and bits: all classes and the link behind them, and who lends.
 struct Slow {
     classes: Vec<CbqClass>,
     leaves: Vec<usize>,
+    /// Seconds a bit takes at the rate of each class, what isolated classes have apart.
+    bits: Vec<f64>,
+    /// Whether it has a limit: the link has one where an isolated class is below it.
+    limited: Vec<bool>,
     /// Of each class: average (not divided by W), end of the last packet, end of the limit.
     state: Vec<(f64, Option<f64>, f64)>,
     most: Vec<f64>,
@@ -208,22 +211,46 @@ struct Slow {
 
 const W: f64 = 1.0 / 32.0;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lends {
+    /// A class at this level, which is under its limit.
+    Level(usize),
+    /// Whoever is above an exempt class.
+    Always,
+}
+
 impl Slow {
-    fn new(classes: &[CbqClass]) -> Self {
-        let g = 1.0 - W;
+    fn new(configs: &[CbqClass]) -> Self {
+        let mut classes = configs.to_vec();
+        let link = classes.len();
+        classes.iter_mut().for_each(|class| class.parent = class.parent.or(Some(link)));
+        classes.push(CbqClass { rate: BANDWIDTH, bounded: true, ..CbqClass::default() });
+        let mut rates: Vec<u64> = classes.iter().map(|class| class.rate.bits_per_second()).collect();
+        let mut limited: Vec<bool> = (0..=link).map(|place| place < link).collect();
+        for class in classes.iter().filter(|class| class.isolated) {
+            let mut above = class.parent;
+            while let Some(parent) = above {
+                rates[parent] = rates[parent].saturating_sub(class.rate.bits_per_second());
+                limited[parent] = true;
+                above = classes[parent].parent.filter(|_| !classes[parent].isolated);
+            }
+        }
         let most: Vec<f64> = classes
             .iter()
             .map(|class| {
-                let time = |rate: Rate| 8_000.0 / rate.bits_per_second() as f64;
                 let (own, wire) = (time(class.rate), time(BANDWIDTH));
-                ((own - wire) * (libm::pow(g, -f64::from(class.maxburst)) - 1.0)).max(wire * W)
+                ((own - wire) * (libm::pow(1.0 - W, -f64::from(class.maxburst)) - 1.0)).max(wire * W)
             })
             .collect();
-        let is_leaf = |place: &usize| classes.iter().all(|class| class.parent != Some(*place));
         Self {
-            leaves: (0..classes.len()).filter(is_leaf).collect(),
+            leaves: leaves(configs.iter().map(|class| class.parent)),
+            bits: rates
+                .iter()
+                .map(|&rate| if rate == 0 { HALF_A_MINUTE } else { 1.0 / rate as f64 })
+                .collect(),
+            limited,
             state: most.iter().map(|&most| (most, None, 0.0)).collect(),
-            classes: classes.to_vec(),
+            classes,
             most,
         }
     }
@@ -233,22 +260,27 @@ impl Slow {
         children.map(|child| self.level(child) + 1).max().unwrap_or(0)
     }
 
-    /// The level of the lowest lender; above all classes is the link, which always lends. And how near in time the decision is.
-    fn lender(&self, leaf: usize, now: f64) -> (Option<usize>, f64) {
+    /// Who lends to a leaf, and how near in time the decision is.
+    fn lender(&self, leaf: usize, now: f64) -> (Option<Lends>, f64) {
         let (mut class, mut margin) = (self.leaves[leaf], f64::MAX);
         loop {
             let limit = self.state[class].2;
+            if !self.limited[class] {
+                return (Some(Lends::Level(self.level(class))), margin);
+            }
             margin = margin.min((now - limit).abs());
             if limit <= now {
-                return (Some(self.level(class)), margin);
+                return (Some(Lends::Level(self.level(class))), margin);
             }
-            if self.classes[class].bounded {
+            let CbqClass { parent, exempt, bounded, isolated, .. } = self.classes[class];
+            let Some(parent) = parent else { return (None, margin) };
+            if exempt {
+                return (Some(Lends::Always), margin);
+            }
+            if bounded || isolated {
                 return (None, margin);
             }
-            match self.classes[class].parent {
-                Some(parent) => class = parent,
-                None => return (Some(usize::MAX), margin),
-            }
+            class = parent;
         }
     }
 
@@ -257,45 +289,74 @@ impl Slow {
         let wire = bits / BANDWIDTH.bits_per_second() as f64;
         let end = now + wire;
         let mut next = Some(self.leaves[leaf]);
-        while let Some(class) = next {
-            let own = bits / self.classes[class].rate.bits_per_second() as f64;
-            let (average, ended, limit) = &mut self.state[class];
+        while let Some(place) = next {
+            let (own, class) = (bits * self.bits[place], &self.classes[place]);
+            let (average, ended, limit) = &mut self.state[place];
             *average = match *ended {
-                None => self.most[class],
+                None => self.most[place],
                 Some(ended) => (1.0 - W) * *average + W * (end - ended - own),
             };
-            *limit = if *average <= 0.0 { end + (1.0 - W) / W * -*average + own - wire } else { 0.0 };
-            *average = average.min(self.most[class]);
+            let over = *average <= 0.0;
+            if let Some(least) = class.minidle {
+                *average = average.max(-W * least.seconds());
+            }
+            *limit = if over { end + (1.0 - W) / W * -*average + own - wire } else { 0.0 };
+            *average = average.min(self.most[place]);
             *ended = Some(end);
-            next = self.classes[class].parent;
+            next = class.parent.filter(|_| !class.isolated);
         }
     }
 
-    /// A class to which nobody lends: it sleeps, and its average's part is forgiven.
+    /// A class to which nobody lends: it sleeps so long that it has a burst then, and its average's part is forgiven.
     fn sleep(&mut self, leaf: usize, now: f64) {
-        let (average, _, limit) = &mut self.state[self.leaves[leaf]];
+        let place = self.leaves[leaf];
+        let class = &self.classes[place];
+        let gap = (time(class.rate) - time(BANDWIDTH)).max(0.0);
+        let packets = match class.minburst {
+            0 => 0.0,
+            1 => W / (1.0 - W),
+            burst => 1.0 + (libm::pow(1.0 - W, -f64::from(burst - 1)) - 1.0) / W,
+        };
+        let (average, _, limit) = &mut self.state[place];
         let forgiven = if *average < 0.0 { (1.0 - W) / W * -*average } else { 0.0 };
-        *limit = (*limit - forgiven).max(now + 1e-9);
+        *limit = (*limit + gap * packets - forgiven).max(now + 1e-9);
     }
 }
 
+/// What a bit takes where nothing is left of a rate: 2³⁵ ns.
+const HALF_A_MINUTE: f64 = 34.359_738_368;
+
+/// How long an average packet takes.
+fn time(rate: Rate) -> f64 {
+    8_000.0 / rate.bits_per_second() as f64
+}
+
 fn trees() -> impl Strategy<Value = Vec<CbqClass>> {
-    let one = (any::<prop::sample::Index>(), 200u64..3_000, any::<bool>(), 1u8..4, 0u32..20);
+    let kind = prop_oneof![
+        3 => Just(CbqClass::default()),
+        2 => Just(CbqClass { bounded: true, ..CbqClass::default() }),
+        1 => Just(CbqClass { isolated: true, ..CbqClass::default() }),
+        1 => Just(CbqClass { exempt: true, ..CbqClass::default() }),
+    ];
+    let minidle = proptest::option::of((0u64..5_000).prop_map(Duration::from_micros));
+    let idle = (0u32..20, 0u32..6, minidle);
+    let one = (any::<prop::sample::Index>(), 200u64..3_000, kind, 1u8..4, idle);
     vec(one, 2..7).prop_map(|classes| {
         let mut made: Vec<CbqClass> = Vec::new();
-        for (parent, rate, bounded, priority, maxburst) in classes {
+        for (parent, kbit, kind, priority, (maxburst, minburst, minidle)) in classes {
             let parent = Some(parent.index(made.len() + 1)).filter(|&parent| parent < made.len());
-            made.push(CbqClass { bounded, priority, maxburst, ..class(parent, rate) });
+            let rate = class(parent, kbit).rate;
+            made.push(CbqClass { parent, rate, priority, maxburst, minburst, minidle, ..kind });
         }
         made
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     /// At every packet: who goes has the lowest lender of those in which something waits, and the highest priority of these.
-    /// When nobody goes, nobody may. Decisions that hang on less than a microsecond are not judged.
+    /// When nobody goes, nobody may, until the instant that is named and no longer. Decisions that hang on less than a microsecond are not judged.
     #[test]
     fn the_slow_model_agrees_on_who_may_send(
         classes in trees(),
@@ -307,7 +368,7 @@ proptest! {
         let (mut waiting, mut asleep) = (vec![0u32; leaves], vec![false; leaves]);
         let mut judged = 0;
         let mut step = |wire: &mut Wire<Cbq>, until: Time, waiting: &mut Vec<u32>| {
-            let (sent, now) = (wire.sent.len(), wire.now);
+            let (sent, waits, now) = (wire.sent.len(), wire.waits.len(), wire.now);
             let at = now.seconds();
             wire.step(until);
             let candidates: Vec<usize> = (0..leaves).filter(|&leaf| waiting[leaf] > 0).collect();
@@ -319,15 +380,25 @@ proptest! {
                     asleep[leaf] = true;
                 }
             }
-            let top = lenders.iter().filter_map(|&(lender, _)| lender).min();
-            let may = candidates.iter().zip(&lenders).filter(|&(_, &(lender, _))| lender.is_some() && lender == top);
+            let level = |&(lender, _): &(Option<Lends>, f64)| match lender {
+                Some(Lends::Level(level)) => Some(level),
+                _ => None,
+            };
+            let top = lenders.iter().filter_map(level).min().map(Lends::Level);
+            let sends = |lender: Option<Lends>| lender.is_some_and(|own| own == Lends::Always || Some(own) == top);
+            let may = candidates.iter().zip(&lenders).filter(|&(_, &(lender, _))| sends(lender));
             let best = may.map(|(&leaf, _)| classes[slow.leaves[leaf]].priority).min();
             let goes = wire.sent.get(sent).map(|&(_, leaf, _)| leaf);
             if clear {
                 judged += 1;
                 assert_eq!(goes.map(|leaf| classes[slow.leaves[leaf]].priority), best, "at {now}");
                 if let Some(leaf) = goes {
-                    assert_eq!(slow.lender(leaf, at).0, top, "at {now}");
+                    assert!(sends(slow.lender(leaf, at).0), "at {now}");
+                }
+                if let Some(&(_, then)) = wire.waits[waits..].first() {
+                    let may = |at: f64| candidates.iter().any(|&leaf| slow.lender(leaf, at).0.is_some());
+                    assert!(then.since(now).seconds() < 2e-6 || !may(then.seconds() - 1e-6), "before {then}");
+                    assert!(may(then.seconds() + 1e-6), "at {then}");
                 }
             }
             if let Some(&(_, leaf, length)) = wire.sent.get(sent) {

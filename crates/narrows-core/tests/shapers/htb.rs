@@ -3,7 +3,7 @@ use narrows_core::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::wire::{History, Wire, mbit, near, seconds};
+use crate::wire::{History, Wire, leaves, mbit, near, seconds};
 
 fn class(parent: Option<usize>, rate: u64, ceil: u64) -> HtbClass {
     let (burst, quantum) = (Bytes::new(3_000), Bytes::new(1_500));
@@ -24,9 +24,8 @@ fn htb(classes: &[HtbClass]) -> Htb {
 
 /// Rates of the leaves, in Mbit/s, over ten seconds after the first one, when some of them send all the time.
 fn shares(classes: &[HtbClass], sending: &[usize]) -> Vec<f64> {
-    let htb = htb(classes);
-    let leaves = htb.leaves();
-    let mut wire = Wire::new(htb, leaves, Rate::UNLIMITED);
+    let leaves = leaves(classes.iter().map(|class| class.parent)).len();
+    let mut wire = Wire::new(htb(classes), leaves, Rate::UNLIMITED);
     wire.saturate(seconds(11), sending, 1_000);
     (0..leaves).map(|leaf| wire.rate_of(leaf, seconds(1), seconds(11)) / 1e6).collect()
 }
@@ -161,7 +160,7 @@ fn excess_goes_by_priority_first() {
 /// A level lends before the one above it: D and E, below B, have B's rate between them before B borrows from A.
 #[test]
 fn who_has_a_lower_lender_goes_first() {
-    // C may borrow from A only; B lends 8 while D's and E's own rates are 1.
+    // C may borrow from A only; B has 7 to lend beyond the 1 and 1 of D and E.
     let classes = [
         class(None, 20, 20),
         class(Some(0), 9, 9),
@@ -208,12 +207,11 @@ struct Slow {
 
 impl Slow {
     fn new(classes: &[HtbClass]) -> Self {
-        let is_leaf = |place: &usize| classes.iter().all(|class| class.parent != Some(*place));
         let buckets = classes.iter().map(|class| {
             (History::new(class.rate, class.burst.get()), History::new(class.ceil, class.cburst.get()))
         });
         Self {
-            leaves: (0..classes.len()).filter(is_leaf).collect(),
+            leaves: leaves(classes.iter().map(|class| class.parent)),
             buckets: buckets.collect(),
             classes: classes.to_vec(),
         }

@@ -6,6 +6,12 @@ use narrows_core::{Duration, PacketRef, Rate, Time};
 /// A packet that has been sent: when, by which flow, its bytes.
 pub(crate) type Sent = (Time, usize, u32);
 
+/// The places of the classes that are nobody's parents; `parents` has the parent of each.
+pub(crate) fn leaves(parents: impl Iterator<Item = Option<usize>> + Clone) -> Vec<usize> {
+    let is_parent = |place: usize| parents.clone().any(|parent| parent == Some(place));
+    (0..parents.clone().count()).filter(|&place| !is_parent(place)).collect()
+}
+
 pub(crate) struct Wire<S: Scheduler> {
     pub(crate) server: Server<S>,
     pub(crate) now: Time,

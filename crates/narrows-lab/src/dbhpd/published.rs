@@ -41,9 +41,7 @@ mod arithmetic;
 
 use std::collections::VecDeque;
 
-use narrows_core::sched::{
-    ClassState, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Weight,
-};
+use narrows_core::sched::{ClassState, DelayState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection};
 use narrows_core::{Duration, Time};
 
 use arithmetic::Arithmetic;
@@ -271,16 +269,6 @@ impl Scheduler for Published {
     }
 
     fn leave(&mut self, _flow: FlowId, _flows: &mut Flows<()>) {}
-
-    fn set_weight(
-        &mut self,
-        _now: Time,
-        _flow: FlowId,
-        _weight: Weight,
-        _flows: &mut Flows<()>,
-    ) -> Result<(), Refused> {
-        Err(Refused::NoWeights)
-    }
 
     fn enqueue(&mut self, now: Time, flow: FlowId, _flows: &mut Flows<()>) {
         let now = self.arithmetic.instant(now);

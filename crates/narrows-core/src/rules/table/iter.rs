@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::bits::Bits;
 use crate::classify::Prefix;
 
 use super::lpm;
@@ -162,20 +163,5 @@ impl<'a, T> Iterator for Matches<'a, T> {
                 self.next = Some((node.nodes + node.rank_of_child(value), level + 1));
             }
         }
-    }
-}
-
-/// The bits that are set, from the lowest up.
-#[derive(Clone, Copy, Debug)]
-struct Bits(u64);
-
-impl Iterator for Bits {
-    type Item = u32;
-
-    #[inline]
-    fn next(&mut self) -> Option<u32> {
-        let bit = (self.0 != 0).then(|| self.0.trailing_zeros())?;
-        self.0 &= self.0 - 1;
-        Some(bit)
     }
 }

@@ -78,6 +78,13 @@ pub enum Estimator {
     },
 }
 
+impl Estimator {
+    /// The `threshold` of the published implementation's only example.
+    pub const THRESHOLD: u32 = 25;
+    /// And the `cycle`.
+    pub const CYCLE: Duration = Duration::from_millis(2);
+}
+
 /// A step of the proportional error `|d − d̄| / d̄`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorWidth {
@@ -89,6 +96,14 @@ pub enum ErrorWidth {
 }
 
 impl ErrorWidth {
+    /// The published number of steps of this width.
+    pub const fn steps(self) -> u8 {
+        match self {
+            Self::Tenth => 7,
+            Self::Eighth => 8,
+        }
+    }
+
     /// How many steps make up the whole.
     pub(super) const fn parts(self) -> u128 {
         match self {

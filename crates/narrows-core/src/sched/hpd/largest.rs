@@ -10,6 +10,7 @@ use core::num::NonZero;
 
 use super::config::Per1024;
 use super::estimate::FRACTION;
+use crate::bits::Bits;
 use crate::sched::FlowId;
 use crate::time::Time;
 
@@ -119,11 +120,10 @@ impl Parts {
     fn largest_by_pairs(&self, now: Time, among: u32) -> u32 {
         let hybrid = |class: u32| self.parts[class as usize].hybrid(now); // below 2⁹²
         let ddp = |class: u32| u128::from(self.scales[class as usize].0);
-        let waiting = (0..u32::BITS).filter(|class| among >> class & 1 == 1);
         let larger = |one: u32, other: u32| {
             if hybrid(other) * ddp(one) > hybrid(one) * ddp(other) { other } else { one }
         };
-        waiting.reduce(larger).unwrap_or_default()
+        Bits(among.into()).reduce(larger).unwrap_or_default()
     }
 }
 

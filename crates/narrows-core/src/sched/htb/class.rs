@@ -1,9 +1,6 @@
 //! One class: its buckets, its mode, its place in the tree.
 
-use alloc::vec::Vec;
-
 use super::{HtbClass, LEVELS, Mode, PRIORITIES, ShapedState};
-use crate::counters::Tally;
 use crate::sched::bucket::Bucket;
 use crate::sched::shaping::ShapingFault;
 use crate::service::Work;
@@ -29,14 +26,12 @@ pub(super) struct Class {
     assured: Bucket,
     ceiling: Bucket,
     pub(super) mpu: Bytes,
-    /// What a turn is worth, in billionths of a bit, and what is left of it at each level. A class that is in debt is passed
+    /// What a turn is worth, in bits, and what is left of it at each level. A class that is in debt is passed
     /// over.
     quantum: i64,
     deficits: [i64; LEVELS],
-    sent: Tally,
-    lent: u64,
-    borrowed: u64,
-    pub(super) over_limit: u64,
+    /// Its counters; what else a state says is worked out when it is asked for.
+    pub(super) state: ShapedState,
 }
 
 /// The longest quantum that is told from others, in bytes: 2³⁰.
@@ -86,10 +81,7 @@ impl Class {
             mpu,
             quantum,
             deficits: [0; LEVELS],
-            sent: Tally::default(),
-            lent: 0,
-            borrowed: 0,
-            over_limit: 0,
+            state: ShapedState::default(),
         })
     }
 
@@ -120,13 +112,13 @@ impl Class {
     /// A packet below it goes, for which a class at this level answers.
     pub(super) fn charge(&mut self, now: Time, lender: u8, cost: Work, length: u32) {
         if self.level >= lender {
-            self.lent += u64::from(self.level == lender);
+            self.state.lent += u64::from(self.level == lender);
             self.assured.pay(now, cost);
         } else {
-            self.borrowed += 1;
+            self.state.borrowed += 1;
         }
         self.ceiling.pay(now, cost);
-        self.sent.add(length);
+        self.state.sent.add(length);
     }
 
     /// Takes what a packet costs from the turn of a leaf; whether that is over.
@@ -155,17 +147,9 @@ impl Class {
     pub(super) fn state(&self, now: Time) -> ShapedState {
         ShapedState {
             mode: self.mode_at(now),
-            sent: self.sent,
-            lent: self.lent,
-            borrowed: self.borrowed,
-            over_limit: self.over_limit,
             tokens: self.assured.span(now),
             ceil_tokens: self.ceiling.span(now),
+            ..self.state
         }
     }
-}
-
-/// The places of classes with children, in order.
-pub(super) fn inner(classes: &[Class]) -> Vec<u32> {
-    (0..classes.len() as u32).filter(|&class| classes[class as usize].children > 0).collect()
 }

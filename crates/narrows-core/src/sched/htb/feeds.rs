@@ -7,9 +7,12 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::class::{self, Class};
+use super::class::Class;
 use super::ring::Ring;
 use super::{LEVELS, PRIORITIES};
+use crate::bits::Bits;
+use crate::sched::FlowId;
+use crate::sched::shaping::Leaves;
 
 #[derive(Debug)]
 pub(super) struct Feeds {
@@ -19,37 +22,30 @@ pub(super) struct Feeds {
     in_use: [u8; LEVELS],
     /// For each inner class, by priority: the ranks of its children.
     feeds: Vec<[Ring; PRIORITIES]>,
-    leaves: Vec<u32>,
-    /// The classes of inner numbers, and the inner numbers of classes.
-    inner: Vec<u32>,
+    /// The inner numbers of classes: the classes with children, counted.
     number: Vec<u32>,
     /// For each inner class, its children.
     children: Vec<Vec<u32>>,
 }
 
 impl Feeds {
-    pub(super) fn new(classes: &[Class], leaves: usize) -> Self {
-        let inner = class::inner(classes);
+    pub(super) fn new(classes: &[Class]) -> Self {
         let mut number = vec![u32::MAX; classes.len()];
-        for (n, &class) in (0..).zip(&inner) {
-            number[class as usize] = n;
+        let inner = classes.iter().filter(|class| class.children > 0);
+        for (n, class) in (0..).zip(inner) {
+            number[class.place as usize] = n;
         }
-        let mut children = vec![Vec::new(); inner.len()];
-        let mut of_leaves = vec![0; leaves];
+        let inner = classes.iter().filter(|class| class.children > 0).count();
+        let mut children = vec![Vec::new(); inner];
         for (place, class) in (0..).zip(classes) {
             if let Some(parent) = class.parent {
                 children[number[parent as usize] as usize].push(place);
-            }
-            if class.children == 0 {
-                of_leaves[class.leaf as usize] = place;
             }
         }
         Self {
             rows: vec![Default::default(); LEVELS],
             in_use: [0; LEVELS],
-            feeds: vec![Default::default(); inner.len()],
-            leaves: of_leaves,
-            inner,
+            feeds: vec![Default::default(); inner],
             number,
             children,
         }
@@ -62,8 +58,8 @@ impl Feeds {
 
     pub(super) fn enter_row(&mut self, class: &Class, mask: u8) {
         let (level, number) = (usize::from(class.level), self.in_row(class));
-        let most = if level == 0 { self.leaves.len() } else { self.inner.len() };
-        for priority in bits(mask) {
+        let most = if level == 0 { self.number.len() - self.feeds.len() } else { self.feeds.len() };
+        for priority in priorities(mask) {
             let row = &mut self.rows[level][priority];
             if !row.has_room() {
                 *row = Ring::new(most);
@@ -75,7 +71,7 @@ impl Feeds {
 
     pub(super) fn leave_row(&mut self, class: &Class, mask: u8) {
         let (level, number) = (usize::from(class.level), self.in_row(class));
-        for priority in bits(mask) {
+        for priority in priorities(mask) {
             let row = &mut self.rows[level][priority];
             row.remove(number);
             if row.is_empty() {
@@ -88,7 +84,7 @@ impl Feeds {
     pub(super) fn enter_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
         let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
         let mut fresh = 0;
-        for priority in bits(mask) {
+        for priority in priorities(mask) {
             let feed = &mut feeds[priority];
             if !feed.has_room() {
                 *feed = Ring::new(parent.children as usize);
@@ -103,7 +99,7 @@ impl Feeds {
     pub(super) fn leave_feed(&mut self, class: &Class, parent: &Class, mask: u8) -> u8 {
         let feeds = &mut self.feeds[self.number[parent.place as usize] as usize];
         let mut last = 0;
-        for priority in bits(mask) {
+        for priority in priorities(mask) {
             let feed = &mut feeds[priority];
             feed.remove(class.rank);
             last |= u8::from(feed.is_empty()) << priority;
@@ -112,12 +108,12 @@ impl Feeds {
     }
 
     /// The leaf that goes first, and the level of the class that lends.
-    pub(super) fn choose(&mut self, classes: &mut [Class]) -> Option<(u32, u8)> {
+    pub(super) fn choose(&mut self, classes: &mut [Class], leaves: &Leaves) -> Option<(u32, u8)> {
         let level = self.in_use.iter().position(|&in_use| in_use != 0)?;
         let priority = self.in_use[level].trailing_zeros() as usize;
         // Each pass over a leaf in debt takes a quantum off its debt, which is bounded.
         loop {
-            let leaf = self.descend(level, priority);
+            let leaf = self.descend(level, priority, leaves);
             if classes[leaf as usize].takes_turn(level as u8) {
                 return Some((leaf, level as u8));
             }
@@ -127,13 +123,13 @@ impl Feeds {
 
     /// The leaf whose turn it is, below the member of the row whose turn it is. A class whose children have all had theirs
     /// passes the turn on.
-    fn descend(&mut self, level: usize, priority: usize) -> u32 {
+    fn descend(&mut self, level: usize, priority: usize, leaves: &Leaves) -> u32 {
         let row = &mut self.rows[level][priority];
         loop {
             let member = row.next(row.turn).or_else(|| row.next(0)).expect("the row is in use");
             row.turn = member;
             if level == 0 {
-                return self.leaves[member as usize];
+                return leaves.class_of(FlowId::new(member));
             }
             // From the member down; where a feed has come to its end, back up to the one above it.
             let mut number = member;
@@ -182,7 +178,7 @@ impl Feeds {
     }
 }
 
-/// The places of the bits that are set.
-fn bits(mask: u8) -> impl Iterator<Item = usize> {
-    (0..PRIORITIES).filter(move |&bit| mask & 1 << bit != 0)
+/// The priorities whose bits are set.
+fn priorities(mask: u8) -> impl Iterator<Item = usize> {
+    Bits(mask.into()).map(|bit| bit as usize)
 }
