@@ -87,7 +87,6 @@ pub(super) struct StreamCall {
     written: [VecDeque<Time>; 2],
     /// Both sides have written all of their messages.
     all_said: bool,
-    is_done: bool,
 }
 
 impl StreamCall {
@@ -102,7 +101,6 @@ impl StreamCall {
             greeted: [false; 2],
             written: Default::default(),
             all_said: false,
-            is_done: false,
         }
     }
 
@@ -125,7 +123,6 @@ impl StreamCall {
             self.received[at] -= length;
             scene.meter.message(scene.now.since(written));
         }
-        self.is_done = self.all_said && self.written.iter().all(VecDeque::is_empty);
     }
 
     pub(super) fn wakes(&self) -> Option<Time> {
@@ -147,7 +144,6 @@ impl StreamCall {
         self.all_said = self.set_up.is_some() && self.talkers.iter().all(|talker| talker.ends(scene.now));
         if self.all_said {
             writers.iter_mut().for_each(|writer| writer.closes = true);
-            self.is_done = self.written.iter().all(VecDeque::is_empty);
         }
     }
 
@@ -161,7 +157,7 @@ impl StreamCall {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.is_done
+        self.all_said && self.written.iter().all(VecDeque::is_empty)
     }
 
     /// When the client gives up.

@@ -34,12 +34,12 @@ impl Clients {
             Demand::Open { poisson, pace } => {
                 // Arrivals as of packets that have the mean size of a transaction each.
                 let size = config.mean_bytes().unwrap_or(1.0);
-                let (pace, length) = match pace {
-                    Pace::Bits(rate) => scaled(rate.bits_per_second() as f64, size),
-                    pace => (pace, 1),
+                let pace = match pace {
+                    Pace::Bits(rate) => in_transactions(rate.bits_per_second() as f64, size),
+                    pace => pace,
                 };
                 let arrivals = if poisson { Arrivals::Poisson(pace) } else { Arrivals::Constant(pace) };
-                let lengths = Lengths::Fixed(length);
+                let lengths = Lengths::Fixed(1);
                 let config = SourceConfig { arrivals, lengths, start, stop, packets: None };
                 Begins::Open(Box::new(Source::new(seed, name, config)))
             }
@@ -92,11 +92,11 @@ impl Clients {
     }
 }
 
-/// A pace in bits, of transactions of so many bytes, as one that a source takes: whole bytes of at most 32 bits.
-fn scaled(bits_per_second: f64, bytes: f64) -> (Pace, u32) {
+/// A pace in bits, of transactions of so many bytes, as a number of them in a time.
+fn in_transactions(bits_per_second: f64, bytes: f64) -> Pace {
     // Transactions are drawn as events in time, so that nanoseconds for a million of them are as good as a rate.
     let per = bytes * 8.0 / bits_per_second * 1e9;
     let count = if per < 1e12 { 1_000_000 } else { 1 };
     let nanos = (per * count as f64 + 0.5).clamp(1.0, 9e18) as u64;
-    (Pace::Packets { count, per: Duration::from_nanos(nanos) }, 1)
+    Pace::Packets { count, per: Duration::from_nanos(nanos) }
 }

@@ -25,10 +25,8 @@ pub(super) struct Exchange {
     service: Period,
     /// The one that is going on.
     index: u32,
-    /// What the server still waits for, and the client.
+    /// What each side still waits for: the client for the response, the server for the request.
     expected: [u64; 2],
-    /// The size of the response.
-    answer: u64,
     /// When the server answers.
     answers: Option<Time>,
     /// When the client asks again.
@@ -61,7 +59,7 @@ impl Exchange {
         (pause, service): (Period, Period),
     ) -> Self {
         let (answers, asks, stops) = (None, None, None);
-        let (expected, answer, index) = ([0; 2], 0, 0);
+        let (expected, index) = ([0; 2], 0);
         Self {
             count,
             request,
@@ -70,7 +68,6 @@ impl Exchange {
             service,
             index,
             expected,
-            answer,
             answers,
             asks,
             stops,
@@ -85,8 +82,7 @@ impl Exchange {
             sizes.as_ref().map_or(u64::MAX, |sizes| size(stream, scene.serial, self.index, sizes))
         };
         let request = draw(&self.request, &draws.request);
-        self.answer = draw(&self.response, &draws.response);
-        self.expected = [self.answer, request];
+        self.expected = [draw(&self.response, &draws.response), request];
         writers[Side::Client as usize].backlog = request;
     }
 
@@ -122,7 +118,9 @@ impl Exchange {
         let is_due = |at: &mut Option<Time>| at.take_if(|at| *at <= scene.now).is_some();
         if is_due(&mut self.answers) {
             let is_last = self.index + 1 == self.count;
-            writers[Side::Server as usize] = Writer { backlog: self.answer, closes: is_last };
+            // Of the response nothing has come yet.
+            let backlog = self.expected[Side::Client as usize];
+            writers[Side::Server as usize] = Writer { backlog, closes: is_last };
         }
         if is_due(&mut self.asks) {
             self.ask(scene, writers);
