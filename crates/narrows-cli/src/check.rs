@@ -114,7 +114,8 @@ pub(crate) fn scenario(
         for placed in shaping.placed(false)? {
             // Where nobody listens, `narrows tc check` says it, too.
             let _ = writeln!(io::stderr(), "narrows: {}", placed.words());
-            for note in placed.device.egress.notes.iter().chain(&placed.device.ingress.notes) {
+            let says_rate = flags.rate.is_some() || flags.trace.is_some() || flags.profile.is_some();
+            for note in placed.device.remarks(says_rate) {
                 let _ = writeln!(io::stderr(), "narrows: {note}");
             }
         }

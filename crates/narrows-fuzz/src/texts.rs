@@ -1,5 +1,6 @@
 //! Texts that people and programs write: scenarios, scripts of ipfw and tc, NetEm's words, tables, traces.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -208,7 +209,8 @@ pub fn tc(bytes: &[u8]) {
     drop(script.explain());
     for exact in [false, true] {
         let Ok(devices) = script.devices(exact) else { continue };
-        assert_eq!(devices.len(), script.device_names().len().min(devices.len()));
+        let names: BTreeSet<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+        assert_eq!(devices.len(), names.len(), "{text}");
         if let Ok(made) = script.scenario_text(exact) {
             let read = Scenario::parse_with(&made, "made.toml", Files::default());
             read.unwrap_or_else(|error| panic!("{text}\nmade\n{made}\n{error}"));

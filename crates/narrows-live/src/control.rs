@@ -7,7 +7,7 @@
 
 mod in_force;
 
-pub use in_force::{FIRST_HANDLE, LinkInForce, PortInForce, ScenarioInForce};
+pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -16,6 +16,23 @@ use crate::trace::{Format, Trace};
 /// The largest file: a mistyped name may be that of an image of a disk.
 pub const MOST_BYTES: u64 = 64 << 20;
 
+/// The text of a scenario or script that is given by its name, and that name.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
+    let file = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((text, file)),
+        Err(error) => {
+            let why = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".into(),
+                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+                _ => error.to_string(),
+            };
+            let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
+            Err(ScenarioError::new(&file, "", vec![problem]))
+        }
+    }
+}
+
 /// Where the files come from that a scenario names, and what has been read of them. Clones share that.
 #[derive(Clone, Debug, Default)]
 pub struct Files {

@@ -31,6 +31,7 @@ mod timeline;
 mod topology;
 pub mod trace;
 mod traffic;
+mod two_hosts;
 pub mod typed;
 mod units;
 mod value;

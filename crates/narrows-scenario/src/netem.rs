@@ -35,6 +35,7 @@ mod translation;
 pub(crate) mod units;
 pub(crate) mod words;
 
+pub(crate) use command::skip_prompt;
 pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};
 pub use in_force::{InForce, replacement};
@@ -43,6 +44,7 @@ pub use translation::Assignment;
 
 use crate::node::{Node, suggest};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
+use crate::two_hosts;
 use clause::Clause;
 use words::{Word, Words};
 
@@ -216,6 +218,19 @@ impl Qdisc {
     pub fn assignments(&self) -> Result<Vec<Assignment>, ScenarioError> {
         let text = self.text();
         self.keys().map_err(|problem| ScenarioError::new(NAME, &text, vec![problem.put_at(&(0..text.len()))]))
+    }
+
+    /// A scenario file of a client, a server and a link between them that does this both ways.
+    ///
+    /// # Errors
+    /// As of [`Qdisc::assignments`].
+    pub fn scenario_text(&self) -> Result<String, ScenarioError> {
+        let seed = self.seed().map_or(String::new(), |seed| {
+            let quote = if i64::try_from(seed).is_ok() { "" } else { "\"" };
+            format!("seed = {quote}{seed}{quote}\n\n")
+        });
+        let keys = self.assignments()?;
+        Ok(seed + &two_hosts::text(keys.iter().map(|(key, value)| (*key, value.as_str())), []))
     }
 
     /// Whether both are of one kind: only then can one be changed into the other.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::direction::{Direction, Site};
-use crate::files::{Files, NamedFile};
+use crate::files::{self, Files, NamedFile};
 use crate::host::{self, Address, Host, HostAddress};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
@@ -85,16 +85,7 @@ impl Scenario {
     /// When the file cannot be read, and as [`Scenario::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let why = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".into(),
-                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-                _ => error.to_string(),
-            };
-            let problem = Problem::new(format!("the scenario `{file}` cannot be read: {why}"));
-            ScenarioError::new(&file, "", vec![problem])
-        })?;
+        let (text, file) = files::read_text(path, "scenario")?;
         Self::parse(&text, &file)
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use narrows_scenario::Scenario;
-use narrows_scenario::netem::{self, Command, Qdisc, Verb};
+use narrows_scenario::netem::{self, Command, Verb};
 use narrows_scenario::tc::Script;
 
 use crate::output::{Failure, print};
@@ -47,7 +47,7 @@ fn script(script: &Script, exact: bool) -> Result<u8, Failure> {
     text.push('\n');
     for placed in script.placed(exact)? {
         text += &format!("{}\n", placed.words());
-        for note in placed.device.egress.notes.iter().chain(&placed.device.ingress.notes) {
+        for note in placed.device.remarks(false) {
             text += &format!("    {note}\n");
         }
     }
@@ -78,7 +78,7 @@ fn check(text: &str) -> Result<u8, Failure> {
     } else {
         netem::parse(text)?
     };
-    let scenario = scenario(&qdisc)?;
+    let scenario = qdisc.scenario_text()?;
     print(&format!(
         "{besides}{}\nThe same as a scenario, for both ways (for one way, put the keys behind `up.` or `down.`):\n\n{scenario}",
         qdisc.explain()
@@ -110,18 +110,4 @@ fn around(command: &Command) -> String {
     }
     text.push('\n');
     text
-}
-
-/// A scenario of two hosts and a link that does this both ways.
-fn scenario(qdisc: &Qdisc) -> Result<String, Failure> {
-    let mut text = String::new();
-    if let Some(seed) = qdisc.seed() {
-        let quote = if i64::try_from(seed).is_ok() { "" } else { "\"" };
-        text += &format!("seed = {quote}{seed}{quote}\n\n");
-    }
-    text += "[hosts.client]\n[hosts.server]\n\n[links.link]\nbetween = [\"client\", \"server\"]\n";
-    for (key, value) in qdisc.assignments()? {
-        text += &format!("{key} = {value}\n");
-    }
-    Ok(text)
 }

@@ -47,8 +47,15 @@ fn in_report<'a>(report: &'a Value, link: &str, list: &str, class: &ClassInForce
     lanes.filter_map(|lane| lane[list].as_array()).flatten().find(|one| one["name"] == class.name.as_str())
 }
 
+/// How often a class wanted to send and might not, or sent for its bound.
+pub(super) fn over_limit(report: &Value, link: &str, class: &ClassInForce) -> u64 {
+    let shaped = in_report(report, link, "shaped", class).map(|class| &class["over_limit"]);
+    let delayed = || counted(report, link, class).map(|class| &class["delay"]["over_limit"]);
+    shaped.or_else(delayed).and_then(Value::as_u64).unwrap_or(0)
+}
+
 /// The line that all classes have.
-pub(super) fn sent(text: &mut String, class: &Value, over_limit: u64) -> fmt::Result {
+fn sent(text: &mut String, class: &Value, over_limit: u64) -> fmt::Result {
     writeln!(
         text,
         " Sent {} bytes {} pkts (dropped {}, overlimits {over_limit})",
@@ -63,7 +70,7 @@ fn statistics(text: &mut String, report: &Value, link: &str, class: &ClassInForc
     let delay = counted.map(|counted| &counted["delay"]).filter(|delay| delay.is_object());
     // Of a class with others below it, only the shaper knows what it sent.
     let Some(sender) = counted.or(shaped) else { return Ok(()) };
-    sent(text, sender, shaped.or(delay).map_or(0, |state| number(state, "over_limit")))?;
+    sent(text, sender, over_limit(report, link, class))?;
     if class.name != class.handle {
         writeln!(text, " name: {}", class.name)?;
     }
@@ -91,6 +98,6 @@ fn statistics(text: &mut String, report: &Value, link: &str, class: &ClassInForc
     }
 }
 
-fn number(value: &Value, key: &str) -> u64 {
+pub(super) fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or(0)
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use narrows_live::control::{FIRST_HANDLE, LinkInForce, ScenarioInForce};
-use narrows_scenario::tc::InForce;
+use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_scenario::tc::{ClassInForce, Handle, InForce, QdiscInForce};
 use serde_json::Value;
+
+use super::classes;
 
 /// A line for each link, or for one; with the counters of a report, if there is one. What stands behind `#` is no part of
 /// tc's layout.
@@ -25,16 +27,19 @@ pub(super) fn show(
             continue;
         }
         line(&mut text, number, link, device.is_none()).expect("writing to a string does not fail");
-        if let Some(report) = report {
-            statistics(&mut text, &link.link, report).expect("writing to a string does not fail");
-        }
+        let counters = match (report, &link.netem) {
+            (None, _) => Ok(()),
+            (Some(report), Some(_)) => statistics(&mut text, &link.link, report),
+            (Some(report), None) => sent(&mut text, &link.link, report, 0),
+        };
+        counters.expect("writing to a string does not fail");
     }
     text
 }
 
 fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std::fmt::Result {
     let device = if named { format!(" dev {}", link.link) } else { String::new() };
-    let handle = u32::from(FIRST_HANDLE) + number;
+    let handle = u32::from(Handle::FIRST) + number;
     match link.netem.as_deref() {
         None => write!(text, "qdisc noqueue 0:{device} root refcnt 2")?,
         Some(options) => {
@@ -78,17 +83,7 @@ fn disciplines(
         }
         text.push('\n');
         let Some(report) = report else { continue };
-        match &qdisc.parent {
-            None => statistics(text, &link.link, report)?,
-            Some(parent) => {
-                let class = tree.classes.iter().find(|class| class.outermost && class.handle == *parent);
-                if let Some(class) =
-                    class.and_then(|class| super::classes::counted(report, &link.link, class))
-                {
-                    super::classes::sent(text, class, 0)?;
-                }
-            }
-        }
+        counters(text, link, tree, qdisc, report)?;
         for (row, points) in qdisc.points.chunks(16).enumerate() {
             write!(text, " dscp {:>2}-{:>2}:", row * 16, row * 16 + points.len() - 1)?;
             for class in points {
@@ -103,30 +98,74 @@ fn disciplines(
     Ok(())
 }
 
-fn statistics(text: &mut String, link: &str, report: &Value) -> std::fmt::Result {
-    let all = report["directions"].as_array().map_or(&[][..], Vec::as_slice);
-    let lanes: Vec<&Value> = all.iter().filter(|lane| lane["link"] == link).collect();
-    let sum = |of: &dyn Fn(&Value) -> u64| lanes.iter().map(|lane| of(lane)).sum::<u64>();
-    let number = |key: &'static str| sum(&|lane| lane[key].as_u64().unwrap_or(0));
-    let delivered = |key: &str| sum(&|lane| lane["delivered"][key].as_u64().unwrap_or(0));
-    let lost = sum(&|lane| {
-        let drops = lane["drops"].as_array().map_or(&[][..], Vec::as_slice);
-        let losses =
-            drops.iter().filter(|drop| drop["reason"].as_str().is_some_and(|reason| reason.contains("loss")));
-        losses.map(|drop| drop["packets"].as_u64().unwrap_or(0)).sum()
-    });
+/// What the report says of a discipline of a tree: of one in a class what it says of that class, and nothing of those deeper.
+fn counters(
+    text: &mut String,
+    link: &LinkInForce,
+    tree: &InForce,
+    qdisc: &QdiscInForce,
+    report: &Value,
+) -> std::fmt::Result {
+    let mut outermost = tree.classes.iter().filter(|class| class.outermost);
+    let own: Vec<&ClassInForce> = outermost.clone().filter(|class| class.is_of(qdisc)).collect();
+    if !own.is_empty() {
+        let over = own.iter().map(|class| classes::over_limit(report, &link.link, class)).sum();
+        sent(text, &link.link, report, over)
+    } else if qdisc.parent.is_none() {
+        statistics(text, &link.link, report)
+    } else if let Some(class) = outermost.find(|class| Some(&class.handle) == qdisc.parent.as_ref())
+        && let Some(class) = classes::counted(report, &link.link, class)
+    {
+        let number = |key| classes::number(class, key);
+        let (bytes, packets) = (number("sent_bytes"), number("sent_packets"));
+        sent_line(text, bytes, packets, number("dropped_packets"), 0)
+    } else {
+        Ok(())
+    }
+}
+
+/// The lanes of a link in a report.
+fn lanes<'a>(report: &'a Value, link: &'a str) -> impl Iterator<Item = &'a Value> {
+    report["directions"].as_array().into_iter().flatten().filter(move |lane| lane["link"] == link)
+}
+
+fn sent(text: &mut String, link: &str, report: &Value, over_limits: u64) -> std::fmt::Result {
+    let delivered = |key| lanes(report, link).map(|lane| classes::number(&lane["delivered"], key)).sum();
+    let dropped = lanes(report, link).map(|lane| classes::number(lane, "dropped_packets")).sum();
+    sent_line(text, delivered("bytes"), delivered("packets"), dropped, over_limits)
+}
+
+/// The line that all disciplines have.
+fn sent_line(
+    text: &mut String,
+    bytes: u64,
+    packets: u64,
+    dropped: u64,
+    over_limits: u64,
+) -> std::fmt::Result {
     writeln!(
         text,
-        " Sent {} bytes {} pkt (dropped {}, overlimits 0 requeues 0)",
-        delivered("bytes"),
-        delivered("packets"),
-        number("dropped_packets"),
-    )?;
+        " Sent {bytes} bytes {packets} pkt (dropped {dropped}, overlimits {over_limits} requeues 0)"
+    )
+}
+
+/// What is said of NetEm.
+fn statistics(text: &mut String, link: &str, report: &Value) -> std::fmt::Result {
+    let sum = |of: &dyn Fn(&Value) -> u64| lanes(report, link).map(of).sum::<u64>();
+    let number = |key: &'static str| sum(&|lane| classes::number(lane, key));
+    let lost = sum(&|lane| {
+        let drops = lane["drops"].as_array().into_iter().flatten();
+        let losses =
+            drops.filter(|drop| drop["reason"].as_str().is_some_and(|reason| reason.contains("loss")));
+        losses.map(|drop| classes::number(drop, "packets")).sum()
+    });
     let reordered = number("reordered_packets");
+    let delivered = sum(&|lane| classes::number(&lane["delivered"], "packets"));
+    sent(text, link, report, 0)?;
     writeln!(
         text,
         " delayed {} dropped {lost} corrupted {} duplicated {} reordered {reordered} ecn_marked {} allocation_errors 0",
-        delivered("packets").saturating_sub(reordered),
+        delivered.saturating_sub(reordered),
         number("corrupted_packets"),
         number("duplicated_packets"),
         number("marked_packets"),

@@ -157,6 +157,10 @@ fn trees_of_a_run_are_shown() {
     assert_eq!(shown("qdisc show dev client"), "qdisc hpd 1: root refcnt 2 dscp 46 class 1\n");
     let qdisc = shown("-s qdisc show dev client");
     assert!(qdisc.contains("\n dscp 32-47:  2  2  2  2  2  2  2  2  2  2  2  2  2  2  1  2\n"), "{qdisc}");
+    // The discipline of a tree says nothing that is NetEm's alone.
+    let lines: Vec<&str> = qdisc.lines().collect();
+    assert_eq!(lines[1], " Sent 336 bytes 4 pkt (dropped 0, overlimits 0 requeues 0)", "{qdisc}");
+    assert!(lines[2].starts_with(" dscp  0-15:") && !qdisc.contains("delayed"), "{qdisc}");
     // What is changed while it runs is shown, and what is shown is understood.
     let assignment = "link.up.scheduler.1:2.ddp=8";
     finish(&mut narrows(["set", "--run", &name, assignment])).expect(0);

@@ -2,10 +2,8 @@
 
 use narrows_core::Target;
 use narrows_scenario::Scenario;
+use narrows_scenario::tc::Handle;
 use serde::{Deserialize, Serialize};
-
-/// The first handle that tc gives by itself; that of the first link.
-pub const FIRST_HANDLE: u16 = 0x8001;
 
 /// The scenario with the values in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +51,7 @@ impl ScenarioInForce {
         let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
         let all = scenario.links.iter().flat_map(|link| link.directions());
         let links = all.enumerate().map(|(number, (link, direction))| {
-            let first = FIRST_HANDLE.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
+            let first = Handle::FIRST.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
             let netem = direction.netem();
             LinkInForce {
                 link,

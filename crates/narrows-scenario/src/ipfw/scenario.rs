@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use super::{Context, Script};
+use crate::files;
 use crate::flags::LinkFlags;
-use crate::problem::{Problem, ScenarioError};
+use crate::problem::ScenarioError;
 use crate::scenario::Scenario;
 
 /// What the two hosts and the link between them are called, as in a scenario of flags.
@@ -45,12 +46,7 @@ impl Script {
     /// # Errors
     /// When the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        let path = path.as_ref();
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let problem = Problem::new(format!("the script `{file}` cannot be read: {error}"));
-            ScenarioError::new(&file, "", vec![problem])
-        })?;
+        let (text, file) = files::read_text(path.as_ref(), "script")?;
         Self::for_two_hosts(&text, &file)
     }
 

@@ -1,5 +1,6 @@
 //! Classes and their options.
 
+use narrows_core::sched::{ErrorWidth, Estimator};
 use narrows_core::{Bytes, Duration, Rate};
 
 use super::qdisc::{missing, number, rate, size, time, unknown};
@@ -193,9 +194,9 @@ fn hpd(words: &mut Words<'_>) -> Result<Hpd, Problem> {
         ddp: 1,
         gamma: Some(512),
         weight: 512,
-        restart: 25,
-        cycle: Duration::from_millis(2),
-        properr: 8,
+        restart: Estimator::THRESHOLD,
+        cycle: Estimator::CYCLE,
+        properr: ErrorWidth::Eighth.steps().into(),
     };
     let share = |word: Word<'_>, words: &mut Words<'_>| {
         number(word, words, 0, 1024)

@@ -67,8 +67,7 @@ pub(super) fn read(
                 said = true;
             }
             "flowid" | "classid" => {
-                // tc prints behind it what nobody asked for, such as `not_in_hw`.
-                class = Some((word, Handle::read(words.expect(word, "a class")?)?));
+                class = Some(Handle::read(words.expect(word, "a class")?)?);
             }
             "police" => police = Some(police::read(word, words)?),
             "action" => {
@@ -122,7 +121,7 @@ pub(super) fn read(
     Ok(Filter {
         prio: prio.unwrap_or(0),
         matches: Some(all).filter(|all| *all != Match::default()),
-        class: class.map(|(_, class)| class),
+        class,
         police,
     })
 }

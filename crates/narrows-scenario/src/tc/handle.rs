@@ -15,6 +15,8 @@ pub struct Handle {
 }
 
 impl Handle {
+    /// The first number that tc gives by itself to a discipline without one.
+    pub const FIRST: u16 = 0x8001;
     pub(super) const ROOT: Self = Self { major: 0, minor: 0 };
 
     /// The discipline that this is, or is in.

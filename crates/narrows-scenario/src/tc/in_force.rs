@@ -12,6 +12,7 @@ use narrows_core::service::Overhead;
 use serde::{Deserialize, Serialize};
 
 use super::Handle;
+use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
 use crate::direction::Direction;
 use crate::netem::Kind as NetemKind;
@@ -44,6 +45,14 @@ pub struct QdiscInForce {
     pub points: Vec<Option<u16>>,
 }
 
+impl ClassInForce {
+    /// Whether it is a class of this discipline.
+    pub fn is_of(&self, qdisc: &QdiscInForce) -> bool {
+        let major = |handle: &str| handle.split(':').next().map(str::to_owned);
+        major(&self.handle) == major(&qdisc.handle)
+    }
+}
+
 /// A class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassInForce {
@@ -61,12 +70,7 @@ pub struct ClassInForce {
     pub name: String,
     /// Whether it is one of the direction's own scheduler, of which reports tell, and not of one in a class.
     pub outermost: bool,
-    /// Whether it has packets of its own, and no classes below it.
-    pub is_leaf: bool,
 }
-
-/// What tc lets wait in a class that says nothing else.
-const USUAL: Bound = Bound::Packets(1000);
 
 impl Direction {
     /// Its scheduler as disciplines and classes of tc; nothing where there is none, or one without classes of tc's.
@@ -228,7 +232,6 @@ impl Walk<'_> {
                 parent: Some(handle.to_string()),
                 name: class.name.clone(),
                 outermost,
-                is_leaf: true,
                 ..ClassInForce::default()
             });
             let inside = self.leaf(scheduler, class, id, outermost);
@@ -250,7 +253,6 @@ impl Walk<'_> {
                 options,
                 name: class.name.clone(),
                 outermost,
-                is_leaf,
                 leaf: None,
             });
             if is_leaf {
@@ -392,7 +394,7 @@ impl Walk<'_> {
         let implied = match scheduler.kind {
             SchedulerKind::Tbf => true,
             SchedulerKind::Hpd => matches!(bound, Bound::Packets(_)),
-            _ => bound == USUAL,
+            _ => bound == USUAL_LIMIT,
         };
         let (kind, options) = match (bound, queue.drop) {
             (_, DropAt::Tail) if implied => return None,

@@ -65,6 +65,6 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Prob
             "a burst of {burst} is less than one packet of {least}, which would never pass"
         )));
     }
-    // As tc prints it, a peak rate needs the `mtu`; without one it says nothing.
+    // A peak rate needs an `mtu`; without one, tc prints an `mtu` nobody asked for, which is passed over.
     Ok(Police { rate: own, burst, peakrate, mtu: mtu.filter(|_| peakrate.is_some()), mpu, passes })
 }

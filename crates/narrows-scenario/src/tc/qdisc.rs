@@ -67,6 +67,14 @@ pub(super) struct Prio {
 impl Prio {
     /// tc's.
     pub(super) const MAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    /// The priority, a place of the map, that the kernel gives packets by the bits of their code points for low delay and
+    /// high throughput (`ip_tos2prio` in net/ipv4/route.c).
+    pub(super) const OF_POINTS: [(u8, usize); 4] = [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)];
+
+    /// The code points that have these bits for low delay and high throughput.
+    pub(super) fn points(bits: u8) -> impl Iterator<Item = u8> {
+        (0..64).filter(move |point| point & 0b110 == bits)
+    }
 }
 
 /// Hybrid proportional delay.
@@ -82,6 +90,9 @@ pub(super) struct Fifo {
     pub(super) limit: Option<Bound>,
     pub(super) head: bool,
 }
+
+/// What tc lets wait in a queue or class that says nothing else.
+pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Whole {

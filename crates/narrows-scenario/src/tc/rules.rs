@@ -7,7 +7,7 @@ use crate::value::{Match, Party};
 /// Sends packets to a class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rule {
-    /// Of which one must hold; nothing for all packets.
+    /// What packets must be like; nothing for all packets.
     pub(super) matches: Option<Match>,
     pub(super) class: Handle,
 }
@@ -62,13 +62,11 @@ impl Rules {
     /// Adds what the map of priorities means for the TOS byte; gives the class of all other packets.
     fn by_priority(&mut self, handle: Handle, prio: &qdisc::Prio) -> Handle {
         let band = |priority: usize| Handle { minor: u16::from(prio.map[priority]) + 1, ..handle };
-        // What the kernel makes of the bits for low delay and high throughput (`ip_tos2prio` in net/ipv4/route.c).
-        let asked = [(0b010, 2), (0b100, 6), (0b110, 4)];
         let rest = band(0);
-        for (bits, priority) in asked {
+        for (bits, priority) in qdisc::Prio::OF_POINTS {
             let class = band(priority);
             if class != rest {
-                let dscps = (0..64u8).filter(|point| point & 0b110 == bits).collect();
+                let dscps = qdisc::Prio::points(bits).collect();
                 self.rules.push(Rule { matches: Some(Match { dscps, ..Match::default() }), class });
             }
         }
@@ -126,7 +124,7 @@ fn collect(tree: &Tree, at: Handle, before: Option<&Match>, depth: usize, rules:
 }
 
 /// A condition that holds where both do; nothing where that is never.
-fn both(one: &Match, other: &Match) -> Option<Match> {
+pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
     fn part<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Option<Vec<T>> {
         match (one, other) {
             ([], all) | (all, []) => Some(all.to_vec()),

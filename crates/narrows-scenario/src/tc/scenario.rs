@@ -4,11 +4,10 @@ use std::path::Path;
 
 use super::{Device, Script};
 use crate::ScenarioError;
+use crate::files;
 use crate::link::Way;
 use crate::problem::{Found, Problem, one_of};
-
-/// The link of such a scenario, and of flags.
-const LINK: &str = "link";
+use crate::two_hosts::{self, LINK};
 
 /// A device of a script and the way that it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +49,7 @@ impl Script {
     /// # Errors
     /// When the file cannot be read, and as [`Script::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
-        let path = path.as_ref();
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            let problem = Problem::new(format!("the script `{file}` cannot be read: {error}"));
-            ScenarioError::new(&file, "", vec![problem])
-        })?;
+        let (text, file) = files::read_text(path.as_ref(), "script")?;
         Self::parse(&text, &file)
     }
 
@@ -109,17 +103,6 @@ impl Script {
     /// As of [`Script::placed`].
     pub fn scenario_text(&self, exact: bool) -> Result<String, ScenarioError> {
         let placed = self.placed(exact)?;
-        let mut text =
-            format!("[hosts.client]\n[hosts.server]\n\n[links.{LINK}]\nbetween = [\"client\", \"server\"]\n");
-        for way in [Way::Up, Way::Down] {
-            let keys: Vec<_> = placed.iter().flat_map(Placed::keys).filter(|(of, _, _)| *of == way).collect();
-            if !keys.is_empty() {
-                text += &format!("\n[links.{LINK}.{}]\n", way.name());
-            }
-            for (_, key, value) in keys {
-                text += &format!("{key} = {value}\n");
-            }
-        }
-        Ok(text)
+        Ok(two_hosts::text([], placed.iter().flat_map(Placed::keys)))
     }
 }

@@ -6,9 +6,11 @@ use super::command::Command;
 use super::translate::Keys;
 use super::tree::Tree;
 use crate::ScenarioError;
-use crate::netem::Verb;
+use crate::link::Way;
 use crate::netem::words::Words;
+use crate::netem::{Verb, skip_prompt};
 use crate::problem::{Found, Problem};
+use crate::two_hosts;
 
 /// Commands of tc, as they are typed or published.
 #[derive(Clone, Debug)]
@@ -81,22 +83,6 @@ impl Script {
         })
     }
 
-    /// How many commands there are.
-    pub fn count(&self) -> usize {
-        self.commands.len()
-    }
-
-    /// The devices that it names, in order.
-    pub fn device_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
-        for name in self.commands.iter().filter_map(|command| command.device.as_deref()) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
-    }
-
     /// What each device is like once all commands have been given, in the order in which they are named. With `exact`, NetEm
     /// is its single queue.
     ///
@@ -157,17 +143,19 @@ impl Script {
 }
 
 impl Device {
+    /// All sentences about it; `says_rate` when something else says the rate of the link.
+    pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
+        self.egress.remarks(says_rate).chain(self.ingress.remarks(says_rate))
+    }
+
     /// That a scenario takes it.
     fn check(&self) -> Result<(), Problem> {
-        let mut text =
-            String::from("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n[links.l.up]\n");
-        for (key, value) in self.egress.keys.iter().chain(&self.ingress.keys) {
-            // Tables of distributions lie in files, which are looked for when a scenario is read.
-            if value.contains("file = ") || value.contains(".dist") {
-                return Ok(());
-            }
-            text += &format!("{key} = {value}\n");
+        let keys = || self.egress.keys.iter().chain(&self.ingress.keys);
+        // Tables of distributions lie in files, which are looked for when a scenario is read.
+        if keys().any(|(_, value)| value.contains("file = ") || value.contains(".dist")) {
+            return Ok(());
         }
+        let text = two_hosts::text([], keys().map(|(key, value)| (Way::Up, *key, value.as_str())));
         crate::Scenario::parse(&text, "what it comes to").map(|_| ()).map_err(ScenarioError::into_problem)
     }
 }
@@ -221,10 +209,6 @@ fn comment(line: &str) -> Option<usize> {
     line.match_indices('#')
         .map(|(at, _)| at)
         .find(|at| *at > 0 && line[..*at].ends_with(char::is_whitespace) && !line[..*at].trim().is_empty())
-}
-
-fn skip_prompt(words: &mut Words<'_>) {
-    while words.take_if("#") || words.take_if("$") || words.take_if("sudo") {}
 }
 
 /// Reads one command; nothing where a line has none that matters.

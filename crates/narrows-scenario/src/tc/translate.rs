@@ -3,6 +3,7 @@
 use narrows_core::Duration;
 
 use super::police::Police;
+use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
 use super::{Handle, class, qdisc};
@@ -19,10 +20,10 @@ pub struct Keys {
     pub keys: Vec<(&'static str, String)>,
     /// Sentences for a person.
     pub notes: Vec<String>,
+    /// One for where nothing else says the rate of the link.
+    pub without_rate: Option<String>,
 }
 
-/// As many packets as tc lets wait in a class that says nothing else.
-const LEAF: &str = "\"1000 packets\"";
 /// The class for packets that `htb` would let go unshaped.
 pub(super) const DIRECT: &str = "direct";
 /// The class for packets that `cbq` would keep at its root.
@@ -89,12 +90,12 @@ impl Tree {
                     keys.keys.extend(netem.assignments().map_err(|error| error.into_problem())?);
                     let inside = child.map_or(Handle::ROOT, |child| child.handle);
                     keys.notes.push(double_queue(&qdisc.kind, qdisc.handle, inside));
-                    let scheduler = self.tbf(qdisc, None)?;
+                    let scheduler = self.tbf(qdisc, None, &mut keys.notes)?;
                     keys.put("overhead", "\"frame\"".into());
                     keys.put("scheduler", scheduler);
                     return Ok(());
                 }
-                let scheduler = self.tbf(qdisc, child)?;
+                let scheduler = self.tbf(qdisc, child, &mut keys.notes)?;
                 keys.put("overhead", "\"frame\"".into());
                 keys.put("scheduler", scheduler);
                 Ok(())
@@ -115,7 +116,7 @@ impl Tree {
                 let scheduler = self.classful(qdisc, &mut keys.notes, true)?;
                 keys.put("overhead", "\"frame\"".into());
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
-                    keys.keys.push(("queue", LEAF.into()));
+                    keys.keys.push(("queue", format!("\"{USUAL_LIMIT}\"")));
                 }
                 keys.put("scheduler", scheduler);
                 if matches!(qdisc.kind, qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_)) {
@@ -130,12 +131,12 @@ impl Tree {
     /// A discipline as the value of `scheduler`.
     fn scheduler(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<String, Problem> {
         match &qdisc.kind {
-            qdisc::Kind::Tbf(_) => self.tbf(qdisc, self.only_child(qdisc.handle)),
+            qdisc::Kind::Tbf(_) => self.tbf(qdisc, self.only_child(qdisc.handle), notes),
             _ => self.classful(qdisc, notes, false),
         }
     }
 
-    fn tbf(&self, qdisc: &Qdisc, child: Option<&Qdisc>) -> Result<String, Problem> {
+    fn tbf(&self, qdisc: &Qdisc, child: Option<&Qdisc>, notes: &mut Vec<String>) -> Result<String, Problem> {
         let qdisc::Kind::Tbf(tbf) = &qdisc.kind else { unreachable!("the caller looked") };
         let mut table = Inline::default();
         table.quoted("type", Some("tbf"));
@@ -151,7 +152,7 @@ impl Tree {
         if let Some(child) = child {
             let mut class = Inline::default();
             class.quoted("name", Some(Handle { minor: 1, ..qdisc.handle }));
-            self.body(child, &mut class, &mut Vec::new())?;
+            self.body(child, &mut class, notes)?;
             table.plain("classes", Some(format!("[{}]", class.finish())));
         }
         Ok(table.finish())
@@ -231,7 +232,9 @@ impl Tree {
             match &qdisc.kind {
                 qdisc::Kind::Htb(_) => {
                     class.quoted("name", Some(DIRECT));
-                    class.plain("rate", Some("\"100gbit\", burst = \"1MB\", cburst = \"1MB\""));
+                    class.quoted("rate", Some("100gbit"));
+                    class.quoted("burst", Some("1MB"));
+                    class.quoted("cburst", Some("1MB"));
                     classes.push((DIRECT.into(), class, true));
                     default = Some(DIRECT.into());
                     notes.push(format!(
@@ -364,6 +367,12 @@ impl Tree {
 }
 
 impl Keys {
+    /// All sentences about them, where something else says the rate of the link or nothing does.
+    pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
+        let rest = self.without_rate.as_deref().filter(|_| !says_rate);
+        self.notes.iter().map(String::as_str).chain(rest)
+    }
+
     /// Sets a key, which may be there already.
     fn put(&mut self, key: &'static str, value: String) {
         match self.keys.iter_mut().find(|(known, _)| *known == key) {
@@ -376,7 +385,7 @@ impl Keys {
 
     fn nothing_waits(&mut self, name: &str) {
         if !self.keys.iter().any(|(key, _)| *key == "rate") {
-            self.notes.push(format!(
+            self.without_rate = Some(format!(
                 "The device's own speed is not said, and without a rate nothing waits: give the link one (--rate, or `rate = …`) for `{name}` to have something to do."
             ));
         }
@@ -410,8 +419,7 @@ pub(super) fn kind_name(kind: &qdisc::Kind) -> &'static str {
 fn queue_of(fifo: &qdisc::Fifo) -> Option<String> {
     match (fifo.head, fifo.limit) {
         (false, limit) => limit.map(|limit| format!("\"{limit}\"")),
-        (true, None) => Some("{ bound = \"1000 packets\", drop = \"head\" }".into()),
-        (true, Some(limit)) => Some(format!("{{ bound = \"{limit}\", drop = \"head\" }}")),
+        (true, limit) => Some(format!("{{ bound = \"{}\", drop = \"head\" }}", limit.unwrap_or(USUAL_LIMIT))),
     }
 }
 

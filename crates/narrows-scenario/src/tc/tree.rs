@@ -46,8 +46,6 @@ pub(super) struct Placed {
     pub(super) span: Range<usize>,
 }
 
-/// The first handle that tc gives by itself.
-const FIRST_HANDLE: u16 = 0x8001;
 /// Filters that say no priority come one before the other, the last first, as in the kernel.
 const FIRST_PRIO: u32 = 49152;
 
@@ -227,7 +225,7 @@ impl Tree {
 
     fn free_handle(&self) -> Handle {
         let free = |major: &u16| self.qdisc(Handle { major: *major, minor: 0 }).is_none();
-        Handle { major: (FIRST_HANDLE..0xffff).find(free).unwrap_or(FIRST_HANDLE), minor: 0 }
+        Handle { major: (Handle::FIRST..0xffff).find(free).unwrap_or(Handle::FIRST), minor: 0 }
     }
 
     fn apply_class(

@@ -3,30 +3,27 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
+use super::rules::both;
 use crate::netem::units;
 use crate::netem::words::{Word, Words};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, Party, code_point, protocol};
+use crate::value::{Match, Party, protocol};
 
-/// A number, hexadecimal with `0x`, or as tc has it decimal.
-fn number(after: Word<'_>, words: &mut Words<'_>, most: i64) -> Result<u32, Problem> {
-    let word = words.expect(after, "a number")?;
-    Ok(units::integer(word, "a number", 0, most)? as u32)
+/// A value of so many bits, as C has it, and its mask: in base 16, as tc reads masks, with `0x` or without.
+fn value_and_mask(after: Word<'_>, words: &mut Words<'_>, bits: u32) -> Result<(u32, u32), Problem> {
+    let most = (1_i64 << bits) - 1;
+    let value = units::integer(words.expect(after, "a number")?, "a number", 0, most)? as u32;
+    let word = words.expect(after, "a mask")?;
+    Ok((value, mask(word, word.text, bits)?))
 }
 
-/// A number in hexadecimal, with `0x` or without, as raw selectors have it.
-fn raw(after: Word<'_>, words: &mut Words<'_>, bits: u32) -> Result<u32, Problem> {
-    let word = words.expect(after, "a number")?;
-    let digits = word.text.strip_prefix("0x").unwrap_or(word.text);
-    let value = match word.text.starts_with("0x") {
-        true => u64::from_str_radix(digits, 16).ok(),
-        false => digits.parse().ok(),
-    };
-    value
-        .filter(|value| *value < 1 << bits)
-        .map(|value| value as u32)
-        .ok_or_else(|| word.problem(format!("{} is no number of {bits} bits", Found(word.text))))
+fn mask(word: Word<'_>, text: &str, bits: u32) -> Result<u32, Problem> {
+    let mask = u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok();
+    mask.filter(|mask| u64::from(*mask) < 1 << bits).ok_or_else(|| {
+        word.problem(format!("{} is no mask of {bits} bits", Found(text)))
+            .help("masks are hexadecimal, as in ffff or 0xffff")
+    })
 }
 
 /// The values of a field of 16 bits that a value and a mask mean; nothing for all.
@@ -51,30 +48,45 @@ fn code_points(value: u32, mask: u32) -> Vec<u8> {
     (0..64u8).filter(|point| (point << 2) & mask == value & mask).collect()
 }
 
-fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Option<Party>, Problem> {
+/// The network that a word means; none for all.
+fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem> {
     let word = words.expect(after, "an address")?;
     if matches!(word.text, "any" | "all" | "default" | "0/0" | "0.0.0.0/0" | "::/0") {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let node = Node { span: word.span(), value: Value::String(word.text.into()) };
-    crate::value::party(&node, &[]).map(Some)
+    Ok(vec![crate::value::party(&node, &[])?])
 }
 
-/// Puts a second condition on what a part lists.
-fn narrow<T: PartialEq + Clone>(word: Word<'_>, part: &mut Vec<T>, new: Vec<T>) -> Result<(), Problem> {
-    if new.is_empty() {
-        return Ok(());
-    }
-    if part.is_empty() {
-        *part = new;
-        return Ok(());
-    }
-    let both: Vec<T> = part.iter().filter(|one| new.contains(one)).cloned().collect();
-    if both.is_empty() {
-        return Err(word.problem("no packet is like this: it contradicts what is said before"));
-    }
-    *part = both;
+/// Adds to what packets must be like.
+fn also(word: Word<'_>, all: &mut Match, new: Match) -> Result<(), Problem> {
+    *all = both(all, &new)
+        .ok_or_else(|| word.problem("no packet is like this: it contradicts what is said before"))?;
     Ok(())
+}
+
+fn from(sources: Vec<Party>) -> Match {
+    Match { sources, ..Match::default() }
+}
+
+fn to(destinations: Vec<Party>) -> Match {
+    Match { destinations, ..Match::default() }
+}
+
+fn of_protocol(number: u8) -> Match {
+    Match { protocols: vec![number], ..Match::default() }
+}
+
+fn with_dscps(dscps: Vec<u8>) -> Match {
+    Match { dscps, ..Match::default() }
+}
+
+fn from_ports(range: Option<RangeInclusive<u16>>) -> Match {
+    Match { source_ports: range.into_iter().collect(), ..Match::default() }
+}
+
+fn to_ports(range: Option<RangeInclusive<u16>>) -> Match {
+    Match { destination_ports: range.into_iter().collect(), ..Match::default() }
 }
 
 /// `match ip dport 80 0xffff`, after the word `match`.
@@ -92,12 +104,12 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
     let field = words.expect(layer, "a field")?;
     match field.text {
         "src" | "dst" if matches!(layer.text, "tcp" | "udp") => ports(field, words, all)?,
-        "src" => narrow(field, &mut all.sources, network(field, words)?.into_iter().collect())?,
-        "dst" => narrow(field, &mut all.destinations, network(field, words)?.into_iter().collect())?,
+        "src" => also(field, all, from(network(field, words)?))?,
+        "dst" => also(field, all, to(network(field, words)?))?,
         "sport" | "dport" => ports(field, words, all)?,
         "tos" | "dsfield" | "priority" | "precedence" => {
-            let (value, mask) = (number(field, words, 255)?, number(field, words, 255)?);
-            narrow(field, &mut all.dscps, code_points(value, mask))?;
+            let (value, mask) = value_and_mask(field, words, 8)?;
+            also(field, all, with_dscps(code_points(value, mask)))?;
         }
         "protocol" => {
             let word = words.expect(field, "a protocol")?;
@@ -107,11 +119,11 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
                 None => None,
             };
             let which = number_of.map_or_else(|| protocol(&node), Ok)?;
-            let mask = number(word, words, 255)?;
-            if mask == 0xff {
-                narrow(field, &mut all.protocols, vec![which])?;
-            } else if mask != 0 {
-                return Err(word.problem("a mask of a protocol is 0xff"));
+            let place = words.expect(word, "a mask")?;
+            match mask(place, place.text, 8)? {
+                0 => {}
+                0xff => also(field, all, of_protocol(which))?,
+                _ => return Err(place.problem("a mask of a protocol is 0xff")),
             }
         }
         other => {
@@ -122,7 +134,7 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
     }
     if matches!(layer.text, "tcp" | "udp") {
         let number = if layer.text == "tcp" { 6 } else { 17 };
-        narrow(layer, &mut all.protocols, vec![number])?;
+        also(layer, all, of_protocol(number))?;
     }
     offset(words)
 }
@@ -137,10 +149,10 @@ fn offset(words: &mut Words<'_>) -> Result<(), Problem> {
 }
 
 fn ports(field: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Result<(), Problem> {
-    let (value, mask) = (number(field, words, 0xffff)?, number(field, words, 0xffff)?);
+    let (value, mask) = value_and_mask(field, words, 16)?;
+    let range = range(field, value, mask)?;
     let is_source = matches!(field.text, "sport" | "src");
-    let part = if is_source { &mut all.source_ports } else { &mut all.destination_ports };
-    narrow(field, part, range(field, value, mask)?.into_iter().collect())
+    also(field, all, if is_source { from_ports(range) } else { to_ports(range) })
 }
 
 /// `match u8 0x06 0xff at 9`: bytes of the IPv4 header, and of the ports behind one without options.
@@ -150,7 +162,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
         "u16" => 16,
         _ => 8,
     };
-    let (value, mask) = (raw(layer, words, bits)?, raw(layer, words, bits)?);
+    let (value, mask) = value_and_mask(layer, words, bits)?;
     let mut at = 0;
     let mut place = layer;
     if let Some(word) = words.peek().filter(|word| word.text == "at") {
@@ -175,31 +187,34 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
             prefix: prefix as u8,
         })
     };
-    match (bits, at) {
+    let new = match (bits, at) {
         // The version and the length of the header: all packets that are looked at have them.
-        (8, 0) => Ok(()),
-        (8, 1) => narrow(layer, &mut all.dscps, code_points(value, mask)),
-        (8, 9) if mask == 0xff => narrow(layer, &mut all.protocols, vec![value as u8]),
+        (8, 0) => Match::default(),
+        (8, 1) => with_dscps(code_points(value, mask)),
+        (8, 9) if mask == 0xff => of_protocol(value as u8),
         (16, 2) => {
-            let lengths = range(layer, value, mask)?.map(|range| u32::from(*range.start())..=u32::from(*range.end()));
-            all.length = lengths;
-            Ok(())
+            let bytes = |range: RangeInclusive<u16>| u32::from(*range.start())..=u32::from(*range.end());
+            Match { length: range(layer, value, mask)?.map(bytes), ..Match::default() }
         }
-        (16, 20) => narrow(layer, &mut all.source_ports, range(layer, value, mask)?.into_iter().collect()),
-        (16, 22) => narrow(layer, &mut all.destination_ports, range(layer, value, mask)?.into_iter().collect()),
+        (16, 20) => from_ports(range(layer, value, mask)?),
+        (16, 22) => to_ports(range(layer, value, mask)?),
         (32, 12 | 16) => match address(value, mask) {
-            Some(party) if at == 12 => narrow(layer, &mut all.sources, vec![party]),
-            Some(party) => narrow(layer, &mut all.destinations, vec![party]),
-            None => Err(layer.problem(format!("the mask {mask:#010x} means no network"))),
+            Some(party) if at == 12 => from(vec![party]),
+            Some(party) => to(vec![party]),
+            None => return Err(layer.problem(format!("the mask {mask:#010x} means no network"))),
         },
-        (32, 20) => {
-            narrow(layer, &mut all.source_ports, range(layer, value >> 16, mask >> 16)?.into_iter().collect())?;
-            narrow(layer, &mut all.destination_ports, range(layer, value, mask)?.into_iter().collect())
-        }
-        _ => Err(place
+        (32, 20) => Match {
+            source_ports: range(layer, value >> 16, mask >> 16)?.into_iter().collect(),
+            destination_ports: range(layer, value, mask)?.into_iter().collect(),
+            ..Match::default()
+        },
+        _ => {
+            return Err(place
             .problem(format!("{bits} bits at {at} are no field that a class of narrows matches"))
-            .help("understood: the TOS byte (u8 at 1), the protocol (u8 at 9), the length (u16 at 2), addresses (u32 at 12 and 16), ports (u16 at 20 and 22)")),
-    }
+            .help("understood: the TOS byte (u8 at 1), the protocol (u8 at 9), the length (u16 at 2), addresses (u32 at 12 and 16), ports (u16 at 20 and 22)"));
+        }
+    };
+    also(layer, all, new)
 }
 
 /// `ip_proto tcp dst_port 80 …`: one key of flower; whether it is one.
@@ -208,10 +223,10 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
         "ip_proto" => {
             let name = words.expect(word, "a protocol")?;
             let node = Node { span: name.span(), value: Value::String(name.text.into()) };
-            narrow(word, &mut all.protocols, vec![protocol(&node)?])?;
+            also(word, all, of_protocol(protocol(&node)?))?;
         }
-        "src_ip" => narrow(word, &mut all.sources, network(word, words)?.into_iter().collect())?,
-        "dst_ip" => narrow(word, &mut all.destinations, network(word, words)?.into_iter().collect())?,
+        "src_ip" => also(word, all, from(network(word, words)?))?,
+        "dst_ip" => also(word, all, to(network(word, words)?))?,
         "src_port" | "dst_port" => {
             let text = words.expect(word, "a port")?;
             let wrong = || text.problem(format!("{} is no port, and no range of ports", Found(text.text)));
@@ -221,25 +236,22 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
             if low > high {
                 return Err(wrong());
             }
-            let part =
-                if word.text == "src_port" { &mut all.source_ports } else { &mut all.destination_ports };
-            narrow(word, part, vec![low..=high])?;
+            let range = Some(low..=high);
+            let is_source = word.text == "src_port";
+            also(word, all, if is_source { from_ports(range) } else { to_ports(range) })?;
         }
         "ip_tos" => {
             let text = words.expect(word, "a value of the TOS byte")?;
-            let (value, mask) = text.text.split_once('/').unwrap_or((text.text, "0xff"));
-            let number = |part: &str| match part.strip_prefix("0x") {
-                Some(digits) => u32::from_str_radix(digits, 16).ok(),
-                None => part.parse().ok(),
-            };
-            let (Some(value), Some(mask)) = (number(value), number(mask)) else {
-                let node = Node { span: text.span(), value: Value::String(text.text.into()) };
-                narrow(word, &mut all.dscps, vec![code_point(&node)?])?;
-                return Ok(true);
-            };
-            narrow(word, &mut all.dscps, code_points(value, mask))?;
+            let (value, of) = text.text.split_once('/').unwrap_or((text.text, "ff"));
+            // Decimal where that is possible, or hexadecimal, as tc has it.
+            let digits = value.strip_prefix("0x").unwrap_or(value);
+            let value = value.parse().ok().or_else(|| u8::from_str_radix(digits, 16).ok());
+            let value = value.ok_or_else(|| {
+                text.problem(format!("{} is no value of the TOS byte", Found(text.text)))
+                    .help("a number from 0 to 255, decimal or hexadecimal, and a mask: as in 0xb8/0xfc for the code point ef")
+            })?;
+            also(word, all, with_dscps(code_points(value.into(), mask(text, of, 8)?)))?;
         }
-        "skip_hw" | "skip_sw" | "not_in_hw" => {}
         "eth_type" => {
             words.expect(word, "a type")?;
         }

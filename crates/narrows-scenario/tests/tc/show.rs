@@ -68,7 +68,7 @@ fn hybrid_proportional_delay_shows_as_in_the_reference_implementation() {
     let numbers = |points: &[usize]| points.iter().map(|at| tree.qdiscs[0].points[*at]).collect::<Vec<_>>();
     assert_eq!(numbers(&[0, 10, 46, 63]), [Some(3), Some(2), Some(1), Some(3)]);
     let options: Vec<&str> = tree.classes.iter().map(|class| class.options.as_str()).collect();
-    // Figure 4.10 of reference 004.
+    // Figure 4.10 of the thesis.
     assert_eq!(
         options[0],
         "num 1 ewma ewma limit 0 qlen 50 ddp 1 gamma 512 weight 512 restart 25 cycle 2000 properr 8"

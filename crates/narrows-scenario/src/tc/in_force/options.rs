@@ -5,11 +5,6 @@ use narrows_core::{Bytes, Duration, Rate};
 
 use crate::value::{Cbq, CbqClass, HtbClass, Tbf};
 
-/// The values that the reference implementation prints where the estimator has no use for them.
-const RESTART: u32 = 25;
-const CYCLE: Duration = Duration::from_millis(2);
-const PROPERR: u8 = 8;
-
 /// A rate in tc's letters, `10Mbit`, exactly.
 pub(super) fn rate(rate: Rate) -> String {
     let bits = rate.bits_per_second();
@@ -104,14 +99,16 @@ pub(super) fn cbq_class(class: &CbqClass) -> String {
     text + &mpu(class.mpu)
 }
 
-/// As figure 4.10 of reference 004 has it, and whether that says all.
+/// As the published implementation prints it, and whether that says all.
 pub(super) fn hpd_class(
     class: &HpdClass,
     number: u16,
     is_default: bool,
     packets: Option<u64>,
 ) -> (String, bool) {
-    let (mut restart, mut cycle, mut properr, mut said) = (RESTART, CYCLE, PROPERR, true);
+    // What the estimator has no use for is printed, too.
+    let (mut restart, mut cycle) = (Estimator::THRESHOLD, Estimator::CYCLE);
+    let (mut properr, mut said) = (ErrorWidth::Eighth.steps(), true);
     let estimator = match class.estimator {
         Estimator::Ewma => "ewma",
         Estimator::EwmaR { threshold, cycle: time } => {

@@ -41,9 +41,8 @@ pub(super) fn priorities(
     bands: usize,
 ) -> Option<String> {
     let mut map = Prio::MAP.map(|band| usize::from(band).min(bands.saturating_sub(1)));
-    for (bits, priority) in [(0b000, 0), (0b010, 2), (0b100, 6), (0b110, 4)] {
-        let mut classes =
-            (0..64).filter(|point| point & 0b110 == bits).map(|point| points[point].or(default));
+    for (bits, priority) in Prio::OF_POINTS {
+        let mut classes = Prio::points(bits).map(|point| points[usize::from(point)].or(default));
         let first = classes.next()??;
         if !classes.all(|class| class == Some(first)) {
             return None;

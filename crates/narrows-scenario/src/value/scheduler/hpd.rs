@@ -47,10 +47,6 @@ const READINGS: &[(&str, BoundReading)] =
 const ESTIMATORS: &[&str] = &["ewma", "ewma-r", "ewma-pe"];
 const WIDTHS: &[(&str, ErrorWidth)] = &[("10%", ErrorWidth::Tenth), ("12.5%", ErrorWidth::Eighth)];
 
-/// The values of the published implementation's only example.
-const THRESHOLD: u32 = 25;
-const CYCLE: Duration = Duration::from_millis(2);
-
 impl Hpd {
     pub(crate) fn read(table: &Table) -> Result<Self, Problem> {
         Ok(Self {
@@ -198,8 +194,8 @@ fn read_parts(named: &'static str, table: &Table) -> Result<Estimator, Problem> 
                 table.optional("threshold", |node| node.integer("a number of packets", 0..1 << 32))?;
             let cycle = table.optional("cycle", units::time)?;
             Ok(Estimator::EwmaR {
-                threshold: threshold.map_or(THRESHOLD, |packets| packets as u32), // in range
-                cycle: cycle.unwrap_or(CYCLE),
+                threshold: threshold.map_or(Estimator::THRESHOLD, |packets| packets as u32), // in range
+                cycle: cycle.unwrap_or(Estimator::CYCLE),
             })
         }
         "ewma-pe" => {
@@ -207,11 +203,8 @@ fn read_parts(named: &'static str, table: &Table) -> Result<Estimator, Problem> 
             let width =
                 table.optional("width", |node| node.choice("width of a step", WIDTHS))?.unwrap_or_default();
             let steps = table.optional("steps", |node| node.integer("a number of steps", 1..256))?;
-            let usual = match width {
-                ErrorWidth::Tenth => 7,
-                ErrorWidth::Eighth => 8,
-            };
-            Ok(Estimator::EwmaPe { steps: steps.map_or(usual, |steps| steps as u8), width }) // in range
+            let steps = steps.map_or(width.steps(), |steps| steps as u8); // in range
+            Ok(Estimator::EwmaPe { steps, width })
         }
         _ => {
             table.only(&["type"])?;

@@ -1,0 +1,29 @@
+//! Scenario files of a client, a server and the link between them: what NetEm's options and scripts of tc come to.
+
+use crate::link::Way;
+
+/// The link of such a scenario, and of flags.
+pub(crate) const LINK: &str = "link";
+
+/// A scenario file: the keys of both ways, then those of one, each with its value as it stands in a file.
+pub(crate) fn text<'a>(
+    both: impl IntoIterator<Item = (&'static str, &'a str)>,
+    one: impl IntoIterator<Item = (Way, &'static str, &'a str)>,
+) -> String {
+    let mut text =
+        format!("[hosts.client]\n[hosts.server]\n\n[links.{LINK}]\nbetween = [\"client\", \"server\"]\n");
+    for (key, value) in both {
+        text += &format!("{key} = {value}\n");
+    }
+    let one: Vec<_> = one.into_iter().collect();
+    for way in [Way::Up, Way::Down] {
+        let mut keys = one.iter().filter(|(of, _, _)| *of == way).peekable();
+        if keys.peek().is_some() {
+            text += &format!("\n[links.{LINK}.{}]\n", way.name());
+        }
+        for (_, key, value) in keys {
+            text += &format!("{key} = {value}\n");
+        }
+    }
+    text
+}
