@@ -264,6 +264,8 @@ pub(crate) struct Live {
     #[arg(long, requires = "record")]
     pub(crate) record_whole: bool,
     #[command(flatten)]
+    pub(crate) capture: Capture,
+    #[command(flatten)]
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
@@ -315,6 +317,8 @@ pub(crate) struct Bridge {
     /// Keep whole packets in the log, instead of their first 128 bytes
     #[arg(long, requires = "record")]
     pub(crate) record_whole: bool,
+    #[command(flatten)]
+    pub(crate) capture: Capture,
     /// Write the report for a program, too; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -327,6 +331,18 @@ pub(crate) struct Bridge {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
+}
+
+/// What is captured of a run.
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Write a capture of what left the network, with when it was to leave and when it did, and of what was dropped, with
+    /// the reason, in the packets' comments
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Keep so many bytes of each packet at most [default: all]
+    #[arg(long, value_name = "BYTES", requires = "capture", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) capture_bytes: Option<u32>,
 }
 
 /// How frames get from the kernel to the engine and back.

@@ -11,7 +11,7 @@ use narrows_scenario::span_of_time;
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
-use crate::live::{cabling, pace, reading};
+use crate::live::{cabling, capture, pace, reading};
 use crate::output::{Failure, probe_writable, write_json};
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
@@ -19,6 +19,7 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.seed, &args.set)?;
     probe_writable(args.json.as_deref())?;
+    let capture = capture(&args.capture)?;
     let held = Capabilities::effective().map_err(reading)?;
     if !(held.net_admin && held.net_raw) {
         return Err(Failure::Other(
@@ -33,6 +34,7 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
         greeting: !args.quiet,
         record: args.record.clone(),
         record_whole: args.record_whole,
+        capture,
         cabling: cabling(&args.cabling),
         pace: pace(&args.pace),
         bounds,

@@ -10,6 +10,7 @@ use narrows_io::host::Capabilities;
 use narrows_io::scheduling::Priority;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::cabling::Cabling;
+use narrows_live::capture::CapturePlan;
 use narrows_live::control;
 use narrows_live::packet_loop::{Pace, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
@@ -63,6 +64,7 @@ fn go(
 ) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
     probe_writable(live.json.as_deref())?;
+    let capture = capture(&live.capture)?;
     let run_folder = control::run_folder();
     let capabilities = Capabilities::effective().map_err(reading)?;
     if !capabilities.all() {
@@ -81,6 +83,7 @@ fn go(
         greeting: greeting && !live.quiet,
         record: live.record.clone(),
         record_whole: live.record_whole,
+        capture,
         outside,
         probe,
         bounds,
@@ -97,6 +100,17 @@ fn go(
         let _ = write!(io::stderr(), "\n{}", outcome.report.text());
     }
     Ok(verdict(outcome.status, &outcome.report))
+}
+
+/// What to capture.
+pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failure> {
+    match &args.capture {
+        Some(file) if file.as_os_str() == "-" => Err(Failure::Other(
+            "--capture -: the standard output is the program's; name a file, or a pipe as of mkfifo".into(),
+        )),
+        Some(file) => Ok(Some(CapturePlan { file: file.clone(), snap: args.capture_bytes })),
+        None => Ok(None),
+    }
 }
 
 /// How frames are to get from the kernel to the engine and back.

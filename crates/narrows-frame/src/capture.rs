@@ -5,7 +5,7 @@
 //! comes out is in the order of the file. A frame check sequence that a capture kept stays at the end of the bytes.
 //!
 //! Written is pcapng with nanoseconds. Each packet can have a comment, which Wireshark shows (`frame.comment`): that is
-//! where a dropped packet says why.
+//! where a dropped packet says why ([`verdicts`]).
 //!
 //! Sources: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 //!
@@ -34,6 +34,7 @@
 mod pcap;
 mod pcapng;
 mod read;
+pub mod verdicts;
 mod write;
 
 pub use read::CaptureReader;

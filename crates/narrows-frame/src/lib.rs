@@ -21,10 +21,12 @@ mod bytes;
 mod checksum;
 mod file;
 mod layer;
+mod names;
 #[cfg(test)]
 mod samples;
 mod wall;
 
 pub use file::{ReadError, WriteError};
 pub use layer::{LinkLayer, MacAddress};
+pub use names::ElementNames;
 pub use wall::WallTime;

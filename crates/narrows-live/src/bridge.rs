@@ -31,6 +31,7 @@ use narrows_report::{Kind, LatenessBound, Report, RunInfo};
 use narrows_scenario::{Place, Scenario};
 
 use crate::cabling::Cabling;
+use crate::capture::CapturePlan;
 use crate::control::ControlSocket;
 use crate::local::Neighbours;
 use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
@@ -55,6 +56,8 @@ pub struct BridgeOptions {
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
     pub record_whole: bool,
+    /// What to capture, with verdicts.
+    pub capture: Option<CapturePlan>,
     /// How frames get from the kernel to the engine and back.
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
@@ -183,6 +186,9 @@ pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutco
     network.open_feeds(&options.run_folder)?;
     if let Some(path) = &options.record {
         network.record(path, options.record_whole).map_err(LoopError::from)?;
+    }
+    if let Some(plan) = &options.capture {
+        network.capture(plan).map_err(LoopError::from)?;
     }
     network.keep_pace(options.pace)?;
     if options.greeting {

@@ -8,6 +8,7 @@
 
 pub mod bridge;
 pub mod cabling;
+pub mod capture;
 pub mod clock;
 pub mod control;
 pub mod feeds;

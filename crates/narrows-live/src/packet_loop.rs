@@ -21,6 +21,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use narrows_core::{Duration, Engine, PortId, Time};
+use narrows_frame::capture::verdicts::Passage;
 use narrows_frame::WriteError;
 use narrows_io::cable_end::CableEndError;
 use narrows_io::frame::{Frame, FramePool};
@@ -32,6 +33,7 @@ use narrows_scenario::{Scenario, Timeline};
 use self::host::HostBefore;
 use self::pace::{Off, Rest};
 pub use self::pace::{Pace, PaceError, Wait};
+use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::feeds::Feeds;
@@ -61,8 +63,8 @@ struct Input {
 
 /// A packet on its way out.
 struct Outgoing {
-    /// When it was scheduled; nothing for what we answer ourselves.
-    scheduled: Option<Time>,
+    /// When it was to leave, and where it came from; nothing for what we answer ourselves.
+    passage: Option<Passage>,
     frame: Frame,
 }
 
@@ -126,6 +128,7 @@ pub struct PacketLoop {
     routers: Routers,
     meter: Meter,
     recorder: Option<Recorder>,
+    capture: Option<Capture>,
     /// Before the control socket: its folder is removed with that.
     feeds: Option<Feeds>,
     control: Option<(ControlSocket, RunInfo)>,
@@ -174,6 +177,7 @@ impl PacketLoop {
             routers,
             engine,
             recorder: None,
+            capture: None,
             feeds: None,
             control: None,
             inputs: Vec::new(),
@@ -199,6 +203,16 @@ impl PacketLoop {
     pub fn record(&mut self, path: &Path, whole: bool) -> Result<(), WriteError> {
         let started = self.clock.started();
         self.recorder = Some(Recorder::create(path, &self.scenario, &self.engine, started, whole)?);
+        Ok(())
+    }
+
+    /// Captures what leaves and what is dropped from here on.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn capture(&mut self, plan: &CapturePlan) -> Result<(), WriteError> {
+        let started = self.clock.started();
+        self.capture = Some(Capture::create(plan, &self.scenario, &self.engine, started)?);
         Ok(())
     }
 
@@ -311,7 +325,8 @@ impl PacketLoop {
         if let Some(recorder) = self.recorder.take() {
             recorder.finish(&self.engine)?;
         }
-        Ok(self.report(info))
+        let capture = self.capture.take().map(|capture| capture.finish(self.engine.now()));
+        Ok(Report { capture, ..self.report(info) })
     }
 
     /// When there is something to do without any packet arriving.
@@ -331,6 +346,9 @@ impl PacketLoop {
         self.release(watermark)?;
         self.tell_feeds();
         self.send()?;
+        if let Some(capture) = &mut self.capture {
+            capture.turn_ended(self.engine.now());
+        }
         Ok(watermark)
     }
 }

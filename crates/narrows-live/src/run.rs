@@ -20,6 +20,7 @@ use narrows_scenario::{Address, HostAddress, Scenario};
 
 use crate::bridge::BridgeError;
 use crate::cabling::Cabling;
+use crate::capture::CapturePlan;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::feeds::{FeedError, Feeds};
 use crate::outside::{OutsideError, WayToTheOutside};
@@ -53,6 +54,8 @@ pub struct RunOptions {
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
     pub record_whole: bool,
+    /// What to capture, with verdicts.
+    pub capture: Option<CapturePlan>,
     /// Whether the hosts reach the outside, through the far end of the link of CMD's host.
     pub outside: Wish,
     /// Probes to send.
@@ -191,6 +194,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     environment.extend(feeds.into_iter().map(|(name, path)| (name, path.into())));
     if let Some(path) = &options.record {
         network.record(path, options.record_whole).map_err(LoopError::from)?;
+    }
+    if let Some(plan) = &options.capture {
+        network.capture(plan).map_err(LoopError::from)?;
     }
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace)?;

@@ -44,6 +44,7 @@ impl Report {
             straggler_lateness: meter.stragglers.as_deref().map(quantiles),
             certificates: certify::certificates(meter),
             untrue: certify::untrue(meter),
+            capture: None,
             host: None,
             losses: Losses {
                 straggler_inputs: engine.stragglers(),

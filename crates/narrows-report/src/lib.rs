@@ -9,6 +9,7 @@
 mod app;
 mod asked;
 mod build;
+mod capture;
 mod certified;
 mod certify;
 mod class;
@@ -28,6 +29,7 @@ mod text;
 
 pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
 pub use asked::{OneWay, one_ways};
+pub use capture::CaptureReport;
 pub use certify::{Certificate, LatenessBound, Quantile, Untrue, UntrueInterval};
 pub use class::{ClassDelayReport, ClassInfo, ClassReport};
 pub use feed::{FeedReport, FeedWriters};

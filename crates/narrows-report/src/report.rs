@@ -14,6 +14,7 @@
 use serde::Serialize;
 
 use crate::app::ApplicationReport;
+use crate::capture::CaptureReport;
 use crate::certify::{Certificate, Untrue};
 use crate::class::ClassReport;
 use crate::feed::FeedReport;
@@ -73,6 +74,8 @@ pub struct Report {
     pub certificates: Vec<Certificate>,
     /// When packets were later than these bounds, or than 1 ms where none was asked for.
     pub untrue: Vec<Untrue>,
+    /// What became of the capture of a live run; nothing without one.
+    pub capture: Option<CaptureReport>,
     /// What the host did meanwhile; nothing in virtual time.
     pub host: Option<HostReport>,
     /// What went wrong around the engine.

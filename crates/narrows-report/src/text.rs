@@ -465,6 +465,7 @@ fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         )
     }));
     lines.extend(report.conservation.violations.iter().map(|v| format!("packets do not add up: {v}")));
+    lines.extend(report.capture.as_ref().map(crate::CaptureReport::sentence));
     lines.extend(report.notes.iter().cloned());
     if !lines.is_empty() {
         writeln!(f)?;

@@ -176,6 +176,18 @@ impl Scenario {
         hops.iter().map(|hop| topology::entry(&self.links[hop.link], hop.way)).collect()
     }
 
+    /// The engine's names of the links that packets pass from one port to another, in order, where there is one way only. A
+    /// link with rules is named by these: which of its pipes a packet passes they decide.
+    pub fn only_way(&self, from: &Port, to: &Port) -> Option<Vec<String>> {
+        let ways = self.topology.arriving(from, to);
+        let [way] = ways.as_slice() else { return None };
+        let name = |target| match target {
+            Target::Link { name, .. } | Target::Rules { name, .. } => Some(name),
+            _ => None,
+        };
+        way.hops.iter().map(|hop| name(topology::entry(&self.links[hop.link], hop.way))).collect()
+    }
+
     /// The mean delay from one port to another, over all packets that get there; nothing where none does, or where the mean
     /// of a link on the way is not known.
     pub fn mean_delay(&self, from: &Port, to: &Port) -> Option<Duration> {

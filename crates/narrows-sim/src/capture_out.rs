@@ -1,9 +1,5 @@
-//! What left the network and what was dropped, as pcapng.
-//!
-//! There is an interface for each port. A delivered packet is on the interface of the port where it left, at the instant
-//! at which it did, with everything that the network did to it. A dropped one is on that of the port where it had come
-//! in, at the instant of the drop, with a comment that says where and why: `dropped at access.down: queue full`. Instants
-//! count from the start of 1970 unless the run has a start on the wall clock.
+//! What left the network and what was dropped, as pcapng ([`narrows_frame::capture::verdicts`]). Instants count from the
+//! start of 1970 unless the run has a start on the wall clock.
 //!
 //! A packet from a capture has its bytes, as far as that kept them. One that was generated becomes a packet of its protocol
 //! full of zeros, with the addresses and ports of its flow; where its length leaves no room for the headers, they are cut
@@ -12,7 +8,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use narrows_core::{Event, FlowKey, PortId, Protocol, Verdict};
-use narrows_frame::capture::{CaptureWriter, Captured, Interface};
+use narrows_frame::capture::verdicts::{Fate, Outcome, VerdictWriter};
 use narrows_frame::craft::{Other, Udp};
 use narrows_frame::edit::Edits;
 use narrows_frame::{LinkLayer, WallTime};
@@ -24,10 +20,7 @@ use crate::output::Output;
 use crate::tcp::ethernet_header;
 
 pub(crate) struct CaptureOut {
-    writer: CaptureWriter<Output>,
-    start: WallTime,
-    /// One for each port and link layer that came up, in that order.
-    interfaces: Vec<(PortId, Interface)>,
+    writer: VerdictWriter<Output>,
     crafted: Vec<u8>,
     rendered: Vec<u8>,
     zeros: Vec<u8>,
@@ -37,22 +30,18 @@ impl CaptureOut {
     /// Instants count from `start`; `title` says what runs.
     pub(crate) fn new(output: Output, title: &str, start: WallTime) -> Result<Self, SimError> {
         let name = output.name().to_owned();
-        let writer = CaptureWriter::new(name, output, title)?;
+        let writer = VerdictWriter::new(name, output, title, start)?;
         let (crafted, rendered, zeros) = Default::default();
-        Ok(Self { writer, start, interfaces: Vec::new(), crafted, rendered, zeros })
+        Ok(Self { writer, crafted, rendered, zeros })
     }
 
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) -> Result<(), SimError> {
-        let (port, comment) = match event.verdict {
-            Verdict::Delivered(port) => (port, None),
-            Verdict::Dropped { at, reason } => {
-                let place = at.map_or(String::new(), |at| format!(" at {}", names.element(at)));
-                (event.id.port(), Some(format!("dropped{place}: {}", reason.name())))
-            }
+        let (port, fate) = match event.verdict {
+            Verdict::Delivered(port) => (port, Fate::Delivered),
+            Verdict::Dropped { at, reason } => (event.id.port(), Fate::Dropped { at, reason }),
         };
         let body = event.body.get();
         let layer = body.frame.as_ref().map_or(LinkLayer::Ethernet, |frame| frame.layer);
-        let interface = self.interface(port, layer, names)?;
         if body.frame.is_none() {
             self.craft(event, port, body.length);
         }
@@ -65,24 +54,13 @@ impl CaptureOut {
             Some(_) => u32::from(event.link_header) + event.length,
             None => whole,
         };
-        let instant = self.start + event.at.since(narrows_core::Time::ZERO);
         let bytes = &self.rendered[..];
-        self.writer.write(&Captured { instant, interface, length, bytes, comment: comment.as_deref() })?;
+        self.writer.write(names, &Outcome { at: event.at, port, layer, length, bytes, fate, missing: 0 })?;
         Ok(())
     }
 
     pub(crate) fn finish(self) -> Result<(), SimError> {
         self.writer.finish()?.finish()
-    }
-
-    fn interface(&mut self, port: PortId, layer: LinkLayer, names: &Names) -> Result<Interface, SimError> {
-        let is = |(of, interface): &&(PortId, Interface)| *of == port && interface.layer() == layer;
-        if let Some((_, interface)) = self.interfaces.iter().find(is) {
-            return Ok(*interface);
-        }
-        let interface = self.writer.interface(names.port(port), layer)?;
-        self.interfaces.push((port, interface));
-        Ok(interface)
     }
 
     /// Makes an Ethernet frame whose IP packet has `length` bytes.

@@ -1,53 +1,33 @@
 //! Names behind numbers, for outputs: an event borrows the engine that knows them.
 
-use narrows_core::{Element, Engine, FlowKey, PortId, Protocol};
 use std::net::Ipv6Addr;
+use std::ops::Deref;
+
+use narrows_core::{Engine, FlowKey, Protocol};
+use narrows_frame::ElementNames;
 
 #[derive(Debug)]
 pub(crate) struct Names {
-    ports: Vec<String>,
-    links: Vec<String>,
-    rules: Vec<String>,
-    routers: Vec<String>,
+    elements: ElementNames,
     pub(crate) feeds: Vec<String>,
 }
 
 impl Names {
     pub(crate) fn new<B>(engine: &Engine<B>, feeds: Vec<String>) -> Self {
-        let named = |elements: &mut dyn Iterator<Item = Element>| {
-            elements.map(|element| engine.element_name(element).to_owned()).collect()
-        };
-        Self {
-            ports: engine.ports().map(|port| engine.port_name(port).to_owned()).collect(),
-            links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
-            rules: named(&mut engine.rules().map(Element::Rules)),
-            routers: named(&mut engine.routers().map(Element::Router)),
-            feeds,
-        }
+        Self { elements: ElementNames::of(engine), feeds }
     }
 
     /// The network may have more links than before.
     pub(crate) fn update<B>(&mut self, engine: &Engine<B>) {
-        let feeds = std::mem::take(&mut self.feeds);
-        *self = Self::new(engine, feeds);
+        self.elements = ElementNames::of(engine);
     }
+}
 
-    pub(crate) fn port(&self, port: PortId) -> &str {
-        &self.ports[usize::from(port.index())]
-    }
+impl Deref for Names {
+    type Target = ElementNames;
 
-    /// The name of an element; nobody knows that of one that was never there.
-    pub(crate) fn element(&self, element: Element) -> &str {
-        let (names, place) = match element {
-            Element::Link(link) => (&self.links, link.index()),
-            Element::Rules(rules) => (&self.rules, rules.index()),
-            Element::Router(router) => (&self.routers, router.index()),
-        };
-        names.get(place as usize).map_or("?", String::as_str)
-    }
-
-    pub(crate) fn ports(&self) -> &[String] {
-        &self.ports
+    fn deref(&self) -> &ElementNames {
+        &self.elements
     }
 }
 
@@ -84,30 +64,5 @@ pub(crate) fn transport(key: &FlowKey) -> std::borrow::Cow<'static, str> {
         (_, 58) => "icmpv6".into(),
         (_, 132) => "sctp".into(),
         (_, number) => number.to_string().into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use narrows_core::{LinkConfig, NetworkConfig, PortConfig, Seed, Target, Time};
-
-    use super::*;
-
-    #[test]
-    fn links_that_are_added_have_names() {
-        let mut config = NetworkConfig::new(Seed(1));
-        let end = Target::Port("end".into());
-        config.links.push(LinkConfig::new("wire", end.clone()));
-        config.ports.push(PortConfig { name: "end".into(), entry: end.clone() });
-        let mut engine: Engine<()> = Engine::new(config).unwrap();
-        let mut names = Names::new(&engine, Vec::new());
-        // By name it would come first.
-        let added = engine.add_link(Time::ZERO, LinkConfig::new("added", end)).unwrap();
-        assert_eq!(names.element(Element::Link(added)), "?");
-        for _ in 0..2 {
-            names.update(&engine);
-            assert_eq!(names.element(Element::Link(added)), "added");
-            assert_eq!(names.links, ["wire", "added"]);
-        }
     }
 }

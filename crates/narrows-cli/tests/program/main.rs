@@ -8,6 +8,7 @@
 mod bad_input;
 mod bridge;
 mod calibrate;
+mod captured;
 mod certified;
 mod common;
 mod dist;

@@ -97,6 +97,14 @@ impl<W: Write> CaptureWriter<W> {
         Ok(())
     }
 
+    /// Writes what is still buffered.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.writer.get_mut().flush().map_err(|error| self.failed(error))
+    }
+
     /// Writes what is still buffered, and gives the writer back.
     ///
     /// # Errors

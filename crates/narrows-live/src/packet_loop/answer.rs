@@ -92,7 +92,7 @@ impl PacketLoop {
         let port = &mut self.ports[usize::from(port.index())];
         let Some(cable) = &port.cable else { return };
         if cable.neighbours.too_big(frame, mtu, &mut self.made) {
-            port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+            port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
         }
     }
 }

@@ -54,7 +54,7 @@ impl PacketLoop {
             port.answered += 1;
             self.frames.recycle(received.frame);
             if fate == Fate::Answered {
-                port.outgoing.push(Outgoing { scheduled: None, frame: self.frames.frame(&self.made) });
+                port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
             }
         }
         last

@@ -53,6 +53,9 @@ impl PacketLoop {
                 self.note(|| format!("a change at {at} was left out: {error}"));
             }
         }
+        if let Some(capture) = &mut self.capture {
+            capture.renamed(&self.engine);
+        }
         self.update_feeds();
         let printed =
             commands.commands.iter().filter_map(|(command, _)| self.print(command, &commands.link, at));

@@ -2,6 +2,7 @@
 
 use narrows_core::{Body, Event, Time, Verdict};
 use narrows_frame::MacAddress;
+use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
@@ -26,6 +27,18 @@ impl PacketLoop {
                 recorder.decided(&event)?;
             }
             let ports = &mut self.ports;
+            if let Some(capture) = &mut self.capture {
+                match event.verdict {
+                    Verdict::Dropped { at, reason } => {
+                        capture.decided(&event, event.id.port(), Fate::Dropped { at, reason });
+                    }
+                    Verdict::Delivered(port) if ports[usize::from(port.index())].cable.is_none() => {
+                        capture.decided(&event, port, Fate::Delivered);
+                    }
+                    // Until it is sent.
+                    Verdict::Delivered(_) => {}
+                }
+            }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
                 let frame = render(event, None, &mut self.frames, &mut self.made);
@@ -34,11 +47,12 @@ impl PacketLoop {
             }
             match event.verdict {
                 Verdict::Delivered(port) => {
-                    let scheduled = Some(event.at);
+                    let passage =
+                        Passage { scheduled: event.at, arrival: event.arrival, from: event.id.port() };
                     let port = &mut ports[usize::from(port.index())];
                     let stations = port.cable.as_ref().and_then(|cable| cable.stations);
                     let frame = render(event, stations, &mut self.frames, &mut self.made);
-                    port.outgoing.push(Outgoing { scheduled, frame });
+                    port.outgoing.push(Outgoing { passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
                     if let Body::Last(frame) = event.body {
@@ -57,10 +71,19 @@ impl PacketLoop {
             while sent < port.outgoing.len() {
                 let end = port.outgoing.len().min(sent + SENT_AT_ONCE);
                 let batch = &mut port.outgoing[sent..end];
+                if let Some(capture) = &mut self.capture {
+                    // Before: a frame that was sent may be gone.
+                    capture.stage(self.engine.now(), port.id, batch.iter().map(Outgoing::captured));
+                }
                 let before = self.clock.now();
                 let step = cable.end.send(batch);
                 let after = self.clock.now();
-                for scheduled in batch[..step.count].iter().filter_map(|outgoing| outgoing.scheduled) {
+                if let Some(capture) = &mut self.capture {
+                    let refused = matches!(&step.stopped, Some(stop) if !matches!(stop, SendStop::Full));
+                    capture.sent(before, step.count, refused);
+                }
+                let sent_now = batch[..step.count].iter();
+                for Passage { scheduled, .. } in sent_now.filter_map(|outgoing| outgoing.passage) {
                     self.meter.released(port.id, scheduled, before.since(scheduled));
                     self.meter.sent(after.since(scheduled));
                 }
@@ -77,14 +100,25 @@ impl PacketLoop {
             }
             let unsent = port.outgoing.len() - sent;
             if unsent > MOST_UNSENT {
-                self.meter.send_failed(port.id, (unsent - MOST_UNSENT) as u64);
-                sent += unsent - MOST_UNSENT;
+                let too_many = &port.outgoing[sent..sent + unsent - MOST_UNSENT];
+                self.meter.send_failed(port.id, too_many.len() as u64);
+                if let Some(capture) = &mut self.capture {
+                    capture.refused(self.clock.now(), port.id, too_many.iter().map(Outgoing::captured));
+                }
+                sent += too_many.len();
             }
             for outgoing in port.outgoing.drain(..sent) {
                 self.frames.recycle(outgoing.frame);
             }
         }
         Ok(())
+    }
+}
+
+impl Outgoing {
+    /// As a capture has it, if it is sent.
+    fn captured(&self) -> (Fate, &[u8]) {
+        (self.passage.map_or(Fate::Answered, Fate::Released), &self.frame)
     }
 }
 

@@ -1,0 +1,71 @@
+//! Names behind numbers, for outputs: an event borrows the engine that knows them.
+
+use narrows_core::{Element, Engine, PortId};
+
+/// The names of a network's ports and elements, as they are now.
+#[derive(Clone, Debug)]
+pub struct ElementNames {
+    ports: Vec<String>,
+    links: Vec<String>,
+    rules: Vec<String>,
+    routers: Vec<String>,
+}
+
+impl ElementNames {
+    /// Those of an engine's network. To be taken again when it may have more links than before.
+    pub fn of<B>(engine: &Engine<B>) -> Self {
+        let named = |elements: &mut dyn Iterator<Item = Element>| {
+            elements.map(|element| engine.element_name(element).to_owned()).collect()
+        };
+        Self {
+            ports: engine.ports().map(|port| engine.port_name(port).to_owned()).collect(),
+            links: engine.links().map(|link| engine.view(link).name().to_owned()).collect(),
+            rules: named(&mut engine.rules().map(Element::Rules)),
+            routers: named(&mut engine.routers().map(Element::Router)),
+        }
+    }
+
+    /// The name of a port; nobody knows that of one that was never there.
+    pub fn port(&self, port: PortId) -> &str {
+        self.ports.get(usize::from(port.index())).map_or("?", String::as_str)
+    }
+
+    /// The name of an element.
+    pub fn element(&self, element: Element) -> &str {
+        let (names, place) = match element {
+            Element::Link(link) => (&self.links, link.index()),
+            Element::Rules(rules) => (&self.rules, rules.index()),
+            Element::Router(router) => (&self.routers, router.index()),
+        };
+        names.get(place as usize).map_or("?", String::as_str)
+    }
+
+    /// The names of all ports, in the order of their numbers.
+    pub fn ports(&self) -> &[String] {
+        &self.ports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_core::{LinkConfig, NetworkConfig, PortConfig, Seed, Target, Time};
+
+    use super::*;
+
+    #[test]
+    fn links_that_are_added_have_names() {
+        let mut config = NetworkConfig::new(Seed(1));
+        let end = Target::Port("end".into());
+        config.links.push(LinkConfig::new("wire", end.clone()));
+        config.ports.push(PortConfig { name: "end".into(), entry: end.clone() });
+        let mut engine: Engine<()> = Engine::new(config).unwrap();
+        let before = ElementNames::of(&engine);
+        assert_eq!(before.ports(), ["end"]);
+        // By name it would come first.
+        let added = engine.add_link(Time::ZERO, LinkConfig::new("added", end)).unwrap();
+        assert_eq!(before.element(Element::Link(added)), "?");
+        let names = ElementNames::of(&engine);
+        assert_eq!(names.element(Element::Link(added)), "added");
+        assert_eq!(names.links, ["wire", "added"]);
+    }
+}

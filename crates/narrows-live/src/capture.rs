@@ -1,0 +1,384 @@
+//! Captures a live run: what left it and what was dropped, with verdicts, without holding up the packet loop.
+//!
+//! The loop copies packets into batches in memory; a thread puts each batch in order of time, words the comments and
+//! writes. A batch goes to it when it is full or has waited for a while. When the disk cannot keep up, a bounded number
+//! of batches waits, and what comes then is missing from the file: it is counted, and the next packet that is kept says so.
+//! The file grows by whole blocks, so that a run that is killed leaves one that can be read.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
+use std::thread::{self, JoinHandle};
+
+use narrows_core::{Duration, Engine, Event, PortId, Time};
+use narrows_frame::capture::verdicts::{Fate, Outcome, VerdictWriter};
+use narrows_frame::edit::Edits;
+use narrows_frame::{ElementNames, LinkLayer, WallTime, WriteError};
+use narrows_report::CaptureReport;
+use narrows_scenario::Scenario;
+
+/// What a batch holds before it is passed on, in bytes of packets and in packets.
+const BATCH: usize = 256 << 10;
+const BATCH_PACKETS: usize = 4096;
+/// 32 MiB wait for the disk at most.
+const BATCHES: usize = 128;
+/// Once this long after the last time, what was captured is passed on in any case.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What to capture, and where to.
+#[derive(Clone, Debug)]
+pub struct CapturePlan {
+    /// The file, which is made anew.
+    pub file: PathBuf,
+    /// The most bytes of a packet that are kept; nothing for all.
+    pub snap: Option<u32>,
+}
+
+/// A capture that is being written.
+#[derive(Debug)]
+pub struct Capture {
+    file: String,
+    /// The most bytes of a packet that are kept.
+    snap: usize,
+    batch: Batch,
+    /// Packets of the batch from here on are about to be sent.
+    staged: usize,
+    /// Packets that there was no room for, of those about to be sent.
+    unstaged: usize,
+    /// Nothing once it is closed.
+    full: Option<SyncSender<Message>>,
+    spent: Receiver<Batch>,
+    writer: Option<JoinHandle<Result<u64, WriteError>>>,
+    /// All packets that are missing, and those since the last one that was kept.
+    missing: u64,
+    missing_now: u64,
+    passed_on: Time,
+    rendered: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Batch(Batch),
+    Names(ElementNames),
+}
+
+/// Packets in the order in which the loop was done with them.
+#[derive(Debug, Default)]
+struct Batch {
+    packets: Vec<Taken>,
+    bytes: Vec<u8>,
+    /// What comes in later batches is no earlier than this.
+    complete: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    at: Time,
+    port: PortId,
+    fate: Fate,
+    length: u32,
+    missing: u64,
+    /// Where its bytes end; they begin where those of the packet before it end.
+    end: usize,
+}
+
+impl Capture {
+    /// Starts the capture of a run of `scenario` on `engine`.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn create<B>(
+        plan: &CapturePlan,
+        scenario: &Scenario,
+        engine: &Engine<B>,
+        started: WallTime,
+    ) -> Result<Self, WriteError> {
+        let file = plan.file.display().to_string();
+        let failed = |error| WriteError { file: file.clone(), error };
+        let output = WholeWrites { file: File::create(&plan.file).map_err(failed)?, waiting: Vec::new() };
+        let title = format!("narrows, seed {}, started at {started}: {}", scenario.seed, scenario.file);
+        let names = ElementNames::of(engine);
+        let mut writer = VerdictWriter::new(file.clone(), output, &title, started)?;
+        for port in engine.ports() {
+            writer.interface(&names, port, LinkLayer::Ethernet)?;
+        }
+        writer.flush()?;
+        let writer =
+            Writer { writer, names, scenario: scenario.clone(), ways: BTreeSet::new(), held: Batch::default() };
+        let (full, waiting) = mpsc::sync_channel(BATCHES);
+        let (done, spent) = mpsc::channel();
+        let thread = thread::Builder::new().name("capture".into());
+        let thread = thread.spawn(move || writer.run(waiting, &done)).map_err(failed)?;
+        Ok(Self {
+            file,
+            snap: plan.snap.map_or(usize::MAX, |bytes| bytes as usize),
+            batch: Batch::default(),
+            staged: 0,
+            unstaged: 0,
+            full: Some(full),
+            spent,
+            writer: Some(thread),
+            missing: 0,
+            missing_now: 0,
+            passed_on: Time::ZERO,
+            rendered: Vec::new(),
+        })
+    }
+
+    /// The network has other links than before.
+    pub fn renamed<B>(&mut self, engine: &Engine<B>) {
+        // Rare enough to wait for; and without a thread nobody wants them.
+        if let Some(full) = &self.full {
+            let _ = full.send(Message::Names(ElementNames::of(engine)));
+        }
+    }
+
+    /// A packet was dropped, or got to `port`, which has no cable.
+    pub fn decided<B: AsRef<[u8]>>(&mut self, event: &Event<'_, B>, port: PortId, fate: Fate) {
+        if !self.has_room(event.at) {
+            return self.miss(1);
+        }
+        let edits = Edits::of(event);
+        let mut bytes = event.body.get().as_ref();
+        let mut rendered = std::mem::take(&mut self.rendered);
+        if edits.needed(bytes) {
+            edits.render(bytes, &mut rendered);
+            bytes = &rendered;
+        }
+        self.take(event.at, port, fate, bytes);
+        self.rendered = rendered;
+    }
+
+    /// Packets are about to be sent by `port`; what became of each is said if it is sent. The engine has come to `now`.
+    pub fn stage<'a>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        frames: impl ExactSizeIterator<Item = (Fate, &'a [u8])>,
+    ) {
+        self.unstaged = if self.has_room(now) { 0 } else { frames.len() };
+        self.staged = self.batch.packets.len();
+        if self.unstaged == 0 {
+            for (fate, bytes) in frames {
+                self.take(now, port, fate, bytes);
+            }
+        }
+    }
+
+    /// Of the staged packets, the first so many left at `at`; the next one was refused, if so.
+    pub fn sent(&mut self, at: Time, count: usize, refused: bool) {
+        let gone = count + usize::from(refused);
+        if self.unstaged > 0 {
+            return self.miss(gone as u64);
+        }
+        let packets = &mut self.batch.packets;
+        let (start, kept) = (self.staged, self.staged + gone);
+        for (number, packet) in packets[start..kept].iter_mut().enumerate() {
+            packet.at = at;
+            if number == count {
+                packet.fate = packet.fate.refused();
+            }
+        }
+        // What was not taken comes again, and so does what the first of it says of those that are missing.
+        self.missing_now += packets[kept..].iter().map(|packet| packet.missing).sum::<u64>();
+        packets.truncate(kept);
+        self.batch.bytes.truncate(packets.last().map_or(0, |last| last.end));
+    }
+
+    /// Packets are given up at `at`, as the interface that they were to leave by had no room for too long.
+    pub fn refused<'a>(
+        &mut self,
+        at: Time,
+        port: PortId,
+        frames: impl ExactSizeIterator<Item = (Fate, &'a [u8])>,
+    ) {
+        for (fate, bytes) in frames {
+            match self.has_room(self.passed_on) {
+                true => self.take(at, port, fate.refused(), bytes),
+                false => self.miss(1),
+            }
+        }
+    }
+
+    /// The end of a turn in which the engine came to `now`.
+    pub fn turn_ended(&mut self, now: Time) {
+        if now >= self.passed_on + PATIENCE && !self.batch.packets.is_empty() {
+            self.pass_on(now);
+        }
+    }
+
+    /// Closes the file. What went wrong is in the report: packets have gone their way all the same.
+    pub fn finish(mut self, now: Time) -> CaptureReport {
+        let (written, error) = match self.close(now) {
+            Ok(written) => (Some(written), None),
+            Err(error) => (None, Some(error.error.to_string())),
+        };
+        CaptureReport {
+            file: std::mem::take(&mut self.file),
+            written_packets: written,
+            missing_packets: self.missing,
+            error,
+        }
+    }
+
+    fn close(&mut self, now: Time) -> Result<u64, WriteError> {
+        if let Some(full) = self.full.take() {
+            self.batch.complete = now;
+            // Waits for the disk: nobody waits for us any more. Without a thread there is its error.
+            let _ = full.send(Message::Batch(std::mem::take(&mut self.batch)));
+        }
+        let failed = |text| WriteError { file: self.file.clone(), error: io::Error::other(text) };
+        match self.writer.take() {
+            Some(writer) => writer.join().unwrap_or_else(|_| Err(failed("the writing thread panicked"))),
+            None => Err(failed("it is closed already")),
+        }
+    }
+
+    fn take(&mut self, at: Time, port: PortId, fate: Fate, bytes: &[u8]) {
+        self.batch.bytes.extend_from_slice(&bytes[..bytes.len().min(self.snap)]);
+        let (end, missing) = (self.batch.bytes.len(), std::mem::take(&mut self.missing_now));
+        let length = bytes.len() as u32; // a frame has at most some 64 KiB
+        self.batch.packets.push(Taken { at, port, fate, length, missing, end });
+    }
+
+    fn miss(&mut self, packets: u64) {
+        self.missing += packets;
+        self.missing_now += packets;
+    }
+
+    fn has_room(&mut self, now: Time) -> bool {
+        let is_full = self.batch.bytes.len() >= BATCH || self.batch.packets.len() >= BATCH_PACKETS;
+        !is_full || self.pass_on(now)
+    }
+
+    /// Passes the batch on if the thread has room for it.
+    fn pass_on(&mut self, now: Time) -> bool {
+        let Some(full) = &self.full else { return false };
+        self.batch.complete = now;
+        match full.try_send(Message::Batch(std::mem::take(&mut self.batch))) {
+            Ok(()) => {
+                self.passed_on = now;
+                self.batch = self.spent.try_recv().unwrap_or_default();
+                true
+            }
+            Err(TrySendError::Full(Message::Batch(batch)) | TrySendError::Disconnected(Message::Batch(batch))) => {
+                self.batch = batch;
+                false
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl Drop for Capture {
+    /// A run that breaks off still leaves what it has captured.
+    fn drop(&mut self) {
+        if self.full.is_some() {
+            let _ = self.close(self.passed_on);
+        }
+    }
+}
+
+/// What the thread has.
+struct Writer {
+    writer: VerdictWriter<WholeWrites>,
+    names: ElementNames,
+    scenario: Scenario,
+    /// Pairs of ports whose links the writer was told of, if they are known.
+    ways: BTreeSet<(PortId, PortId)>,
+    /// What earlier packets may still come before.
+    held: Batch,
+}
+
+impl Writer {
+    /// Gives the number of packets in the file.
+    fn run(mut self, waiting: Receiver<Message>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
+        let mut written = 0;
+        for message in waiting {
+            match message {
+                Message::Names(changed) => self.names = changed,
+                Message::Batch(mut batch) => {
+                    self.held.append(&batch);
+                    written += self.write_until(batch.complete)?;
+                    self.writer.flush()?;
+                    batch.packets.clear();
+                    batch.bytes.clear();
+                    // When nobody wants it back, the run has ended.
+                    let _ = spent.send(batch);
+                }
+            }
+        }
+        written += self.write_until(Time::NEVER)?;
+        self.writer.finish()?;
+        Ok(written)
+    }
+
+    /// Writes what nothing can come before any more, in order of time, and keeps the rest.
+    fn write_until(&mut self, complete: Time) -> Result<u64, WriteError> {
+        let held = std::mem::take(&mut self.held);
+        let mut start = 0;
+        let mut packets: Vec<(usize, &Taken)> = Vec::with_capacity(held.packets.len());
+        for packet in &held.packets {
+            packets.push((std::mem::replace(&mut start, packet.end), packet));
+        }
+        packets.sort_by_key(|(_, packet)| packet.at);
+        let ready = packets.partition_point(|(_, packet)| packet.at <= complete);
+        for &(start, &Taken { at, port, fate, length, missing, end }) in &packets[..ready] {
+            if let Fate::Released(passage) | Fate::Refused(passage) = fate {
+                self.find_way(passage.from, port);
+            }
+            let (layer, bytes) = (LinkLayer::Ethernet, &held.bytes[start..end]);
+            self.writer.write(&self.names, &Outcome { at, port, layer, length, bytes, fate, missing })?;
+        }
+        for &(start, packet) in &packets[ready..] {
+            self.held.bytes.extend_from_slice(&held.bytes[start..packet.end]);
+            self.held.packets.push(Taken { end: self.held.bytes.len(), ..*packet });
+        }
+        Ok(ready as u64)
+    }
+
+    fn find_way(&mut self, from: PortId, to: PortId) {
+        if !self.ways.insert((from, to)) {
+            return;
+        }
+        let port = |id| self.scenario.ports().iter().find(|port| port.name == self.names.port(id));
+        if let (Some(start), Some(end)) = (port(from), port(to))
+            && let Some(links) = self.scenario.only_way(start, end)
+        {
+            self.writer.way(from, to, links.join(", "));
+        }
+    }
+}
+
+impl Batch {
+    fn append(&mut self, other: &Self) {
+        let offset = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.packets.extend(other.packets.iter().map(|packet| Taken { end: packet.end + offset, ..*packet }));
+    }
+}
+
+/// Writes at flushes only, so that what is in the file are whole blocks.
+#[derive(Debug)]
+struct WholeWrites {
+    file: File,
+    waiting: Vec<u8>,
+}
+
+impl Write for WholeWrites {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! What became of the capture of a live run.
+
+use serde::Serialize;
+
+use crate::human::{count, packets};
+
+/// The file, and what it lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CaptureReport {
+    /// The file.
+    pub file: String,
+    /// Packets in it; nothing when it could not be written to its end.
+    pub written_packets: Option<u64>,
+    /// Packets that left or were dropped and are not in it, because the disk could not keep up.
+    pub missing_packets: u64,
+    /// Why it ends early, if it does.
+    pub error: Option<String>,
+}
+
+impl CaptureReport {
+    /// The same in a sentence.
+    pub fn sentence(&self) -> String {
+        let Self { file, written_packets, missing_packets: missing, error } = self;
+        let written = match (written_packets, error) {
+            (Some(written), _) => format!("the capture {file} has {}", packets(*written)),
+            (None, Some(error)) => format!("the capture {file} ENDS EARLY: {error}"),
+            (None, None) => format!("the capture {file} ENDS EARLY"),
+        };
+        match missing {
+            0 => written,
+            _ => format!("{written}; {} more are MISSING, as the disk could not keep up", count(*missing)),
+        }
+    }
+}
