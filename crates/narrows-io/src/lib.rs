@@ -37,6 +37,7 @@ pub mod nat;
 mod netlink;
 pub mod offload;
 pub mod packet_socket;
+pub mod privileges;
 pub mod process;
 pub mod qdisc;
 pub mod rearranged;

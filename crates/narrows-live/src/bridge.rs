@@ -24,6 +24,7 @@ use narrows_io::link::Interface;
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
 use narrows_io::packet_socket::PacketSocketOptions;
+use narrows_io::privileges::Capability;
 use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::wait::{EndSignals, wake_on_time};
@@ -35,11 +36,15 @@ use crate::capture::CapturePlan;
 use crate::control::ControlSocket;
 use crate::local::Neighbours;
 use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
-use crate::run::{RunError, by_signal};
+use crate::run::{RunError, by_signal, keep_privileges};
 use crate::stage::Cable;
 
 /// The folder, in that of control sockets, where changed interfaces are remembered.
 pub const INTERFACES: &str = "interfaces";
+
+/// What is needed from when the bridge stands: to put the interfaces back, in whatever namespace they are, and to write
+/// the report where other users' folders are.
+const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, Capability::SysAdmin];
 
 /// What to put the network between, and how.
 #[derive(Debug)]
@@ -191,6 +196,7 @@ pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutco
         network.capture(plan).map_err(LoopError::from)?;
     }
     network.keep_pace(options.pace)?;
+    info.notes.extend(keep_privileges(&NEEDED));
     if options.greeting {
         let [first, second] = &options.interfaces;
         let id = std::process::id();

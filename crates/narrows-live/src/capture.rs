@@ -16,6 +16,7 @@ use narrows_core::{Duration, Engine, Event, PortId, Time};
 use narrows_frame::capture::verdicts::{Fate, Outcome, VerdictWriter};
 use narrows_frame::edit::Edits;
 use narrows_frame::{ElementNames, LinkLayer, WallTime, WriteError};
+use narrows_io::privileges;
 use narrows_report::CaptureReport;
 use narrows_scenario::Scenario;
 
@@ -105,8 +106,13 @@ impl Capture {
             writer.interface(&names, port, LinkLayer::Ethernet)?;
         }
         writer.flush()?;
-        let writer =
-            Writer { writer, names, scenario: scenario.clone(), ways: BTreeSet::new(), held: Batch::default() };
+        let writer = Writer {
+            writer,
+            names,
+            scenario: scenario.clone(),
+            ways: BTreeSet::new(),
+            held: Batch::default(),
+        };
         let (full, waiting) = mpsc::sync_channel(BATCHES);
         let (done, spent) = mpsc::channel();
         let thread = thread::Builder::new().name("capture".into());
@@ -263,7 +269,9 @@ impl Capture {
                 self.batch = self.spent.try_recv().unwrap_or_default();
                 true
             }
-            Err(TrySendError::Full(Message::Batch(batch)) | TrySendError::Disconnected(Message::Batch(batch))) => {
+            Err(
+                TrySendError::Full(Message::Batch(batch)) | TrySendError::Disconnected(Message::Batch(batch)),
+            ) => {
                 self.batch = batch;
                 false
             }
@@ -295,6 +303,8 @@ struct Writer {
 impl Writer {
     /// Gives the number of packets in the file.
     fn run(mut self, waiting: Receiver<Message>, spent: &Sender<Batch>) -> Result<u64, WriteError> {
+        // It needs none; and writes as well where the kernel lets it give up none.
+        let _ = privileges::give_up();
         let mut written = 0;
         for message in waiting {
             match message {

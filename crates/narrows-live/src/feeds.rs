@@ -30,6 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use narrows_core::{Duration, Engine, FeedView, LinkId, Question, Time};
+use narrows_io::privileges;
 use narrows_io::waker::Waker;
 use narrows_report::FeedWriters;
 use serde::{Deserialize, Serialize};
@@ -193,7 +194,11 @@ impl Feeds {
         let (outlet, intake) = channel(lead.most().max(RING), lead, waker.clone());
         let caller = two_way.then(|| (self.caller.clone(), first_question));
         let server = Server::new(listener, intake, waker, caller);
-        let thread = thread::Builder::new().name("feed".into()).spawn(move || server.run())?;
+        let thread = thread::Builder::new().name("feed".into()).spawn(move || {
+            // Its sockets are open; and it reads them as well where the kernel lets it give up none.
+            let _ = privileges::give_up();
+            server.run()
+        })?;
         let path = socket.path().to_owned();
         let place = Place { link: link_name.into(), name: name.into(), path, two_way };
         Ok(Feed { link, name: name.into(), place, outlet, thread: Some(thread), _socket: socket })

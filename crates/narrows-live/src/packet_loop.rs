@@ -21,8 +21,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use narrows_core::{Duration, Engine, PortId, Time};
-use narrows_frame::capture::verdicts::Passage;
 use narrows_frame::WriteError;
+use narrows_frame::capture::verdicts::Passage;
 use narrows_io::cable_end::CableEndError;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{ReceiveBatch, Received};

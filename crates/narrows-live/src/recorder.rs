@@ -13,6 +13,7 @@ use std::thread::{self, JoinHandle};
 use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, Time};
 use narrows_frame::log::{Changed, Decided, Ended, Header, Keep, LogWriter, Lost, Port, PortNumber, Record};
 use narrows_frame::{LinkLayer, WallTime, WriteError};
+use narrows_io::privileges;
 use narrows_scenario::Scenario;
 
 /// What is kept of each packet, unless all of it is: enough for any headers.
@@ -156,6 +157,8 @@ impl Recorder {
 }
 
 fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) -> io::Result<()> {
+    // It needs none; and writes as well where the kernel lets it give up none.
+    let _ = privileges::give_up();
     for buffer in waiting {
         output.write_all(&buffer)?;
         // When nobody wants it back, the run has ended.

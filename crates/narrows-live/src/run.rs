@@ -12,6 +12,7 @@ use narrows_core::{BuildError, Engine};
 use narrows_io::address::IpPrefix;
 use narrows_io::listening;
 use narrows_io::namespace::Namespace;
+use narrows_io::privileges::{self, Capability};
 use narrows_io::process::{self, Running, Signal, SpawnError};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
@@ -33,6 +34,15 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
 const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
+/// What is needed from when all is set up: to start programs in their hosts and to end them, to put back what was changed,
+/// and to write the report where other users' folders are.
+const NEEDED: [Capability; 5] = [
+    Capability::DacOverride,
+    Capability::Kill,
+    Capability::NetAdmin,
+    Capability::SysPtrace,
+    Capability::SysAdmin,
+];
 /// The variable that marks every process of a run, with the number of the run.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
 
@@ -200,6 +210,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace)?;
+    info.notes.extend(keep_privileges(&NEEDED));
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
@@ -208,6 +219,11 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let mut report = network.finish(&mut info)?;
     report.probes = probes;
     Ok(Outcome { report, status })
+}
+
+/// Gives up the privileges that are not needed once all is set up, or says why it could not.
+pub(crate) fn keep_privileges(needed: &[Capability]) -> Option<String> {
+    privileges::keep(needed).err().map(|cause| format!("privileges could not be given up: {cause}"))
 }
 
 /// What came of the programs.

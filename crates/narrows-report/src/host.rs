@@ -22,6 +22,8 @@ pub struct HostReport {
     pub processor: Option<usize>,
     /// Before whom it ran: `usual`, `high`, `real-time`.
     pub priority: &'static str,
+    /// The capabilities that the packet loop kept once all was set up; `all others` where it could give up none.
+    pub capabilities: Vec<&'static str>,
     /// How long it paused so that the kernel would not stop it: what real-time priority costs.
     pub rested_ns: u64,
     /// Processor time that the packet loop used.

@@ -320,6 +320,7 @@ fn broken_bounds_and_when_they_were_are_told() {
     info.kind = Kind::Live;
     let mut report = Report::new(&info, &engine, &meter);
     report.host = Some(HostReport {
+        capabilities: Vec::new(),
         stolen_share: Some(0.021),
         stolen_ns: Some(80_000_000),
         wait: "hybrid",

@@ -105,7 +105,10 @@ fn every_packet_is_there_with_its_verdict_and_a_replay_has_the_same() {
         let dropped = packets.iter().filter(|packet| packet.comment.starts_with("dropped"));
         dropped.map(|packet| (packet.nanos, packet.comment.clone(), packet.bytes.clone())).collect()
     };
-    assert!(words(&packets) == words(&replayed), "the same drops, at the same instants, for the same reasons");
+    assert!(
+        words(&packets) == words(&replayed),
+        "the same drops, at the same instants, for the same reasons"
+    );
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod malformed;
 mod netem;
 mod ordinary_user;
 mod pace;
+mod privileges;
 mod probes;
 mod profile;
 mod record;

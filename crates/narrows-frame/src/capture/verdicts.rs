@@ -101,12 +101,7 @@ impl<W: Write> VerdictWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn new(
-        file: impl Into<String>,
-        writer: W,
-        title: &str,
-        start: WallTime,
-    ) -> Result<Self, WriteError> {
+    pub fn new(file: impl Into<String>, writer: W, title: &str, start: WallTime) -> Result<Self, WriteError> {
         let writer = CaptureWriter::new(file, writer, title)?;
         Ok(Self { writer, start, interfaces: Vec::new(), ways: BTreeMap::new(), comment: String::new() })
     }
@@ -145,11 +140,7 @@ impl<W: Write> VerdictWriter<W> {
                 write!(text, "scheduled {} s, released {late} ns late", Seconds(passage.scheduled))?;
             }
             Fate::Refused(passage) => {
-                write!(
-                    text,
-                    "not sent, refused by the system; scheduled {} s",
-                    Seconds(passage.scheduled)
-                )?;
+                write!(text, "not sent, refused by the system; scheduled {} s", Seconds(passage.scheduled))?;
             }
         }
         if let Fate::Released(passage) | Fate::Refused(passage) = outcome.fate {

@@ -157,7 +157,8 @@ fn what_the_disk_cannot_keep_up_with_is_counted_and_holds_nothing_up() {
     assert_eq!(report.written_packets, Some(all.len() as u64));
     assert_eq!(all.len() as u64 + report.missing_packets, sent);
     let said = all.iter().filter_map(|(_, _, comment, _)| comment.split_once("missing before it: "));
-    let said: u64 = said.map(|(_, text)| text.strip_suffix(" packets").unwrap().parse::<u64>().unwrap()).sum();
+    let said: u64 =
+        said.map(|(_, text)| text.strip_suffix(" packets").unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(said, report.missing_packets);
     assert!(report.sentence().contains("more are MISSING"), "{}", report.sentence());
 }

@@ -2,6 +2,7 @@
 
 use narrows_io::clock::thread_processor_time;
 use narrows_io::host::{ProcessorTime, timer_slack};
+use narrows_io::privileges::in_effect;
 use narrows_report::{HostReport, Report, RunInfo};
 
 use super::{PacketLoop, pace};
@@ -43,6 +44,7 @@ impl PacketLoop {
             timer_slack_ns: timer_slack().ok(),
             processor: self.pace.processor,
             priority: pace::name(self.pace.priority),
+            capabilities: in_effect().unwrap_or_default(),
             rested_ns: self.rest.rested.nanos(),
             loop_processor_ns: used,
             loop_processor_share: used as f64 / span as f64,
