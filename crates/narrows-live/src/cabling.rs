@@ -23,7 +23,7 @@ impl Cabling {
         options: PacketSocketOptions,
     ) -> Result<CableEnd, CableEndError> {
         match self.backend {
-            None | Some(Backend::AfPacket) => {
+            None | Some(Backend::AfPacket | Backend::AfXdp) => {
                 Ok(CableEnd::PacketSocket(PacketSocket::open_with(namespace, interface, options)?))
             }
         }
