@@ -24,6 +24,9 @@ demo-dbhpd: build ## web pages, downloads, a call and noise, live, under FIFO, p
 demo-rules: build ## a script of ipfw, and three routers with two paths: live
 	@scripts/demo-rules
 
+demo-attach: build ## a connection lives on while a network is put onto its interface and taken off: live, as root
+	@scripts/demo-attach
+
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
@@ -48,4 +51,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test fuzz miri bench fmt doc install clean
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test fuzz miri bench fmt doc install clean

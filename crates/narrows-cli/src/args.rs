@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Shell(Shell),
     /// Put the network between two interfaces that exist already, transparent at layer 2, until Ctrl-C
     Bridge(Bridge),
+    /// Put the network onto an interface of this host, of a namespace or of a container, while connections cross it
+    Attach(Attach),
     /// Run a scenario in virtual time: deterministic, as fast as the processor goes
     Sim(Sim),
     /// Say what a scenario comes to: bounds, defaults, delays, round trips
@@ -302,6 +304,69 @@ pub(crate) struct Bridge {
     /// The namespace that the interfaces are in: a name as of `ip netns`, a path, or pid:N [default: this one]
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) netns: Option<String>,
+    #[command(flatten)]
+    pub(crate) standing: Standing,
+}
+
+/// What else is to be known of an attachment, at the end of the help.
+const ATTACH_HELP: &str = "\
+Up is what the programs on this side of IF send, down is what they receive: they stand for the first host of a scenario, and
+for the client of the flags. IF stays as it is, connections that cross it go on, and when narrows ends, even by kill -9,
+frames take the direct way again; with --fail closed none passes then until `narrows clean`, or the next run on IF. Needs
+root and Linux 6.6.
+
+Examples:
+  narrows attach eth0 --rate 10mbit --delay 25ms
+  narrows attach eth0 --container web --direction out --loss 1% --duration 30s
+  narrows attach eth0 --pid 4711 net.toml --record run.log --fail closed";
+
+#[derive(Debug, Args)]
+#[command(after_help = ATTACH_HELP)]
+pub(crate) struct Attach {
+    /// The interface
+    #[arg(value_name = "IF")]
+    pub(crate) interface: String,
+    /// The scenario file, with two ends; without one, the flags describe one link
+    pub(crate) scenario: Option<PathBuf>,
+    /// Which frames cross the network: what is sent, what is received, or both
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) direction: DirectionName,
+    /// The namespace that the interface is in: a name as of `ip netns`, a path, or pid:N [default: this one]
+    #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["pid", "container"])]
+    pub(crate) netns: Option<String>,
+    /// The process whose namespace the interface is in; the run ends with it
+    #[arg(long, value_name = "N", conflicts_with = "container", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pid: Option<u32>,
+    /// The container of Docker or Podman that the interface is in; the run ends with it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) container: Option<String>,
+    /// What passes when narrows is gone without having ended in order: everything (open), or nothing in --direction (closed)
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) fail: FailName,
+    #[command(flatten)]
+    pub(crate) standing: Standing,
+}
+
+/// `--direction`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum DirectionName {
+    In,
+    Out,
+    #[default]
+    Both,
+}
+
+/// `--fail`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailName {
+    #[default]
+    Open,
+    Closed,
+}
+
+/// What a network may be told that stands at interfaces which exist already.
+#[derive(Debug, Args)]
+pub(crate) struct Standing {
     /// How long, as in 30s [default: until Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use narrows_scenario::ipfw::{Ports, Script};
 use narrows_scenario::tc;
-use narrows_scenario::{LinkFlags, Scenario};
+use narrows_scenario::{LinkFlags, Scenario, Way};
 
 use crate::args;
 use crate::output::{Failure, print, write_json};
@@ -66,9 +66,21 @@ pub(crate) fn scenario(
     seed: Option<u64>,
     set: &[String],
 ) -> Result<Scenario, Failure> {
+    scenario_at(&[], file, flags, seed, set)
+}
+
+/// The same for a network that stands at interfaces of the host: which way what leaves at each of these goes, for `--tc`.
+pub(crate) fn scenario_at(
+    devices: &[(&str, Way)],
+    file: Option<&Path>,
+    flags: &args::LinkFlags,
+    seed: Option<u64>,
+    set: &[String],
+) -> Result<Scenario, Failure> {
     let rules = rules(flags)?;
     let args_tc = flags.tc.clone();
     let shaping = flags.tc.as_deref().map(tc::Script::load).transpose()?;
+    let shaping = shaping.map(|script| script.with_devices(devices.iter().copied()));
     let flags = flags.clone();
     let flags = LinkFlags {
         rate: flags.rate,

@@ -2,7 +2,7 @@
 //!
 //! Namespaces, interfaces and address translation end with the process that made them, whatever ended it. What a
 //! `kill -9` can leave: control sockets, those of feeds, programs that gave up their death signal, and settings of the
-//! host that `--internet` changed, offloads of interfaces that `bridge` had switched off.
+//! host that `--internet` changed, offloads of interfaces that `bridge` had switched off, barriers of `attach --fail closed`.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,10 +13,10 @@ use narrows_io::ledger::restore_abandoned;
 use narrows_io::namespace::Namespace;
 use narrows_io::process;
 use narrows_io::rearranged::restore_abandoned as restore_interfaces_of;
-use narrows_live::bridge::INTERFACES;
 use narrows_live::control;
 use narrows_live::feeds;
 use narrows_live::run::{RUN_ENVIRONMENT, SETTINGS};
+use narrows_live::standing::INTERFACES;
 
 use crate::output::{Failure, print};
 
@@ -94,7 +94,7 @@ fn wait_until_gone(run: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts back interfaces that killed bridges had changed.
+/// Puts back interfaces that killed runs had changed.
 fn restore_interfaces(folder: &Path) -> Result<usize, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
     let here = Namespace::current().map_err(|error| failed(&error))?;

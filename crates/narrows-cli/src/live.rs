@@ -99,6 +99,13 @@ fn go(
         // The standard output is the program's.
         let _ = write!(io::stderr(), "\n{}", outcome.report.text());
     }
+    if let Some(broken) = &outcome.broken {
+        // As above.
+        let _ = writeln!(
+            io::stderr(),
+            "narrows: the run ended early: {broken}; a program, or somebody on the host, took an interface of the run away"
+        );
+    }
     Ok(verdict(outcome.status, &outcome.report))
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod attach;
 mod bridge;
 mod calibrate;
 mod certify;
@@ -20,6 +21,7 @@ mod profile;
 mod remote;
 mod sched;
 mod sim;
+mod standing;
 mod tc;
 mod trace;
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
         Command::Bridge(args) => bridge::bridge(&args),
+        Command::Attach(args) => attach::attach(&args),
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),

@@ -13,19 +13,23 @@
 //! | [`cable_end`], [`packet_socket`], [`xdp`], [`frame`] | frames received and sent in batches |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
+//! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
+//! | [`watch`] | what becomes of interfaces and of a process meanwhile |
 //! | [`scheduling`] | on which processor a thread runs, and before whom |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
 //!
 //! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
 
 pub mod address;
+pub mod barrier;
 pub mod bpf;
 pub mod cable_end;
 pub mod clock;
+pub mod detour;
 pub mod frame;
 pub mod host;
 pub mod icmp;
@@ -51,4 +55,5 @@ pub mod udp;
 pub mod user_namespace;
 pub mod wait;
 pub mod waker;
+pub mod watch;
 pub mod xdp;

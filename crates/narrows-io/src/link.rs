@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::clock::clock_monotonic;
 use crate::namespace::Namespace;
-use crate::netlink::{Attributes, Message, Request, u32_at};
+use crate::netlink::{Attributes, Message, Request, u16_at, u32_at};
 use crate::route_socket::{NetlinkError, RouteSocket};
 
 /// The longest name the kernel gives an interface (`IFNAMSIZ` less its closing zero).
@@ -60,6 +60,8 @@ pub struct Interface {
     pub running: bool,
     /// Whether it is the loopback interface.
     pub loopback: bool,
+    /// Whether its frames are Ethernet's.
+    pub ethernet: bool,
     /// The bridge or bond that it belongs to.
     pub master: Option<InterfaceIndex>,
     /// What went through it.
@@ -145,6 +147,15 @@ impl RouteSocket {
         self.set_flags(name, 0, libc::IFF_UP as u32, "bring down")
     }
 
+    /// Sets the largest packet, in bytes behind the Ethernet header.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), NetlinkError> {
+        let request = Request::new(libc::RTM_NEWLINK, 0)
+            .fixed(&header(0, 0, 0))
+            .string(libc::IFLA_IFNAME, name)
+            .u32(libc::IFLA_MTU, mtu);
+        self.execute(request, || format!("set the MTU of the interface `{name}` to {mtu}"))
+    }
+
     /// Waits until a cable carries: both ends are up and the kernel has noticed, which it does in its own time
     /// (some milliseconds). Packets sent before that are dropped.
     pub fn wait_for_carrier(&mut self, name: &str, patience: Duration) -> Result<(), NetlinkError> {
@@ -223,11 +234,20 @@ fn header(index: u32, flags: u32, change: u32) -> [u8; 16] {
     bytes
 }
 
+/// Whether a message tells of an interface that `is_meant`, itself and not as a port of a bridge.
+pub(crate) fn is_about(message: &Message, is_meant: impl Fn(InterfaceIndex) -> bool) -> bool {
+    let tells = matches!(message.kind, libc::RTM_NEWLINK | libc::RTM_DELLINK) && message.payload.len() >= 16;
+    tells
+        && i32::from(message.payload[0]) == libc::AF_UNSPEC
+        && is_meant(InterfaceIndex(u32_at(&message.payload, 4)))
+}
+
 fn parse(message: &Message) -> Option<Interface> {
     if message.kind != libc::RTM_NEWLINK || message.payload.len() < 16 {
         return None;
     }
     let flags = u32_at(&message.payload, 8);
+    let hardware = u16_at(&message.payload, 2);
     let attributes = message.attributes(16);
     Some(Interface {
         index: InterfaceIndex(u32_at(&message.payload, 4)),
@@ -237,6 +257,7 @@ fn parse(message: &Message) -> Option<Interface> {
         up: flags & libc::IFF_UP as u32 != 0,
         running: flags & libc::IFF_RUNNING as u32 != 0,
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
+        ethernet: hardware == libc::ARPHRD_ETHER,
         master: attributes.u32(libc::IFLA_MASTER).filter(|&master| master > 0).map(InterfaceIndex),
         statistics: statistics(attributes),
     })

@@ -257,8 +257,9 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
 }
 
 #[expect(unsafe_code, reason = "a system call that no crate wraps")]
-fn open_pidfd(process: u32) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers are passed. The process is our child and not waited for, so the number is its own.
+pub(crate) fn open_pidfd(process: u32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed. A child that was not waited for has its number for itself; of another process the
+    // caller bears with the number's being somebody else's by now.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, process as libc::pid_t, 0) };
     let descriptor = nix::errno::Errno::result(result)? as i32;
     // SAFETY: the descriptor is fresh and nobody else's.

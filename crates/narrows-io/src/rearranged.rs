@@ -8,13 +8,14 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use crate::bpf::{Direction, Program};
 use crate::ledger::{LedgerError, Turn, at, inode, unheld};
 use crate::link::{Interface, InterfaceIndex};
 use crate::namespace::Namespace;
 use crate::offload::{self, OffloadError};
-use crate::route_socket::RouteSocket;
+use crate::route_socket::{NetlinkError, RouteSocket};
 
-/// An interface without offloads as long as this value lives.
+/// An interface that is ours, with what was changed about it, as long as this value lives.
 #[derive(Debug)]
 pub struct Rearranged {
     namespace: Namespace,
@@ -27,7 +28,7 @@ pub struct Rearranged {
 }
 
 /// What a file says: a line each for the namespace's inode, what it was opened by, the interface's number and name, and
-/// then one for each offload that was on.
+/// then one for each offload that was on, for each barrier, and for a discipline that holds those.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceRecord {
     /// The inode of the interface's network namespace.
@@ -40,7 +41,16 @@ pub struct InterfaceRecord {
     pub interface: String,
     /// Offloads that were on.
     pub offloads: Vec<String>,
+    /// Where there are barriers.
+    pub closed: Vec<Direction>,
+    /// Whether the discipline that holds them is ours, too.
+    pub clsact: bool,
 }
+
+/// Lines for barriers, which no offload is called like.
+const BARRIERS: [(&str, Direction); 2] =
+    [("closed ingress", Direction::Ingress), ("closed egress", Direction::Egress)];
+const CLSACT: &str = "closed clsact";
 
 impl Rearranged {
     /// Switches off every offload of the interface that makes frames other than a wire would carry
@@ -55,9 +65,49 @@ impl Rearranged {
         interface: &Interface,
         folder: &Path,
     ) -> Result<Self, LedgerError> {
+        let turn = Turn::take(folder)?;
+        let mut own = Self::take(namespace, reference, interface, folder)?;
+        own.record.put_back(namespace)?;
+        (own.record.closed, own.record.clsact) = (Vec::new(), false);
+        own.record.offloads = offload::distorting(namespace, &interface.name)?;
+        own.write()?;
+        let changed = offload::plain_packets(namespace, &interface.name);
+        own.stuck = changed.as_ref().map(|changed| changed.stuck.clone()).unwrap_or_default();
+        // Where it was refused half-way, the drop puts back what was done; after the turn, which that needs.
+        drop(turn);
+        changed?;
+        Ok(own)
+    }
+
+    /// Takes the interface, so that no other run does, and changes nothing about it. Barriers that a killed run left stay
+    /// until [`Rearranged::close_only`] is called.
+    ///
+    /// # Errors
+    /// As of [`Rearranged::plain_packets`].
+    pub fn claim(
+        namespace: &Namespace,
+        reference: Option<&str>,
+        interface: &Interface,
+        folder: &Path,
+    ) -> Result<Self, LedgerError> {
+        let turn = Turn::take(folder)?;
+        let mut own = Self::take(namespace, reference, interface, folder)?;
+        own.record.put_back_offloads(namespace)?;
+        own.record.offloads.clear();
+        own.write()?;
+        drop(turn);
+        Ok(own)
+    }
+
+    /// Locks the interface's file, with what a killed run left in it; the folder's turn is the caller's.
+    fn take(
+        namespace: &Namespace,
+        reference: Option<&str>,
+        interface: &Interface,
+        folder: &Path,
+    ) -> Result<Self, LedgerError> {
         let inode = inode(namespace)?;
         let path = folder.join(format!("{inode}-{}", interface.index.0));
-        let _turn = Turn::take(folder)?;
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -72,25 +122,25 @@ impl Rearranged {
             }
             Err(TryLockError::Error(cause)) => return Err(at("lock", &path)(cause)),
         }
-        if let Some(left) = InterfaceRecord::read(&mut file) {
-            left.put_back(namespace)?;
-        }
+        let left = InterfaceRecord::read(&mut file);
+        let (offloads, closed, clsact) =
+            left.map(|left| (left.offloads, left.closed, left.clsact)).unwrap_or_default();
         let record = InterfaceRecord {
             namespace: inode,
             reference: reference.unwrap_or_default().into(),
             index: interface.index,
             interface: interface.name.clone(),
-            offloads: offload::distorting(namespace, &interface.name)?,
+            offloads,
+            closed,
+            clsact,
         };
-        record.write(&mut file).map_err(at("write", &path))?;
-        let changed = offload::plain_packets(namespace, &interface.name);
-        let (namespace, folder) = (namespace.try_clone()?, folder.into());
-        let stuck = changed.as_ref().map(|changed| changed.stuck.clone()).unwrap_or_default();
-        let rearranged = Self { namespace, folder, path, file, record, stuck, is_restored: false };
-        // Where it was refused half-way, the drop puts back what was done; after the turn, which that needs.
-        drop(_turn);
-        changed?;
-        Ok(rearranged)
+        let namespace = namespace.try_clone()?;
+        let (stuck, is_restored) = (Vec::new(), false);
+        Ok(Self { namespace, folder: folder.into(), path, file, record, stuck, is_restored })
+    }
+
+    fn write(&mut self) -> Result<(), LedgerError> {
+        self.record.write(&mut self.file).map_err(at("write", &self.path))
     }
 
     /// The interface's name.
@@ -103,11 +153,50 @@ impl Rearranged {
         &self.stuck
     }
 
-    /// Puts everything back, and looks whether it is. Dropping does the same in silence.
+    /// Whether there are barriers, of ours or of a killed run.
+    pub fn is_closed(&self) -> bool {
+        !self.record.closed.is_empty()
+    }
+
+    /// Raises a barrier, or changes the program of the one that stands. It stays there unless it is taken away:
+    /// [`Rearranged::close_only`], [`Rearranged::restore`].
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn close(&mut self, direction: Direction, program: &Program) -> Result<(), LedgerError> {
+        let (index, mut sockets) = (self.record.index, RouteSocket::open(&self.namespace).map_err(boxed)?);
+        if !self.record.closed.contains(&direction) {
+            self.record.closed.push(direction);
+        }
+        let is_there = sockets.has_clsact(index).map_err(boxed)?;
+        self.record.clsact |= !is_there;
+        self.write()?;
+        if !is_there {
+            sockets.add_clsact(index).map_err(boxed)?;
+        }
+        sockets.raise_barrier(index, direction, program).map_err(boxed)
+    }
+
+    /// Takes barriers away, those of a killed run as well, but for these.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn close_only(&mut self, directions: &[Direction]) -> Result<(), LedgerError> {
+        self.record.open(&self.namespace, directions)?;
+        self.record.closed.retain(|direction| directions.contains(direction));
+        self.record.clsact &= !self.record.closed.is_empty();
+        self.write()
+    }
+
+    /// Puts everything back, and looks whether it is.
+    ///
+    /// Dropping puts offloads back in silence, and leaves barriers where they are: who drops this has not come to an end in
+    /// order.
     ///
     /// # Errors
     /// When the kernel refuses, or something is not as it was; the file then stays for another try.
     pub fn restore(mut self) -> Result<(), LedgerError> {
+        self.close_only(&[])?;
         self.put_back()
     }
 
@@ -116,12 +205,21 @@ impl Rearranged {
             return Ok(());
         }
         let _turn = Turn::take(&self.folder)?;
-        self.record.put_back(&self.namespace)?;
-        fs::remove_file(&self.path).map_err(at("remove", &self.path))?;
+        self.record.put_back_offloads(&self.namespace)?;
+        self.record.offloads.clear();
+        if self.record.closed.is_empty() && !self.record.clsact {
+            fs::remove_file(&self.path).map_err(at("remove", &self.path))?;
+        } else {
+            self.write()?;
+        }
         // The lock goes with the file, while the turn is ours.
         let _ = self.file.unlock();
         Ok(())
     }
+}
+
+fn boxed(error: NetlinkError) -> LedgerError {
+    LedgerError::Interface(Box::new(error))
 }
 
 impl Drop for Rearranged {
@@ -161,10 +259,31 @@ pub fn restore_abandoned(here: &Namespace, folder: &Path) -> Result<Vec<Interfac
 }
 
 impl InterfaceRecord {
-    /// Switches on what was on. An interface that is gone needs nothing.
+    /// Switches on what was on, and takes barriers away. An interface that is gone needs nothing.
     fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError> {
+        self.put_back_offloads(namespace)?;
+        self.open(namespace, &[])
+    }
+
+    /// Takes barriers away, all but these, and the discipline that held them if it holds nothing more.
+    fn open(&self, namespace: &Namespace, but: &[Direction]) -> Result<(), LedgerError> {
+        if self.closed.is_empty() && !self.clsact {
+            return Ok(());
+        }
+        let mut sockets = RouteSocket::open(namespace).map_err(boxed)?;
+        for direction in self.closed.iter().filter(|direction| !but.contains(direction)) {
+            sockets.remove_barrier(self.index, *direction).map_err(boxed)?;
+        }
+        let is_empty = self.closed.iter().all(|direction| !but.contains(direction));
+        if self.clsact && is_empty { sockets.remove_clsact(self.index).map_err(boxed) } else { Ok(()) }
+    }
+
+    fn put_back_offloads(&self, namespace: &Namespace) -> Result<(), LedgerError> {
+        if self.offloads.is_empty() {
+            return Ok(());
+        }
         let all = RouteSocket::open(namespace).and_then(|mut sockets| sockets.interfaces());
-        let all = all.map_err(|error| LedgerError::Interface(Box::new(error)))?;
+        let all = all.map_err(boxed)?;
         // It may have another name by now.
         let Some(now) = all.iter().find(|interface| interface.index == self.index) else { return Ok(()) };
         let changes: Vec<_> = self.offloads.iter().map(|name| (name.clone(), true)).collect();
@@ -186,9 +305,12 @@ impl InterfaceRecord {
     }
 
     fn write(&self, file: &mut File) -> io::Result<()> {
-        let Self { namespace, reference, index, interface, offloads } = self;
+        let Self { namespace, reference, index, interface, offloads, closed, clsact } = self;
         let mut text = format!("{namespace}\n{reference}\n{}\n{interface}\n", index.0);
-        offloads.iter().for_each(|name| text += &format!("{name}\n"));
+        let barriers = BARRIERS.iter().filter(|(_, direction)| closed.contains(direction));
+        let held = clsact.then_some(CLSACT);
+        let lines = offloads.iter().map(String::as_str).chain(barriers.map(|(line, _)| *line)).chain(held);
+        lines.for_each(|line| text += &format!("{line}\n"));
         file.rewind()?;
         file.set_len(0)?;
         file.write_all(text.as_bytes())
@@ -199,13 +321,23 @@ impl InterfaceRecord {
         let mut text = String::new();
         file.rewind().ok()?;
         file.read_to_string(&mut text).ok()?;
-        let mut lines = text.lines().map(str::to_owned);
-        Some(Self {
+        let mut lines = text.lines();
+        let mut record = Self {
             namespace: lines.next()?.parse().ok()?,
-            reference: lines.next()?,
+            reference: lines.next()?.into(),
             index: InterfaceIndex(lines.next()?.parse().ok()?),
-            interface: lines.next()?,
-            offloads: lines.collect(),
-        })
+            interface: lines.next()?.into(),
+            offloads: Vec::new(),
+            closed: Vec::new(),
+            clsact: false,
+        };
+        for line in lines {
+            match BARRIERS.iter().find(|(name, _)| *name == line) {
+                Some((_, direction)) => record.closed.push(*direction),
+                None if line == CLSACT => record.clsact = true,
+                None => record.offloads.push(line.into()),
+            }
+        }
+        Some(record)
     }
 }

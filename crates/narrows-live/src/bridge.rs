@@ -13,166 +13,56 @@
 //! promiscuous membership ends with the socket. Frames that the other end of a cable handed over in one piece, or with
 //! their checksum left open, are made into those that a wire would have carried ([`narrows_io::packet_socket`]).
 
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use narrows_core::Engine;
-use narrows_io::cable_end::CableEndError;
-use narrows_io::ledger::LedgerError;
 use narrows_io::link::Interface;
-use narrows_io::namespace::{Namespace, NamespaceError};
-use narrows_io::offload::OffloadError;
+use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::PacketSocketOptions;
-use narrows_io::privileges::Capability;
 use narrows_io::rearranged::Rearranged;
-use narrows_io::route_socket::{NetlinkError, RouteSocket};
+use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, wake_on_time};
-use narrows_report::{Kind, LatenessBound, Report, RunInfo};
-use narrows_scenario::{Place, Scenario};
+use narrows_io::watch::{Change, Watch};
+use narrows_report::{Kind, RunInfo};
+use narrows_scenario::Scenario;
 
-use crate::cabling::Cabling;
-use crate::capture::CapturePlan;
 use crate::control::ControlSocket;
 use crate::local::Neighbours;
-use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
-use crate::run::{RunError, by_signal, keep_privileges};
+use crate::run::{RunError, system};
 use crate::stage::Cable;
+use crate::standing::{
+    Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
+    find, has_filters, namespace, settle_me,
+};
 
-/// The folder, in that of control sockets, where changed interfaces are remembered.
-pub const INTERFACES: &str = "interfaces";
-
-/// What is needed from when the bridge stands: to put the interfaces back, in whatever namespace they are, and to write
-/// the report where other users' folders are.
-const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, Capability::SysAdmin];
-
-/// What to put the network between, and how.
+/// What to put the network between.
 #[derive(Debug)]
 pub struct BridgeOptions {
     /// The two interfaces; up is from the first to the second.
     pub interfaces: [String; 2],
     /// The namespace that they are in, by name, path or `pid:N`; else that of the caller.
     pub namespace: Option<String>,
-    /// How long; without, until a signal.
-    pub duration: Option<Duration>,
-    /// Whether to say on the standard error that the bridge stands.
-    pub greeting: bool,
-    /// Where to keep the input log.
-    pub record: Option<PathBuf>,
-    /// Whether the log keeps whole packets, or their headers.
-    pub record_whole: bool,
-    /// What to capture, with verdicts.
-    pub capture: Option<CapturePlan>,
-    /// How frames get from the kernel to the engine and back.
-    pub cabling: Cabling,
-    /// How the packet loop waits and where it runs.
-    pub pace: Pace,
-    /// Bounds on lateness that the run is to keep.
-    pub bounds: Vec<LatenessBound>,
-    /// The folder of control sockets.
-    pub run_folder: PathBuf,
-}
-
-/// Why a bridge cannot stand.
-#[derive(Debug, thiserror::Error)]
-pub enum BridgeError {
-    /// The namespace.
-    #[error(transparent)]
-    Namespace(#[from] NamespaceError),
-    /// The interfaces cannot be listed.
-    #[error(transparent)]
-    Netlink(#[from] NetlinkError),
-    /// The end of a cable.
-    #[error(transparent)]
-    CableEnd(#[from] CableEndError),
-    /// Offloads.
-    #[error(transparent)]
-    Offload(#[from] OffloadError),
-    /// Remembering what was changed.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// There is no such interface.
-    #[error("no interface `{interface}` in {namespace}: there are {}", others.join(", "))]
-    Missing {
-        /// As asked for.
-        interface: String,
-        /// Where.
-        namespace: String,
-        /// Those that could be meant.
-        others: Vec<String>,
-    },
-    /// Both ends are one.
-    #[error("both ends of the bridge are `{0}`: it joins two interfaces, such as narrows bridge eth1 eth2")]
-    Same(String),
-    /// An interface that is switched off.
-    #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
-    Down(String),
-    /// The loopback interface.
-    #[error("`{0}` is the loopback interface, which leads nowhere: name one with a cable")]
-    Loopback(String),
-    /// Another bridge or bond has it.
-    #[error(
-        "the interface `{interface}` belongs to `{master}`, which takes its frames, too: take it out first, as with: ip link \
-         set {interface} nomaster"
-    )]
-    Enslaved {
-        /// Which.
-        interface: String,
-        /// Whose.
-        master: String,
-    },
-    /// A scenario with other than two ends.
-    #[error(
-        "a bridge joins two interfaces, and this scenario has {0} ports ({1}): it needs two hosts with one link each, the \
-         first of which stands for IF1"
-    )]
-    Ports(usize, String),
-    /// A scenario with routers.
-    #[error(
-        "a bridge is transparent at layer 2, and the router `{0}` of this scenario is not: leave it out, or use a junction"
-    )]
-    Router(String),
-    /// A scenario that names a place for its hosts.
-    #[error(
-        "host `{0}` of this scenario names a namespace or process, but in a bridge it stands for what is behind an interface: \
-         leave that out"
-    )]
-    Host(String),
-}
-
-/// How a bridge ended.
-#[derive(Debug)]
-pub struct BridgeOutcome {
-    /// What happened.
-    pub report: Report,
-    /// 0, or 128 and the number of the signal that ended it, unless that is Ctrl-C, which is how it is meant to end.
-    pub status: u8,
-    /// An interface that went down or vanished, which ended it.
-    pub broken: Option<LoopError>,
+    /// How it stands there.
+    pub standing: StandingOptions,
 }
 
 /// Puts a scenario's network between two interfaces until the time is over, a signal comes, or an interface goes down.
 ///
 /// # Errors
 /// When anything cannot be set up, with everything as it was before.
-pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutcome, RunError> {
+pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<StandingOutcome, RunError> {
     check_scenario(&scenario)?;
-    let engine = Engine::new(scenario.network())?;
-    let namespace = match &options.namespace {
-        Some(name) => Namespace::open(name),
-        None => Namespace::current().map(|here| here.labelled("this namespace")),
-    };
-    let namespace = namespace.map_err(BridgeError::from)?;
+    let namespace = namespace(options.namespace.as_deref())?;
     let found = interfaces(&namespace, &options.interfaces)?;
-    let system = |action| move |cause: io::Error| RunError::System { action, cause };
+    settle_me(&mut scenario, &namespace, &found)?;
+    let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
-    let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let control = ControlSocket::open(&options.run_folder)?;
+    let signals = EndSignals::catch().map_err(system("catch signals"))?;
+    let standing = &options.standing;
+    let control = ControlSocket::open(&standing.run_folder)?;
     let mut rearranged = Vec::new();
     for interface in &found {
-        let folder = options.run_folder.join(INTERFACES);
+        let folder = standing.run_folder.join(INTERFACES);
         let changed = Rearranged::plain_packets(&namespace, options.namespace.as_deref(), interface, &folder)
-            .map_err(BridgeError::from)?;
+            .map_err(StandingError::from)?;
         rearranged.push(changed);
     }
     let mut info = RunInfo::of(&scenario, Kind::Live);
@@ -181,83 +71,51 @@ pub fn bridge(scenario: Scenario, options: &BridgeOptions) -> Result<BridgeOutco
     let mut cables = Vec::new();
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { finish_offloads: true, ..PacketSocketOptions::default() };
-        let end = options.cabling.open(&namespace, &interface.name, sockets).map_err(BridgeError::from)?;
+        let end = standing.cabling.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
         cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
     }
-    let mut network = PacketLoop::new(engine, scenario, cables);
-    network.certify(&options.bounds);
-    network.listen(control, info.clone());
-    network.open_feeds(&options.run_folder)?;
-    if let Some(path) = &options.record {
-        network.record(path, options.record_whole).map_err(LoopError::from)?;
-    }
-    if let Some(plan) = &options.capture {
-        network.capture(plan).map_err(LoopError::from)?;
-    }
-    network.keep_pace(options.pace)?;
-    info.notes.extend(keep_privileges(&NEEDED));
-    if options.greeting {
-        let [first, second] = &options.interfaces;
-        let id = std::process::id();
-        let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
-        // Whoever closed the standard error does not want to know.
-        let _ = io::Write::write_fmt(
-            &mut io::stderr(),
-            format_args!("narrows run {id}: a bridge between {first} and {second}{until}\n"),
-        );
-    }
-    let ended = match options.duration {
-        Some(duration) => network.run_for(duration, None, &mut signals),
-        None => network.run(None, &mut signals),
-    };
-    let (status, broken) = match ended {
-        Ok(End::Ready) => (0, None),
-        Ok(End::Signal(ended)) if ended.signal == narrows_io::process::Signal::SIGINT => (0, None),
-        Ok(End::Signal(ended)) => (by_signal(ended.signal as i32), None),
-        Err(LoopError::CableEnd(error)) if error.is_down() => (2, Some(error.into())),
-        Err(error) => return Err(error.into()),
-    };
-    let report = network.finish(&mut info)?;
+    let watch = Watch::on(&namespace, &found).map_err(StandingError::from)?;
+    let ground = Ground { signals, control, watch, info };
+    let mut network = Standing::new(engine, scenario, cables, ground, standing)?;
+    let [first, second] = &options.interfaces;
+    network.greet(&format!("a bridge between {first} and {second}"), standing);
+    network.run(standing.duration, heed)?;
+    let outcome = network.finish()?;
     for changed in rearranged {
-        changed.restore().map_err(BridgeError::from)?;
+        changed.restore().map_err(StandingError::from)?;
     }
-    Ok(BridgeOutcome { report, status, broken })
+    Ok(outcome)
 }
 
-fn check_scenario(scenario: &Scenario) -> Result<(), BridgeError> {
-    if let Some(router) = scenario.routers.first() {
-        return Err(BridgeError::Router(router.name.clone()));
+/// What changes of the interfaces mean here.
+fn heed(change: Change) -> Heed {
+    match change {
+        Change::Vanished { interface } | Change::Down { interface } => {
+            Heed::End(format!("the interface `{interface}` was switched off or removed"))
+        }
+        Change::Mtu { interface, before, now } => Heed::GoOn(format!(
+            "the MTU of {interface} changed from {before} to {now}: longer packets than that cannot leave there"
+        )),
+        Change::Up { interface } => Heed::GoOn(format!("{interface} was switched on")),
+        Change::Ended { process } => Heed::GoOn(format!("process {process} has ended")),
     }
-    if let Some(host) = scenario.hosts.iter().find(|host| host.place != Place::New) {
-        return Err(BridgeError::Host(host.name.clone()));
-    }
-    let ports = scenario.ports();
-    let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
-    if ports.len() == 2 { Ok(()) } else { Err(BridgeError::Ports(ports.len(), names.join(", "))) }
 }
 
 /// Finds both interfaces, and whether they can be used.
-fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], BridgeError> {
+fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], StandingError> {
     let all = RouteSocket::open(namespace)?.interfaces()?;
     let find = |name: &String| {
-        let Some(found) = all.iter().find(|interface| interface.name == *name) else {
-            let others = all.iter().filter(|other| !other.loopback).map(|other| format!("`{}`", other.name));
-            let (interface, namespace) = (name.clone(), namespace.label().to_owned());
-            return Err(BridgeError::Missing { interface, namespace, others: others.collect() });
-        };
-        let master = found.master.and_then(|master| all.iter().find(|other| other.index == master));
-        match (found.loopback, found.up, master) {
-            (true, _, _) => Err(BridgeError::Loopback(name.clone())),
-            (_, false, _) => Err(BridgeError::Down(name.clone())),
-            (_, _, Some(master)) => {
-                Err(BridgeError::Enslaved { interface: name.clone(), master: master.name.clone() })
+        let found = find(&all, namespace, name)?;
+        match found.master.and_then(|master| all.iter().find(|other| other.index == master)) {
+            Some(master) => {
+                Err(StandingError::Enslaved { interface: name.clone(), master: master.name.clone() })
             }
-            _ => Ok(found.clone()),
+            None => Ok(found),
         }
     };
     if names[0] == names[1] {
-        return Err(BridgeError::Same(names[0].clone()));
+        return Err(StandingError::Same(names[0].clone()));
     }
     Ok([find(&names[0])?, find(&names[1])?])
 }
@@ -267,7 +125,7 @@ fn notes(
     namespace: &Namespace,
     found: &[Interface; 2],
     rearranged: &[Rearranged],
-) -> Result<Vec<String>, BridgeError> {
+) -> Result<Vec<String>, StandingError> {
     let mut notes = Vec::new();
     let [first, second] = found;
     if first.mtu != second.mtu {
@@ -282,6 +140,12 @@ fn notes(
         if own.clone().any(|address| address.prefix.address.is_ipv4()) {
             notes.push(format!(
                 "{} has an address of this host, which goes on answering there beside the bridge",
+                interface.name
+            ));
+        }
+        if has_filters(namespace, interface)? {
+            notes.push(format!(
+                "{} has filters of tc (clsact), which what crosses the bridge does not meet",
                 interface.name
             ));
         }

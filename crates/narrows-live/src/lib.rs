@@ -6,10 +6,12 @@
 //! (that is the engine's), any unsafe code (that is `narrows-io`'s), any second clock.
 #![forbid(unsafe_code)]
 
+pub mod attach;
 pub mod bridge;
 pub mod cabling;
 pub mod capture;
 pub mod clock;
+pub mod container;
 pub mod control;
 pub mod feeds;
 pub mod local;
@@ -20,3 +22,4 @@ pub mod recorder;
 mod router;
 pub mod run;
 pub mod stage;
+pub mod standing;

@@ -19,7 +19,6 @@ use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
 use narrows_scenario::{Address, HostAddress, Scenario};
 
-use crate::bridge::BridgeError;
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
 use crate::control::{self, ControlError, ControlSocket};
@@ -28,6 +27,7 @@ use crate::outside::{OutsideError, WayToTheOutside};
 use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
 use crate::probe::{ProbePlan, Probes};
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
+use crate::standing::StandingError;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -98,6 +98,8 @@ pub struct Outcome {
     pub report: Report,
     /// The program's exit status, or as a shell would say it: 128 and the number of the signal that ended it or us.
     pub status: u8,
+    /// What ended the run before its time.
+    pub broken: Option<String>,
 }
 
 /// Why a run could not begin, or broke off.
@@ -109,9 +111,9 @@ pub enum RunError {
     /// The hosts.
     #[error(transparent)]
     Stage(#[from] StageError),
-    /// The interfaces of a bridge.
+    /// The interfaces of a bridge, or the one that is attached to.
     #[error(transparent)]
-    Bridge(#[from] BridgeError),
+    Standing(#[from] StandingError),
     /// The way to the outside.
     #[error(transparent)]
     Outside(#[from] OutsideError),
@@ -158,7 +160,7 @@ pub enum RunError {
     },
 }
 
-fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
+pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
     move |cause| RunError::System { action, cause }
 }
 
@@ -214,11 +216,18 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
-    let Played { status, probes, notes } = result?;
+    let (Played { status, probes, notes }, broken) = match result {
+        Ok(played) => (played, None),
+        // Its programs have nobody to talk to any more, but what happened until then is known.
+        Err(RunError::Loop(LoopError::CableEnd(error))) if error.is_down() => {
+            (Played { status: 2, ..Played::default() }, Some(error.to_string()))
+        }
+        Err(error) => return Err(error),
+    };
     info.notes.extend(notes);
     let mut report = network.finish(&mut info)?;
     report.probes = probes;
-    Ok(Outcome { report, status })
+    Ok(Outcome { report, status, broken })
 }
 
 /// Gives up the privileges that are not needed once all is set up, or says why it could not.

@@ -23,6 +23,7 @@ mod build;
 mod command;
 mod diff;
 mod objects;
+mod own;
 mod pipe;
 mod queue;
 mod read;

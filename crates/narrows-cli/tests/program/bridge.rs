@@ -6,8 +6,9 @@
 //!
 //! All in namespaces of the test's own, which end with it.
 
+use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -21,6 +22,7 @@ use narrows_io::offload::{Feature, features};
 use narrows_io::packet_socket::{PacketSocket, ReceiveBatch};
 use narrows_io::process::spawn;
 use narrows_io::route_socket::RouteSocket;
+use serde_json::Value;
 
 use crate::common::{
     Finished, Scratch, Started, direction, eventually, finish, has, narrows, root, sound, start,
@@ -192,6 +194,88 @@ fn hosts_behind_it_find_each_other_and_their_trains_are_cut() {
     replay.expect(0);
 }
 
+/// The longest that packets from one end took, in whole milliseconds.
+fn longest(report: &Value, from: &str) -> u64 {
+    let mut pairs = report["pairs"].as_array().unwrap().iter();
+    let pair = pairs.find(|pair| pair["from_port"].as_str().unwrap().starts_with(from)).unwrap();
+    pair["delay"]["max_ns"].as_u64().unwrap() / 1_000_000
+}
+
+/// Datagrams there and back, until one has come back.
+fn echoes(bed: &Bed) {
+    let bind = |namespace: &Namespace, at: &str| {
+        let socket = namespace.run(|| UdpSocket::bind(at).unwrap()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        socket
+    };
+    let (left, right) = (bind(&bed.left, "10.9.8.1:0"), bind(&bed.right, "10.9.8.2:5001"));
+    let mut buffer = [0; 16];
+    eventually("a datagram comes back", || {
+        left.send_to(b"there", "10.9.8.2:5001").unwrap();
+        let Ok((_, from)) = right.recv_from(&mut buffer) else { return false };
+        right.send_to(b"back", from).unwrap();
+        left.recv(&mut buffer).is_ok()
+    });
+}
+
+#[test]
+fn rules_and_disciplines_mean_the_bridge_and_replays_agree() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let scratch = Scratch::new();
+    let rules =
+        scratch.write("rules", "pipe 1 config delay 4ms\nadd 100 pipe 1 udp from 10.9.8.1 to 10.9.8.2 out\n");
+    let script = scratch.write(
+        "script",
+        "tc qdisc add dev one root netem delay 5ms\ntc qdisc add dev two root netem delay 7ms\n",
+    );
+    let log = scratch.file("run.log");
+    let (rules, script, log) = (rules.to_str().unwrap(), script.to_str().unwrap(), log.to_str().unwrap());
+    for (flags, up, down) in [
+        (&["--ipfw", rules][..], 4, 0),
+        (&["--tc", script], 7, 5),
+        (&["--netem-up", "delay 6ms"], 6, 0),
+        (&["--client", "5001", "--out", "delay 8ms", "--in", "delay 3ms"], 8, 3),
+        (&["--server", "80", "--out", "delay 8ms"], 0, 0),
+    ] {
+        let bridge = bed.bridge(&[flags, &["--json", "-", "--record", log]].concat());
+        echoes(&bed);
+        let report = end(bridge).expect(0).json();
+        assert_eq!(
+            (longest(&report, "client"), longest(&report, "server")),
+            (up, down),
+            "{flags:?}: {report:#}"
+        );
+        finish(&mut narrows(["sim", "--replay", log, "--quiet"])).expect(0);
+    }
+    let rules = scratch.write("me", "pipe 1 config delay 4ms\nadd 100 pipe 1 udp from me to any out\n");
+    let ended = finish(&mut bed.command(&["--ipfw", rules.to_str().unwrap()])).expect(2);
+    assert!(ended.err.contains("rule 100 says `me`") && ended.err.contains("`one` and `two`"), "{ended}");
+}
+
+#[test]
+fn a_feed_drives_it_and_the_replay_agrees() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let scratch = Scratch::new();
+    let log = scratch.file("run.log");
+    let feed = "link.up.delay={ feed = \"radio\" }";
+    let bridge = bed.bridge(&["--set", feed, "--json", "-", "--record", log.to_str().unwrap()]);
+    let values: String = (0..500).map(|n| format!("{}us\n", 1500 + n)).collect();
+    let mut command = narrows(["feed", "--run", &bridge.id().to_string()]);
+    command.stdin(File::open(scratch.write("values", &values)).unwrap());
+    finish(&mut command).expect(0);
+    echoes(&bed);
+    let report = end(bridge).expect(0).json();
+    sound(&report);
+    assert!(longest(&report, "client") >= 1, "{report:#}");
+    finish(&mut narrows(["sim", "--replay", log.to_str().unwrap(), "--quiet"])).expect(0);
+}
+
 #[test]
 fn interfaces_are_as_before_however_it_ends() {
     if !root() {
@@ -256,6 +340,22 @@ fn a_bridge_that_cannot_stand_says_why_and_changes_nothing() {
     assert!(ended.err.contains("another run of narrows is on the interface `one`"), "{ended}");
     end(bridge).expect(0);
     assert_eq!(bed.features(), before);
+}
+
+#[test]
+fn another_mtu_is_noted_and_it_goes_on() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let bridge = bed.bridge(&["--json", "-"]);
+    RouteSocket::open(&bed.middle).unwrap().set_mtu("one", 1400).unwrap();
+    eventually("the change is in the report", || {
+        let stats = finish(&mut narrows(["stats", "--run", &bridge.id().to_string()]));
+        stats.out.contains("the MTU of one changed from 1500 to 1400")
+    });
+    echoes(&bed);
+    end(bridge).expect(0);
 }
 
 #[test]

@@ -259,3 +259,16 @@ fn doctor_says_whether_live_runs_work() {
     assert_eq!(ended.code(), i32::from(!works), "{ended}");
     assert_eq!(works, live(), "{ended}");
 }
+
+#[test]
+fn an_interface_that_is_taken_away_ends_the_run_with_its_report() {
+    if !live() || !has("ip") || !has("ping") {
+        return;
+    }
+    let line = "ping -c 3 -i 0.1 $NARROWS_SERVER >&2; ip link delete dev link; sleep 60";
+    let ended = finish(&mut run(["--delay", "1ms", "--json", "-"], line)).expect(2);
+    assert!(ended.err.contains("the run ended early: the interface"), "{ended}");
+    let report = ended.json();
+    sound(&report);
+    assert!(pair(&report, "client.link", "server.link")["delivered"]["packets"].as_u64() >= Some(3));
+}

@@ -10,6 +10,13 @@ use crate::link::InterfaceIndex;
 const XDP: u32 = 37;
 const TCX_INGRESS: u32 = 46;
 const TCX_EGRESS: u32 = 47;
+/// `BPF_F_BEFORE`, with no program that it would be relative to.
+const BEFORE_ALL: u32 = 1 << 3;
+
+/// A classifier's verdict: the next one looks at the packet.
+pub const TCX_NEXT: i32 = -1;
+/// A classifier's verdict: the packet is dropped.
+pub const TCX_DROP: i32 = 2;
 
 /// Where an XDP program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +90,8 @@ impl Link {
         })
     }
 
-    /// Puts a classifier onto an interface of the calling thread's namespace, behind the others that are there. From Linux
-    /// 6.6 on.
+    /// Puts a classifier onto an interface of the calling thread's namespace, before the others that are there. From Linux
+    /// 6.6 on. What it returns: [`TCX_NEXT`] for the next one to look, or a verdict.
     ///
     /// # Errors
     /// When the kernel is older (`EINVAL`), the interface is gone (`ENODEV`), or the privilege is missing.
@@ -93,7 +100,7 @@ impl Link {
             Direction::Ingress => TCX_INGRESS,
             Direction::Egress => TCX_EGRESS,
         };
-        create(program, interface, attach_type, 0).map_err(|cause| {
+        create(program, interface, attach_type, BEFORE_ALL).map_err(|cause| {
             let step = format!(
                 "put the classifier `{}` onto the interface with the number {}",
                 program.name(),

@@ -18,7 +18,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 pub use code::{Code, Label};
 pub use instruction::{Arithmetic, Condition, Helper, Instruction, Operand, Register, Width};
-pub use link::{Direction, Link, XdpMode};
+pub use link::{Direction, Link, TCX_DROP, TCX_NEXT, XdpMode};
 pub use map::Map;
 pub use program::{Outcome, Program, ProgramKind};
 

@@ -97,7 +97,7 @@ impl Message {
 }
 
 /// Splits what one read brought into messages; a cut-off message at the end is ignored.
-pub(super) fn messages(mut bytes: &[u8]) -> Vec<Message> {
+pub(crate) fn messages(mut bytes: &[u8]) -> Vec<Message> {
     let mut found = Vec::new();
     while bytes.len() >= HEADER {
         let length = u32_at(bytes, 0) as usize;

@@ -7,5 +7,5 @@
 mod message;
 mod socket;
 
-pub(crate) use message::{Attributes, Message, Request, u32_at};
+pub(crate) use message::{Attributes, Message, Request, messages, u16_at, u32_at};
 pub(crate) use socket::{Answer, KernelRefusal, Netlink};

@@ -169,6 +169,17 @@ impl PacketLoop {
         self.ports.iter().filter_map(|port| port.cable.as_ref())
     }
 
+    /// Whether packets are inside the network, or wait for an interface.
+    pub(crate) fn holds_packets(&self) -> bool {
+        self.engine.inside() > 0 || self.ports.iter().any(|port| !port.outgoing.is_empty())
+    }
+
+    /// Adds what has happened just now to the notes of the report.
+    pub(crate) fn note_now(&mut self, note: &str) {
+        let now = self.clock.now();
+        self.note(|| format!("at {now}: {note}"));
+    }
+
     /// Adds to the notes of the report, which stays short.
     pub(super) fn note(&mut self, note: impl FnOnce() -> String) {
         if self.notes.len() < MOST_NOTES {

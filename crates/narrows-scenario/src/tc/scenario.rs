@@ -54,18 +54,19 @@ impl Script {
     }
 
     /// Its devices on a link between a client and a server. `client`, `link.up` and `up` are the client's; `server`,
-    /// `link.down` and `down` are the server's; of other names the first is the client's, and the second the server's.
+    /// `link.down` and `down` are the server's, unless [`Script::with_devices`] says otherwise; of other names the first is the client's, and the second the server's.
     ///
     /// # Errors
     /// As of [`Script::devices`], and when there are more devices than ends.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
         let mut placed: Vec<Placed> = Vec::new();
         for device in self.devices(exact)? {
-            let named = match device.name.as_str() {
+            let known = self.known.iter().find(|(name, _)| *name == device.name).map(|(_, way)| *way);
+            let named = known.or(match device.name.as_str() {
                 "client" | "client.link" | "link.up" | "up" => Some(Way::Up),
                 "server" | "server.link" | "link.down" | "down" => Some(Way::Down),
                 _ => None,
-            };
+            });
             let free =
                 [Way::Up, Way::Down].into_iter().find(|way| placed.iter().all(|other| other.way != *way));
             match named.or(free) {

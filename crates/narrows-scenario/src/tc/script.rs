@@ -18,6 +18,8 @@ pub struct Script {
     name: String,
     text: String,
     commands: Vec<Command>,
+    /// Devices of which it is known which way what leaves there goes.
+    pub(super) known: Vec<(String, Way)>,
 }
 
 /// What commands made of a device.
@@ -63,7 +65,7 @@ impl Script {
             );
         }
         match problems.is_empty() {
-            true => Ok(Self { name: name.into(), text: text.into(), commands }),
+            true => Ok(Self { name: name.into(), text: text.into(), commands, known: Vec::new() }),
             false => Err(ScenarioError::new(name, text, problems)),
         }
     }
@@ -81,6 +83,13 @@ impl Script {
                 word.text.ends_with("tc") || matches!(word.text, "qdisc" | "class" | "filter")
             })
         })
+    }
+
+    /// Where the script is for a network that stands at interfaces of the host: which way what leaves at each of these goes.
+    #[must_use]
+    pub fn with_devices<'a>(mut self, known: impl IntoIterator<Item = (&'a str, Way)>) -> Self {
+        self.known = known.into_iter().map(|(name, way)| (name.to_owned(), way)).collect();
+        self
     }
 
     /// What each device is like once all commands have been given, in the order in which they are named. With `exact`, NetEm

@@ -1,0 +1,42 @@
+//! `narrows attach`.
+
+use narrows_io::detour::Diverted;
+use narrows_live::attach::{self, AttachOptions, Whereabouts};
+use narrows_scenario::Way;
+
+use crate::args::{self, DirectionName, FailName};
+use crate::output::Failure;
+use crate::standing::{capabilities, prepare, report};
+
+pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
+    let devices = [(args.interface.as_str(), Way::Up)];
+    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), &args.standing)?;
+    if !capabilities()?.all() {
+        return Err(Failure::Other(
+            "attaching to an interface needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN over the host, as it loads programs \
+             into the kernel: run it as root"
+                .into(),
+        ));
+    }
+    let whereabouts = match (&args.netns, args.pid, &args.container) {
+        (Some(namespace), _, _) => Whereabouts::Namespace(namespace.clone()),
+        (_, Some(process), _) => Whereabouts::Process(process),
+        (_, _, Some(container)) => Whereabouts::Container(container.clone()),
+        (None, None, None) => Whereabouts::Here,
+    };
+    let diverted = match args.direction {
+        DirectionName::In => Diverted::In,
+        DirectionName::Out => Diverted::Out,
+        DirectionName::Both => Diverted::Both,
+    };
+    let fails_closed = args.fail == FailName::Closed;
+    let options =
+        AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, standing };
+    let outcome = attach::attach(scenario, &options)?;
+    let remedy = if fails_closed {
+        "nothing passes there now; attach once more, or let everything pass with: narrows clean"
+    } else {
+        "attach once more when it is there again"
+    };
+    report(&outcome, &args.standing, "network", remedy)
+}

@@ -1,0 +1,67 @@
+//! What `narrows bridge` and `narrows attach` have in common.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use narrows_io::host::Capabilities;
+use narrows_live::control;
+use narrows_live::standing::{StandingOptions, StandingOutcome};
+use narrows_scenario::{Scenario, Way, span_of_time};
+
+use crate::args;
+use crate::certify::{lateness_bounds, verdict};
+use crate::check::scenario_at;
+use crate::live::{cabling, capture, pace, reading};
+use crate::output::{Failure, probe_writable, write_json};
+
+/// The network and how it is to stand, once it is clear that it can be had. `devices` says which way what leaves at each of
+/// the interfaces goes.
+pub(crate) fn prepare(
+    devices: &[(&str, Way)],
+    file: Option<&Path>,
+    args: &args::Standing,
+) -> Result<(Scenario, StandingOptions), Failure> {
+    let bounds = lateness_bounds(&args.pace.max_lateness)?;
+    let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
+    let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
+    probe_writable(args.json.as_deref())?;
+    let capture = capture(&args.capture)?;
+    let options = StandingOptions {
+        duration: duration.map(|span| Duration::from_nanos(span.nanos())),
+        greeting: !args.quiet,
+        record: args.record.clone(),
+        record_whole: args.record_whole,
+        capture,
+        cabling: cabling(&args.cabling),
+        pace: pace(&args.pace),
+        bounds,
+        run_folder: control::run_folder(),
+    };
+    Ok((scenario, options))
+}
+
+/// The capabilities of this process.
+pub(crate) fn capabilities() -> Result<Capabilities, Failure> {
+    Capabilities::effective().map_err(reading)
+}
+
+/// Reports, and says what the program exits with; `remedy` is what to do when it ended early.
+pub(crate) fn report(
+    outcome: &StandingOutcome,
+    args: &args::Standing,
+    what: &str,
+    remedy: &str,
+) -> Result<u8, Failure> {
+    if let Some(path) = &args.json {
+        write_json(path, &outcome.report)?;
+    }
+    if !args.quiet {
+        // As of `run`: where nobody listens, nobody wants to know.
+        let _ = write!(io::stderr(), "\n{}", outcome.report.text());
+    }
+    if let Some(broken) = &outcome.broken {
+        let _ = writeln!(io::stderr(), "narrows: the {what} ended early: {broken}; {remedy}");
+    }
+    Ok(verdict(outcome.status, &outcome.report))
+}

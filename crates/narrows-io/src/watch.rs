@@ -1,0 +1,246 @@
+//! What becomes of interfaces and of a process while a run goes on.
+//!
+//! A [`Watch`] is a descriptor that is ready when something has happened, for the same wait as packets and signals; what
+//! it was is then asked for. The kernel tells of every change of an interface on a route-netlink socket, and of a process's
+//! end by a descriptor of it.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
+};
+
+use crate::link::{self, Interface};
+use crate::namespace::Namespace;
+use crate::netlink::messages;
+use crate::process::open_pidfd;
+use crate::route_socket::{NetlinkError, RouteSocket};
+use crate::wait::{Waiting, wait};
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The interface was removed, or moved to another namespace.
+    Vanished {
+        /// Its name.
+        interface: String,
+    },
+    /// It was switched off.
+    Down {
+        /// Its name.
+        interface: String,
+    },
+    /// It was switched on again.
+    Up {
+        /// Its name.
+        interface: String,
+    },
+    /// Its MTU is another.
+    Mtu {
+        /// Its name.
+        interface: String,
+        /// In bytes behind the Ethernet header.
+        before: u32,
+        /// In bytes behind the Ethernet header.
+        now: u32,
+    },
+    /// The process has ended.
+    Ended {
+        /// Its number.
+        process: u32,
+    },
+}
+
+/// Interfaces of one namespace, and perhaps a process, that are kept in view.
+#[derive(Debug)]
+pub struct Watch {
+    namespace: Namespace,
+    news: OwnedFd,
+    interfaces: Vec<Interface>,
+    process: Option<(u32, OwnedFd)>,
+    /// Ready when one of the two is.
+    either: Epoll,
+}
+
+/// Why something cannot be kept in view.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The namespace, or its interfaces.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// There is no such process.
+    #[error("no process {0} is running")]
+    NoProcess(u32),
+    /// The kernel refused.
+    #[error("cannot {action}: {cause}")]
+    Refused {
+        /// What was tried.
+        action: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl Watch {
+    /// Keeps these interfaces in view, from how they are described here on.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered, or the kernel refuses.
+    pub fn on(namespace: &Namespace, interfaces: &[Interface]) -> Result<Self, WatchError> {
+        let refused = |cause: nix::Error| WatchError::Refused {
+            action: format!("watch the interfaces of {namespace}"),
+            cause: cause.into(),
+        };
+        let news = namespace.run(open_news).map_err(NetlinkError::from)?.map_err(refused)?;
+        let either = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(refused)?;
+        either.add(&news, EpollEvent::new(EpollFlags::EPOLLIN, 0)).map_err(refused)?;
+        let namespace = namespace.try_clone().map_err(NetlinkError::from)?;
+        Ok(Self { namespace, news, interfaces: interfaces.to_vec(), process: None, either })
+    }
+
+    /// Keeps a process in view, too.
+    ///
+    /// # Errors
+    /// When there is none of that number.
+    pub fn and_process(mut self, process: u32) -> Result<Self, WatchError> {
+        let refused = |cause| WatchError::Refused { action: format!("watch process {process}"), cause };
+        let descriptor = open_pidfd(process).map_err(|cause| match cause.raw_os_error() {
+            Some(libc::ESRCH) => WatchError::NoProcess(process),
+            _ => refused(cause),
+        })?;
+        self.either
+            .add(&descriptor, EpollEvent::new(EpollFlags::EPOLLIN, 1))
+            .map_err(|errno| refused(errno.into()))?;
+        self.process = Some((process, descriptor));
+        Ok(self)
+    }
+
+    /// What has happened since this was last asked. Never waits.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn changes(&mut self) -> Result<Vec<Change>, WatchError> {
+        let mut changes = Vec::new();
+        if self.drain()? {
+            let now = RouteSocket::open(&self.namespace)?.interfaces()?;
+            self.interfaces.retain_mut(|interface| compare(interface, &now, &mut changes));
+        }
+        if let Some((process, descriptor)) = &self.process {
+            let mut ready = [Waiting::readable(descriptor)];
+            let look = Some(crate::clock::MonotonicTime::from_nanos(0));
+            let action = || format!("watch process {process}");
+            wait(&mut ready, look).map_err(|cause| WatchError::Refused { action: action(), cause })?;
+            if ready[0].is_ready() {
+                changes.push(Change::Ended { process: *process });
+                // Said once.
+                self.process = None;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Reads what the kernel has to tell; whether any of it is about an interface that is watched, or the kernel had more
+    /// to tell than there was room for.
+    fn drain(&self) -> Result<bool, WatchError> {
+        let mut buffer = vec![0; 1 << 16];
+        let mut is_ours = false;
+        loop {
+            match recv(self.news.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                Ok(length) => {
+                    let news = messages(&buffer[..length]);
+                    let about = |message| link::is_about(message, |index| self.watches(index));
+                    is_ours |= news.iter().any(about);
+                }
+                Err(nix::Error::EAGAIN) => return Ok(is_ours),
+                Err(nix::Error::EINTR) => {}
+                Err(nix::Error::ENOBUFS) => is_ours = true,
+                Err(errno) => {
+                    let action = format!("watch the interfaces of {}", self.namespace);
+                    return Err(WatchError::Refused { action, cause: errno.into() });
+                }
+            }
+        }
+    }
+
+    fn watches(&self, index: link::InterfaceIndex) -> bool {
+        self.interfaces.iter().any(|interface| interface.index == index)
+    }
+}
+
+impl AsFd for Watch {
+    /// Readable when something has happened.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.either.0.as_fd()
+    }
+}
+
+/// What has become of an interface, which is then known as it is now; whether it is still there.
+fn compare(before: &mut Interface, all: &[Interface], changes: &mut Vec<Change>) -> bool {
+    let interface = before.name.clone();
+    let Some(now) = all.iter().find(|now| now.index == before.index) else {
+        changes.push(Change::Vanished { interface });
+        return false;
+    };
+    if now.mtu != before.mtu {
+        changes.push(Change::Mtu { interface: interface.clone(), before: before.mtu, now: now.mtu });
+    }
+    match (before.up, now.up) {
+        (true, false) => changes.push(Change::Down { interface }),
+        (false, true) => changes.push(Change::Up { interface }),
+        _ => {}
+    }
+    *before = Interface { name: before.name.clone(), ..now.clone() };
+    true
+}
+
+/// A socket on which the kernel tells of interfaces of the calling thread's namespace.
+fn open_news() -> nix::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+    bind(news.as_raw_fd(), &NetlinkAddr::new(0, libc::RTMGRP_LINK as u32))?;
+    Ok(news)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::InterfaceIndex;
+
+    fn interface(index: u32, mtu: u32, up: bool) -> Interface {
+        Interface {
+            index: InterfaceIndex(index),
+            name: format!("eth{index}"),
+            mac: None,
+            mtu,
+            up,
+            running: up,
+            loopback: false,
+            ethernet: true,
+            master: None,
+            statistics: Default::default(),
+        }
+    }
+
+    #[test]
+    fn changes_are_told_once_each() {
+        let mut known = interface(3, 1500, true);
+        let tell = |known: &mut Interface, now: &[Interface]| {
+            let mut changes = Vec::new();
+            let stays = compare(known, now, &mut changes);
+            (stays, changes)
+        };
+        let name = || "eth3".to_owned();
+        assert_eq!(tell(&mut known, &[interface(3, 1500, true)]), (true, vec![]));
+        let both = vec![
+            Change::Mtu { interface: name(), before: 1500, now: 9000 },
+            Change::Down { interface: name() },
+        ];
+        assert_eq!(tell(&mut known, &[interface(3, 9000, false)]), (true, both));
+        let renamed = Interface { name: "wan".into(), ..interface(3, 9000, true) };
+        assert_eq!(tell(&mut known, &[renamed]), (true, vec![Change::Up { interface: name() }]));
+        let gone = vec![Change::Vanished { interface: name() }];
+        assert_eq!(tell(&mut known, &[interface(4, 9000, true)]), (false, gone));
+    }
+}

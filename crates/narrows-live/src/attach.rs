@@ -1,0 +1,241 @@
+//! A modelled network on an interface that stays where it is: put on while connections cross it, and taken off again.
+//!
+//! ```text
+//! the namespace's programs ── inside │ engine │ outside ── what is behind the interface
+//!                                  up →   ← down
+//! ```
+//!
+//! Up is what the programs send, down what they receive. A [`Detour`] leads the frames of the asked directions round by two
+//! cables whose other ends are ours; the rest takes the direct way. Nothing about the interface is changed, and when this
+//! process has ended, in whatever way, all frames take the direct way again; or none, where that was asked for: then a
+//! barrier stays until `narrows clean`, or the next run there, takes it away.
+//!
+//! In the end, first frames take the direct way, then what is inside is let out, for a second at most.
+
+use std::time::Duration;
+
+use narrows_core::Engine;
+use narrows_io::bpf::Direction;
+use narrows_io::detour::{Detour, DetourError, Diverted};
+use narrows_io::link::Interface;
+use narrows_io::namespace::Namespace;
+use narrows_io::packet_socket::PacketSocketOptions;
+use narrows_io::rearranged::Rearranged;
+use narrows_io::route_socket::RouteSocket;
+use narrows_io::wait::{EndSignals, wake_on_time};
+use narrows_io::watch::{Change, Watch};
+use narrows_report::{Kind, RunInfo};
+use narrows_scenario::Scenario;
+
+use crate::container;
+use crate::control::ControlSocket;
+use crate::local::Neighbours;
+use crate::run::{RunError, system};
+use crate::stage::Cable;
+use crate::standing::{
+    Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
+    find, has_filters, namespace, settle_me,
+};
+
+/// How long what is inside may take to come out, in the end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Where the interface is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// In the namespace of the caller.
+    Here,
+    /// In a namespace, by its name, its path or `pid:N`.
+    Namespace(String),
+    /// In that of a process; the run ends with it.
+    Process(u32),
+    /// In that of a container's first process; the run ends with it.
+    Container(String),
+}
+
+/// What to put the network onto.
+#[derive(Debug)]
+pub struct AttachOptions {
+    /// The interface.
+    pub interface: String,
+    /// Where it is.
+    pub whereabouts: Whereabouts,
+    /// Which frames cross the network.
+    pub diverted: Diverted,
+    /// Whether nothing passes when we are gone without having ended in order.
+    pub fails_closed: bool,
+    /// How it stands there.
+    pub standing: StandingOptions,
+}
+
+/// Puts a scenario's network onto an interface until the time is over, a signal comes, or the interface vanishes.
+///
+/// # Errors
+/// When anything cannot be set up, with everything as it was before; or when the loop breaks off, which leaves the interface
+/// closed where it fails closed.
+pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<StandingOutcome, RunError> {
+    check_scenario(&scenario)?;
+    let (namespace, reference, process) = options.whereabouts.open()?;
+    let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
+    let interface = find(&all.map_err(StandingError::from)?, &namespace, &options.interface)?;
+    settle_me(&mut scenario, &namespace, std::slice::from_ref(&interface))?;
+    let engine = Engine::new(scenario.network())?;
+    wake_on_time().map_err(system("set the timer slack"))?;
+    let signals = EndSignals::catch().map_err(system("catch signals"))?;
+    let standing = &options.standing;
+    let control = ControlSocket::open(&standing.run_folder)?;
+    let mut watch = Watch::on(&namespace, std::slice::from_ref(&interface)).map_err(StandingError::from)?;
+    if let Some(process) = process {
+        watch = watch.and_process(process).map_err(StandingError::from)?;
+    }
+    let folder = standing.run_folder.join(INTERFACES);
+    let claimed = Rearranged::claim(&namespace, reference.as_deref(), &interface, &folder)
+        .map_err(StandingError::from)?;
+    let detour = Detour::lay(&namespace, &interface).map_err(StandingError::from)?;
+    let mut cables = Vec::new();
+    for (port, end) in scenario.ports().iter().zip(detour.ends()) {
+        let sockets = PacketSocketOptions::default();
+        let end = standing.cabling.open(detour.wire(), end, sockets).map_err(StandingError::from)?;
+        let neighbours = Neighbours::transparent();
+        cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
+    }
+    let mut info = RunInfo::of(&scenario, Kind::Live);
+    info.title = format!("{} on {}", info.title, interface.name);
+    info.notes.extend(notes(&namespace, &interface)?);
+    let ground = Ground { signals, control, watch, info };
+    let mut network = Standing::new(engine, scenario, cables, ground, standing)?;
+    let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
+    let mut attached = Attached { claimed, detour, closed };
+    attached.divert(options.diverted)?;
+    network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), standing);
+    network.run(standing.duration, |change| attached.heed(change))?;
+    if network.ended_well() {
+        attached.open()?;
+    }
+    attached.detour.straighten();
+    network.drain(DRAIN)?;
+    let ended_well = network.ended_well();
+    let outcome = network.finish()?;
+    let Attached { claimed, detour, .. } = attached;
+    drop(detour);
+    if ended_well {
+        claimed.restore().map_err(StandingError::from)?;
+    }
+    Ok(outcome)
+}
+
+impl Whereabouts {
+    /// The namespace, what it is opened by, and the process that it goes by.
+    fn open(&self) -> Result<(Namespace, Option<String>, Option<u32>), StandingError> {
+        let (reference, process, label) = match self {
+            Self::Here => (None, None, None),
+            Self::Namespace(name) => (Some(name.clone()), None, None),
+            Self::Process(process) => {
+                (Some(format!("pid:{process}")), Some(*process), Some(format!("process {process}")))
+            }
+            Self::Container(name) => {
+                let process = container::process_of(name)?;
+                (Some(format!("pid:{process}")), Some(process), Some(format!("the container {name}")))
+            }
+        };
+        let namespace = namespace(reference.as_deref())?;
+        let namespace = match label {
+            Some(label) => namespace.labelled(label),
+            None => namespace,
+        };
+        Ok((namespace, reference, process))
+    }
+}
+
+/// A network that is on its interface.
+struct Attached {
+    claimed: Rearranged,
+    detour: Detour,
+    /// Where nothing is to pass but through us.
+    closed: &'static [Direction],
+}
+
+impl Attached {
+    /// Leads frames through us, and only then frees what a killed run had closed.
+    fn divert(&mut self, diverted: Diverted) -> Result<(), StandingError> {
+        let was_closed = self.claimed.is_closed();
+        let diverting = self.close().and_then(|()| Ok(self.detour.divert(diverted)?));
+        match diverting {
+            Ok(()) => Ok(self.claimed.close_only(self.closed)?),
+            // A barrier of our own that nobody was behind.
+            Err(error) if !was_closed => {
+                self.claimed.close_only(&[])?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), StandingError> {
+        for &direction in self.closed {
+            let program = self.detour.barrier(direction).map_err(DetourError::from)?;
+            self.claimed.close(direction, &program)?;
+        }
+        // Else the barrier does.
+        if !self.closed.contains(&Direction::Ingress) {
+            self.detour.unmark()?;
+        }
+        Ok(())
+    }
+
+    /// Takes our barriers away, while frames still come through us.
+    fn open(&mut self) -> Result<(), StandingError> {
+        if self.closed.contains(&Direction::Ingress) {
+            let program = self.detour.open_barrier().map_err(DetourError::from)?;
+            self.claimed.close(Direction::Ingress, &program)?;
+            self.detour.unmark()?;
+        }
+        Ok(self.claimed.close_only(&[])?)
+    }
+
+    /// What changes of the interface, or of its process, mean here.
+    fn heed(&mut self, change: Change) -> Heed {
+        match change {
+            Change::Vanished { interface } => {
+                Heed::End(format!("the interface `{interface}` was removed, or moved to another namespace"))
+            }
+            Change::Ended { process } => {
+                Heed::End(format!("process {process}, in whose namespace the interface is, has ended"))
+            }
+            Change::Down { interface } => {
+                Heed::GoOn(format!("{interface} was switched off; nothing crosses until it is on again"))
+            }
+            Change::Up { interface } => Heed::GoOn(format!("{interface} was switched on")),
+            Change::Mtu { interface, before, now } => {
+                let note = format!("the MTU of {interface} changed from {before} to {now}");
+                match self.detour.widen(now).err().filter(|_| now > before) {
+                    None => Heed::GoOn(note),
+                    Some(error) => Heed::GoOn(format!(
+                        "{note}, and packets longer than {before} bytes are lost until the network is taken off and put on \
+                         again: {error}"
+                    )),
+                }
+            }
+        }
+    }
+}
+
+fn words(diverted: Diverted) -> &'static str {
+    match diverted {
+        Diverted::Both => "both ways",
+        Diverted::Out => "what is sent",
+        Diverted::In => "what is received",
+    }
+}
+
+/// What a reader of the report should know about the interface.
+fn notes(namespace: &Namespace, interface: &Interface) -> Result<Vec<String>, StandingError> {
+    let mut notes = Vec::new();
+    if has_filters(namespace, interface)? {
+        notes.push(format!(
+            "{} has filters of tc (clsact): each frame meets them once, when it has crossed the network",
+            interface.name
+        ));
+    }
+    Ok(notes)
+}

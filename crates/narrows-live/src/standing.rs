@@ -1,0 +1,369 @@
+//! A network that stands at interfaces which exist already, until it is told to go: what a [`bridge`](crate::bridge) and an
+//! [`attachment`](crate::attach) have in common.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use narrows_core::Engine;
+use narrows_io::cable_end::CableEndError;
+use narrows_io::detour::DetourError;
+use narrows_io::ledger::LedgerError;
+use narrows_io::link::Interface;
+use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::offload::OffloadError;
+use narrows_io::privileges::Capability;
+use narrows_io::process::Signal;
+use narrows_io::route_socket::{NetlinkError, RouteSocket};
+use narrows_io::wait::{EndSignal, EndSignals};
+use narrows_io::watch::{Change, Watch, WatchError};
+use narrows_report::{LatenessBound, Report, RunInfo};
+use narrows_scenario::{Address, Place, Scenario};
+
+use crate::cabling::Cabling;
+use crate::capture::CapturePlan;
+use crate::clock::Clock;
+use crate::container::ContainerError;
+use crate::control::ControlSocket;
+use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
+use crate::run::{RunError, by_signal, keep_privileges};
+use crate::stage::Cable;
+
+/// The folder, in that of control sockets, where changed interfaces are remembered.
+pub const INTERFACES: &str = "interfaces";
+
+/// What is needed from when the network stands: to put the interfaces back, in whatever namespace they are, and to write
+/// the report where other users' folders are.
+const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, Capability::SysAdmin];
+
+/// How a network stands, wherever that is.
+#[derive(Debug)]
+pub struct StandingOptions {
+    /// How long; without, until a signal.
+    pub duration: Option<Duration>,
+    /// Whether to say on the standard error that it stands.
+    pub greeting: bool,
+    /// Where to keep the input log.
+    pub record: Option<PathBuf>,
+    /// Whether the log keeps whole packets, or their headers.
+    pub record_whole: bool,
+    /// What to capture, with verdicts.
+    pub capture: Option<CapturePlan>,
+    /// How frames get from the kernel to the engine and back.
+    pub cabling: Cabling,
+    /// How the packet loop waits and where it runs.
+    pub pace: Pace,
+    /// Bounds on lateness that the run is to keep.
+    pub bounds: Vec<LatenessBound>,
+    /// The folder of control sockets.
+    pub run_folder: PathBuf,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub struct StandingOutcome {
+    /// What happened.
+    pub report: Report,
+    /// 0, or 128 and the number of the signal that ended it, unless that is Ctrl-C, which is how it is meant to end; 2 where
+    /// something broke.
+    pub status: u8,
+    /// What ended it before its time, and what to do about that.
+    pub broken: Option<String>,
+}
+
+/// Why a network cannot stand there.
+#[derive(Debug, thiserror::Error)]
+pub enum StandingError {
+    /// The namespace.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The interfaces cannot be listed.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// The end of a cable.
+    #[error(transparent)]
+    CableEnd(#[from] CableEndError),
+    /// Offloads.
+    #[error(transparent)]
+    Offload(#[from] OffloadError),
+    /// Remembering what was changed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Keeping the interfaces in view.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    /// The way that frames are led.
+    #[error(transparent)]
+    Detour(#[from] DetourError),
+    /// The container.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    /// There is no such interface.
+    #[error("no interface `{interface}` in {namespace}: there are {}", others.join(", "))]
+    Missing {
+        /// As asked for.
+        interface: String,
+        /// Where.
+        namespace: String,
+        /// Those that could be meant.
+        others: Vec<String>,
+    },
+    /// Both ends are one.
+    #[error("both ends of the bridge are `{0}`: it joins two interfaces, such as narrows bridge eth1 eth2")]
+    Same(String),
+    /// An interface that is switched off.
+    #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
+    Down(String),
+    /// The loopback interface.
+    #[error(
+        "`{0}` is the loopback interface, which leads nowhere: name one with a cable, or use `narrows run` for programs of this \
+         host among themselves"
+    )]
+    Loopback(String),
+    /// An interface of another kind.
+    #[error(
+        "`{0}` carries no Ethernet frames, as tunnels such as tun, WireGuard or PPP do not: name the Ethernet interface that \
+         its packets go through"
+    )]
+    NotEthernet(String),
+    /// Another bridge or bond has it.
+    #[error(
+        "the interface `{interface}` belongs to `{master}`, which takes its frames, too: take it out first, as with: ip link \
+         set {interface} nomaster"
+    )]
+    Enslaved {
+        /// Which.
+        interface: String,
+        /// Whose.
+        master: String,
+    },
+    /// A rule for addresses that there are not.
+    #[error(
+        "rule {rule} says `me`, which is what {interfaces} of this host would have for addresses, and there are none: write          addresses in place of `me`"
+    )]
+    NoMe {
+        /// Its number.
+        rule: u16,
+        /// Which.
+        interfaces: String,
+    },
+    /// A scenario with other than two ends.
+    #[error(
+        "a network that stands at interfaces has two ends, and this scenario has {0} ports ({1}): it needs two hosts with one \
+         link each, the first of which stands for IF1 of a bridge, or for the programs inside"
+    )]
+    Ports(usize, String),
+    /// A scenario with routers.
+    #[error(
+        "a network that stands at interfaces is transparent at layer 2, and the router `{0}` of this scenario is not: leave it \
+         out, or use a junction"
+    )]
+    Router(String),
+    /// A scenario that names a place for its hosts.
+    #[error(
+        "host `{0}` of this scenario names a namespace or process, but here it stands for what is behind an interface: leave \
+         that out"
+    )]
+    Host(String),
+}
+
+/// Whether a scenario has two ends, and nothing that a network at layer 2 cannot have.
+pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), StandingError> {
+    if let Some(router) = scenario.routers.first() {
+        return Err(StandingError::Router(router.name.clone()));
+    }
+    if let Some(host) = scenario.hosts.iter().find(|host| host.place != Place::New) {
+        return Err(StandingError::Host(host.name.clone()));
+    }
+    let ports = scenario.ports();
+    let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
+    if ports.len() == 2 { Ok(()) } else { Err(StandingError::Ports(ports.len(), names.join(", "))) }
+}
+
+/// Lets `me`, where a rule says it, mean the addresses of the interfaces, unless the scenario gives its hosts any.
+pub(crate) fn settle_me(
+    scenario: &mut Scenario,
+    namespace: &Namespace,
+    interfaces: &[Interface],
+) -> Result<(), StandingError> {
+    let has_own = scenario.hosts.iter().any(|host| !host.addresses.is_empty());
+    let Some(rule) = scenario.rule_with_me().filter(|_| !has_own) else { return Ok(()) };
+    let all = RouteSocket::open(namespace)?.addresses()?;
+    let is_ours = |index| interfaces.iter().any(|interface| interface.index == index);
+    let ours: Vec<_> = all
+        .into_iter()
+        .filter(|address| is_ours(address.interface))
+        .map(|address| Address { ip: address.prefix.address, prefix: address.prefix.length })
+        .collect();
+    // The kernel gives every interface one for its link.
+    let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    if ours.iter().all(|address| is_of_link(address.ip)) {
+        let names: Vec<_> = interfaces.iter().map(|interface| format!("`{}`", interface.name)).collect();
+        return Err(StandingError::NoMe { rule, interfaces: names.join(" and ") });
+    }
+    scenario.let_me_be(&ours);
+    Ok(())
+}
+
+/// The namespace of this name, or the caller's.
+pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, StandingError> {
+    Ok(match name {
+        Some(name) => Namespace::open(name)?,
+        None => Namespace::current()?.labelled("this namespace"),
+    })
+}
+
+/// Finds an interface with a cable, that is up.
+pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Result<Interface, StandingError> {
+    let Some(found) = all.iter().find(|interface| interface.name == *name) else {
+        let others = all.iter().filter(|other| !other.loopback).map(|other| format!("`{}`", other.name));
+        let (interface, namespace) = (name.to_owned(), namespace.label().to_owned());
+        return Err(StandingError::Missing { interface, namespace, others: others.collect() });
+    };
+    match (found.loopback, found.ethernet, found.up) {
+        (true, _, _) => Err(StandingError::Loopback(name.to_owned())),
+        (_, false, _) => Err(StandingError::NotEthernet(name.to_owned())),
+        (_, _, false) => Err(StandingError::Down(name.to_owned())),
+        _ => Ok(found.clone()),
+    }
+}
+
+/// Programs that are on an interface already, as they concern what crosses.
+pub(crate) fn has_filters(namespace: &Namespace, interface: &Interface) -> Result<bool, StandingError> {
+    Ok(RouteSocket::open(namespace)?.has_clsact(interface.index)?)
+}
+
+/// What a change means for a network that stands.
+pub(crate) enum Heed {
+    /// It goes on, and the report says why one should know.
+    GoOn(String),
+    /// It ends, for this reason.
+    End(String),
+}
+
+/// A network that stands.
+pub(crate) struct Standing {
+    pub(crate) network: PacketLoop,
+    signals: EndSignals,
+    watch: Watch,
+    info: RunInfo,
+    ended: Option<(u8, Option<String>)>,
+}
+
+/// What a network is made of before it stands.
+pub(crate) struct Ground {
+    pub(crate) signals: EndSignals,
+    pub(crate) control: ControlSocket,
+    pub(crate) watch: Watch,
+    pub(crate) info: RunInfo,
+}
+
+impl Standing {
+    pub(crate) fn new(
+        engine: Engine<narrows_io::frame::Frame>,
+        scenario: Scenario,
+        cables: Vec<Cable>,
+        ground: Ground,
+        options: &StandingOptions,
+    ) -> Result<Self, RunError> {
+        let Ground { signals, control, watch, mut info } = ground;
+        let mut network = PacketLoop::new(engine, scenario, cables);
+        network.certify(&options.bounds);
+        network.listen(control, info.clone());
+        network.open_feeds(&options.run_folder)?;
+        if let Some(path) = &options.record {
+            network.record(path, options.record_whole).map_err(LoopError::from)?;
+        }
+        if let Some(plan) = &options.capture {
+            network.capture(plan).map_err(LoopError::from)?;
+        }
+        network.keep_pace(options.pace)?;
+        info.notes.extend(keep_privileges(&NEEDED));
+        Ok(Self { network, signals, watch, info, ended: None })
+    }
+
+    /// Says on the standard error what stands where.
+    pub(crate) fn greet(&self, what: &str, options: &StandingOptions) {
+        if options.greeting {
+            let id = std::process::id();
+            let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
+            // Whoever closed the standard error does not want to know.
+            let _ = writeln!(io::stderr(), "narrows run {id}: {what}{until}");
+        }
+    }
+
+    /// Goes on until the time is over, a signal comes, or a change ends it.
+    pub(crate) fn run(
+        &mut self,
+        duration: Option<Duration>,
+        mut heed: impl FnMut(Change) -> Heed,
+    ) -> Result<(), RunError> {
+        let clock = Clock::start();
+        loop {
+            let ready = Some(std::os::fd::AsFd::as_fd(&self.watch));
+            let left = duration.map(|all| all.saturating_sub(Duration::from_nanos(clock.now().nanos())));
+            let ended = match left {
+                Some(left) => self.network.run_for(left, ready, &mut self.signals),
+                None => self.network.run(ready, &mut self.signals),
+            };
+            match ended {
+                Ok(End::Ready) => {}
+                Ok(End::Signal(ended)) => {
+                    self.ended = Some((status(ended), None));
+                    return Ok(());
+                }
+                Err(LoopError::CableEnd(error)) if error.is_down() => {
+                    self.ended = Some((2, Some(error.to_string())));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+            for change in self.watch.changes().map_err(StandingError::from)? {
+                match heed(change) {
+                    Heed::GoOn(note) => self.network.note_now(&note),
+                    Heed::End(why) => self.ended = Some((2, Some(why))),
+                }
+            }
+            let is_over = left
+                .is_some_and(|_| duration.is_some_and(|all| clock.now().nanos() >= all.as_nanos() as u64));
+            if self.ended.is_some() || is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether it ended as it was asked to.
+    pub(crate) fn ended_well(&self) -> bool {
+        !matches!(self.ended, Some((_, Some(_))))
+    }
+
+    /// Goes on until nothing is inside, for no longer than this, or until the next signal.
+    pub(crate) fn drain(&mut self, patience: Duration) -> Result<(), RunError> {
+        /// How often one looks.
+        const LOOK: Duration = Duration::from_millis(5);
+        let clock = Clock::start();
+        while self.network.holds_packets() && u128::from(clock.now().nanos()) < patience.as_nanos() {
+            match self.network.run_for(LOOK, None, &mut self.signals) {
+                Ok(End::Ready) => {}
+                Ok(End::Signal(_)) => return Ok(()),
+                // Nowhere to go any more.
+                Err(LoopError::CableEnd(error)) if error.is_down() => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports.
+    pub(crate) fn finish(mut self) -> Result<StandingOutcome, RunError> {
+        let report = self.network.finish(&mut self.info)?;
+        let (status, broken) = self.ended.unwrap_or((0, None));
+        Ok(StandingOutcome { report, status, broken })
+    }
+}
+
+/// Ctrl-C is how it is meant to end.
+fn status(ended: EndSignal) -> u8 {
+    if ended.signal == Signal::SIGINT { 0 } else { by_signal(ended.signal as i32) }
+}

@@ -1,0 +1,78 @@
+//! What `me` means where a network stands at interfaces that exist already: the addresses of those, not automatic ones.
+
+use crate::host::{Address, HostAddress};
+use crate::rules_link::RulesLink;
+use crate::scenario::Scenario;
+
+impl Scenario {
+    /// The number of a rule that says `me`.
+    pub fn rule_with_me(&self) -> Option<u16> {
+        self.links.iter().filter_map(|link| link.rules()).find_map(RulesLink::says_me).map(|rule| rule.number)
+    }
+
+    /// Lets `me` mean these addresses, if any rule says it and the first host has none given. The other host gets
+    /// neighbours of them, which nothing uses: the scenario's text then says what was meant, so that a replay has the same.
+    pub fn let_me_be(&mut self, addresses: &[Address]) {
+        let is_open = self.hosts.iter().all(|host| host.addresses.is_empty());
+        if self.rule_with_me().is_none() || !is_open || addresses.is_empty() {
+            return;
+        }
+        let given = |address: Address| HostAddress { link: None, address };
+        let with_room = addresses.iter().map(|&address| with_room(address));
+        if let [first, second, ..] = &mut self.hosts[..] {
+            first.addresses = with_room.clone().map(given).collect();
+            second.addresses = with_room.map(neighbour).map(given).collect();
+        }
+        self.renumber(|_| true);
+    }
+}
+
+/// In a network that has another address.
+fn with_room(address: Address) -> Address {
+    let most = if address.ip.is_ipv4() { 31 } else { 127 };
+    Address { prefix: address.prefix.min(most), ..address }
+}
+
+fn neighbour(address: Address) -> Address {
+    let ip = match address.ip {
+        std::net::IpAddr::V4(ip) => std::net::Ipv4Addr::from_bits(ip.to_bits() ^ 1).into(),
+        std::net::IpAddr::V6(ip) => std::net::Ipv6Addr::from_bits(ip.to_bits() ^ 1).into(),
+    };
+    Address { ip, ..address }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipfw::Script;
+
+    fn scenario(rules: &str) -> Scenario {
+        Script::for_two_hosts(rules, "rules").unwrap().scenario("rules").unwrap()
+    }
+
+    fn address(text: &str, prefix: u8) -> Address {
+        Address { ip: text.parse().unwrap(), prefix }
+    }
+
+    #[test]
+    fn me_is_what_the_interface_has_and_a_replay_knows_it() {
+        let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from me to any out\n");
+        assert_eq!(scenario.rule_with_me(), Some(100));
+        scenario.let_me_be(&[address("192.0.2.7", 32), address("2001:db8::1", 64)]);
+        let me = |scenario: &Scenario| scenario.site(&scenario.links[0]).me;
+        let expected: Vec<std::net::IpAddr> =
+            vec!["192.0.2.7".parse().unwrap(), "2001:db8::1".parse().unwrap()];
+        assert_eq!(me(&scenario), expected);
+        let again = Scenario::parse(&scenario.to_toml(), "again").unwrap();
+        assert_eq!(me(&again), expected);
+    }
+
+    #[test]
+    fn where_nobody_says_me_nothing_changes() {
+        let mut scenario = scenario("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any out\n");
+        let before = scenario.to_toml();
+        assert_eq!(scenario.rule_with_me(), None);
+        scenario.let_me_be(&[address("192.0.2.7", 24)]);
+        assert_eq!(scenario.to_toml(), before);
+    }
+}
