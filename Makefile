@@ -39,6 +39,12 @@ miri: ## memory rules of rings and buffers, by Miri (needs a nightly toolchain)
 bench: ## speed and memory, side by side with a baseline
 	@scripts/bench
 
+bench-live: ## real packets beside bare forwarders and the kernel, as root (make bench-live ARGS="tcp udp --long")
+	@scripts/bench-live $(ARGS)
+
+soak: ## ten minutes at most of what a run can take: whether anything grows or goes missing
+	@scripts/bench-live --soak $(or $(SPAN),10m) $(ARGS)
+
 fmt: ## format the sources
 	cargo fmt --all
 
@@ -51,4 +57,8 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
+<<<<<<< HEAD
 .PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test fuzz miri bench fmt doc install clean
+=======
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test fuzz miri bench bench-live soak fmt doc install clean
+>>>>>>> b74a2bb (make bench-live: live runs beside bare forwarders and the kernel, ratios first; make soak)
