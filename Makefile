@@ -57,8 +57,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-<<<<<<< HEAD
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test fuzz miri bench fmt doc install clean
-=======
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules test fuzz miri bench bench-live soak fmt doc install clean
->>>>>>> b74a2bb (make bench-live: live runs beside bare forwarders and the kernel, ratios first; make soak)
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test fuzz miri bench fmt doc install clean bench-live soak
