@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "frame", check: frames::frame, seeds: odd::all, words: &[] },
     Target { name: "network", check: frames::network, seeds: frames::seeds, words: &[] },
     Target { name: "capture", check: files::capture, seeds: files::captures, words: &[] },
@@ -46,6 +46,7 @@ pub const TARGETS: [Target; 11] = [
         words: protocols::OF_JSON,
     },
     Target { name: "feed", check: protocols::feed, seeds: protocols::messages, words: &[] },
+    Target { name: "rings", check: protocols::rings, seeds: protocols::steps, words: &[] },
 ];
 
 impl Target {

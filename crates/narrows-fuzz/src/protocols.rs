@@ -1,4 +1,4 @@
-//! What other programs say to a run: the control socket and feeds.
+//! What other programs say to a run, by the control socket and by feeds; and what the kernel says by rings.
 
 use narrows_live::control::Request;
 use narrows_live::feeds::protocol::{Answer, Decoded, decode};
@@ -81,4 +81,20 @@ pub fn feed(bytes: &[u8]) {
 pub fn messages() -> Vec<Vec<u8>> {
     let integers: [&[i64]; 4] = [&[0, 200_000, i64::MAX], &[-1, -2, -3, 7, 5], &[-3, 0], &[-4, i64::MIN]];
     integers.map(|all| all.iter().flat_map(|integer| integer.to_le_bytes()).collect()).into()
+}
+
+/// The rings between the kernel and us, and the memory for frames.
+///
+/// # Panics
+/// When a frame's memory is lost or had twice.
+pub fn rings(bytes: &[u8]) {
+    narrows_io::xdp::rehearsal::rehearse(bytes);
+}
+
+/// A kernel that does what it should, and one that gives back what it never had.
+pub fn steps() -> Vec<Vec<u8>> {
+    vec![
+        vec![0x20, 1, 1, 1, 0x0b, 0x0b, 0x0b, 6, 5, 5, 0x20, 1, 0x0b],
+        vec![0x40, 2, 0, 8, 0, 0, 0, 0, 0, 0, 3, 7, 9, 0, 0, 0, 3],
+    ]
 }

@@ -51,6 +51,7 @@ fn tables() {
 fn protocols() {
     run("control", MUTATIONS / 2);
     run("feed", MUTATIONS);
+    run("rings", MUTATIONS);
 }
 
 /// A target that no test calls, or no fuzzer, would rot.

@@ -20,6 +20,7 @@
 mod port;
 mod receive;
 mod redirect;
+pub mod rehearsal;
 pub mod ring;
 mod send;
 mod socket;
