@@ -417,6 +417,11 @@ pub(crate) struct Cabling {
     /// Take frames from the kernel this way [default: the best that works here; the report says which]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
+    /// Take trains of segments in one piece from the kernel, and give it packets that leave together as one: faster. Each packet
+    /// still has its own verdict and time; those of a train come at one instant, and the report says how far apart those were
+    /// that left as one
+    #[arg(long)]
+    pub(crate) trains: bool,
 }
 
 /// `--backend`.
@@ -424,6 +429,9 @@ pub(crate) struct Cabling {
 pub(crate) enum BackendName {
     #[value(name = "af_packet")]
     AfPacket,
+    /// TAP devices in place of the hosts' ends of cables, without stamps of arrival: for run and shell
+    #[value(name = "tap")]
+    Tap,
 }
 
 /// How well the packet loop is to keep up, and what it may take for that.

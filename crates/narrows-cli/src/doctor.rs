@@ -37,6 +37,7 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
             Err(error) => format!("cannot be made ({error}): `run` and `shell` need root"),
         },
     );
+    say("TAP devices", tap());
     say(
         "kernel's netem",
         match host::has_netem() {
@@ -95,6 +96,14 @@ fn real_time_share() -> String {
                  avoids that: with --priority real-time it pauses for 100 µs at most, {rest} µs for each ms awake"
             )
         }
+    }
+}
+
+/// Whether `--backend tap` finds its device.
+fn tap() -> String {
+    match narrows_io::tap::available() {
+        Ok(()) => "there: `--backend tap` works where namespaces can be made".into(),
+        Err(error) => format!("missing ({error}): `--backend tap` does not work; modprobe tun"),
     }
 }
 

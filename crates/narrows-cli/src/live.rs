@@ -124,8 +124,9 @@ pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failu
 pub(crate) fn cabling(args: &args::Cabling) -> Cabling {
     let backend = args.backend.map(|name| match name {
         BackendName::AfPacket => Backend::AfPacket,
+        BackendName::Tap => Backend::Tap,
     });
-    Cabling { backend }
+    Cabling { backend, trains: args.trains }
 }
 
 /// How the packet loop is to wait, and where it is to run.

@@ -1,12 +1,13 @@
 //! A bare forwarder between two namespaces: the baseline for everything the live loop adds.
 //!
 //! ```text
-//! forwarder [--user] [--mtu N] [--backend af_packet|af_xdp|af_xdp-generic] [--server "CMD"] -- CMD…
+//! forwarder [--user] [--mtu N] [--backend af_packet|af_xdp|af_xdp-generic] [--trains] [--server "CMD"] -- CMD…
 //! ```
 //!
 //! Makes two hosts, 10.99.0.1 (client) and 10.99.0.2 (server), joined by nothing but this program; starts the
 //! server's command in one, CMD in the other, forwards until CMD ends, and says what it saw. `--user` works
-//! in a user namespace, without root.
+//! in a user namespace, without root. `--trains` leaves segmentation offload on and passes trains of segments on whole,
+//! without looking into them.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -20,7 +21,9 @@ use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
-use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, Received, SendStop};
+use narrows_io::packet_socket::{
+    Offloads, PacketSocket, PacketSocketOptions, ReceiveBatch, Received, SendStop,
+};
 use narrows_io::process::{adopt_descendants, end_descendants, spawn};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
@@ -35,6 +38,7 @@ struct Arguments {
     user: bool,
     mtu: u32,
     backend: String,
+    trains: bool,
     server: Option<String>,
     command: Vec<String>,
 }
@@ -60,8 +64,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     wake_on_time()?;
     adopt_descendants()?;
     let wire = Namespace::create()?.labelled("the wire");
-    let client = host(&wire, "client", 1, arguments.mtu)?;
-    let server = host(&wire, "server", 2, arguments.mtu)?;
+    let client = host(&wire, "client", 1, &arguments)?;
+    let server = host(&wire, "server", 2, &arguments)?;
     let mut sockets = ends(&arguments, &wire)?;
 
     let server_program = match &arguments.server {
@@ -117,9 +121,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn ends(arguments: &Arguments, wire: &Namespace) -> Result<[CableEnd; 2], Box<dyn Error>> {
     let mode = match arguments.backend.as_str() {
         "af_packet" => {
-            let open = |name| PacketSocket::open(wire, name).map(CableEnd::PacketSocket);
+            let offloads = if arguments.trains { Offloads::Whole } else { Offloads::None };
+            let options = PacketSocketOptions { offloads, ..PacketSocketOptions::default() };
+            let open = |name| PacketSocket::open_with(wire, name, options).map(CableEnd::PacketSocket);
             return Ok([open("client")?, open("server")?]);
         }
+        _ if arguments.trains => return Err("trains need --backend af_packet".into()),
         "af_xdp" => None,
         "af_xdp-generic" => Some(XdpMode::Generic),
         other => return Err(format!("unknown backend `{other}`").into()),
@@ -131,12 +138,22 @@ fn ends(arguments: &Arguments, wire: &Namespace) -> Result<[CableEnd; 2], Box<dy
 }
 
 /// A host with one interface, whose other end lies on the wire under the host's name.
-fn host(wire: &Namespace, name: &str, number: u8, mtu: u32) -> Result<Namespace, Box<dyn Error>> {
+fn host(
+    wire: &Namespace,
+    name: &str,
+    number: u8,
+    arguments: &Arguments,
+) -> Result<Namespace, Box<dyn Error>> {
     let namespace = Namespace::create()?.labelled(name);
     let far = VethEnd { namespace: &namespace, name: "eth0", mac: None };
-    create_veth(&VethEnd { namespace: wire, name, mac: None }, &far, mtu)?;
-    offload::plain_packets(&namespace, "eth0")?;
-    offload::plain_packets(wire, name)?;
+    create_veth(&VethEnd { namespace: wire, name, mac: None }, &far, arguments.mtu)?;
+    for (namespace, name) in [(&namespace, "eth0"), (wire, name)] {
+        if arguments.trains {
+            offload::trains(namespace, name)?;
+        } else {
+            offload::plain_packets(namespace, name)?;
+        }
+    }
     stack::silence(wire, name)?;
     stack::settle(&namespace, "eth0")?;
     let mut sockets = RouteSocket::open(&namespace)?;
@@ -222,12 +239,19 @@ fn command(words: Vec<String>) -> Result<Command, Box<dyn Error>> {
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
-    let mut parsed =
-        Arguments { user: false, mtu: 1500, backend: "af_packet".into(), server: None, command: Vec::new() };
+    let mut parsed = Arguments {
+        user: false,
+        mtu: 1500,
+        backend: "af_packet".into(),
+        trains: false,
+        server: None,
+        command: Vec::new(),
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--user" => parsed.user = true,
+            "--trains" => parsed.trains = true,
             "--mtu" => parsed.mtu = words.next().ok_or("--mtu needs a number")?.parse()?,
             "--backend" => parsed.backend = words.next().ok_or("--backend needs a name")?,
             "--server" => parsed.server = Some(words.next().ok_or("--server needs a command")?),

@@ -3,7 +3,10 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::frame::{Frame, FramePool};
-use crate::packet_socket::{PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent};
+use crate::packet_socket::{
+    PacketSocket, PacketSocketError, PacketStatistics, ReceiveBatch, Received, Sent, TrainStatistics,
+};
+use crate::tap::{Tap, TapError};
 use crate::xdp::{Port, XdpError};
 
 /// A way of the kernel's to take frames from an interface and put frames into it.
@@ -13,6 +16,8 @@ pub enum Backend {
     AfPacket,
     /// An AF_XDP socket ([`crate::xdp`]).
     AfXdp,
+    /// The descriptor of a TAP device ([`crate::tap`]).
+    Tap,
 }
 
 impl Backend {
@@ -21,6 +26,7 @@ impl Backend {
         match self {
             Self::AfPacket => "af_packet",
             Self::AfXdp => "af_xdp",
+            Self::Tap => "tap",
         }
     }
 }
@@ -34,6 +40,9 @@ pub enum CableEndError {
     /// Of an AF_XDP socket.
     #[error(transparent)]
     Xdp(#[from] XdpError),
+    /// Of a TAP device.
+    #[error(transparent)]
+    Tap(#[from] TapError),
 }
 
 impl CableEndError {
@@ -42,6 +51,7 @@ impl CableEndError {
         match self {
             Self::PacketSocket(error) => matches!(error, PacketSocketError::Down { .. }),
             Self::Xdp(error) => matches!(error, XdpError::Down { .. }),
+            Self::Tap(error) => matches!(error, TapError::Gone { .. }),
         }
     }
 }
@@ -53,6 +63,8 @@ pub enum CableEnd {
     PacketSocket(PacketSocket),
     /// By AF_XDP sockets.
     Xdp(Box<Port>),
+    /// By the descriptor of a TAP device.
+    Tap(Box<Tap>),
 }
 
 impl CableEnd {
@@ -61,6 +73,7 @@ impl CableEnd {
         match self {
             Self::PacketSocket(_) => Backend::AfPacket,
             Self::Xdp(_) => Backend::AfXdp,
+            Self::Tap(_) => Backend::Tap,
         }
     }
 
@@ -78,6 +91,26 @@ impl CableEnd {
         match self {
             Self::PacketSocket(socket) => Ok(socket.receive(batch, pool, into)?),
             Self::Xdp(port) => Ok(port.receive(pool, into)?),
+            Self::Tap(tap) => Ok(tap.receive(batch, pool, into)?),
+        }
+    }
+
+    /// Where trains are carried, says how many of the first frames the next call to [`CableEnd::send`] should be given, and
+    /// marks those of them that leave as one with the frame before ([`Frame::was_joined`]).
+    pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
+        match self {
+            Self::PacketSocket(socket) => socket.join(frames),
+            Self::Xdp(_) => None,
+            Self::Tap(tap) => tap.join(frames),
+        }
+    }
+
+    /// The trains of segments that came; nothing where none are carried.
+    pub fn trains(&self) -> Option<TrainStatistics> {
+        match self {
+            Self::PacketSocket(socket) => socket.trains(),
+            Self::Xdp(_) => None,
+            Self::Tap(tap) => tap.trains(),
         }
     }
 
@@ -85,8 +118,9 @@ impl CableEnd {
     /// out of its place.
     pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
         match self {
-            Self::PacketSocket(socket) => socket.send(frames),
+            Self::PacketSocket(socket) => socket.send_joined(frames),
             Self::Xdp(port) => port.send(frames),
+            Self::Tap(tap) => tap.send(frames),
         }
     }
 
@@ -94,7 +128,7 @@ impl CableEnd {
     /// [`CableEnd::receive`].
     pub fn has_unsent(&mut self) -> bool {
         match self {
-            Self::PacketSocket(_) => false,
+            Self::PacketSocket(_) | Self::Tap(_) => false,
             Self::Xdp(port) => port.has_unsent(),
         }
     }
@@ -107,6 +141,7 @@ impl CableEnd {
         match self {
             Self::PacketSocket(socket) => Ok(socket.statistics()?),
             Self::Xdp(port) => Ok(port.statistics()?),
+            Self::Tap(tap) => Ok(tap.statistics()?),
         }
     }
 }
@@ -117,6 +152,7 @@ impl AsFd for CableEnd {
         match self {
             Self::PacketSocket(socket) => socket.as_fd(),
             Self::Xdp(port) => port.as_fd(),
+            Self::Tap(tap) => tap.as_fd(),
         }
     }
 }

@@ -9,12 +9,17 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use crate::offloaded::Open;
 use crate::xdp::{Chunk, Umem};
 
 /// The bytes of one packet, from the Ethernet header on, without the frame check sequence.
+///
+/// Where trains are carried, its transport checksum may still be open: see [`Frame::finish`].
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Bytes,
+    /// What of it is open.
+    pub(crate) open: Open,
 }
 
 /// Where they lie.
@@ -33,6 +38,34 @@ impl Default for Bytes {
 }
 
 impl Frame {
+    /// Makes the transport checksum, if that is still open. To be called before anything that it covers is changed; changes of
+    /// the network header leave it open.
+    pub fn finish(&mut self) {
+        let open = std::mem::take(&mut self.open);
+        open.finish(self);
+    }
+
+    /// Its bytes as on the wire: if its checksum is open, a copy in `room` with the checksum made.
+    pub fn on_the_wire<'a>(&'a self, room: &'a mut Vec<u8>) -> &'a [u8] {
+        if !self.open.is_open() {
+            return self;
+        }
+        room.clear();
+        room.extend_from_slice(self);
+        self.open.finish(room);
+        room
+    }
+
+    /// Whether its transport checksum is still to be made.
+    pub fn is_open(&self) -> bool {
+        self.open.is_open()
+    }
+
+    /// Whether it left as one with the frame before it.
+    pub fn was_joined(&self) -> bool {
+        self.open.joins
+    }
+
     /// Whether it lies in memory that is shared with the kernel.
     pub fn is_shared(&self) -> bool {
         matches!(self.bytes, Bytes::Chunk(_))
@@ -52,7 +85,7 @@ impl Frame {
 
 impl From<Chunk> for Frame {
     fn from(chunk: Chunk) -> Self {
-        Self { bytes: Bytes::Chunk(chunk) }
+        Self { bytes: Bytes::Chunk(chunk), open: Open::default() }
     }
 }
 
@@ -128,7 +161,16 @@ impl FramePool {
         for part in parts {
             bytes.extend_from_slice(part);
         }
-        Frame { bytes: Bytes::Buffer(bytes) }
+        Frame { bytes: Bytes::Buffer(bytes), open: Open::default() }
+    }
+
+    /// A frame with other bytes in place of another's, of which no more than the network header differs: a checksum that is
+    /// open there is open here.
+    pub fn instead_of(&mut self, other: &Frame, bytes: &[u8]) -> Frame {
+        let mut frame = self.frame(bytes);
+        frame.open = other.open;
+        frame.open.joins = false;
+        frame
     }
 
     /// Takes back the buffer of a frame that is done. A frame that is dropped instead frees its buffer. A chunk shared with

@@ -10,8 +10,9 @@
 //! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
-//! | [`cable_end`], [`packet_socket`], [`xdp`], [`frame`] | frames received and sent in batches |
+//! | [`cable_end`], [`packet_socket`], [`xdp`], [`tap`], [`frame`] | frames received and sent in batches |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
+//! | `offloaded` | trains cut into packets and joined again, checksums left open |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
@@ -40,6 +41,7 @@ pub mod namespace;
 pub mod nat;
 mod netlink;
 pub mod offload;
+mod offloaded;
 pub mod packet_socket;
 pub mod privileges;
 pub mod process;
@@ -51,6 +53,7 @@ pub mod scheduling;
 mod socket_option;
 pub mod stack;
 pub mod sysctl;
+pub mod tap;
 pub mod udp;
 pub mod user_namespace;
 pub mod wait;

@@ -137,6 +137,32 @@ impl RouteSocket {
         Ok(self.interface(name)?.index)
     }
 
+    /// Looks whether an interface of this name could be made; `action` words that for errors.
+    ///
+    /// # Errors
+    /// When no interface can have the name.
+    pub(crate) fn check_new(&mut self, name: &str, action: &str) -> Result<(), NetlinkError> {
+        let action = || format!("{action} `{name}` in {}", self.label());
+        check_name(name).map_err(|reason| NetlinkError::Invalid { action: action(), reason })
+    }
+
+    /// Gives an interface that is down its link address, its MTU and the length of its queue, in packets.
+    pub(crate) fn prepare(
+        &mut self,
+        name: &str,
+        mac: MacAddress,
+        mtu: u32,
+        queue: u32,
+    ) -> Result<(), NetlinkError> {
+        let request = Request::new(libc::RTM_NEWLINK, 0)
+            .fixed(&header(0, 0, 0))
+            .string(libc::IFLA_IFNAME, name)
+            .attribute(libc::IFLA_ADDRESS, &mac.0)
+            .u32(libc::IFLA_MTU, mtu)
+            .u32(libc::IFLA_TXQLEN, queue);
+        self.execute(request, || format!("set up the interface `{name}`"))
+    }
+
     /// Switches an interface on.
     pub fn set_up(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, libc::IFF_UP as u32, libc::IFF_UP as u32, "bring up")

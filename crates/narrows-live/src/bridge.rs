@@ -16,7 +16,7 @@
 use narrows_core::Engine;
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
-use narrows_io::packet_socket::PacketSocketOptions;
+use narrows_io::packet_socket::{Offloads, PacketSocketOptions};
 use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, wake_on_time};
@@ -70,7 +70,7 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     info.notes.extend(notes(&namespace, &found, &rearranged)?);
     let mut cables = Vec::new();
     for (port, interface) in scenario.ports().iter().zip(&found) {
-        let sockets = PacketSocketOptions { finish_offloads: true, ..PacketSocketOptions::default() };
+        let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
         let end = standing.cabling.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
         cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });

@@ -14,6 +14,7 @@ mod intake;
 mod ipfw;
 mod pace;
 mod release;
+mod trains;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,6 +34,7 @@ use narrows_scenario::{Scenario, Timeline};
 use self::host::HostBefore;
 use self::pace::{Off, Rest};
 pub use self::pace::{Pace, PaceError, Wait};
+use self::trains::Trains;
 use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
 use crate::control::ControlSocket;
@@ -90,6 +92,7 @@ struct Port {
     /// The instant of the packet that came last.
     last: Time,
     ring_drops: u64,
+    trains: Trains,
 }
 
 /// What ends a run in real time.
@@ -164,6 +167,7 @@ impl PacketLoop {
             answered: 0,
             last: Time::ZERO,
             ring_drops: 0,
+            trains: Trains::default(),
         };
         // The n-th has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();

@@ -30,6 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub struct Recorder {
     log: LogWriter<Sink>,
     file: String,
+    whole: bool,
     ended: Ended,
     /// How many of the scenario's files are in the log.
     files: usize,
@@ -69,11 +70,16 @@ impl Recorder {
         };
         let log = LogWriter::new(file.clone(), sink, &header)?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        let mut recorder = Self { log, file, ended, files: 0, passed_on: Time::ZERO };
+        let mut recorder = Self { log, file, whole, ended, files: 0, passed_on: Time::ZERO };
         recorder.files(scenario)?;
         // A run that is killed before its first packet leaves a log, too.
         recorder.log.flush()?;
         Ok(recorder)
+    }
+
+    /// Whether the log keeps whole packets.
+    pub fn keeps_whole(&self) -> bool {
+        self.whole
     }
 
     /// Keeps the files that the scenario, or a change of it that comes next, names and that are not in the log yet.

@@ -6,32 +6,31 @@
 //!            veth pair                        veth pair
 //! ```
 //!
+//! With `--backend tap`, `access` is a TAP device whose descriptor is ours, and there is no `p0`.
+//!
 //! A router has no namespace: it is in the engine, and shows itself to a host as the neighbour at the other end of the cable.
 //!
 //! Namespaces that we make have no name in the file system and end with the processes in them; cables end with our
 //! namespace. So even a killed run leaves nothing of these behind. A host that names an existing namespace gets an
 //! interface there, which goes when we do.
 
+mod cable;
+
 use std::net::IpAddr;
-use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
 use narrows_io::cable_end::{CableEnd, CableEndError};
-use narrows_io::link::{InterfaceIndex, MacAddress, VethEnd, create_numbered_veth};
+use narrows_io::link::{InterfaceIndex, MacAddress};
 use narrows_io::namespace::{Namespace, NamespaceError};
-use narrows_io::offload::{self, OffloadError};
-use narrows_io::packet_socket::PacketSocketOptions;
+use narrows_io::offload::OffloadError;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
-use narrows_io::stack::{self, StackError};
+use narrows_io::stack::StackError;
 use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
+use self::cable::{End, lay_cable};
 use crate::cabling::Cabling;
 use crate::local::Neighbours;
 
-/// The interfaces' MTU: that of Ethernet.
-const MTU: u32 = 1500;
-/// How long a cable may take until it carries; the kernel says so within microseconds.
-const CARRIER: Duration = Duration::from_secs(5);
 /// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
 const FIRST_END: u32 = 1 << 20;
 /// The kernel's limit on an interface's name.
@@ -258,12 +257,6 @@ fn add_routes(host: &Host, has_default: bool) -> Result<(), StageError> {
     Ok(())
 }
 
-/// Our end of a cable to be laid.
-struct End {
-    name: String,
-    number: InterfaceIndex,
-}
-
 /// The namespace that a host is to be in, if it is one that exists already.
 ///
 /// # Errors
@@ -280,42 +273,6 @@ pub fn existing(host: &narrows_scenario::Host) -> Result<Option<Namespace>, Stag
 
 pub(crate) fn of_host(host: &str, cause: StageError) -> StageError {
     StageError::Host { host: host.to_owned(), cause: Box::new(cause) }
-}
-
-/// Lays the cable of one interface and gives the host its addresses.
-fn lay_cable(
-    wire: &Namespace,
-    host: &Host,
-    interface: &Interface,
-    end: &End,
-    cabling: Cabling,
-) -> Result<Cable, StageError> {
-    let near = end.name.as_str();
-    let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
-    create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
-    offload::plain_packets(&host.namespace, &interface.name)?;
-    offload::plain_packets(wire, near)?;
-    stack::silence(wire, near)?;
-    stack::settle(&host.namespace, &interface.name)?;
-    RouteSocket::open(wire)?.set_up(near)?;
-    let mut sockets = RouteSocket::open(&host.namespace)?;
-    sockets.set_up(&interface.name)?;
-    // A socket on an interface that is down would report that first of all.
-    RouteSocket::open(wire)?.wait_for_carrier(near, CARRIER)?;
-    sockets.wait_for_carrier(&interface.name, CARRIER)?;
-    let end = cabling.open(wire, near, PacketSocketOptions::default())?;
-    for address in &interface.addresses {
-        sockets.add_address(&interface.name, *address)?;
-    }
-    let mut neighbours = Neighbours::default();
-    for peer in &interface.peer.addresses {
-        neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
-        // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
-        sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
-    }
-    let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
-    let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), end, neighbours, stations })
 }
 
 /// Who is at the other end of a port's link.

@@ -46,6 +46,7 @@ impl Report {
             untrue: certify::untrue(meter),
             capture: None,
             host: None,
+            trains: None,
             losses: Losses {
                 straggler_inputs: engine.stragglers(),
                 receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),

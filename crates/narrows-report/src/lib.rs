@@ -26,6 +26,7 @@ mod rules;
 mod rules_text;
 mod shaped;
 mod text;
+mod trains;
 
 pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
 pub use asked::{OneWay, one_ways};
@@ -45,3 +46,4 @@ pub use report::{
 pub use router::RouterReport;
 pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};
 pub use shaped::ShapedClassReport;
+pub use trains::TrainsReport;

@@ -25,6 +25,7 @@ use crate::probe::ProbeReport;
 use crate::router::RouterReport;
 use crate::rules::RulesReport;
 use crate::shaped::ShapedClassReport;
+use crate::trains::TrainsReport;
 
 /// The version of the fields.
 pub const SCHEMA: u32 = 1;
@@ -78,6 +79,8 @@ pub struct Report {
     pub capture: Option<CaptureReport>,
     /// What the host did meanwhile; nothing in virtual time.
     pub host: Option<HostReport>,
+    /// What became of trains of segments; nothing in virtual time, and where each packet came and left by itself.
+    pub trains: Option<TrainsReport>,
     /// What went wrong around the engine.
     pub losses: Losses,
     /// Whether every packet is accounted for.

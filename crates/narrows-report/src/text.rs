@@ -9,7 +9,7 @@ use crate::info::Kind;
 use crate::probe::ProbeReport;
 use crate::report::{Direction, Lateness, Quantiles, Report, Throughput};
 use crate::shaped::ShapedClassReport;
-use crate::{app, certified, flows, host, router, rules_text};
+use crate::{app, certified, flows, host, router, rules_text, trains};
 
 /// The most rows of one kind; a program can read the rest.
 const MOST_ROWS: usize = 24;
@@ -42,6 +42,9 @@ impl Display for Text<'_> {
         certified::print(report, f)?;
         if let Some(host) = &report.host {
             host::print(host, f)?;
+        }
+        if let Some(trains) = &report.trains {
+            trains::print(trains, f)?;
         }
         remarks(report, f)
     }

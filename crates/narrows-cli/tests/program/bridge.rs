@@ -147,6 +147,18 @@ fn every_protocol_crosses_both_ways_byte_for_byte() {
 }
 
 #[test]
+fn a_tap_device_is_no_end_of_a_bridge() {
+    if !root() {
+        return;
+    }
+    let ended = finish(&mut Bed::new(1500).command(&["--backend", "tap"])).expect(2);
+    assert!(
+        ended.err.contains("`one` exists already, and a TAP device is always a new interface"),
+        "{ended}"
+    );
+}
+
+#[test]
 fn what_is_not_ip_counts_as_the_overhead_says() {
     if !root() {
         return;

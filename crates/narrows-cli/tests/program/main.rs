@@ -36,3 +36,4 @@ mod tc;
 mod together;
 mod trace;
 mod traffic;
+mod trains;

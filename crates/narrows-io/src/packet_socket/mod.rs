@@ -9,7 +9,6 @@
 mod guard;
 mod receive;
 mod send;
-mod train;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -20,6 +19,7 @@ pub use send::{SendStop, Sent};
 
 use crate::link::InterfaceIndex;
 use crate::namespace::{Namespace, NamespaceError};
+use crate::offloaded::join::Headers;
 use crate::route_socket::{NetlinkError, RouteSocket};
 use crate::socket_option::{option, set_option};
 
@@ -83,24 +83,49 @@ pub struct PacketStatistics {
     pub refused: u64,
 }
 
+/// Trains of segments that came to a socket which carries them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrainStatistics {
+    /// How many came.
+    pub came: u64,
+    /// The packets that they were cut into.
+    pub cut: u64,
+}
+
 /// How a packet socket is to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSocketOptions {
     /// The receive buffer asked for, in bytes; see [`PacketSocket::receive_buffer`] for what it came to.
     pub receive_buffer: usize,
     /// Whether sent frames pass the interface's own queueing discipline. Without, they go straight to the
-    /// driver: on a veth pair there is nothing to pass, on a real interface its shaping is skipped.
+    /// driver: on a veth pair there is nothing to pass, on a real interface its shaping is skipped. Trains of segments that
+    /// the interface cannot cut are cut by the kernel with, and refused as if the interface were full without.
     pub through_qdisc: bool,
-    /// Whether what senders left for hardware to do is done on receipt: checksums left open are made, and trains of
-    /// segments in one piece cut into packets. Needed where the other end of a cable cannot be told to do that.
-    pub finish_offloads: bool,
+    /// What becomes of what senders left for hardware to do.
+    pub offloads: Offloads,
+}
+
+/// What becomes of what senders left for hardware to do: checksums left open, and trains of segments in one piece.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offloads {
+    /// Senders leave nothing: the interface has no offloads, and frames come and go as they are.
+    #[default]
+    None,
+    /// It is done on receipt: checksums are made, and trains cut into packets. Needed where the other end of a cable cannot be
+    /// told to do that.
+    Finished,
+    /// Trains are cut into packets, their checksums stay open, and what leaves as a train again is joined
+    /// ([`PacketSocket::join`]).
+    Carried,
+    /// Nothing is done: frames come and go whole, each behind the 10 bytes of `struct virtio_net_hdr` that describe it.
+    Whole,
 }
 
 impl Default for PacketSocketOptions {
     /// 32 MiB (the kernel doubles it): a small frame is accounted as 768 bytes, so this is 85,000 of them,
     /// or half a second at 180,000 a second.
     fn default() -> Self {
-        Self { receive_buffer: 32 << 20, through_qdisc: false, finish_offloads: false }
+        Self { receive_buffer: 32 << 20, through_qdisc: false, offloads: Offloads::None }
     }
 }
 
@@ -112,10 +137,13 @@ pub struct PacketSocket {
     index: InterfaceIndex,
     receive_buffer: usize,
     statistics: PacketStatistics,
-    /// Whether frames come and go behind the header of [`train`].
-    finishes_offloads: bool,
+    trains: TrainStatistics,
+    /// Unless nothing is left, frames come and go behind a header.
+    offloads: Offloads,
     /// Frames that the kernel could not describe by it, tunnels in trains for one.
     undescribed: u64,
+    /// Room for what goes before the frames of one call, where trains are carried.
+    headers: Vec<Headers>,
 }
 
 impl PacketSocket {
@@ -137,14 +165,17 @@ impl PacketSocket {
         let receive_buffer = configure(&descriptor, index, options).map_err(refused("configure"))?;
         bind_to(&descriptor, index, libc::ETH_P_ALL as u16).map_err(refused("bind"))?;
         let statistics = PacketStatistics::default();
+        let carries = options.offloads == Offloads::Carried;
         Ok(Self {
             descriptor,
             interface: interface.into(),
             index,
             receive_buffer,
             statistics,
-            finishes_offloads: options.finish_offloads,
+            trains: TrainStatistics::default(),
+            offloads: options.offloads,
             undescribed: 0,
+            headers: if carries { vec![Headers::EMPTY; BATCH] } else { Vec::new() },
         })
     }
 
@@ -202,7 +233,7 @@ fn configure(socket: &OwnedFd, index: InterfaceIndex, options: PacketSocketOptio
     if !options.through_qdisc {
         set_option(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)?;
     }
-    if options.finish_offloads {
+    if options.offloads != Offloads::None {
         set_option(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
     }
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;

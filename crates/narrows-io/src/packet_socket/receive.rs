@@ -7,10 +7,10 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::train::{self, Offloaded};
-use super::{BATCH, PacketSocket, PacketSocketError};
+use super::{BATCH, Offloads, PacketSocket, PacketSocketError, TrainStatistics};
 use crate::clock::{MonotonicTime, WallClockOffset};
 use crate::frame::{Frame, FramePool};
+use crate::offloaded::{Cut, Described, HEADER, TAG_AT, Whole};
 
 /// Any frame of the usual MTU fits here.
 const HEAD: usize = 2048;
@@ -20,8 +20,6 @@ const HEAD_STRIDE: usize = HEAD + 64;
 const TAIL: usize = 1 << 16;
 /// Room for the stamp (32 bytes) and the auxiliary data (40 bytes) with their headers.
 const CONTROL: usize = 16;
-/// Where a VLAN tag belongs: behind the two link addresses.
-const TAG_AT: usize = 12;
 
 /// A frame, and what the kernel says about it.
 #[derive(Debug)]
@@ -52,8 +50,7 @@ pub struct ReceiveBatch {
     heads: Vec<u8>,
     tails: Vec<u8>,
     controls: Vec<[u64; CONTROL]>,
-    /// A frame that is completed.
-    whole: Vec<u8>,
+    cut: Cut,
 }
 
 #[expect(unsafe_code, reason = "the system call's pointers")]
@@ -81,7 +78,7 @@ impl ReceiveBatch {
             heads: vec![0; BATCH * HEAD_STRIDE],
             tails: vec![0; BATCH * TAIL],
             controls: vec![[0; CONTROL]; BATCH],
-            whole: Vec::new(),
+            cut: Cut::default(),
         };
         batch.point();
         batch
@@ -126,10 +123,15 @@ impl ReceiveBatch {
                 Ok(count) => return Ok(count as usize),
                 Err(nix::Error::EINTR) => {}
                 Err(nix::Error::EAGAIN) => return Ok(0),
-                Err(nix::Error::EINVAL) if socket.finishes_offloads => socket.undescribed += 1,
+                Err(nix::Error::EINVAL) if socket.offloads != Offloads::None => socket.undescribed += 1,
                 Err(errno) => return Err(errno.into()),
             }
         }
+    }
+
+    /// Room for one frame of another way to receive, in two pieces, and what cuts it.
+    pub(crate) fn room(&mut self) -> (&mut [u8], &mut [u8], &mut Cut) {
+        (&mut self.heads[..HEAD], &mut self.tails[..TAIL], &mut self.cut)
     }
 
     /// Copies one slot out.
@@ -149,31 +151,41 @@ impl ReceiveBatch {
         Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
     }
 
-    /// Completes what one slot holds, and gives each packet of it.
-    fn finish(
+    /// Cuts what one slot holds, behind a header that describes it, and gives each packet of it.
+    fn cut(
         &mut self,
         slot: usize,
         offset: WallClockOffset,
+        offloads: Offloads,
+        trains: &mut TrainStatistics,
         pool: &mut FramePool,
         into: &mut Vec<Received>,
     ) {
         let length = self.headers[slot].msg_len as usize;
+        let notes = self.notes(slot);
         let head = &self.heads[slot * HEAD_STRIDE..][..length.min(HEAD)];
         let tail = &self.tails[slot * TAIL..][..length.saturating_sub(HEAD).min(TAIL)];
-        let notes = self.notes(slot);
-        let (header, head) = head.split_at(train::HEADER.min(head.len()));
+        let (header, head) = head.split_at(HEADER.min(head.len()));
         let missing = length.saturating_sub(HEAD + TAIL);
         let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
         let tag: &[u8] = notes.vlan.as_ref().map_or(&[], |tag| tag);
-        self.whole.clear();
-        self.whole.extend_from_slice(head);
-        self.whole.extend_from_slice(tail);
-        Offloaded::parse(header).finish(&mut self.whole, |packet| {
-            let (addresses, rest) = packet.split_at(packet.len().min(TAG_AT));
-            let frame = pool.joined(&[addresses, tag, rest]);
+        let described = Described::parse(header);
+        let mut give = |mut frame: Frame| {
+            if offloads == Offloads::Finished {
+                frame.finish();
+            }
             let original_length = frame.len() + missing;
             into.push(Received { frame, stamp, original_length, partial_checksum: false });
-        });
+        };
+        if offloads == Offloads::Whole {
+            let (addresses, rest) = head.split_at(TAG_AT.min(head.len()));
+            let header = described.shifted(tag.len()).bytes();
+            return give(pool.joined(&[&header, addresses, tag, rest, tail]));
+        }
+        if let Some(count) = self.cut.cut(Whole { described, head, tail, tag }, pool, give) {
+            trains.came += 1;
+            trains.cut += count as u64;
+        }
     }
 
     /// Reads the control messages of one slot.
@@ -253,10 +265,11 @@ impl PacketSocket {
         })?;
         if count > 0 {
             let offset = WallClockOffset::sample();
-            if self.finishes_offloads {
-                (0..count).for_each(|slot| batch.finish(slot, offset, pool, into));
-            } else {
-                into.extend((0..count).map(|slot| batch.take(slot, offset, pool)));
+            match self.offloads {
+                Offloads::None => into.extend((0..count).map(|slot| batch.take(slot, offset, pool))),
+                offloads => (0..count).for_each(|slot| {
+                    batch.cut(slot, offset, offloads, &mut self.trains, pool, into);
+                }),
             }
         }
         Ok(count)

@@ -3,7 +3,10 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use super::{BATCH, PacketSocket, train};
+use super::{BATCH, Offloads, PacketSocket, TrainStatistics};
+use crate::frame::Frame;
+use crate::offloaded::HEADER;
+use crate::offloaded::join::{self, MOST};
 
 /// How far a call to [`PacketSocket::send`] came.
 #[derive(Debug)]
@@ -70,8 +73,11 @@ impl PacketSocket {
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let filled = frames.len().min(BATCH);
         // Nothing is left for hardware to do.
-        let finished = [0_u8; train::HEADER];
-        let before = if self.finishes_offloads { finished.len() } else { 0 };
+        let finished = [0_u8; HEADER];
+        let before = match self.offloads {
+            Offloads::None | Offloads::Whole => 0,
+            Offloads::Finished | Offloads::Carried => HEADER,
+        };
         for ((frame, piece), header) in frames.iter().zip(&mut pieces).zip(&mut headers) {
             let bytes = frame.as_ref();
             // The kernel only reads through these pointers.
@@ -92,5 +98,83 @@ impl PacketSocket {
             )
         };
         nix::errno::Errno::result(result).map(|count| count as usize)
+    }
+
+    /// With [`Offloads::Carried`], says how many of the first frames one call to [`PacketSocket::send_joined`] should be given,
+    /// and marks those of them that leave as one with the frame before ([`Frame::was_joined`]).
+    pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
+        self.carries_trains().then(|| join::join(frames))
+    }
+
+    /// With [`Offloads::Carried`], the trains that came.
+    pub fn trains(&self) -> Option<TrainStatistics> {
+        self.carries_trains().then_some(self.trains)
+    }
+
+    fn carries_trains(&self) -> bool {
+        self.offloads == Offloads::Carried
+    }
+
+    /// The same as [`PacketSocket::send`], of frames that may have checksums open and of which [`PacketSocket::join`] may
+    /// have marked some.
+    pub fn send_joined<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
+        if !self.carries_trains() {
+            return self.send(frames);
+        }
+        let mut count = 0;
+        while count < frames.len() {
+            match self.send_trains(&mut frames[count..]) {
+                Ok(sent) => count += sent,
+                Err(nix::Error::EINTR) => {}
+                Err(errno) => return Sent { count, stopped: Some(errno.into()) },
+            }
+        }
+        Sent { count, stopped: None }
+    }
+
+    /// One system call: at least one frame was sent, or the error is about the first, or the train that it begins.
+    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
+    fn send_trains<F: AsMut<Frame>>(&mut self, frames: &mut [F]) -> Result<usize, nix::Error> {
+        // SAFETY: both are plain integers and pointers, for which all zeros is a value.
+        let (mut pieces, mut messages): ([libc::iovec; MOST + BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        // The kernel only reads through these pointers.
+        let piece =
+            |bytes: &[u8]| libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let (mut used, mut filled, mut ends) = (0, 0, [0; BATCH]);
+        let mut taken = 0;
+        while taken < frames.len() && filled < BATCH {
+            let all = &mut frames[taken..];
+            let joined = all[1..].iter_mut().take(MOST - 1);
+            let count = 1 + joined.map_while(|next| next.as_mut().open.joins.then_some(())).count();
+            if taken + count > MOST {
+                break;
+            }
+            let headers = &mut self.headers[filled];
+            let payload = headers.of(&mut all[..count]);
+            pieces[used] = piece(headers.get());
+            for (place, frame) in pieces[used + 1..].iter_mut().zip(&mut all[..count]) {
+                *place = piece(&frame.as_mut()[payload..]);
+            }
+            let message = &mut messages[filled].msg_hdr;
+            message.msg_iov = pieces[used..].as_mut_ptr();
+            message.msg_iovlen = (1 + count) as _;
+            used += 1 + count;
+            taken += count;
+            ends[filled] = taken;
+            filled += 1;
+        }
+        // SAFETY: the first `filled` messages point at as many pieces as they say, which point at live bytes of the lengths
+        // given: of `frames`, and of headers that are not touched before the next call.
+        let result = unsafe {
+            libc::sendmmsg(
+                self.descriptor.as_raw_fd(),
+                messages.as_mut_ptr(),
+                filled as u32,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        let sent = nix::errno::Errno::result(result)? as usize;
+        Ok(ends[..sent].last().copied().unwrap_or(0))
     }
 }

@@ -11,5 +11,7 @@ mod offloads;
 mod outside;
 mod packets;
 mod processes;
+mod tap;
 mod traffic;
+mod trains;
 mod xdp;

@@ -29,6 +29,7 @@ impl PacketLoop {
         let mut report = Report::new(info, &self.engine, &self.meter);
         self.report_feeds(&mut report);
         report.host = Some(self.host(info));
+        report.trains = self.trains();
         report
     }
 

@@ -71,12 +71,17 @@ impl PacketLoop {
             self.apply_timeline(at)?;
             self.hand_in_values(at)?;
             self.catch_up(at)?;
-            let frame = received.frame;
+            let mut frame = received.frame;
+            if self.capture.is_some() {
+                // What is captured has its checksum; so it leaves by itself.
+                frame.finish();
+            }
             let length = received.original_length as u32; // a frame has at most some 64 KiB
             let packet = parse_cut(LinkLayer::Ethernet, &frame, length);
             if let Some(recorder) = &mut self.recorder {
                 let taken = at.max(self.engine.now());
-                recorder.arrived(taken, taken.since(at), port, &frame, packet.examined)?;
+                let bytes = if recorder.keeps_whole() { frame.on_the_wire(&mut self.made) } else { &frame };
+                recorder.arrived(taken, taken.since(at), port, bytes, packet.examined)?;
             }
             self.meter.input_lateness(port, self.clock.now().since(at));
             if at < self.engine.now() {

@@ -41,7 +41,8 @@ impl PacketLoop {
             }
             if let Some(told) = Told::of(&event, |port| ports[usize::from(port.index())].cable.is_none()) {
                 let (at, from) = (event.at, event.id.port());
-                let frame = render(event, None, &mut self.frames, &mut self.made);
+                let mut frame = render(event, None, &mut self.frames, &mut self.made);
+                frame.finish();
                 self.tell(at, from, told, frame)?;
                 continue;
             }
@@ -69,8 +70,9 @@ impl PacketLoop {
             let Some(cable) = port.cable.as_mut().filter(|_| !port.outgoing.is_empty()) else { continue };
             let mut sent = 0;
             while sent < port.outgoing.len() {
-                let end = port.outgoing.len().min(sent + SENT_AT_ONCE);
-                let batch = &mut port.outgoing[sent..end];
+                let unsent = &mut port.outgoing[sent..];
+                let count = cable.end.join(unsent).unwrap_or(SENT_AT_ONCE).min(unsent.len());
+                let batch = &mut unsent[..count];
                 if let Some(capture) = &mut self.capture {
                     // Before: a frame that was sent may be gone.
                     capture.stage(self.engine.now(), port.id, batch.iter().map(Outgoing::captured));
@@ -87,6 +89,7 @@ impl PacketLoop {
                     self.meter.released(port.id, scheduled, before.since(scheduled));
                     self.meter.sent(after.since(scheduled));
                 }
+                port.trains.left(&batch[..step.count]);
                 sent += step.count;
                 match step.stopped {
                     None => {}
@@ -131,9 +134,20 @@ fn render(
     made: &mut Vec<u8>,
 ) -> Frame {
     let edits = Edits { stations, ..Edits::of(&event) };
-    if edits.needed(event.body.get()) {
-        edits.render(event.body.get(), made);
-        let frame = frames.frame(made);
+    let body = event.body.get();
+    if edits.needed(body) {
+        // What no checksum of the transport covers leaves an open one as it is.
+        let is_covered = edits.fragment.is_some() || !edits.flips.is_empty();
+        let frame = if is_covered && body.is_open() {
+            let mut finished = frames.instead_of(body, body);
+            finished.finish();
+            edits.render(&finished, made);
+            frames.recycle(finished);
+            frames.frame(made)
+        } else {
+            edits.render(body, made);
+            frames.instead_of(body, made)
+        };
         if let Body::Last(original) = event.body {
             frames.recycle(original);
         }
@@ -141,6 +155,6 @@ fn render(
     }
     match event.body {
         Body::Last(frame) => frame,
-        Body::Shared(frame) => frames.frame(frame),
+        Body::Shared(frame) => frames.instead_of(frame, frame),
     }
 }

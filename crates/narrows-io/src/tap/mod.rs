@@ -1,0 +1,196 @@
+//! TAP devices: an interface of a namespace whose other end is a descriptor of ours.
+//!
+//! What the namespace sends by the interface is read from the descriptor, one frame a call, and what is written to it comes
+//! in at the interface. There is one interface, where a veth pair has two, and no packet socket; it needs no more than a
+//! namespace of one's own.
+//!
+//! The kernel does not say when a frame was sent: it has come when it is read. Until then it waits in a queue of
+//! [`QUEUE`] frames; what finds that full is dropped, and counted by the interface and in [`Tap::statistics`].
+//!
+//! The device is not persistent: it vanishes with its descriptor, however that is closed.
+
+mod device;
+mod transfer;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use crate::frame::Frame;
+use crate::link::MacAddress;
+use crate::namespace::{Namespace, NamespaceError};
+use crate::offloaded::join::{self, Headers};
+use crate::packet_socket::{PacketStatistics, TrainStatistics};
+use crate::route_socket::{NetlinkError, RouteSocket};
+
+/// The device that TAP devices are made by.
+const DEVICE: &str = "/dev/net/tun";
+/// Frames that wait for us to read them: 8 ms at a million a second.
+const QUEUE: u32 = 8192;
+/// What a frame may have before and behind the MTU: its Ethernet header and a VLAN tag.
+const LINK_HEADERS: usize = 18;
+
+/// Why a TAP device could not be had, or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TapError {
+    /// The namespace could not be entered.
+    #[error(transparent)]
+    Namespace(#[from] NamespaceError),
+    /// The interface could not be set up.
+    #[error(transparent)]
+    Interface(#[from] NetlinkError),
+    /// The kernel has no TAP devices, or this container shows none.
+    #[error(
+        "cannot make the TAP device `{interface}`: {DEVICE} is not there ({cause}); load the kernel's module with `modprobe \
+         tun`, give the container that device, or use --backend af_packet"
+    )]
+    NotThere {
+        /// The interface's name.
+        interface: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// This process may not make one.
+    #[error(
+        "not allowed to make the TAP device `{interface}`: this needs write access to {DEVICE} and the capability \
+         CAP_NET_ADMIN in the namespace; run it as root, or use --backend af_packet"
+    )]
+    Permission {
+        /// The interface's name.
+        interface: String,
+    },
+    /// There is an interface of this name.
+    #[error(
+        "cannot make the TAP device `{interface}` in {namespace}: an interface of that name exists there already"
+    )]
+    Exists {
+        /// The interface's name.
+        interface: String,
+        /// Where.
+        namespace: String,
+    },
+    /// An interface that exists already was to be reached in this way.
+    #[error(
+        "`{interface}` exists already, and a TAP device is always a new interface: use --backend af_packet or af_xdp for it, \
+         or `narrows run`, which makes the interfaces of its hosts"
+    )]
+    NotNew {
+        /// The interface's name.
+        interface: String,
+    },
+    /// The kernel refused a step.
+    #[error("cannot {step} the TAP device `{interface}`: {cause}")]
+    Refused {
+        /// Which step.
+        step: &'static str,
+        /// The interface's name.
+        interface: String,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// The interface was removed.
+    #[error("the interface `{interface}` was removed")]
+    Gone {
+        /// The interface's name.
+        interface: String,
+    },
+}
+
+/// A TAP device.
+#[derive(Debug)]
+pub struct Tap {
+    descriptor: OwnedFd,
+    interface: String,
+    mtu: usize,
+    /// In its namespace, to ask what was dropped.
+    sockets: RouteSocket,
+    statistics: PacketStatistics,
+    /// Where trains are carried: those that came, and room for what goes before one that leaves.
+    trains: Option<(TrainStatistics, Box<Headers>)>,
+}
+
+impl Tap {
+    /// Makes a TAP device in `namespace`, down, with this address and this MTU. With `trains`, trains of segments come cut
+    /// into packets with their checksums open, as of [`Offloads::Carried`](crate::packet_socket::Offloads::Carried); without,
+    /// the kernel cuts them, and makes the checksums, before they come.
+    ///
+    /// # Errors
+    /// When the host has no TAP devices, a privilege is missing, or the name is taken or none.
+    pub fn create(
+        namespace: &Namespace,
+        name: &str,
+        mac: MacAddress,
+        mtu: u32,
+        trains: bool,
+    ) -> Result<Self, TapError> {
+        let mut sockets = RouteSocket::open(namespace)?;
+        sockets.check_new(name, "make the TAP device")?;
+        let made = namespace.run(|| device::make(name, trains))?;
+        let descriptor = made.map_err(|(step, cause)| refusal(step, name, namespace, cause))?;
+        sockets.prepare(name, mac, mtu, QUEUE)?;
+        Ok(Self {
+            descriptor,
+            interface: name.into(),
+            mtu: mtu as usize,
+            sockets,
+            statistics: PacketStatistics::default(),
+            trains: trains.then(|| (TrainStatistics::default(), Box::new(Headers::EMPTY))),
+        })
+    }
+
+    /// The interface's name.
+    pub fn interface(&self) -> &str {
+        &self.interface
+    }
+
+    /// Frames that came, and that were dropped because [`QUEUE`] of them waited.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn statistics(&mut self) -> Result<PacketStatistics, TapError> {
+        let dropped = match self.sockets.interface(&self.interface) {
+            Ok(interface) => interface.statistics.send_dropped,
+            // It cannot have dropped any since it went.
+            Err(NetlinkError::NotFound { .. }) => self.statistics.dropped,
+            Err(error) => return Err(error.into()),
+        };
+        self.statistics.dropped = dropped;
+        Ok(PacketStatistics { arrived: self.statistics.arrived + dropped, ..self.statistics })
+    }
+
+    /// The trains that came, where they are carried.
+    pub fn trains(&self) -> Option<TrainStatistics> {
+        self.trains.as_ref().map(|(statistics, _)| *statistics)
+    }
+
+    /// Where trains are carried, says how many of the first frames one call to [`Tap::send`] should be given, and marks those
+    /// of them that leave as one with the frame before.
+    pub fn join<F: AsMut<Frame>>(&self, frames: &mut [F]) -> Option<usize> {
+        self.trains.as_ref().map(|_| join::join(frames))
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// Whether TAP devices can be made here, as far as the device tells; else why not.
+///
+/// # Errors
+/// When it is not there, or may not be opened.
+pub fn available() -> io::Result<()> {
+    device::open().map(drop)
+}
+
+fn refusal(step: &'static str, interface: &str, namespace: &Namespace, cause: io::Error) -> TapError {
+    let interface = interface.to_owned();
+    match cause.raw_os_error() {
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => TapError::NotThere { interface, cause },
+        Some(libc::EPERM | libc::EACCES) => TapError::Permission { interface },
+        Some(libc::EBUSY | libc::EEXIST) => {
+            TapError::Exists { interface, namespace: namespace.label().to_owned() }
+        }
+        _ => TapError::Refused { step, interface, cause },
+    }
+}

@@ -1,0 +1,50 @@
+//! Trains of segments: how many came and left in one piece.
+
+use narrows_core::{Duration, Time};
+use narrows_report::TrainsReport;
+
+use super::{Outgoing, PacketLoop};
+
+/// What was seen of trains at one port.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Trains {
+    left: u64,
+    joined: u64,
+    /// Between the first and the last packet of one that left.
+    apart: Duration,
+}
+
+impl Trains {
+    /// These frames have left, some as one with the frame before.
+    pub(super) fn left(&mut self, frames: &[Outgoing]) {
+        let (mut first, mut is_one): (Option<Time>, _) = (None, true);
+        for outgoing in frames {
+            if !outgoing.frame.was_joined() {
+                (first, is_one) = (outgoing.passage.map(|passage| passage.scheduled), true);
+                continue;
+            }
+            self.left += u64::from(is_one);
+            self.joined += 1 + u64::from(is_one);
+            is_one = false;
+            if let Some((first, last)) = first.zip(outgoing.passage.map(|passage| passage.scheduled)) {
+                self.apart = self.apart.max(last.since(first));
+            }
+        }
+    }
+}
+
+impl PacketLoop {
+    /// What the report says of trains, where they are carried.
+    pub(super) fn trains(&self) -> Option<TrainsReport> {
+        let ends = self.ports.iter().filter_map(|port| port.cable.as_ref());
+        let came: Vec<_> = ends.filter_map(|cable| cable.end.trains()).collect();
+        let sum = |of: fn(&Trains) -> u64| self.ports.iter().map(|port| of(&port.trains)).sum();
+        (!came.is_empty()).then(|| TrainsReport {
+            came: came.iter().map(|trains| trains.came).sum(),
+            came_packets: came.iter().map(|trains| trains.cut).sum(),
+            left: sum(|trains| trains.left),
+            left_packets: sum(|trains| trains.joined),
+            apart_max_ns: self.ports.iter().map(|port| port.trains.apart.nanos()).max().unwrap_or(0),
+        })
+    }
+}

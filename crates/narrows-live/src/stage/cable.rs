@@ -1,0 +1,101 @@
+//! The cable of one interface of a host: a veth pair, of which one end is ours, or a TAP device.
+
+use std::time::Duration;
+
+use narrows_io::cable_end::{Backend, CableEnd};
+use narrows_io::link::{InterfaceIndex, MacAddress, VethEnd, create_numbered_veth};
+use narrows_io::namespace::Namespace;
+use narrows_io::offload::{self, OffloadError};
+use narrows_io::packet_socket::PacketSocketOptions;
+use narrows_io::route_socket::RouteSocket;
+use narrows_io::stack;
+use narrows_io::tap::Tap;
+
+use super::{Cable, Host, Interface, StageError};
+use crate::cabling::Cabling;
+use crate::local::Neighbours;
+
+/// The interfaces' MTU: that of Ethernet.
+const MTU: u32 = 1500;
+/// How long a cable may take until it carries; the kernel says so within microseconds.
+const CARRIER: Duration = Duration::from_secs(5);
+
+/// Our end of a cable to be laid, in our namespace.
+pub(super) struct End {
+    pub(super) name: String,
+    pub(super) number: InterfaceIndex,
+}
+
+/// Lays the cable of one interface and gives the host its addresses.
+pub(super) fn lay_cable(
+    wire: &Namespace,
+    host: &Host,
+    interface: &Interface,
+    end: &End,
+    cabling: Cabling,
+) -> Result<Cable, StageError> {
+    let end = match cabling.backend {
+        Some(Backend::Tap) => tap(host, interface, cabling)?,
+        _ => veth(wire, host, interface, end, cabling)?,
+    };
+    let mut sockets = RouteSocket::open(&host.namespace)?;
+    for address in &interface.addresses {
+        sockets.add_address(&interface.name, *address)?;
+    }
+    let mut neighbours = Neighbours::default();
+    for peer in &interface.peer.addresses {
+        neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
+        // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
+        sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
+    }
+    let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
+    let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
+    Ok(Cable { name: interface.port.clone(), end, neighbours, stations })
+}
+
+/// A veth pair, its near end in our namespace.
+fn veth(
+    wire: &Namespace,
+    host: &Host,
+    interface: &Interface,
+    end: &End,
+    cabling: Cabling,
+) -> Result<CableEnd, StageError> {
+    let near = end.name.as_str();
+    let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
+    create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
+    switch_offloads(&host.namespace, &interface.name, cabling)?;
+    switch_offloads(wire, near, cabling)?;
+    stack::silence(wire, near)?;
+    stack::settle(&host.namespace, &interface.name)?;
+    RouteSocket::open(wire)?.set_up(near)?;
+    let mut sockets = RouteSocket::open(&host.namespace)?;
+    sockets.set_up(&interface.name)?;
+    // A socket on an interface that is down would report that first of all.
+    RouteSocket::open(wire)?.wait_for_carrier(near, CARRIER)?;
+    sockets.wait_for_carrier(&interface.name, CARRIER)?;
+    Ok(cabling.open(wire, near, PacketSocketOptions::default())?)
+}
+
+/// A TAP device in the host's namespace.
+fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd, StageError> {
+    let Host { namespace, .. } = host;
+    let tap = Tap::create(namespace, &interface.name, interface.mac, MTU, cabling.trains);
+    let tap = tap.map_err(narrows_io::cable_end::CableEndError::from)?;
+    switch_offloads(namespace, &interface.name, cabling)?;
+    stack::settle(namespace, &interface.name)?;
+    let mut sockets = RouteSocket::open(namespace)?;
+    sockets.set_up(&interface.name)?;
+    sockets.wait_for_carrier(&interface.name, CARRIER)?;
+    Ok(CableEnd::Tap(Box::new(tap)))
+}
+
+/// Leaves nothing to be done by hardware that is not there, but for what trains carry.
+fn switch_offloads(namespace: &Namespace, interface: &str, cabling: Cabling) -> Result<(), OffloadError> {
+    let switched = if cabling.trains {
+        offload::trains(namespace, interface)
+    } else {
+        offload::plain_packets(namespace, interface)
+    };
+    switched.map(drop)
+}

@@ -1,0 +1,36 @@
+//! Trains of segments that a live run took from the kernel in one piece, and gave to it so.
+
+use std::fmt::{self, Formatter};
+
+use serde::Serialize;
+
+use crate::human::{count, span};
+
+/// What became of trains, where they were carried. Each packet of one has had its own verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrainsReport {
+    /// Trains that came from hosts. Their packets have one instant of arrival.
+    pub came: u64,
+    /// The packets that they were cut into.
+    pub came_packets: u64,
+    /// Trains that left for hosts, joined from packets that were due when the call to send was made. Their packets reach the
+    /// receiver at one instant.
+    pub left: u64,
+    /// The packets that they were joined from.
+    pub left_packets: u64,
+    /// By how much the scheduled instants of the first and the last packet of a train that left were apart, at most.
+    pub apart_max_ns: u64,
+}
+
+pub(crate) fn print(trains: &TrainsReport, f: &mut Formatter<'_>) -> fmt::Result {
+    let TrainsReport { came, came_packets, left, left_packets, apart_max_ns } = trains;
+    writeln!(
+        f,
+        "  trains: {} came, each at one instant, cut into {} packets with a verdict each; {} left, joined from {} packets that",
+        count(*came),
+        count(*came_packets),
+        count(*left),
+        count(*left_packets),
+    )?;
+    writeln!(f, "  had been scheduled up to {} apart and arrived at one instant", span(*apart_max_ns))
+}
