@@ -39,6 +39,13 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
     );
     say("TAP devices", tap());
     say(
+        "attach",
+        match host::has_tcx() {
+            Ok(()) => "possible: programs can be put onto interfaces".into(),
+            Err(error) => format!("not possible: {error}"),
+        },
+    );
+    say(
         "kernel's netem",
         match host::has_netem() {
             Some(true) => "there; not needed".into(),

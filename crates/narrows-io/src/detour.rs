@@ -15,12 +15,12 @@
 //! value or the process does, however that ends; frames then take the direct way again. They are the first classifiers on
 //! the interface: others there see each frame once, when it is back.
 
+mod code;
+
 use std::time::Duration;
 
-use crate::bpf::{
-    BpfError, Code, Condition, Direction, Helper, Instruction, Link, Program, ProgramKind, Register,
-    TCX_DROP, TCX_NEXT, Width,
-};
+use self::code::{back_in, back_out, divert_in, divert_out, only_back_out, unmark};
+use crate::bpf::{BpfError, Direction, Instruction, Link, Program, ProgramKind, TCX_DROP, TCX_NEXT};
 use crate::clock::clock_monotonic;
 use crate::link::{Interface, InterfaceIndex, VethEnd, create_numbered_veth};
 use crate::namespace::{Namespace, NamespaceError};
@@ -40,12 +40,6 @@ const TAG: u32 = 4;
 const CARRIER: Duration = Duration::from_secs(5);
 /// How long the kernel may take to remove the cables of a process that was killed.
 const REMOVAL: Duration = Duration::from_secs(10);
-
-/// Where the fields of `struct __sk_buff` lie.
-const MARK: i16 = 8;
-const CAME_BY: i16 = 36;
-/// For `bpf_redirect`: into the interface's receiving side.
-const INTO_INGRESS: i32 = 1;
 
 /// Which frames make the detour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,16 +249,7 @@ impl Detour {
     /// When BPF is not allowed.
     pub fn barrier(&self, hook: Direction) -> Result<Program, BpfError> {
         let code = match hook {
-            Direction::Egress => {
-                let mut code = Code::new();
-                let back = code.label();
-                code.push([Instruction::load(Width::Word, Register::R2, Register::R1, CAME_BY)]);
-                code.jump(Condition::Equal, Register::R2, number(self.numbers[1]), back);
-                code.push(verdict(TCX_DROP));
-                code.place(back);
-                code.push(verdict(TCX_NEXT));
-                code.finish()
-            }
+            Direction::Egress => only_back_out(self.numbers[1]),
             Direction::Ingress => unmark(self.mark, TCX_DROP),
         };
         Program::load(ProgramKind::Classifier, "narrows_closed", &code)
@@ -305,15 +290,17 @@ impl Drop for Detour {
     }
 }
 
+/// Whether a program can be put onto an interface of the calling thread's namespace: one that lets everything pass, at once
+/// taken off again.
+pub(crate) fn try_hook(interface: InterfaceIndex) -> Result<(), DetourError> {
+    tcx("narrows_try", &unmark(mark(), TCX_NEXT), interface, Direction::Ingress).map(drop)
+}
+
 /// A mark that nobody else is likely to use: positive, as immediate operands have a sign.
 fn mark() -> i32 {
     let mixed = (clock_monotonic().as_nanos() ^ u64::from(std::process::id()) << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 34) as i32) | 0x4000_0000
-}
-
-fn number(interface: InterfaceIndex) -> i32 {
-    interface.0 as i32 // the kernel's numbers of interfaces are positive ints
 }
 
 fn tcx(
@@ -329,72 +316,4 @@ fn tcx(
         }
         error => error.into(),
     })
-}
-
-fn verdict(verdict: i32) -> [Instruction; 2] {
-    [Instruction::mov(Register::R0, verdict), Instruction::exit()]
-}
-
-/// Sends the packet to another interface, and is done.
-fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
-    [
-        Instruction::mov(Register::R1, number(to)),
-        Instruction::mov(Register::R2, flags),
-        Instruction::call(Helper::Redirect),
-        Instruction::exit(),
-    ]
-}
-
-/// At the interface's egress: what did not come by `outside` goes to `inside`.
-fn divert_out(inside: InterfaceIndex, outside: InterfaceIndex) -> Vec<Instruction> {
-    let mut code = Code::new();
-    let back = code.label();
-    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, CAME_BY)]);
-    code.jump(Condition::Equal, Register::R2, number(outside), back);
-    code.push(redirect(inside, 0));
-    code.place(back);
-    code.push(verdict(TCX_NEXT));
-    code.finish()
-}
-
-/// At the interface's ingress: what is not marked goes to `outside`.
-fn divert_in(outside: InterfaceIndex, mark: i32) -> Vec<Instruction> {
-    let mut code = Code::new();
-    let back = code.label();
-    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, MARK)]);
-    code.jump(Condition::Equal, Register::R2, mark, back);
-    code.push(redirect(outside, 0));
-    code.place(back);
-    code.push(verdict(TCX_NEXT));
-    code.finish()
-}
-
-/// At the ingress of `inside`: marked, and received by the interface.
-fn back_in(interface: InterfaceIndex, mark: i32) -> Vec<Instruction> {
-    let mark = [
-        Instruction::mov(Register::R2, mark),
-        Instruction::store(Width::Word, Register::R1, MARK, Register::R2),
-    ];
-    [&mark[..], &redirect(interface, INTO_INGRESS)].concat()
-}
-
-/// At the ingress of `outside`: sent by the interface.
-fn back_out(interface: InterfaceIndex) -> Vec<Instruction> {
-    redirect(interface, 0).to_vec()
-}
-
-/// At the interface's ingress: the mark comes off what has it, and what has none meets with `otherwise`.
-fn unmark(mark: i32, otherwise: i32) -> Vec<Instruction> {
-    let mut code = Code::new();
-    let back = code.label();
-    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, MARK)]);
-    code.jump(Condition::Equal, Register::R2, mark, back);
-    code.push(verdict(otherwise));
-    code.place(back);
-    code.push([
-        Instruction::mov(Register::R2, 0),
-        Instruction::store(Width::Word, Register::R1, MARK, Register::R2),
-    ]);
-    code.push(verdict(TCX_NEXT));
-    code.finish()
 }

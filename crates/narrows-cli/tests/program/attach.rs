@@ -27,7 +27,8 @@ use narrows_io::stack::settle;
 use serde_json::Value;
 
 use crate::common::{
-    Finished, Scratch, Started, direction, eventually, finish, has, narrows, pair, root, sound, start,
+    Finished, NARROWS, Scratch, Started, direction, eventually, finish, has, narrows, pair, root, sound,
+    start,
 };
 
 const INNER: &str = "10.9.7.1";
@@ -559,4 +560,20 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
     assert_eq!(bed.state(), before);
     RouteSocket::open(&bed.inner).unwrap().set_down("eth0").unwrap();
     refused("eth0", &here, &["`eth0` is down", "ip link set eth0 up"]);
+}
+
+#[test]
+fn in_a_user_namespace_it_says_that_the_kernel_does_not_let_it() {
+    if !root() || !has("ip") || !has("unshare") {
+        return;
+    }
+    let line = format!(
+        "ip link add eth0 type veth peer name far && ip link set far up && ip link set eth0 up && \
+         exec {NARROWS} attach eth0"
+    );
+    let folder = Scratch::new();
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "sh", "-c", &line]);
+    let ended = finish(command.env("NARROWS_CONTROL", folder.file("none.sock"))).expect(2);
+    assert!(ended.err.contains("a user namespace does not give; run it as root"), "{ended}");
 }

@@ -1,0 +1,94 @@
+//! The classifiers of a detour, as instructions.
+
+use crate::bpf::{Code, Condition, Helper, Instruction, Register, TCX_DROP, TCX_NEXT, Width};
+use crate::link::InterfaceIndex;
+
+/// Where the fields of `struct __sk_buff` lie.
+const MARK: i16 = 8;
+const CAME_BY: i16 = 36;
+/// For `bpf_redirect`: into the interface's receiving side.
+const INTO_INGRESS: i32 = 1;
+
+fn verdict(verdict: i32) -> [Instruction; 2] {
+    [Instruction::mov(Register::R0, verdict), Instruction::exit()]
+}
+
+/// Sends the packet to another interface, and is done.
+fn redirect(to: InterfaceIndex, flags: i32) -> [Instruction; 4] {
+    [
+        Instruction::mov(Register::R1, number(to)),
+        Instruction::mov(Register::R2, flags),
+        Instruction::call(Helper::Redirect),
+        Instruction::exit(),
+    ]
+}
+
+/// At the interface's egress: what did not come by `outside` goes to `inside`.
+pub(super) fn divert_out(inside: InterfaceIndex, outside: InterfaceIndex) -> Vec<Instruction> {
+    let mut code = Code::new();
+    let back = code.label();
+    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, CAME_BY)]);
+    code.jump(Condition::Equal, Register::R2, number(outside), back);
+    code.push(redirect(inside, 0));
+    code.place(back);
+    code.push(verdict(TCX_NEXT));
+    code.finish()
+}
+
+/// At the interface's ingress: what is not marked goes to `outside`.
+pub(super) fn divert_in(outside: InterfaceIndex, mark: i32) -> Vec<Instruction> {
+    let mut code = Code::new();
+    let back = code.label();
+    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, MARK)]);
+    code.jump(Condition::Equal, Register::R2, mark, back);
+    code.push(redirect(outside, 0));
+    code.place(back);
+    code.push(verdict(TCX_NEXT));
+    code.finish()
+}
+
+/// At the ingress of `inside`: marked, and received by the interface.
+pub(super) fn back_in(interface: InterfaceIndex, mark: i32) -> Vec<Instruction> {
+    let mark = [
+        Instruction::mov(Register::R2, mark),
+        Instruction::store(Width::Word, Register::R1, MARK, Register::R2),
+    ];
+    [&mark[..], &redirect(interface, INTO_INGRESS)].concat()
+}
+
+/// At the ingress of `outside`: sent by the interface.
+pub(super) fn back_out(interface: InterfaceIndex) -> Vec<Instruction> {
+    redirect(interface, 0).to_vec()
+}
+
+/// At the interface's ingress: the mark comes off what has it, and what has none meets with `otherwise`.
+pub(super) fn unmark(mark: i32, otherwise: i32) -> Vec<Instruction> {
+    let mut code = Code::new();
+    let back = code.label();
+    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, MARK)]);
+    code.jump(Condition::Equal, Register::R2, mark, back);
+    code.push(verdict(otherwise));
+    code.place(back);
+    code.push([
+        Instruction::mov(Register::R2, 0),
+        Instruction::store(Width::Word, Register::R1, MARK, Register::R2),
+    ]);
+    code.push(verdict(TCX_NEXT));
+    code.finish()
+}
+
+/// At a barrier across the interface's egress: nothing but what came by `outside`.
+pub(super) fn only_back_out(outside: InterfaceIndex) -> Vec<Instruction> {
+    let mut code = Code::new();
+    let back = code.label();
+    code.push([Instruction::load(Width::Word, Register::R2, Register::R1, CAME_BY)]);
+    code.jump(Condition::Equal, Register::R2, number(outside), back);
+    code.push(verdict(TCX_DROP));
+    code.place(back);
+    code.push(verdict(TCX_NEXT));
+    code.finish()
+}
+
+fn number(interface: InterfaceIndex) -> i32 {
+    interface.0 as i32 // the kernel's numbers of interfaces are positive ints
+}
