@@ -20,6 +20,8 @@ const LOOKS: u32 = 20;
 const LOAD: f64 = 0.8;
 /// Memory may grow by so many kB from the second look on: pools find their size in the beginning.
 const MAY_GROW: f64 = 4096.0;
+/// The least median of the second half may be so many times that of the first: the steps of the histogram double.
+const MAY_DRIFT: f64 = 4.0;
 
 /// `span` is a number of seconds, or of minutes with an `m`.
 pub(crate) fn soak(span: &str, flags: &[&str]) -> Outcome<()> {
@@ -44,11 +46,14 @@ pub(crate) fn soak(span: &str, flags: &[&str]) -> Outcome<()> {
     let socket = run_folder().join(format!("{}.sock", running.id()));
     println!("{:>8} {:>12} {:>14} {:>14} {:>12}", "at, s", "memory, kB", "late: half", "99 %", "delivered/s");
     let mut looks: Vec<Look> = Vec::new();
+    let mut medians: Vec<f64> = Vec::new();
     while running.try_wait()?.is_none() && looks.len() < LOOKS as usize {
         sleep(Duration::from_secs_f64((f64::from(seconds) / f64::from(LOOKS)).max(0.5)));
         let Some(look) = Look::at(running.id(), &socket) else { continue };
         if let Some(before) = looks.last() {
             let [half, most] = [0.5, 0.99].map(|share| look.late_since(before, share));
+            medians.push(half);
+            let [half, most] = [half, most].map(|nanos| format!("≤ {} µs", nanos / 1e3));
             let delivered = (look.delivered - before.delivered) / (look.at - before.at);
             println!("{:>8.1} {:>12} {half:>14} {most:>14} {delivered:>12.0}", look.at, look.memory);
         }
@@ -70,7 +75,18 @@ pub(crate) fn soak(span: &str, flags: &[&str]) -> Outcome<()> {
     };
     let verdict = if grown > MAY_GROW { "GREW" } else { "did not grow" };
     println!("memory {verdict}: {grown:+} kB from the second look to the last");
-    if violations > 0 || grown > MAY_GROW { Err("the soak found something".into()) } else { Ok(()) }
+    // The first and the last interval have the run's beginning and end in them.
+    let inner = medians.get(1..medians.len().saturating_sub(1)).unwrap_or_default();
+    let (early, late) = inner.split_at(inner.len() / 2);
+    let least = |medians: &[f64]| medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let drifts = least(late).is_finite() && least(late) > MAY_DRIFT * least(early);
+    let verdict = if drifts { "GREW" } else { "did not grow" };
+    println!(
+        "lateness {verdict}: the least median of the first half {} µs, of the second {} µs",
+        least(early) / 1e3,
+        least(late) / 1e3
+    );
+    if violations > 0 || grown > MAY_GROW || drifts { Err("the soak found something".into()) } else { Ok(()) }
 }
 
 /// What a run is like at an instant.
@@ -93,29 +109,25 @@ impl Look {
         let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         let memory = memory.split_whitespace().next()?.parse().ok()?;
         let steps = report.pointer("/lateness/histogram")?.as_array()?;
-        let late = steps.iter().map(|step| (number(step, "/up_to_ns"), number(step, "/packets"))).collect();
+        let bound = |step: &Value| step["up_to_ns"].as_f64().unwrap_or(f64::INFINITY);
+        let late = steps.iter().map(|step| (bound(step), number(step, "/packets"))).collect();
         let at = number(report, "/end_ns") / 1e9;
         Some(Self { at, memory, delivered: number(report, "/conservation/delivered_packets"), late })
     }
 
-    /// The bound that this share of the packets since another look kept, in words.
-    fn late_since(&self, before: &Self, share: f64) -> String {
-        let of = |look: &Self, bound: f64| {
-            look.late
-                .iter()
-                .find(|(other, _)| *other == bound || (other.is_nan() && bound.is_nan()))
-                .map_or(0.0, |s| s.1)
-        };
+    /// The bound in nanoseconds that this share of the packets since another look kept; infinite beyond the last.
+    fn late_since(&self, before: &Self, share: f64) -> f64 {
+        let then = |bound: f64| before.late.iter().find(|step| step.0 == bound).map_or(0.0, |step| step.1);
         let since: Vec<_> =
-            self.late.iter().map(|&(bound, packets)| (bound, packets - of(before, bound))).collect();
+            self.late.iter().map(|&(bound, packets)| (bound, packets - then(bound))).collect();
         let all: f64 = since.iter().map(|step| step.1).sum();
         let mut sum = 0.0;
         for (bound, packets) in since {
             sum += packets;
             if sum >= share * all {
-                return if bound.is_nan() { "beyond".into() } else { format!("≤ {} µs", bound / 1e3) };
+                return bound;
             }
         }
-        "-".into()
+        f64::INFINITY
     }
 }
