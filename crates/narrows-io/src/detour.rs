@@ -122,11 +122,12 @@ pub struct Detour {
 }
 
 impl Detour {
-    /// Lays the cables, with nothing led away yet.
+    /// Lays the cables, with nothing led away yet. What comes by them is as on a wire, but for `trains` of segments and
+    /// their checksums, where these are asked for.
     ///
     /// # Errors
     /// When a privilege is missing, another detour is there, or the kernel is too old.
-    pub fn lay(namespace: &Namespace, interface: &Interface) -> Result<Self, DetourError> {
+    pub fn lay(namespace: &Namespace, interface: &Interface, trains: bool) -> Result<Self, DetourError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let ends = [INSIDE, OUTSIDE].map(|name| format!("{name}{}", interface.index.0));
         let mut detour = Self {
@@ -141,7 +142,7 @@ impl Detour {
             mark: mark(),
         };
         for which in 0..2 {
-            detour.lay_cable(which)?;
+            detour.lay_cable(which, trains)?;
         }
         let [inside, outside] = detour.numbers;
         detour.returning = detour.namespace.run(|| -> Result<_, DetourError> {
@@ -155,7 +156,7 @@ impl Detour {
         Ok(detour)
     }
 
-    fn lay_cable(&mut self, which: usize) -> Result<(), DetourError> {
+    fn lay_cable(&mut self, which: usize, trains: bool) -> Result<(), DetourError> {
         let (near, far) = (NEAR[which], self.ends[which].as_str());
         let number = InterfaceIndex(FIRST_NEAR + which as u32);
         let ours = VethEnd { namespace: &self.wire, name: near, mac: None };
@@ -178,7 +179,8 @@ impl Detour {
             }
         }
         for (namespace, name) in [(&self.wire, near), (&self.namespace, far)] {
-            offload::plain_packets(namespace, name)?;
+            let switch = if trains { offload::trains } else { offload::plain_packets };
+            switch(namespace, name)?;
             stack::silence(namespace, name)?;
         }
         self.numbers[which] = RouteSocket::open(&self.namespace)?.interface_index(far)?;

@@ -91,7 +91,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     let folder = standing.run_folder.join(INTERFACES);
     let claimed = Rearranged::claim(&namespace, reference.as_deref(), &interface, &folder)
         .map_err(StandingError::from)?;
-    let detour = Detour::lay(&namespace, &interface).map_err(StandingError::from)?;
+    let detour = Detour::lay(&namespace, &interface, standing.cabling.trains).map_err(StandingError::from)?;
     let mut cables = Vec::new();
     for (port, end) in scenario.ports().iter().zip(detour.ends()) {
         let sockets = PacketSocketOptions::default();

@@ -215,6 +215,23 @@ fn a_connection_lives_through_attach_and_detach_and_the_replay_is_the_same() {
 }
 
 #[test]
+fn trains_cross_whole_and_their_bytes_are_right() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let mut stream = bed.connect();
+    let network = bed.attach(&["--delay", "2ms", "--trains", "--json", "-"]);
+    exchange(&mut stream, 2_000_000);
+    let report = end(network).expect(0).json();
+    exchange(&mut stream, 10_000);
+    sound(&report);
+    let up = &direction(&report, "link.up")["delivered"];
+    let (packets, bytes) = (up["packets"].as_u64().unwrap(), up["bytes"].as_u64().unwrap());
+    assert!(bytes > 2_000_000 && bytes / packets <= 1500, "{up:#}");
+}
+
+#[test]
 fn one_direction_alone_makes_the_detour() {
     if !root() {
         return;
