@@ -427,11 +427,15 @@ pub(crate) struct Cabling {
 /// `--backend`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum BackendName {
+    /// Packet sockets: on any interface
     #[value(name = "af_packet")]
     AfPacket,
     /// TAP devices in place of the hosts' ends of cables, without stamps of arrival: for run and shell
     #[value(name = "tap")]
     Tap,
+    /// AF_XDP, in memory shared with the kernel: needs root over the host
+    #[value(name = "af_xdp")]
+    AfXdp,
 }
 
 /// How well the packet loop is to keep up, and what it may take for that.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::{io, thread};
 
+use narrows_io::bpf::Map;
 use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
 
@@ -53,6 +54,7 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
             None => "unknown; not needed".into(),
         },
     );
+    say("af_xdp", af_xdp());
     let able = privileged || namespaces.is_ok();
     say(
         "in short",
@@ -60,6 +62,14 @@ pub(crate) fn doctor() -> Result<u8, Failure> {
     );
     print(&text)?;
     Ok(if able { 0 } else { 1 })
+}
+
+/// Whether `--backend af_xdp` is possible. Tried by making a map, which is then gone.
+fn af_xdp() -> String {
+    match Map::of_numbers("narrows", 1) {
+        Ok(_) => "possible, by --backend af_xdp".into(),
+        Err(error) => format!("not possible ({error}); af_packet is there"),
+    }
 }
 
 /// Whether the packet loop may have more than the usual priority. Tried on a thread of its own, which then ends.

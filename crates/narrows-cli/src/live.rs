@@ -125,6 +125,7 @@ pub(crate) fn cabling(args: &args::Cabling) -> Cabling {
     let backend = args.backend.map(|name| match name {
         BackendName::AfPacket => Backend::AfPacket,
         BackendName::Tap => Backend::Tap,
+        BackendName::AfXdp => Backend::AfXdp,
     });
     Cabling { backend, trains: args.trains }
 }

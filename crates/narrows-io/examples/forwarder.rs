@@ -17,7 +17,7 @@ use std::time::Duration;
 use narrows_io::address::IpPrefix;
 use narrows_io::bpf::XdpMode;
 use narrows_io::cable_end::CableEnd;
-use narrows_io::clock::clock_monotonic;
+use narrows_io::clock::{clock_monotonic, thread_processor_time};
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut batch = ReceiveBatch::new();
     let mut pool = FramePool::default();
     let mut frames = Vec::with_capacity(ReceiveBatch::FRAMES);
-    let begin = clock_monotonic();
+    let (begin, used) = (clock_monotonic(), thread_processor_time());
     loop {
         let mut waiting =
             [Waiting::readable(&sockets[0]), Waiting::readable(&sockets[1]), Waiting::readable(&program)];
@@ -96,8 +96,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+    let used = thread_processor_time() - used;
     let seconds = (clock_monotonic().as_nanos() - begin.as_nanos()) as f64 / 1e9;
     println!("ended after {seconds:.1} s: {}", program.wait()?);
+    let frames: u64 = directions.iter().map(|direction| direction.sent).sum();
+    println!("{:.0} ns of processor time per frame", used as f64 / frames.max(1) as f64);
     for (name, (direction, socket)) in
         ["client to server", "server to client"].into_iter().zip(directions.iter_mut().zip(&mut sockets))
     {

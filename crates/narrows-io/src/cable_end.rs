@@ -77,6 +77,17 @@ impl CableEnd {
         }
     }
 
+    /// How it is reached, with what the interface's driver does of it, for a reader.
+    pub fn description(&self) -> String {
+        match self {
+            Self::PacketSocket(_) | Self::Tap(_) => self.backend().name().into(),
+            Self::Xdp(port) => {
+                let copies = if port.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
+                format!("{} ({} mode, {copies})", self.backend().name(), port.mode().name())
+            }
+        }
+    }
+
     /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames of the kernel's, and appends it to `into`; how many
     /// there were. Fewer than that means that nothing is waiting.
     ///

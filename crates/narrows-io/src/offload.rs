@@ -19,6 +19,7 @@ use crate::namespace::{Namespace, NamespaceError};
 /// Commands and string set of `linux/ethtool.h`.
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
@@ -208,6 +209,20 @@ pub fn features(namespace: &Namespace, interface: &str) -> Result<Vec<Feature>, 
         active: is_set(position, 2),
     };
     Ok(names.into_iter().enumerate().map(feature).collect())
+}
+
+/// Whether an interface's frames may come with their checksum open or uncut because the other end of its cable is another
+/// interface of this host: one of a veth pair, a tap.
+pub fn leaves_work_to_the_other_end(namespace: &Namespace, interface: &str) -> bool {
+    // struct ethtool_drvinfo: command, then the driver's name in 32 bytes, and 160 bytes more.
+    let mut command = [0; 49];
+    command[0] = ETHTOOL_GDRVINFO;
+    if run(namespace, interface, "read", &mut command).is_err() {
+        return true;
+    }
+    let name: Vec<u8> =
+        command[1..9].iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != 0).collect();
+    matches!(name.as_slice(), b"veth" | b"tun" | b"virtio_net" | b"bridge" | b"netkit")
 }
 
 /// How many queues an interface receives by; one where its driver does not say.

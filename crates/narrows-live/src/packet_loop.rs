@@ -93,6 +93,8 @@ struct Port {
     last: Time,
     ring_drops: u64,
     trains: Trains,
+    /// Frames that the interface refused after it had taken them.
+    refused: u64,
 }
 
 /// What ends a run in real time.
@@ -168,6 +170,7 @@ impl PacketLoop {
             last: Time::ZERO,
             ring_drops: 0,
             trains: Trains::default(),
+            refused: 0,
         };
         // The n-th has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();

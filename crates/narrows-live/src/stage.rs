@@ -27,7 +27,7 @@ use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::StackError;
 use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
-use self::cable::{End, lay_cable};
+use self::cable::{End, MTU, lay_cable};
 use crate::cabling::Cabling;
 use crate::local::Neighbours;
 
@@ -143,6 +143,8 @@ pub struct Stage {
     ends: Vec<String>,
     /// Our namespace.
     wire: Namespace,
+    /// Why the cables are not reached by the way that is usual, if they are not.
+    cabling_note: Option<String>,
 }
 
 impl Stage {
@@ -163,13 +165,14 @@ impl Stage {
             let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
-        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire };
+        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
         stage.lay_cables(scenario, cabling)?;
         Ok(stage)
     }
 
     fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), StageError> {
         let ports = scenario.ports();
+        let mut laying = cabling.lay(ports.len(), MTU);
         for (number, port) in ports.iter().enumerate() {
             let Some(peer) = peer(scenario, port) else { continue };
             let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
@@ -183,12 +186,13 @@ impl Stage {
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
-            let cable = lay_cable(&self.wire, host, &interface, &end, cabling)
+            let cable = lay_cable(&self.wire, host, &interface, &end, &mut laying)
                 .map_err(|cause| of_host(&host.name, cause))?;
             host.interfaces.push(interface);
             self.cables.push(cable);
             self.ends.push(end.name);
         }
+        self.cabling_note = laying.note();
         Ok(())
     }
 
@@ -204,6 +208,11 @@ impl Stage {
             add_routes(host, has_default).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
+    }
+
+    /// Why the cables are not reached by the way that is usual, if they are not.
+    pub fn cabling_note(&self) -> Option<&str> {
+        self.cabling_note.as_deref()
     }
 
     /// Gives our ends of the cables away.

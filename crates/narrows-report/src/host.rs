@@ -14,6 +14,8 @@ pub struct HostReport {
     pub stolen_share: Option<f64>,
     /// The same as time, added up over all processors; the kernel counts in steps of 10 ms.
     pub stolen_ns: Option<u64>,
+    /// How frames came from the kernel and went back: `af_packet`, `af_xdp (native mode, copied by the kernel)`.
+    pub backend: String,
     /// How the packet loop waited for events: `hybrid`, `spin`, `timer`.
     pub wait: &'static str,
     /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
@@ -33,6 +35,7 @@ pub struct HostReport {
 }
 
 pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
+    writeln!(f, "  frames by {}", host.backend)?;
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
     let wait = host.wait;
     writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;

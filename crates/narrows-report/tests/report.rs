@@ -323,6 +323,7 @@ fn broken_bounds_and_when_they_were_are_told() {
         capabilities: Vec::new(),
         stolen_share: Some(0.021),
         stolen_ns: Some(80_000_000),
+        backend: "af_packet".into(),
         wait: "hybrid",
         timer_slack_ns: Some(1),
         processor: Some(1),
@@ -344,6 +345,7 @@ fn broken_bounds_and_when_they_were_are_told() {
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
   later than 50 µs, 3 packets:
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
+  frames by af_packet
   the packet loop (hybrid) used 120 ms of processor time, 6.00 % of the run
   it ran on processor 1, with real-time priority
   it paused for 56.60 ms so that the kernel would not stop it

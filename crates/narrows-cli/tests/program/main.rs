@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod attach;
+mod backend;
 mod bad_input;
 mod bridge;
 mod calibrate;

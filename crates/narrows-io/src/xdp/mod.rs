@@ -101,6 +101,18 @@ pub enum XdpError {
         /// What the kernel said.
         cause: io::Error,
     },
+    /// Trains were asked for.
+    #[error("af_xdp carries no trains of segments: leave out --trains, or use the backend af_packet")]
+    Trains,
+    /// Frames may come that are not finished.
+    #[error(
+        "what is at the other end of `{interface}` may leave checksums and segments to be done later, which af_xdp cannot do: \
+         use the backend af_packet, which can"
+    )]
+    Unfinished {
+        /// The interface's name.
+        interface: String,
+    },
     /// The interface was switched off or removed.
     #[error("the interface `{interface}` was switched off or removed")]
     Down {

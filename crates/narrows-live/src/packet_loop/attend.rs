@@ -25,7 +25,9 @@ impl PacketLoop {
         signals: &mut EndSignals,
     ) -> Result<Option<End>, LoopError> {
         // A port whose interface is full must be tried again before long.
-        let unsent = self.ports.iter().any(|port| !port.outgoing.is_empty());
+        let unsent = self.ports.iter_mut().any(|port| {
+            !port.outgoing.is_empty() || port.cable.as_mut().is_some_and(|cable| cable.end.has_unsent())
+        });
         let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let ends: Vec<_> = self.cables().map(|cable| cable.end.as_fd()).collect();
@@ -128,7 +130,10 @@ impl PacketLoop {
     pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
         for port in &mut self.ports {
             let Some(cable) = &mut port.cable else { continue };
-            let dropped = cable.end.statistics()?.dropped;
+            let statistics = cable.end.statistics()?;
+            self.meter.send_failed(port.id, statistics.refused - port.refused);
+            port.refused = statistics.refused;
+            let dropped = statistics.dropped;
             let new = dropped - port.ring_drops;
             self.meter.receive_ring_dropped(port.id, new);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
@@ -165,7 +170,7 @@ impl PacketLoop {
         Ok(Ok(()))
     }
 
-    fn cables(&self) -> impl Iterator<Item = &Cable> {
+    pub(super) fn cables(&self) -> impl Iterator<Item = &Cable> {
         self.ports.iter().filter_map(|port| port.cable.as_ref())
     }
 

@@ -38,7 +38,11 @@ impl PacketLoop {
         let stolen = self.before.processors.zip(now);
         let used = thread_processor_time().saturating_sub(self.before.own);
         let span = info.span.1.since(info.span.0).nanos().max(1);
+        let mut backends: Vec<String> = self.cables().map(|cable| cable.end.description()).collect();
+        backends.sort();
+        backends.dedup();
         HostReport {
+            backend: backends.join(", "),
             stolen_share: stolen.map(|(before, now)| now.stolen_share_since(before)),
             stolen_ns: stolen.map(|(before, now)| now.stolen_since(before)),
             wait: self.pace.wait.name(),

@@ -12,11 +12,11 @@ use narrows_io::stack;
 use narrows_io::tap::Tap;
 
 use super::{Cable, Host, Interface, StageError};
-use crate::cabling::Cabling;
+use crate::cabling::{Cabling, Laying};
 use crate::local::Neighbours;
 
 /// The interfaces' MTU: that of Ethernet.
-const MTU: u32 = 1500;
+pub(super) const MTU: u32 = 1500;
 /// How long a cable may take until it carries; the kernel says so within microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
 
@@ -32,11 +32,12 @@ pub(super) fn lay_cable(
     host: &Host,
     interface: &Interface,
     end: &End,
-    cabling: Cabling,
+    laying: &mut Laying,
 ) -> Result<Cable, StageError> {
+    let cabling = laying.cabling();
     let end = match cabling.backend {
         Some(Backend::Tap) => tap(host, interface, cabling)?,
-        _ => veth(wire, host, interface, end, cabling)?,
+        _ => veth(wire, host, interface, end, laying)?,
     };
     let mut sockets = RouteSocket::open(&host.namespace)?;
     for address in &interface.addresses {
@@ -59,9 +60,9 @@ fn veth(
     host: &Host,
     interface: &Interface,
     end: &End,
-    cabling: Cabling,
+    laying: &mut Laying,
 ) -> Result<CableEnd, StageError> {
-    let near = end.name.as_str();
+    let (near, cabling) = (end.name.as_str(), laying.cabling());
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
     create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
     switch_offloads(&host.namespace, &interface.name, cabling)?;
@@ -74,7 +75,7 @@ fn veth(
     // A socket on an interface that is down would report that first of all.
     RouteSocket::open(wire)?.wait_for_carrier(near, CARRIER)?;
     sockets.wait_for_carrier(&interface.name, CARRIER)?;
-    Ok(cabling.open(wire, near, PacketSocketOptions::default())?)
+    Ok(laying.open(wire, near, PacketSocketOptions::default())?)
 }
 
 /// A TAP device in the host's namespace.
