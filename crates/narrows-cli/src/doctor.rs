@@ -120,6 +120,9 @@ fn real_time_share() -> String {
 fn tap() -> String {
     match narrows_io::tap::available() {
         Ok(()) => "there: `--backend tap` works where namespaces can be made".into(),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            "/dev/net/tun may not be opened: `--backend tap` needs root here, or mode 0666 for that".into()
+        }
         Err(error) => format!("missing ({error}): `--backend tap` does not work; modprobe tun"),
     }
 }

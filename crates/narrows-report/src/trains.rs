@@ -32,5 +32,8 @@ pub(crate) fn print(trains: &TrainsReport, f: &mut Formatter<'_>) -> fmt::Result
         count(*left),
         count(*left_packets),
     )?;
-    writeln!(f, "  had been scheduled up to {} apart and arrived at one instant", span(*apart_max_ns))
+    match apart_max_ns {
+        0 => writeln!(f, "  had been scheduled for one instant"),
+        apart => writeln!(f, "  had been scheduled up to {} apart and arrived at one instant", span(*apart)),
+    }
 }

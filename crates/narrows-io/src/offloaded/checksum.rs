@@ -24,7 +24,8 @@ pub(super) fn sum(from: u64, bytes: &[u8]) -> u16 {
     fold(from + u64::from(u16::from_be(fold(native))))
 }
 
-fn fold(mut sum: u64) -> u16 {
+/// The one's complement sum of the 16-bit words of a number.
+pub(super) fn fold(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
     }

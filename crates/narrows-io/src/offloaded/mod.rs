@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use cut::{Cut, Whole};
 
-use checksum::{stored, sum};
+use checksum::{fold, stored, sum};
 
 /// Length of `struct virtio_net_hdr`.
 pub(crate) const HEADER: usize = 10;
@@ -193,8 +193,8 @@ impl Layout {
         }
         let (at, own) = (self.checksum(), self.payload - self.transport);
         let open = u16::from_be_bytes([headers[at], headers[at + 1]]);
-        let less = !sum((own + before) as u64, &[]);
-        let open = sum(u64::from(open) + u64::from(less) + (own + now) as u64, &[]);
+        let less = !fold((own + before) as u64);
+        let open = fold(u64::from(open) + u64::from(less) + (own + now) as u64);
         headers[at..at + 2].copy_from_slice(&open.to_be_bytes());
     }
 }

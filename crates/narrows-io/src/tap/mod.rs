@@ -51,8 +51,9 @@ pub enum TapError {
     },
     /// This process may not make one.
     #[error(
-        "not allowed to make the TAP device `{interface}`: this needs write access to {DEVICE} and the capability \
-         CAP_NET_ADMIN in the namespace; run it as root, or use --backend af_packet"
+        "not allowed to make the TAP device `{interface}`: this needs write access to {DEVICE}, which most hosts \
+         give to all (mode 0666), and the capability CAP_NET_ADMIN in the namespace; run it as root, or use --backend \
+         af_packet"
     )]
     Permission {
         /// The interface's name.
