@@ -414,7 +414,7 @@ pub(crate) struct Capture {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The way of the frames")]
 pub(crate) struct Cabling {
-    /// Take frames from the kernel this way [default: the best that works here; the report says which]
+    /// Take frames from the kernel this way [default: af_packet]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
     /// Take trains of segments in one piece from the kernel, and give it packets that leave together as one: faster. Each packet

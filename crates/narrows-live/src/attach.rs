@@ -93,7 +93,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
         .map_err(StandingError::from)?;
     let detour = Detour::lay(&namespace, &interface, standing.cabling.trains).map_err(StandingError::from)?;
     let mut cables = Vec::new();
-    let mut laying = standing.cabling.lay_to_interfaces(scenario.ports().len(), interface.mtu);
+    let mut laying = standing.cabling.lay(scenario.ports().len(), interface.mtu);
     for (port, end) in scenario.ports().iter().zip(detour.ends()) {
         let sockets = PacketSocketOptions::default();
         let end = laying.open(detour.wire(), end, sockets).map_err(StandingError::from)?;
@@ -103,7 +103,6 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.title = format!("{} on {}", info.title, interface.name);
     info.notes.extend(notes(&namespace, &interface)?);
-    info.notes.extend(laying.note());
     let ground = Ground { signals, control, watch, info };
     let mut network = Standing::new(engine, scenario, cables, ground, standing)?;
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };

@@ -70,14 +70,13 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     info.notes.extend(notes(&namespace, &found, &rearranged)?);
     let mut cables = Vec::new();
     let mtu = found.iter().map(|interface| interface.mtu).max().unwrap_or_default();
-    let mut laying = standing.cabling.lay_to_interfaces(found.len(), mtu);
+    let mut laying = standing.cabling.lay(found.len(), mtu);
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
         let end = laying.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
         cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
     }
-    info.notes.extend(laying.note());
     let watch = Watch::on(&namespace, &found).map_err(StandingError::from)?;
     let ground = Ground { signals, control, watch, info };
     let mut network = Standing::new(engine, scenario, cables, ground, standing)?;

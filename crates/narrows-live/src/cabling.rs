@@ -7,13 +7,10 @@ use narrows_io::packet_socket::{Offloads, PacketSocket, PacketSocketOptions};
 use narrows_io::tap::TapError;
 use narrows_io::xdp::{Group, PortOptions, XdpError};
 
-/// Up to so many cables, AF_XDP is taken where nothing is named: with more, each would have little of the shared memory.
-const MOST_SHARING: usize = 32;
-
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cabling {
-    /// By which of the kernel's ways; the best that there is, if none is named.
+    /// By which of the kernel's ways; packet sockets, if none is named.
     pub backend: Option<Backend>,
     /// Whether trains of segments are taken whole from the kernel, and given to it joined where packets leave together.
     pub trains: bool,
@@ -28,12 +25,7 @@ impl Cabling {
 
     /// Begins to lay the cables of one run: so many, to interfaces of at most this MTU.
     pub fn lay(self, cables: usize, mtu: u32) -> Laying {
-        Laying { cabling: self, cables, mtu, is_elsewhere: false, group: None, note: None }
-    }
-
-    /// The same where interfaces of the host take part, on which AF_XDP is taken only where it is named.
-    pub fn lay_to_interfaces(self, cables: usize, mtu: u32) -> Laying {
-        Laying { is_elsewhere: true, ..self.lay(cables, mtu) }
+        Laying { cabling: self, cables, mtu, group: None }
     }
 }
 
@@ -43,10 +35,7 @@ pub struct Laying {
     cabling: Cabling,
     cables: usize,
     mtu: u32,
-    /// Whether interfaces of the host take part.
-    is_elsewhere: bool,
     group: Option<Group>,
-    note: Option<String>,
 }
 
 impl Laying {
@@ -71,36 +60,13 @@ impl Laying {
             options.offloads = Offloads::Carried;
         }
         match self.cabling.backend {
-            Some(Backend::AfXdp) => return Ok(self.open_xdp(namespace, interface, options)?),
-            Some(Backend::AfPacket) => {}
-            Some(Backend::Tap) => return Err(TapError::NotNew { interface: interface.to_owned() }.into()),
-            // Only packet sockets carry trains between interfaces.
-            None if self.cabling.trains => {}
-            // What failed once would fail again.
-            None if self.note.is_some() => {}
-            None => match self.obstacle() {
-                Some(obstacle) => self.note = Some(obstacle),
-                // Measured to be the better one between namespaces, which is where most runs are (`docs/backends.md`).
-                None => match self.open_xdp(namespace, interface, options) {
-                    Ok(end) => return Ok(end),
-                    Err(error) => self.note = Some(format!("af_packet instead of af_xdp: {error}")),
-                },
-            },
+            Some(Backend::AfXdp) => Ok(self.open_xdp(namespace, interface, options)?),
+            Some(Backend::Tap) => Err(TapError::NotNew { interface: interface.to_owned() }.into()),
+            // Measured to be late less often than AF_XDP between namespaces (`docs/backends.md`).
+            Some(Backend::AfPacket) | None => {
+                Ok(CableEnd::PacketSocket(PacketSocket::open_with(namespace, interface, options)?))
+            }
         }
-        Ok(CableEnd::PacketSocket(PacketSocket::open_with(namespace, interface, options)?))
-    }
-
-    /// Why AF_XDP is not even tried, where nothing is named.
-    fn obstacle(&self) -> Option<String> {
-        if self.is_elsewhere {
-            return Some(
-                "af_packet: on interfaces that exist already, --backend af_xdp must be named".into(),
-            );
-        }
-        let cables = self.cables;
-        (cables > MOST_SHARING).then(|| {
-            format!("af_packet: {cables} cables would have little each of the memory that af_xdp shares")
-        })
     }
 
     fn open_xdp(
@@ -120,10 +86,5 @@ impl Laying {
         let group = self.group.get_or_insert_with(|| Group::new(cables, mtu, PortOptions::shared_by(cables)));
         let port = group.open(namespace, interface)?;
         Ok(CableEnd::Xdp(Box::new(port)))
-    }
-
-    /// Why the usual way was not taken, if it was not.
-    pub fn note(self) -> Option<String> {
-        self.note
     }
 }

@@ -143,8 +143,6 @@ pub struct Stage {
     ends: Vec<String>,
     /// Our namespace.
     wire: Namespace,
-    /// Why the cables are not reached by the way that is usual, if they are not.
-    cabling_note: Option<String>,
 }
 
 impl Stage {
@@ -165,7 +163,7 @@ impl Stage {
             let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
-        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
+        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire };
         stage.lay_cables(scenario, cabling)?;
         Ok(stage)
     }
@@ -192,7 +190,6 @@ impl Stage {
             self.cables.push(cable);
             self.ends.push(end.name);
         }
-        self.cabling_note = laying.note();
         Ok(())
     }
 
@@ -208,11 +205,6 @@ impl Stage {
             add_routes(host, has_default).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
-    }
-
-    /// Why the cables are not reached by the way that is usual, if they are not.
-    pub fn cabling_note(&self) -> Option<&str> {
-        self.cabling_note.as_deref()
     }
 
     /// Gives our ends of the cables away.
