@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
@@ -133,6 +134,33 @@ impl ProcessorTime {
     }
 }
 
+/// How long a thread was ready to run while others had the processor: what it waited in the kernel's run queue.
+#[derive(Debug)]
+pub struct RunDelay(fs::File);
+
+impl RunDelay {
+    /// Of the calling thread. Any thread of the process may read it.
+    ///
+    /// # Errors
+    /// When the kernel does not count it.
+    pub fn of_this_thread() -> io::Result<Self> {
+        Ok(Self(fs::File::open("/proc/thread-self/schedstat")?))
+    }
+
+    /// Since the thread started, in nanoseconds. What the hypervisor takes is in here only while others waited, too.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub fn read(&self) -> io::Result<u64> {
+        let mut text = [0; 128];
+        let length = self.0.read_at(&mut text, 0)?;
+        let text = str::from_utf8(&text[..length]).unwrap_or_default();
+        // Time on a processor, time in the run queue, how often it ran.
+        let second = text.split_whitespace().nth(1).and_then(|number| number.parse().ok());
+        second.ok_or_else(|| io::Error::other("no waiting time in /proc/thread-self/schedstat"))
+    }
+}
+
 /// Whether this kernel has `sch_netem`. Tried on the loopback interface of a namespace that is then gone;
 /// the kernel may load the module for it.
 pub fn has_netem() -> Option<bool> {
@@ -182,6 +210,14 @@ mod tests {
         assert!((later.stolen_share_since(time) - 0.25).abs() < 1e-12);
         assert_eq!(later.stolen_since(time), 250_000_000);
         assert_eq!(time.stolen_since(later), 0, "the kernel's sum may go back when a processor is taken out");
+    }
+
+    #[test]
+    fn waiting_for_a_processor_only_grows() {
+        let Ok(delay) = RunDelay::of_this_thread() else { return };
+        let before = delay.read().unwrap();
+        let from_elsewhere = thread::scope(|scope| scope.spawn(|| delay.read().unwrap()).join().unwrap());
+        assert!(before <= from_elsewhere && from_elsewhere <= delay.read().unwrap());
     }
 
     #[test]

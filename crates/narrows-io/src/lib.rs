@@ -59,4 +59,5 @@ pub mod user_namespace;
 pub mod wait;
 pub mod waker;
 pub mod watch;
+pub mod ways;
 pub mod xdp;

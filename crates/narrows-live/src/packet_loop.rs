@@ -8,6 +8,7 @@
 
 mod answer;
 mod attend;
+mod disturbance;
 mod feed;
 mod host;
 mod intake;
@@ -175,8 +176,9 @@ impl PacketLoop {
         // The n-th has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();
         let routers = Routers::new(&scenario, |name| engine.port(name));
+        let clock = Clock::start();
         Self {
-            clock: Clock::start(),
+            clock,
             timeline: scenario.timeline(),
             scenario,
             meter: Meter::new(ports.len()),
@@ -197,7 +199,7 @@ impl PacketLoop {
             pace: Pace::default(),
             rest: Rest::none(),
             last_input: Time::ZERO,
-            before: HostBefore::read(),
+            before: HostBefore::read(clock),
             notes: Vec::new(),
             unlisted: 0,
         }

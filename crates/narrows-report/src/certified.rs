@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use crate::certify::{Certificate, Untrue};
+use crate::host::WORTH_TELLING;
 use crate::human::{count, packets, percent, run_span, span};
 use crate::info::Kind;
 use crate::report::{Lateness, Report};
@@ -65,7 +66,15 @@ fn intervals(untrue: &Untrue, f: &mut Formatter<'_>) -> fmt::Result {
     let each = shown.iter().map(|interval| {
         let (from, length) = (interval.start_ns, interval.end_ns - interval.start_ns);
         let (packets, most) = (packets(interval.packets), span(interval.most_ns));
-        format!("at {} for {} {packets} by up to {most}", span(from), span(length))
+        let taken = [(interval.stolen_ns, "stolen"), (interval.waited_ns, "waiting for a processor")];
+        let taken = taken.into_iter().filter_map(|(nanos, what)| {
+            let nanos = nanos.filter(|nanos| *nanos >= WORTH_TELLING)?;
+            Some(format!("{} {what}", span(nanos)))
+        });
+        let taken: Vec<_> = taken.collect();
+        let cause =
+            if taken.is_empty() { String::new() } else { format!(" ({} about then)", taken.join("; ")) };
+        format!("at {} for {} {packets} by up to {most}{cause}", span(from), span(length))
     });
     let mut text = each.collect::<Vec<_>>().join(", ");
     let more = untrue.intervals.len() - shown.len();

@@ -119,6 +119,11 @@ pub struct UntrueInterval {
     pub packets: u64,
     /// How late the latest of them was.
     pub most_ns: u64,
+    /// What the hypervisor gave to others in the seconds that it touches, over all processors; nothing where the kernel does
+    /// not say.
+    pub stolen_ns: Option<u64>,
+    /// What the packet loop waited in these seconds for a processor that others of this host had.
+    pub waited_ns: Option<u64>,
 }
 
 /// Takes note of packets that were later than a bound.
@@ -160,6 +165,9 @@ impl Watch {
             end_ns: end,
             packets: 1,
             most_ns: lateness.nanos(),
+            // Who knows the host fills them in.
+            stolen_ns: None,
+            waited_ns: None,
         });
         if self.intervals.len() > MOST_INTERVALS {
             self.join_the_nearest();

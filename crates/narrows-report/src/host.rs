@@ -16,6 +16,9 @@ pub struct HostReport {
     pub stolen_ns: Option<u64>,
     /// How frames came from the kernel and went back: `af_packet`, `af_xdp (native mode, copied by the kernel)`.
     pub backend: String,
+    /// How long the packet loop was ready to run while others of this host had its processor; nothing where the kernel does
+    /// not say.
+    pub waited_ns: Option<u64>,
     /// How the packet loop waited for events: `hybrid`, `spin`, `timer`.
     pub wait: &'static str,
     /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
@@ -34,6 +37,9 @@ pub struct HostReport {
     pub loop_processor_share: f64,
 }
 
+/// What a report tells of waiting for a processor.
+pub(crate) const WORTH_TELLING: u64 = 1_000_000;
+
 pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "  frames by {}", host.backend)?;
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
@@ -47,6 +53,9 @@ pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
     }
     if host.rested_ns > 0 {
         writeln!(f, "  it paused for {} so that the kernel would not stop it", span(host.rested_ns))?;
+    }
+    if let Some(waited) = host.waited_ns.filter(|waited| *waited >= WORTH_TELLING) {
+        writeln!(f, "  it waited {} for its turn while others of this host had the processor", span(waited))?;
     }
     match (host.stolen_ns, host.stolen_share) {
         (Some(stolen), Some(share)) if stolen > 0 => {

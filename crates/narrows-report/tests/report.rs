@@ -324,6 +324,7 @@ fn broken_bounds_and_when_they_were_are_told() {
         stolen_share: Some(0.021),
         stolen_ns: Some(80_000_000),
         backend: "af_packet".into(),
+        waited_ns: Some(30_000_000),
         wait: "hybrid",
         timer_slack_ns: Some(1),
         processor: Some(1),
@@ -332,6 +333,8 @@ fn broken_bounds_and_when_they_were_are_told() {
         loop_processor_ns: 120_000_000,
         loop_processor_share: 0.06,
     });
+    let interval = &mut report.untrue[0].intervals[0];
+    (interval.stolen_ns, interval.waited_ns) = (Some(20_000_000), Some(999_999));
     assert_eq!(report.certificates.iter().map(|c| c.kept).collect::<Vec<_>>(), [true, false]);
     let text = report.text().to_string();
     println!("{text}");
@@ -342,13 +345,14 @@ fn broken_bounds_and_when_they_were_are_told() {
   median at most 10 µs, kept: 4.001 µs; 3 packets (3.00 %) were later or lost
   p99 at most 50 µs, BROKEN: 1.500 ms; 3 packets (3.00 %) were later or lost
   later than 10 µs, 3 packets:
-    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
+    at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms (20.00 ms stolen about then)
   later than 50 µs, 3 packets:
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
   frames by af_packet
   the packet loop (hybrid) used 120 ms of processor time, 6.00 % of the run
   it ran on processor 1, with real-time priority
   it paused for 56.60 ms so that the kernel would not stop it
+  it waited 30.00 ms for its turn while others of this host had the processor
   other machines on the same hardware took 80.00 ms from this one, 2.10 % of its processors
 ";
     assert!(text.contains(expected), "{text}");

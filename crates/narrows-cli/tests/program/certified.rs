@@ -27,6 +27,11 @@ fn a_run_that_was_later_than_it_may_be_has_an_exit_status_of_its_own() {
     assert_eq!((untrue.as_array().unwrap().len(), &untrue[0]["bound_ns"]), (1, &1.into()), "{report:#}");
     let intervals = untrue[0]["intervals"].as_array().unwrap();
     assert_eq!(intervals.iter().map(|i| i["packets"].as_u64().unwrap()).sum::<u64>(), released);
+    for interval in intervals {
+        assert_eq!(interval["stolen_ns"].is_u64(), report["host"]["stolen_ns"].is_u64(), "{report:#}");
+        let waited = interval["waited_ns"].as_u64();
+        assert!(waited <= report["host"]["waited_ns"].as_u64(), "{report:#}");
+    }
     let steps = report["lateness"]["histogram"].as_array().unwrap();
     assert_eq!(steps.iter().map(|step| step["packets"].as_u64().unwrap()).sum::<u64>(), released);
     assert!(report["host"]["loop_processor_ns"].as_u64() > Some(0), "{report:#}");

@@ -1,5 +1,6 @@
 //! The main job: a program behind a modelled network.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 
@@ -258,6 +259,28 @@ fn doctor_says_whether_live_runs_work() {
     let works = ended.out.contains("live runs work");
     assert_eq!(ended.code(), i32::from(!works), "{ended}");
     assert_eq!(works, live(), "{ended}");
+    let words = findings(&ended.out);
+    let modes = ["run, shell", "bridge", "attach", "--backend af_packet", "--backend af_xdp", "--backend tap"];
+    for mode in modes.into_iter().chain(["--internet", "--priority high", "--priority real-time"]) {
+        assert!(words[mode].starts_with("yes") || words[mode].starts_with("no"), "{mode}: {ended}");
+    }
+    assert!(words.contains_key("locked memory"), "{ended}");
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 100), "{ended}");
+}
+
+/// What `doctor` says of each topic.
+pub(crate) fn findings(page: &str) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    let mut topic = String::new();
+    for line in page.lines().filter(|line| line.len() > 24) {
+        let (left, right) = line.split_at(24);
+        if !left.trim().is_empty() {
+            topic = left.trim().to_owned();
+        }
+        let finding: &mut String = all.entry(topic.clone()).or_default();
+        *finding = format!("{finding} {right}").trim().to_owned();
+    }
+    all
 }
 
 #[test]
