@@ -3,6 +3,9 @@
 //! Programs that are started afterwards have what they would have had before: one of root gets root's capabilities at
 //! exec, as the bounding set stays (capabilities(7)); what is inheritable or ambient stays, too. Where a process may gain
 //! nothing at exec (`no_new_privs`), what is not needed is therefore put out of effect alone.
+//!
+//! A program that gets at exec more than the process had that started it loses its death signal ([`crate::process`]): so
+//! start programs before.
 
 use std::fs;
 use std::io;

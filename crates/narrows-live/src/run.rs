@@ -34,8 +34,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
 const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
-/// What is needed from when all is set up: to start programs in their hosts and to end them, to put back what was changed,
-/// and to write the report where other users' folders are.
+/// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
+/// where other users' folders are.
 const NEEDED: [Capability; 5] = [
     Capability::DacOverride,
     Capability::Kill,
@@ -213,7 +213,6 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace)?;
-    info.notes.extend(keep_privileges(&NEEDED));
     let result = play(&mut network, &stage, options, &environment, &mut signals);
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
@@ -266,17 +265,23 @@ fn play(
     }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
     let probes = probes.map_err(system("send probes"))?;
-    let status = match command(options, environment) {
+    let program = match command(options, environment) {
         Some(command) => {
             let host = chosen_host(stage, options.host.as_deref())?;
-            accompany(network, &mut process::spawn(command, &host.namespace)?, signals)?
+            Some(process::spawn(command, &host.namespace)?)
         }
+        None => None,
+    };
+    // No sooner: a program that regained at exec what we had given up would lose its death signal.
+    let notes = keep_privileges(&NEEDED).into_iter().collect();
+    let status = match program {
+        Some(mut program) => accompany(network, &mut program, signals)?,
         None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
             End::Ready => 0,
             End::Signal(ended) => by_signal(ended.signal as i32),
         },
     };
-    let mut played = Played { status, ..Played::default() };
+    let mut played = Played { status, notes, ..Played::default() };
     for (host, line, program) in &mut beside {
         if let Some(status) = program.try_wait().map_err(system("look after a program"))?
             && !status.success()

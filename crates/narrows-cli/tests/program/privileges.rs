@@ -73,7 +73,9 @@ fn a_run_keeps_what_it_needs_and_its_threads_nothing() {
     }
     let scratch = Scratch::new();
     let [capture, log] = ["a.pcapng", "a.log"].map(|name| scratch.file(name));
-    let line = "for task in /proc/$PPID/task/*; do echo thread $(cat $task/comm); cat $task/status; done";
+    // The loop gives them up when CMD has begun.
+    let line = "n=0; until grep -q '^CapEff:.*0281022$' /proc/$PPID/status || [ $n = 1000 ]; do n=$((n+1)); sleep 0.01; done
+        for task in /proc/$PPID/task/*; do echo thread $(cat $task/comm); cat $task/status; done";
     let ended = finish(&mut narrows([
         "run",
         "--delay",
