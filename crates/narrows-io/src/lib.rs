@@ -19,6 +19,7 @@
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
+//! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, how many there may be |
 //! | [`watch`] | what becomes of interfaces and of a process meanwhile |
 //! | [`scheduling`] | on which processor a thread runs, and before whom |
 //! | [`user_namespace`], [`host`] | working without root; what this host can do |
@@ -30,6 +31,7 @@ pub mod barrier;
 pub mod bpf;
 pub mod cable_end;
 pub mod clock;
+pub mod descriptors;
 pub mod detour;
 pub mod frame;
 pub mod host;
@@ -46,6 +48,7 @@ pub mod packet_socket;
 pub mod privileges;
 pub mod process;
 pub mod qdisc;
+pub mod ready_set;
 pub mod rearranged;
 pub mod route;
 pub mod route_socket;

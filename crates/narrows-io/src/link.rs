@@ -126,10 +126,12 @@ impl RouteSocket {
 
     /// The interface of this name.
     pub fn interface(&mut self, name: &str) -> Result<Interface, NetlinkError> {
-        let found = self.interfaces()?.into_iter().find(|interface| interface.name == name);
-        found.ok_or_else(|| NetlinkError::NotFound {
-            action: format!("find the interface `{name}` in {}", self.label()),
-        })
+        // A list of all would take the longer the more there are, and a network of many links asks for each of its own.
+        let request =
+            Request::new(libc::RTM_GETLINK, 0).fixed(&header(0, 0, 0)).string(libc::IFLA_IFNAME, name);
+        let action = || format!("find the interface `{name}`");
+        let found = self.get(request, action)?.iter().find_map(parse);
+        found.ok_or_else(|| NetlinkError::NotFound { action: format!("{} in {}", action(), self.label()) })
     }
 
     /// The number of the interface of this name.

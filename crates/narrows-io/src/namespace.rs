@@ -126,19 +126,20 @@ impl Namespace {
         Ok(Self { descriptor, label: self.label.clone() })
     }
 
-    /// Runs `action` inside this namespace, on a thread of its own that ends with it.
+    /// Runs `action` inside this namespace: on the calling thread where that is in it already, else on a thread of its own
+    /// that ends with it. So an outer call saves the inner ones their threads.
     ///
     /// Sockets opened there stay in the namespace. Threads and processes started there do too, but a process
     /// must not be started here with a death signal: that fires when its *thread* ends
     /// ([`crate::process`] does it otherwise).
     pub fn run<R: Send>(&self, action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
-        // An ordinary user may not enter the namespace that it is in already; a thread begins in its maker's.
-        let away = !self.is_here()?;
+        // An ordinary user may not enter the namespace that it is in already.
+        if self.is_here()? {
+            return Ok(action());
+        }
         on_helper_thread(|| {
-            if away {
-                setns(&self.descriptor, CloneFlags::CLONE_NEWNET)
-                    .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
-            }
+            setns(&self.descriptor, CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NamespaceError::new(format!("enter {self}"), errno))?;
             Ok(action())
         })?
     }

@@ -25,6 +25,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
+use crate::descriptors;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::scheduling;
 use crate::wait::wake_as_usual;
@@ -250,6 +251,7 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         wake_as_usual()?;
         scheduling::as_usual()?;
+        descriptors::as_usual()?;
         Ok(())
     };
     // SAFETY: the closure makes system calls only, and allocates nothing.

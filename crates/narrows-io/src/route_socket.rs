@@ -107,10 +107,18 @@ impl RouteSocket {
         request: Request,
         action: impl FnOnce() -> String,
     ) -> Result<(), NetlinkError> {
-        match self.netlink.execute(request) {
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(NetlinkError::new(format!("{} in {}", action(), self.label), refusal)),
-        }
+        self.get(request, action).map(drop)
+    }
+
+    /// Asks the kernel for one object; `action` words it for errors.
+    pub(crate) fn get(
+        &mut self,
+        request: Request,
+        action: impl FnOnce() -> String,
+    ) -> Result<Vec<Message>, NetlinkError> {
+        self.netlink
+            .execute(request)
+            .map_err(|refusal| NetlinkError::new(format!("{} in {}", action(), self.label), refusal))
     }
 
     /// Lists all objects of a kind; `what` words it for errors.

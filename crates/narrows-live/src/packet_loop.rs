@@ -13,6 +13,7 @@ mod feed;
 mod host;
 mod intake;
 mod ipfw;
+mod looks;
 mod pace;
 mod release;
 mod trains;
@@ -33,6 +34,7 @@ use narrows_report::{LatenessBound, Meter, OneWay, Report, RunInfo};
 use narrows_scenario::{Scenario, Timeline};
 
 use self::host::HostBefore;
+use self::looks::Looks;
 use self::pace::{Off, Rest};
 pub use self::pace::{Pace, PaceError, Wait};
 use self::trains::Trains;
@@ -42,7 +44,7 @@ use crate::control::ControlSocket;
 use crate::feeds::Feeds;
 use crate::recorder::Recorder;
 use crate::router::Routers;
-use crate::stage::Cable;
+use crate::stage::{self, Cable};
 
 /// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
 /// wakes a thread some 50 µs late, and a processor that had fallen asleep on a virtual machine several times that.
@@ -131,6 +133,9 @@ pub struct PacketLoop {
     scenario: Scenario,
     timeline: Timeline,
     ports: Vec<Port>,
+    /// Those that have something to send, by their places.
+    sending: Vec<u16>,
+    looks: Looks,
     routers: Routers,
     meter: Meter,
     recorder: Option<Recorder>,
@@ -182,7 +187,9 @@ impl PacketLoop {
             timeline: scenario.timeline(),
             scenario,
             meter: Meter::new(ports.len()),
+            looks: Looks::new(&ports),
             ports,
+            sending: Vec::new(),
             routers,
             engine,
             recorder: None,
@@ -359,5 +366,11 @@ impl PacketLoop {
             capture.turn_ended(self.engine.now());
         }
         Ok(watermark)
+    }
+}
+
+impl Drop for PacketLoop {
+    fn drop(&mut self) {
+        stage::close(self.ports.drain(..).filter_map(|port| port.cable).collect());
     }
 }

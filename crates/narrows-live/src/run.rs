@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use narrows_core::{BuildError, Engine};
 use narrows_io::address::IpPrefix;
+use narrows_io::descriptors;
 use narrows_io::listening;
 use narrows_io::namespace::Namespace;
 use narrows_io::privileges::{self, Capability};
@@ -176,6 +177,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let engine = Engine::new(scenario.network())?;
     process::adopt_descendants().map_err(system("adopt the programs' descendants"))?;
     wake_on_time().map_err(system("set the timer slack"))?;
+    descriptors::allow_many().map_err(system("allow more descriptors"))?;
     // From here on there is something to put back; who asks us to end meanwhile is heard once it all stands.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
     let mut stage = Stage::set(&scenario, options.cabling)?;

@@ -17,6 +17,7 @@
 mod cable;
 
 use std::net::IpAddr;
+use std::thread;
 
 use narrows_io::address::IpPrefix;
 use narrows_io::cable_end::{CableEnd, CableEndError};
@@ -132,6 +133,22 @@ pub struct Cable {
     pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
 }
 
+/// Ends of cables closed at a time.
+const CLOSERS: usize = 64;
+
+/// Closes ends of cables. For each the kernel waits some milliseconds until nobody can be using it any more
+/// (`synchronize_net` in `packet_release`), but for all that are being closed meanwhile it waits only once.
+pub(crate) fn close(mut cables: Vec<Cable>) {
+    let each = cables.len().div_ceil(CLOSERS).max(1);
+    thread::scope(|scope| {
+        while !cables.is_empty() {
+            let some = cables.split_off(cables.len().saturating_sub(each));
+            // Without a thread they are closed here.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || drop(some));
+        }
+    });
+}
+
 /// All of it.
 #[derive(Debug)]
 pub struct Stage {
@@ -139,7 +156,7 @@ pub struct Stage {
     pub hosts: Vec<Host>,
     /// Our ends, until they are taken.
     cables: Vec<Cable>,
-    /// What our ends are called in our namespace.
+    /// What our ends of the cables to existing namespaces are called in our namespace.
     ends: Vec<String>,
     /// Our namespace.
     wire: Namespace,
@@ -184,11 +201,14 @@ impl Stage {
             };
             let Some(host) = self.hosts.iter_mut().find(|host| host.name == port.host) else { continue };
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
-            let cable = lay_cable(&self.wire, host, &interface, &end, &mut laying)
-                .map_err(|cause| of_host(&host.name, cause))?;
+            let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
+            let cable =
+                laid.map_err(StageError::from).flatten().map_err(|cause| of_host(&host.name, cause))?;
             host.interfaces.push(interface);
             self.cables.push(cable);
-            self.ends.push(end.name);
+            if !host.is_ours {
+                self.ends.push(end.name);
+            }
         }
         Ok(())
     }
@@ -232,8 +252,12 @@ impl Stage {
 }
 
 impl Drop for Stage {
-    /// The kernel would remove the cables with our namespace, some time later; a next run may want the names at once.
+    /// The kernel removes the cables with our namespace, some time later and all at once; in an existing namespace a next run
+    /// may want the names before that.
     fn drop(&mut self) {
+        if self.ends.is_empty() {
+            return;
+        }
         let Ok(mut sockets) = RouteSocket::open(&self.wire) else { return };
         for end in &self.ends {
             // Fails only for a cable that is gone already.

@@ -92,6 +92,9 @@ impl PacketLoop {
         let port = &mut self.ports[usize::from(port.index())];
         let Some(cable) = &port.cable else { return };
         if cable.neighbours.too_big(frame, mtu, &mut self.made) {
+            if port.outgoing.is_empty() {
+                self.sending.push(port.id.index());
+            }
             port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
         }
     }

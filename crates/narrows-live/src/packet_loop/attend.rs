@@ -1,6 +1,6 @@
 //! Between turns: waiting, and what is not a packet: signals, requests, changes.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use narrows_core::{Duration, Time};
 use narrows_io::wait::{EndSignals, Waiting, wait};
@@ -9,7 +9,6 @@ use narrows_scenario::ScenarioError;
 
 use super::{End, LoopError, PacketLoop, WAKE_EARLY};
 use crate::control::{Reply, Request, ScenarioInForce};
-use crate::stage::Cable;
 
 /// How soon a port whose interface is full is tried again.
 const RETRY: Duration = Duration::from_micros(100);
@@ -25,12 +24,10 @@ impl PacketLoop {
         signals: &mut EndSignals,
     ) -> Result<Option<End>, LoopError> {
         // A port whose interface is full must be tried again before long.
-        let unsent = self.ports.iter_mut().any(|port| {
-            !port.outgoing.is_empty() || port.cable.as_mut().is_some_and(|cable| cable.end.has_unsent())
-        });
+        let unsent = self.has_unsent();
         let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let ends: Vec<_> = self.cables().map(|cable| cable.end.as_fd()).collect();
+        let ends = self.looks.descriptors(&self.ports);
         let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
         let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
         waiting.extend(ready.iter().map(Waiting::readable));
@@ -174,9 +171,15 @@ impl PacketLoop {
         self.ports.iter().filter_map(|port| port.cable.as_ref())
     }
 
+    /// Whether a port must be looked at again before long, because its interface was full.
+    fn has_unsent(&mut self) -> bool {
+        let mut cables = self.ports.iter_mut().filter_map(|port| port.cable.as_mut());
+        !self.sending.is_empty() || cables.any(|cable| cable.end.has_unsent())
+    }
+
     /// Whether packets are inside the network, or wait for an interface.
     pub(crate) fn holds_packets(&self) -> bool {
-        self.engine.inside() > 0 || self.ports.iter().any(|port| !port.outgoing.is_empty())
+        self.engine.inside() > 0 || !self.sending.is_empty()
     }
 
     /// Adds what has happened just now to the notes of the report.

@@ -16,7 +16,9 @@ impl PacketLoop {
     /// may go no further, or what is left in a socket would come too late for its instant.
     pub(super) fn receive(&mut self) -> Result<Time, LoopError> {
         let mut complete = Time::NEVER;
-        for at in 0..self.ports.len() {
+        self.looks.find_due().map_err(LoopError::Wait)?;
+        for look in 0..self.looks.due.len() {
+            let at = self.looks.due[look];
             let mut more_from = Time::NEVER;
             for _ in 0..BATCHES_A_TURN {
                 let Some(cable) = &mut self.ports[at].cable else { break };
@@ -54,6 +56,9 @@ impl PacketLoop {
             port.answered += 1;
             self.frames.recycle(received.frame);
             if fate == Fate::Answered {
+                if port.outgoing.is_empty() {
+                    self.sending.push(port.id.index());
+                }
                 port.outgoing.push(Outgoing { passage: None, frame: self.frames.frame(&self.made) });
             }
         }

@@ -51,6 +51,9 @@ impl PacketLoop {
                     let passage =
                         Passage { scheduled: event.at, arrival: event.arrival, from: event.id.port() };
                     let port = &mut ports[usize::from(port.index())];
+                    if port.outgoing.is_empty() {
+                        self.sending.push(port.id.index());
+                    }
                     let stations = port.cable.as_ref().and_then(|cable| cable.stations);
                     let frame = render(event, stations, &mut self.frames, &mut self.made);
                     port.outgoing.push(Outgoing { passage: Some(passage), frame });
@@ -66,7 +69,10 @@ impl PacketLoop {
     }
 
     pub(super) fn send(&mut self) -> Result<(), LoopError> {
-        for port in &mut self.ports {
+        // Those first to which something was due first.
+        let mut sending = std::mem::take(&mut self.sending);
+        for &at in &sending {
+            let port = &mut self.ports[usize::from(at)];
             let Some(cable) = port.cable.as_mut().filter(|_| !port.outgoing.is_empty()) else { continue };
             let mut sent = 0;
             while sent < port.outgoing.len() {
@@ -114,6 +120,8 @@ impl PacketLoop {
                 self.frames.recycle(outgoing.frame);
             }
         }
+        sending.retain(|&at| !self.ports[usize::from(at)].outgoing.is_empty());
+        self.sending = sending;
         Ok(())
     }
 }

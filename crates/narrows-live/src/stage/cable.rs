@@ -26,7 +26,7 @@ pub(super) struct End {
     pub(super) number: InterfaceIndex,
 }
 
-/// Lays the cable of one interface and gives the host its addresses.
+/// Lays the cable of one interface and gives the host its addresses. To be called inside our namespace.
 pub(super) fn lay_cable(
     wire: &Namespace,
     host: &Host,
@@ -65,16 +65,14 @@ fn veth(
     let (near, cabling) = (end.name.as_str(), laying.cabling());
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
     create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
-    switch_offloads(&host.namespace, &interface.name, cabling)?;
     switch_offloads(wire, near, cabling)?;
     stack::silence(wire, near)?;
-    stack::settle(&host.namespace, &interface.name)?;
-    RouteSocket::open(wire)?.set_up(near)?;
-    let mut sockets = RouteSocket::open(&host.namespace)?;
-    sockets.set_up(&interface.name)?;
+    let mut sockets = RouteSocket::open(wire)?;
+    sockets.set_up(near)?;
+    // At once, as each visit to another namespace takes a thread.
+    host.namespace.run(|| bring_up(host, interface, cabling))??;
     // A socket on an interface that is down would report that first of all.
-    RouteSocket::open(wire)?.wait_for_carrier(near, CARRIER)?;
-    sockets.wait_for_carrier(&interface.name, CARRIER)?;
+    sockets.wait_for_carrier(near, CARRIER)?;
     Ok(laying.open(wire, near, PacketSocketOptions::default())?)
 }
 
@@ -83,12 +81,18 @@ fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd,
     let Host { namespace, .. } = host;
     let tap = Tap::create(namespace, &interface.name, interface.mac, MTU, cabling.trains);
     let tap = tap.map_err(narrows_io::cable_end::CableEndError::from)?;
+    namespace.run(|| bring_up(host, interface, cabling))??;
+    Ok(CableEnd::Tap(Box::new(tap)))
+}
+
+/// Makes an interface of a host usable at once. To be called inside its namespace.
+fn bring_up(host: &Host, interface: &Interface, cabling: Cabling) -> Result<(), StageError> {
+    let namespace = &host.namespace;
     switch_offloads(namespace, &interface.name, cabling)?;
     stack::settle(namespace, &interface.name)?;
     let mut sockets = RouteSocket::open(namespace)?;
     sockets.set_up(&interface.name)?;
-    sockets.wait_for_carrier(&interface.name, CARRIER)?;
-    Ok(CableEnd::Tap(Box::new(tap)))
+    Ok(sockets.wait_for_carrier(&interface.name, CARRIER)?)
 }
 
 /// Leaves nothing to be done by hardware that is not there, but for what trains carry.
