@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -271,12 +272,32 @@ pub(crate) struct Live {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
+    /// Run parts of the network that have nothing to do with one another on so many threads at most; auto: as many as the
+    /// host has room for, or as --cpu names
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub(crate) shards: Shards,
     /// Write the report for a program, too; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Print no report
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// `--shards`: how many at most; nothing for `auto`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shards(pub(crate) Option<usize>);
+
+impl FromStr for Shards {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number @ 1..=1024) => Ok(Self(Some(number))),
+            _ if text == "auto" => Ok(Self(None)),
+            _ => Err("it is a number from 1 to 1024, or auto".into()),
+        }
+    }
 }
 
 /// What else is to be known of a bridge, at the end of the help.
@@ -450,9 +471,10 @@ pub(crate) struct Pace {
     /// without pause always, or by a timer alone
     #[arg(long, value_enum, default_value_t)]
     pub(crate) wait: WaitBy,
-    /// Run the packet loop on this processor alone; programs of the run may still use all
-    #[arg(long, value_name = "N")]
-    pub(crate) cpu: Option<usize>,
+    /// Run the packet loop on this processor alone, or each of its threads on one of these, as in 2,3; programs of the run
+    /// may still use all
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) cpu: Vec<usize>,
     /// Run the packet loop before others: high is nice -20, real-time is before all usual programs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) priority: RunBefore,

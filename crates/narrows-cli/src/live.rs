@@ -12,7 +12,7 @@ use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::cabling::Cabling;
 use narrows_live::capture::CapturePlan;
 use narrows_live::control;
-use narrows_live::packet_loop::{Pace, Wait};
+use narrows_live::packet_loop::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 use narrows_scenario::code_point;
@@ -88,7 +88,8 @@ fn go(
         probe,
         bounds,
         cabling: cabling(&live.cabling),
-        pace: pace(&live.pace),
+        pace: Pace { processor: None, ..paced(&live.pace) },
+        threads: Threads { most: live.shards.0, processors: live.pace.cpu.clone() },
         run_folder,
     };
     let outcome = run::run(scenario, &options)?;
@@ -130,8 +131,19 @@ pub(crate) fn cabling(args: &args::Cabling) -> Cabling {
     Cabling { backend, trains: args.trains }
 }
 
-/// How the packet loop is to wait, and where it is to run.
-pub(crate) fn pace(args: &args::Pace) -> Pace {
+/// How a packet loop of one thread is to wait, and where it is to run.
+pub(crate) fn pace(args: &args::Pace) -> Result<Pace, Failure> {
+    match args.cpu.len() {
+        0 | 1 => Ok(paced(args)),
+        several => {
+            let what =
+                format!("--cpu names {several} processors, but there is one thread here: name one processor");
+            Err(Failure::Other(what))
+        }
+    }
+}
+
+fn paced(args: &args::Pace) -> Pace {
     let wait = match args.wait {
         WaitBy::Spin => Wait::Spin,
         WaitBy::Hybrid => Wait::Hybrid,
@@ -142,7 +154,7 @@ pub(crate) fn pace(args: &args::Pace) -> Pace {
         RunBefore::High => Priority::High,
         RunBefore::RealTime => Priority::RealTime,
     };
-    Pace { wait, processor: args.cpu, priority }
+    Pace { wait, processor: args.cpu.first().copied(), priority }
 }
 
 pub(crate) fn reading(error: io::Error) -> Failure {

@@ -34,7 +34,7 @@ pub(crate) fn prepare(
         record_whole: args.record_whole,
         capture,
         cabling: cabling(&args.cabling),
-        pace: pace(&args.pace),
+        pace: pace(&args.pace)?,
         bounds,
         run_folder: control::run_folder(),
     };

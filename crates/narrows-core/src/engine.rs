@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
-    BuildError, Element, LinkId, Network, NetworkConfig, PortCounters, PortId, RouterCounters, RouterId,
-    RulesChange, RulesCounters, RulesId, Verdict,
+    BuildError, Element, LinkId, Network, NetworkConfig, Parts, PortCounters, PortId, RouterCounters,
+    RouterId, RulesChange, RulesCounters, RulesId, Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::pool::Pool;
@@ -274,6 +274,12 @@ impl<B> Engine<B> {
     /// All routers, in the order of their names.
     pub fn routers(&self) -> impl ExactSizeIterator<Item = RouterId> + use<B> {
         self.network.routers()
+    }
+
+    /// Which parts of the network have nothing to do with one another, as it stands: until a pipe of rules in one comes to
+    /// stand for a link in another.
+    pub fn parts(&self) -> Parts {
+        self.network.parts()
     }
 
     /// A set of rules, to look at.

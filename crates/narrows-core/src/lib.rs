@@ -39,7 +39,7 @@ pub use link::{
     SlotGap, Slots, netem,
 };
 pub use network::{
-    BuildError, Element, InstanceCounts, Instances, LinkId, LinkTemplate, NetworkConfig, PipeConfig,
+    BuildError, Element, InstanceCounts, Instances, LinkId, LinkTemplate, NetworkConfig, Parts, PipeConfig,
     PortConfig, PortCounters, PortId, Route, RouterConfig, RouterCounters, RouterId, RulesChange,
     RulesConfig, RulesCounters, RulesId, Spread, Target, Verdict,
 };

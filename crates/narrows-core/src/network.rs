@@ -7,6 +7,7 @@ mod cycles;
 mod decided;
 mod instances;
 mod names;
+mod parts;
 mod router;
 mod view;
 
@@ -17,6 +18,7 @@ pub use config::{
 };
 pub use instances::InstanceCounts;
 pub(crate) use instances::Made;
+pub use parts::Parts;
 pub use router::RouterCounters;
 
 use alloc::collections::VecDeque;

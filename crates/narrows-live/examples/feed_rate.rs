@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::temp_dir().join(format!("narrows-feed-rate-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
     let mut feeds = Feeds::new(&folder)?;
-    feeds.update(&engine, |_, _| None)?;
+    feeds.update(&engine, engine.links(), |_, _| None)?;
     let path = feeds.places().next().ok_or("it has one feed")?.path.clone();
     let writer = thread::spawn(move || write(&path));
 

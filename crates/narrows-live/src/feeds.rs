@@ -133,7 +133,7 @@ impl Feeds {
         })
     }
 
-    /// Makes a socket for each feed of the engine that has none, and closes those of feeds that are gone. `span` is the
+    /// Makes a socket for each feed of these links that has none, and closes those of feeds that are gone. `span` is the
     /// lead in time of a link's feed, where it is given so.
     ///
     /// # Errors
@@ -141,11 +141,12 @@ impl Feeds {
     pub fn update<B>(
         &mut self,
         engine: &Engine<B>,
+        links: impl IntoIterator<Item = LinkId>,
         span: impl Fn(&str, &str) -> Option<Duration>,
     ) -> Result<(), FeedError> {
         let mut before = std::mem::take(&mut self.open);
         let mut result = Ok(());
-        for link in engine.links() {
+        for link in links {
             let view = engine.view(link);
             for feed in view.feeds() {
                 let config = feed.config;
@@ -212,17 +213,6 @@ impl Feeds {
     /// Where they are.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.open.iter().map(|feed| &feed.place)
-    }
-
-    /// What programs of the run find in their environment.
-    pub fn environment(&self) -> Vec<(String, PathBuf)> {
-        let variable =
-            |place: &Place| format!("{ENVIRONMENT}_{}_{}", capitals(&place.link), capitals(&place.name));
-        let mut all: Vec<_> = self.places().map(|place| (variable(place), place.path.clone())).collect();
-        if let [only] = self.open.as_slice() {
-            all.push((ENVIRONMENT.to_owned(), only.place.path.clone()));
-        }
-        all
     }
 
     /// Takes what had come by `until`, as much as the engine has room for. No system call.
@@ -342,6 +332,17 @@ impl Drop for Feed {
             let _ = thread.join();
         }
     }
+}
+
+/// What programs of a run with these feeds find in their environment.
+pub fn environment(places: &[Place]) -> Vec<(String, PathBuf)> {
+    let variable =
+        |place: &Place| format!("{ENVIRONMENT}_{}_{}", capitals(&place.link), capitals(&place.name));
+    let mut all: Vec<_> = places.iter().map(|place| (variable(place), place.path.clone())).collect();
+    if let [only] = places {
+        all.push((ENVIRONMENT.to_owned(), only.path.clone()));
+    }
+    all
 }
 
 /// As part of the name of a variable.

@@ -1,4 +1,5 @@
-//! The packet loop: one thread that receives, hands in, polls and sends.
+//! The packet loop: a thread that receives, hands in, polls and sends; or several, for parts of a network that have nothing
+//! to do with one another (`share.rs`).
 //!
 //! Each turn reads the clock, drains every port in a fixed order, sorts what came by (instant, port, sequence), hands in
 //! what had arrived when the turn began, and releases what the engine scheduled until then. Between turns it waits: by
@@ -8,22 +9,26 @@
 
 mod answer;
 mod attend;
+mod crew;
 mod disturbance;
 mod feed;
 mod host;
 mod intake;
 mod ipfw;
 mod looks;
+mod mate;
 mod pace;
 mod release;
+mod share;
 mod trains;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use narrows_core::{Duration, Engine, PortId, Time};
+use narrows_core::{BuildError, Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
 use narrows_frame::capture::verdicts::Passage;
 use narrows_io::cable_end::CableEndError;
@@ -33,16 +38,19 @@ use narrows_io::wait::{EndSignal, EndSignals, wait};
 use narrows_report::{LatenessBound, Meter, OneWay, Report, RunInfo};
 use narrows_scenario::{Scenario, Timeline};
 
+use self::crew::{Account, Change, Crew, Mailbox, Order, Outcome};
 use self::host::HostBefore;
 use self::looks::Looks;
 use self::pace::{Off, Rest};
 pub use self::pace::{Pace, PaceError, Wait};
+use self::share::Share;
+pub use self::share::Threads;
 use self::trains::Trains;
 use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::feeds::Feeds;
-use crate::recorder::Recorder;
+use crate::recorder::{self, Recorder};
 use crate::router::Routers;
 use crate::stage::{self, Cable};
 
@@ -124,6 +132,15 @@ pub enum LoopError {
     /// The processor, or the priority.
     #[error(transparent)]
     Pace(#[from] PaceError),
+    /// The network of another thread, which is the same as the first one's.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Another thread.
+    #[error("cannot start a thread of the packet loop: {0}")]
+    Thread(io::Error),
+    /// One that has ended when it should not.
+    #[error("a thread of the packet loop broke off, which is a fault of narrows; `--shards 1` does without")]
+    Gone,
 }
 
 /// A network that runs in real time.
@@ -140,6 +157,8 @@ pub struct PacketLoop {
     meter: Meter,
     recorder: Option<Recorder>,
     capture: Option<Capture>,
+    /// Where the record will be.
+    record: Option<PathBuf>,
     /// Before the control socket: its folder is removed with that.
     feeds: Option<Feeds>,
     control: Option<(ControlSocket, RunInfo)>,
@@ -158,6 +177,17 @@ pub struct PacketLoop {
     /// The instant of the last packet that came.
     last_input: Time,
     before: HostBefore,
+    /// What it has of the network.
+    share: Share,
+    /// The loops of the rest, where this one directs them, and their processors, if any are named, after its own.
+    crew: Crew,
+    processors: Vec<usize>,
+    /// Where another loop directs this one, and what that has said besides changes.
+    mailbox: Option<Mailbox>,
+    orders: VecDeque<Order>,
+    /// Changes that everybody is to make, in order, and what came of the last one.
+    changes: VecDeque<Arc<Change>>,
+    outcome: Option<Outcome>,
     notes: Vec<String>,
     /// How many more notes there would be.
     unlisted: u64,
@@ -166,6 +196,10 @@ pub struct PacketLoop {
 impl PacketLoop {
     /// Sets the loop up. The clock starts here.
     pub fn new(engine: Engine<Frame>, scenario: Scenario, cables: Vec<Cable>) -> Self {
+        Self::begun(Clock::start(), engine, scenario, cables)
+    }
+
+    fn begun(clock: Clock, engine: Engine<Frame>, scenario: Scenario, cables: Vec<Cable>) -> Self {
         let mut cables: BTreeMap<String, Cable> =
             cables.into_iter().map(|cable| (cable.name.clone(), cable)).collect();
         let port = |id| Port {
@@ -181,7 +215,6 @@ impl PacketLoop {
         // The n-th has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();
         let routers = Routers::new(&scenario, |name| engine.port(name));
-        let clock = Clock::start();
         Self {
             clock,
             timeline: scenario.timeline(),
@@ -194,6 +227,7 @@ impl PacketLoop {
             engine,
             recorder: None,
             capture: None,
+            record: None,
             feeds: None,
             control: None,
             inputs: Vec::new(),
@@ -207,18 +241,30 @@ impl PacketLoop {
             rest: Rest::none(),
             last_input: Time::ZERO,
             before: HostBefore::read(clock),
+            share: Share::default(),
+            crew: Crew::default(),
+            processors: Vec::new(),
+            mailbox: None,
+            orders: VecDeque::new(),
+            changes: VecDeque::new(),
+            outcome: None,
             notes: Vec::new(),
             unlisted: 0,
         }
     }
 
-    /// Keeps a record of all inputs and verdicts from here on.
+    /// Keeps a record of all inputs and verdicts from here on. Of several threads each has a file beside this one until
+    /// [`PacketLoop::finish`] joins them.
     ///
     /// # Errors
     /// When the file cannot be made.
     pub fn record(&mut self, path: &Path, whole: bool) -> Result<(), WriteError> {
         let started = self.clock.started();
         self.recorder = Some(Recorder::create(path, &self.scenario, &self.engine, started, whole)?);
+        for (number, other) in self.crew.waiting() {
+            other.record(&recorder::part(path, number), whole)?;
+        }
+        self.record = Some(path.into());
         Ok(())
     }
 
@@ -240,6 +286,7 @@ impl PacketLoop {
     /// Asks for these bounds on lateness.
     pub fn certify(&mut self, bounds: &[LatenessBound]) {
         self.meter.certify(bounds.iter().copied());
+        self.crew.waiting().for_each(|(_, other)| other.certify(bounds));
     }
 
     /// Takes requests from a control socket; `info` is what reports begin with.
@@ -275,13 +322,24 @@ impl PacketLoop {
         ready: Option<BorrowedFd<'_>>,
         signals: &mut EndSignals,
     ) -> Result<End, LoopError> {
+        let ended = self.keep_going(end, |packets, until| packets.attend(until, ready, signals))?;
+        Ok(ended.unwrap_or(End::Ready))
+    }
+
+    /// Turns and waits until an instant, or until `attend` has something: that sleeps until an instant at the longest, and
+    /// looks after all that is not a packet.
+    fn keep_going<T>(
+        &mut self,
+        end: Time,
+        mut attend: impl FnMut(&mut Self, Time) -> Result<Option<T>, LoopError>,
+    ) -> Result<Option<T>, LoopError> {
         let mut unattended = 0;
         loop {
             self.turn()?;
             self.call_feeds();
             let now = self.clock.now();
             if now >= end {
-                return Ok(End::Ready);
+                return Ok(None);
             }
             let next = self.next_event().min(end);
             if let Some(until) = self.rest.due(now, next) {
@@ -308,13 +366,13 @@ impl PacketLoop {
             unattended = 0;
             let until = if sleeps { next.before(early) } else { now };
             let off = self.rest.is_needed().then(|| Off::since(now));
-            let end = self.attend(until, ready, signals)?;
+            let found = attend(self, until)?;
             if let Some(off) = off {
                 let now = self.clock.now();
                 self.rest.slept(off.until(now), now);
             }
-            if let Some(end) = end {
-                return Ok(end);
+            if found.is_some() {
+                return Ok(found);
             }
         }
     }
@@ -329,26 +387,37 @@ impl PacketLoop {
     /// # Errors
     /// When the record cannot be written.
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
-        self.count_lost()?;
-        info.span = (Time::ZERO, self.clock.now());
         info.update(&self.scenario);
-        let answered: u64 = self.ports.iter().map(|port| port.answered).sum();
+        let (end, others) = self.finish_crew(info)?;
+        self.count_lost()?;
+        info.span = (Time::ZERO, end);
+        let own = self.account(info);
+        let answered: u64 = own.answered + others.iter().map(|other| other.answered).sum::<u64>();
         if answered > 0 {
             info.notes
                 .push(format!("address resolution: {answered} frames were answered or ended at the ports"));
         }
-        info.notes.extend(self.notes());
-        if let Some(recorder) = self.recorder.take() {
-            recorder.finish(&self.engine)?;
+        info.notes.extend(all_notes(&own, &others));
+        self.close_record()?;
+        if let Some(path) = self.record.as_ref().filter(|_| self.crew.len() > 0) {
+            recorder::join(path, self.crew.len())?;
         }
         let capture = self.capture.take().map(|capture| capture.finish(self.engine.now()));
-        Ok(Report { capture, ..self.report(info) })
+        Ok(Report { capture, ..self.report(info, own, others) })
+    }
+
+    fn close_record(&mut self) -> Result<(), LoopError> {
+        match self.recorder.take() {
+            Some(recorder) => Ok(recorder.finish(&self.engine)?),
+            None => Ok(()),
+        }
     }
 
     /// When there is something to do without any packet arriving.
     fn next_event(&self) -> Time {
         let waiting = self.inputs.first().map(|input| input.at);
-        let all = [self.engine.next_event(), self.timeline.peek(), waiting];
+        let change = self.changes.front().and_then(|change| change.at());
+        let all = [self.engine.next_event(), self.timeline.peek(), waiting, change];
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
@@ -356,6 +425,7 @@ impl PacketLoop {
     fn turn(&mut self) -> Result<Time, LoopError> {
         // What arrived before now is in the sockets by now.
         let watermark = self.clock.now();
+        self.heed();
         let watermark = watermark.min(self.receive()?);
         self.receive_values(watermark);
         self.hand_in(watermark)?;
@@ -367,6 +437,17 @@ impl PacketLoop {
         }
         Ok(watermark)
     }
+}
+
+/// What the first loop notes, and what only others do: a change is noted by each.
+fn all_notes(own: &Account, others: &[Account]) -> Vec<String> {
+    let mut all = own.notes.clone();
+    for note in others.iter().flat_map(|other| &other.notes) {
+        if !all.contains(note) {
+            all.push(note.clone());
+        }
+    }
+    all
 }
 
 impl Drop for PacketLoop {

@@ -6,13 +6,15 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, Time};
-use narrows_frame::log::{Changed, Decided, Ended, Header, Keep, LogWriter, Lost, Port, PortNumber, Record};
-use narrows_frame::{LinkLayer, WallTime, WriteError};
+use narrows_frame::log::{
+    Arrived, Changed, Decided, Ended, Fed, Header, Keep, LogReader, LogWriter, Lost, Port, PortNumber, Record,
+};
+use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
 use narrows_io::privileges;
 use narrows_scenario::Scenario;
 
@@ -162,6 +164,74 @@ impl Recorder {
     }
 }
 
+/// Where a thread of the packet loop keeps its part of a record, other than the first one, until they are joined.
+pub fn part(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".part-{number}"));
+    name.into()
+}
+
+/// Joins the record at `path` with so many parts beside it, each finished, and removes these: all in order of time, as if
+/// one thread had recorded it.
+///
+/// In each of them inputs are in order of time, and what was decided is no later than the inputs behind it. Each has all
+/// changes; those of the first one count, and come before what else happened at their instants.
+///
+/// # Errors
+/// When one cannot be read, or the whole cannot be written.
+pub fn join(path: &Path, parts: usize) -> Result<(), WriteError> {
+    let file = path.display().to_string();
+    let failed = |error| WriteError { file: file.clone(), error };
+    let of_part = |error: ReadError| WriteError { file: file.clone(), error: io::Error::other(error) };
+    let paths: Vec<PathBuf> = (1..=parts).map(|number| part(path, number)).collect();
+    let all = std::iter::once(path).chain(paths.iter().map(PathBuf::as_path));
+    let mut logs = all.map(LogReader::open).collect::<Result<Vec<_>, _>>().map_err(of_part)?;
+    let mut joined = path.as_os_str().to_owned();
+    joined.push(".joined");
+    let mut whole = LogWriter::create(&joined, logs[0].header())?;
+    let mut ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
+    // How far each has got; nothing once it has ended.
+    let mut reached = logs
+        .iter_mut()
+        .map(|log| next_instant(log, Time::ZERO))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(of_part)?;
+    while let Some((at, from)) = (0..).zip(&reached).filter_map(|(log, at)| Some(((*at)?, log))).min() {
+        match logs[from].read().map_err(of_part)? {
+            Some(Record::Changed(_) | Record::File(_)) if from > 0 => {}
+            Some(Record::Ended(part)) => {
+                ended.at = ended.at.max(part.at);
+                ended.arrivals += part.arrivals;
+                ended.verdicts += part.verdicts;
+                ended.stragglers += part.stragglers;
+                ended.inside += part.inside;
+            }
+            Some(record) => whole.write(&record)?,
+            None => {}
+        }
+        reached[from] = next_instant(&mut logs[from], at).map_err(of_part)?;
+    }
+    whole.write(&Record::Ended(ended))?;
+    whole.finish()?;
+    std::fs::rename(&joined, path).map_err(failed)?;
+    paths.iter().try_for_each(std::fs::remove_file).map_err(failed)
+}
+
+/// When a log goes on that has reached an instant; nothing at its end.
+fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Option<Time>, ReadError> {
+    let at = match log.peek()? {
+        None => return Ok(None),
+        Some(Record::Arrived(Arrived { at, .. })) => at,
+        Some(Record::Changed(Changed { at, .. })) => at,
+        Some(Record::Decided(Decided { at, .. })) => at,
+        Some(Record::Lost(Lost { at, .. })) => at,
+        Some(Record::Fed(Fed { at, .. })) => at,
+        Some(Record::Ended(Ended { at, .. })) => at,
+        Some(Record::File(_)) => reached,
+    };
+    Ok(Some(at.max(reached)))
+}
+
 fn write(mut output: File, waiting: Receiver<Vec<u8>>, spent: &Sender<Vec<u8>>) -> io::Result<()> {
     // It needs none; and writes as well where the kernel lets it give up none.
     let _ = privileges::give_up();
@@ -230,5 +300,73 @@ impl Drop for Sink {
             let _ = self.flush();
             let _ = self.end_writer();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str =
+        "[hosts.a]\n[hosts.b]\n[links.one]\nbetween = [\"a\", \"b\"]\n[links.two]\nbetween = [\"a\", \"b\"]";
+
+    /// Writes what happened, as (instant, port or nothing for a change).
+    fn record(path: &Path, scenario: &Scenario, engine: &Engine<()>, what: &[(u64, Option<usize>)]) {
+        let mut recorder = Recorder::create(path, scenario, engine, WallTime::from_nanos(0), true).unwrap();
+        for &(at, port) in what {
+            let at = Time::from_nanos(at);
+            match port {
+                Some(port) => {
+                    let port = engine.ports().nth(port).unwrap();
+                    recorder.arrived(at, Duration::ZERO, port, &[1, 2, 3], 3).unwrap();
+                }
+                None => recorder.changed(at, &[format!("one.delay={}ns", at.nanos())]).unwrap(),
+            }
+        }
+        recorder.finish(engine).unwrap();
+    }
+
+    #[test]
+    fn parts_are_joined_in_order_of_time_with_the_changes_of_one() {
+        let folder = std::env::temp_dir().join(format!("narrows-record-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.log");
+        let scenario = Scenario::parse(SCENARIO, "two.toml").unwrap();
+        let engine = Engine::<()>::new(scenario.network()).unwrap();
+        record(&path, &scenario, &engine, &[(10, Some(0)), (20, None), (20, Some(0)), (50, None)]);
+        record(
+            &part(&path, 1),
+            &scenario,
+            &engine,
+            &[(5, Some(1)), (20, None), (20, Some(1)), (50, None), (60, Some(1))],
+        );
+        record(&part(&path, 2), &scenario, &engine, &[(20, None), (50, None)]);
+        join(&path, 2).unwrap();
+        let mut log = LogReader::open(&path).unwrap();
+        assert_eq!(log.header().ports.len(), 4);
+        let mut found = Vec::new();
+        let ended = loop {
+            match log.read().unwrap() {
+                Some(Record::Arrived(Arrived { at, port, .. })) => found.push((at.nanos(), Some(port.0))),
+                Some(Record::Changed(Changed { at, .. })) => found.push((at.nanos(), None)),
+                Some(Record::Ended(ended)) => break ended,
+                other => panic!("{other:?} was not written"),
+            }
+        };
+        let expected = [
+            (5, Some(1)),
+            (10, Some(0)),
+            (20, None),
+            (20, Some(0)),
+            (20, Some(1)),
+            (50, None),
+            (60, Some(1)),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!((ended.arrivals, ended.verdicts), (5, 0));
+        let left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(left, ["run.log"]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

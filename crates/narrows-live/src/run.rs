@@ -23,9 +23,9 @@ use narrows_scenario::{Address, HostAddress, Scenario};
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
 use crate::control::{self, ControlError, ControlSocket};
-use crate::feeds::{FeedError, Feeds};
+use crate::feeds::FeedError;
 use crate::outside::{OutsideError, WayToTheOutside};
-use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
+use crate::packet_loop::{End, LoopError, Pace, PacketLoop, Threads};
 use crate::probe::{ProbePlan, Probes};
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
 use crate::standing::StandingError;
@@ -75,6 +75,8 @@ pub struct RunOptions {
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
     pub pace: Pace,
+    /// On how many threads the loop runs, where the network has several parts.
+    pub threads: Threads,
     /// Bounds on lateness that the run is to keep; the report says whether it did.
     pub bounds: Vec<LatenessBound>,
     /// The folder of control sockets.
@@ -202,10 +204,13 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
     let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
+    let (threads, remark) = threads(options);
+    info.notes.extend(remark);
+    network.spread(&threads)?;
     network.certify(&options.bounds);
     network.listen(control, info.clone());
     network.open_feeds(&options.run_folder)?;
-    let feeds = network.feeds().map(Feeds::environment).unwrap_or_default();
+    let feeds = network.feed_environment();
     environment.extend(feeds.into_iter().map(|(name, path)| (name, path.into())));
     if let Some(path) = &options.record {
         network.record(path, options.record_whole).map_err(LoopError::from)?;
@@ -230,6 +235,20 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let mut report = network.finish(&mut info)?;
     report.probes = probes;
     Ok(Outcome { report, status, broken })
+}
+
+/// On how many threads to run; and, where that is fewer than was asked for, why.
+fn threads(options: &RunOptions) -> (Threads, Option<String>) {
+    // Parts of a record are joined in a file of their own, which takes its place.
+    let is_special = |path: &PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
+    let reason = match (&options.capture, &options.record) {
+        (Some(_), _) => "a capture is made by one",
+        (None, Some(path)) if is_special(path) => "records of several are joined, which takes a plain file",
+        _ => return (options.threads.clone(), None),
+    };
+    let wanted = options.threads.most.is_some_and(|most| most > 1) || options.threads.processors.len() > 1;
+    let remark = wanted.then(|| format!("the packet loop ran in one thread: {reason}"));
+    (Threads { most: Some(1), ..options.threads.clone() }, remark)
 }
 
 /// Gives up the privileges that are not needed once all is set up, or says why it could not.

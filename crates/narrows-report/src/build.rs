@@ -1,66 +1,19 @@
-//! From counters and meters to a report.
+//! From counters and meters to the entries of a report.
 
-use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, Rate, Tally, Time};
+use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, PortId, Rate, Tally, Time};
 
-use crate::certify;
 use crate::class;
-use crate::feed;
 use crate::flows;
-use crate::info::{DirectionInfo, RunInfo};
-use crate::meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, LatenessMeter, Meter, PairMeter, PortMeter, Spread};
+use crate::info::DirectionInfo;
+use crate::meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter, PairMeter, PortMeter, Spread};
 use crate::report::{
-    Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
-    Step, Throughput,
+    Conservation, Direction, Drop, Lateness, Pair, PortReport, Quantiles, Share, Step, Throughput,
 };
 use crate::router;
 use crate::rules;
 use crate::shaped;
 
-impl Report {
-    /// The report of a run as it stands. To be asked for when [`Engine::poll`] has nothing more that is due, and all
-    /// that it gave went through the meter: otherwise packets are missing, and the report says so.
-    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter) -> Self {
-        let ports = port_reports(engine, meter);
-        let sum = |of: fn(&PortReport) -> u64| ports.iter().map(of).sum();
-        Self {
-            schema: SCHEMA,
-            title: info.title.clone(),
-            kind: info.kind,
-            seed: info.seed.0,
-            start_ns: info.span.0.nanos(),
-            end_ns: info.span.1.nanos(),
-            round_trips: info.round_trips.clone(),
-            directions: info.directions.iter().filter_map(|d| direction(d, engine, info.span.1)).collect(),
-            rules: rules::rules(&info.rules, engine, info.span.1),
-            routers: router::routers(engine),
-            pairs: pairs(engine, meter),
-            feeds: feed::feeds(engine),
-            probes: Vec::new(),
-            applications: Vec::new(),
-            lateness: lateness_of_all(meter),
-            input_lateness: sum_of(meter.ports().iter().filter_map(|p| p.input_lateness.as_deref()))
-                .map(|s| quantiles(&s)),
-            sent_lateness: meter.sent.as_deref().map(quantiles),
-            straggler_lateness: meter.stragglers.as_deref().map(quantiles),
-            certificates: certify::certificates(meter),
-            untrue: certify::untrue(meter),
-            capture: None,
-            host: None,
-            trains: None,
-            losses: Losses {
-                straggler_inputs: engine.stragglers(),
-                receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),
-                send_failed_packets: sum(|p| p.send_failed_packets),
-                refused_packets: sum(|p| p.refused_packets),
-            },
-            conservation: conservation(engine, meter, info.span.1),
-            ports,
-            notes: info.notes.clone(),
-        }
-    }
-}
-
-fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
+pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
     let view = engine.view(engine.link(&info.link)?);
     let all = view.counters();
     let counters = all.get(usize::from(info.lane))?;
@@ -109,9 +62,9 @@ fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<D
     })
 }
 
-fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<Pair> {
+pub(crate) fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<((PortId, PortId), Pair)> {
     let name = |port| engine.port_name(port).to_owned();
-    let pair = |(from, to, pair): (_, _, &PairMeter)| Pair {
+    let pair = |from, to, pair: &PairMeter| Pair {
         from_port: name(from),
         to_port: name(to),
         delivered: Throughput {
@@ -125,41 +78,28 @@ fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<Pair> {
         delay: quantiles(&pair.delay),
         queueing: quantiles(&pair.queueing),
     };
-    meter.pairs().map(pair).collect()
+    meter.pairs().map(|(from, to, seen)| ((from, to), pair(from, to, seen))).collect()
 }
 
-fn port_reports<B>(engine: &Engine<B>, meter: &Meter) -> Vec<PortReport> {
+pub(crate) fn port<B>(port: PortId, engine: &Engine<B>, meter: &Meter) -> PortReport {
     let unseen = PortMeter::default();
-    let report = |port| {
-        let counters = engine.port_counters(port);
-        let seen = meter.ports().get(usize::from(port.index())).unwrap_or(&unseen);
-        PortReport {
-            name: engine.port_name(port).to_owned(),
-            arrived_packets: counters.arrived.packets,
-            arrived_bytes: counters.arrived.bytes,
-            delivered_packets: counters.delivered.packets,
-            delivered_bytes: counters.delivered.bytes,
-            refused_packets: counters.refused.packets,
-            receive_ring_dropped_packets: seen.ring_drops,
-            send_failed_packets: seen.send_failures,
-            lateness: seen.lateness.as_deref().map(|l| lateness(&l.spread, &l.later_than)),
-            input_lateness: seen.input_lateness.as_deref().map(quantiles),
-        }
-    };
-    engine.ports().map(report).collect()
-}
-
-fn lateness_of_all(meter: &Meter) -> Option<Lateness> {
-    let each = || meter.ports().iter().filter_map(|p| p.lateness.as_deref());
-    let spread = sum_of(each().map(|l| &l.spread))?;
-    let mut later_than = [0; LATENESS_BOUNDS.len()];
-    for LatenessMeter { later_than: counts, .. } in each() {
-        later_than.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    let counters = engine.port_counters(port);
+    let seen = meter.ports().get(usize::from(port.index())).unwrap_or(&unseen);
+    PortReport {
+        name: engine.port_name(port).to_owned(),
+        arrived_packets: counters.arrived.packets,
+        arrived_bytes: counters.arrived.bytes,
+        delivered_packets: counters.delivered.packets,
+        delivered_bytes: counters.delivered.bytes,
+        refused_packets: counters.refused.packets,
+        receive_ring_dropped_packets: seen.ring_drops,
+        send_failed_packets: seen.send_failures,
+        lateness: seen.lateness.as_deref().map(|l| lateness(&l.spread, &l.later_than)),
+        input_lateness: seen.input_lateness.as_deref().map(quantiles),
     }
-    Some(lateness(&spread, &later_than))
 }
 
-fn lateness(spread: &Spread, later_than: &[u64; LATENESS_BOUNDS.len()]) -> Lateness {
+pub(crate) fn lateness(spread: &Spread, later_than: &[u64; LATENESS_BOUNDS.len()]) -> Lateness {
     let later_than = LATENESS_BOUNDS
         .iter()
         .zip(later_than)
@@ -200,7 +140,7 @@ pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
 }
 
 /// Adds up every packet three ways: over the whole network, at each link, and over the verdicts that were polled.
-fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> Conservation {
+pub(crate) fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> Conservation {
     let mut sum = Conservation { inside_packets: engine.inside(), ..Conservation::default() };
     for port in engine.ports() {
         let port = engine.port_counters(port);

@@ -9,7 +9,8 @@ use std::str::FromStr;
 use narrows_core::{Duration, Time};
 use serde::Serialize;
 
-use crate::meter::{Meter, PortMeter, Spread};
+use crate::meter::Spread;
+use crate::totals::Totals;
 
 /// Late packets that are no further apart than this belong to one interval.
 const GAP: Duration = Duration::from_millis(10);
@@ -127,7 +128,7 @@ pub struct UntrueInterval {
 }
 
 /// Takes note of packets that were later than a bound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watch {
     bound: Duration,
     packets: u64,
@@ -174,14 +175,28 @@ impl Watch {
         }
     }
 
+    /// Adds what another watch for the same bound took note of in the same time.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.packets += other.packets;
+        self.intervals.extend_from_slice(&other.intervals);
+        self.intervals.sort_by_key(|interval| interval.start_ns);
+        self.intervals.dedup_by(|next, before| {
+            let overlaps = next.start_ns <= before.end_ns.saturating_add(GAP.nanos());
+            if overlaps {
+                before.join(next);
+            }
+            overlaps
+        });
+        while self.intervals.len() > MOST_INTERVALS {
+            self.join_the_nearest();
+        }
+    }
+
     fn join_the_nearest(&mut self) {
         let gaps = self.intervals.windows(2).map(|pair| pair[1].start_ns.saturating_sub(pair[0].end_ns));
         let Some((first, _)) = gaps.enumerate().min_by_key(|&(_, gap)| gap) else { return };
         let second = self.intervals.remove(first + 1);
-        let joined = &mut self.intervals[first];
-        joined.end_ns = joined.end_ns.max(second.end_ns);
-        joined.packets += second.packets;
-        joined.most_ns = joined.most_ns.max(second.most_ns);
+        self.intervals[first].join(&second);
     }
 
     fn report(&self, released: u64) -> Untrue {
@@ -194,22 +209,30 @@ impl Watch {
     }
 }
 
+impl UntrueInterval {
+    /// Takes in one that begins later.
+    fn join(&mut self, later: &Self) {
+        self.end_ns = self.end_ns.max(later.end_ns);
+        self.packets += later.packets;
+        self.most_ns = self.most_ns.max(later.most_ns);
+    }
+}
+
 /// When a run was later than its bounds. Nothing in virtual time, and for bounds that were never broken.
-pub(crate) fn untrue(meter: &Meter) -> Vec<Untrue> {
-    let released = lateness(meter).map_or(0, |all| all.count());
-    meter.watches.iter().filter(|watch| watch.packets > 0).map(|watch| watch.report(released)).collect()
+pub(crate) fn untrue(totals: &Totals) -> Vec<Untrue> {
+    let released = totals.lateness.as_ref().map_or(0, Spread::count);
+    totals.watches.iter().filter(|watch| watch.packets > 0).map(|watch| watch.report(released)).collect()
 }
 
 /// What became of the bounds that were asked for.
-pub(crate) fn certificates(meter: &Meter) -> Vec<Certificate> {
-    let all = lateness(meter);
-    let lost = meter.ports().iter().map(PortMeter::lost_by_the_system).sum();
-    meter.bounds.iter().map(|bound| certificate(*bound, meter, all.as_ref(), lost)).collect()
+pub(crate) fn certificates(totals: &Totals) -> Vec<Certificate> {
+    totals.bounds.iter().map(|bound| certificate(*bound, totals)).collect()
 }
 
-fn certificate(bound: LatenessBound, meter: &Meter, all: Option<&Spread>, lost: u64) -> Certificate {
+fn certificate(bound: LatenessBound, totals: &Totals) -> Certificate {
     let LatenessBound { quantile, at_most } = bound;
-    let watch = meter.watches.iter().find(|watch| watch.bound == at_most);
+    let (all, lost) = (totals.lateness.as_ref(), totals.lost);
+    let watch = totals.watches.iter().find(|watch| watch.bound == at_most);
     let released = all.map_or(0, Spread::count);
     let sum = released + lost;
     let later = watch.map_or(0, |watch| watch.packets) + lost;
@@ -234,13 +257,10 @@ fn certificate(bound: LatenessBound, meter: &Meter, all: Option<&Spread>, lost: 
     }
 }
 
-fn lateness(meter: &Meter) -> Option<Spread> {
-    crate::build::sum_of(meter.ports().iter().filter_map(|p| p.lateness.as_deref()).map(|l| &l.spread))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::Meter;
     use narrows_core::{NetworkConfig, PortConfig, Seed, Target};
 
     fn port() -> narrows_core::PortId {
@@ -265,7 +285,7 @@ mod tests {
     }
 
     fn kept(meter: &Meter) -> Vec<bool> {
-        certificates(meter).iter().map(|certificate| certificate.kept).collect()
+        certificates(&Totals::of(meter)).iter().map(|certificate| certificate.kept).collect()
     }
 
     #[test]
@@ -280,10 +300,10 @@ mod tests {
         assert_eq!(kept(&late(11)), [true, true, false, false, false]);
         assert_eq!(kept(&late(101)), [true, false, false, false, false]);
         assert_eq!(kept(&late(501)), [false; 5]);
-        let measured: Vec<_> = certificates(&late(11)).iter().map(|c| c.measured_ns).collect();
+        let measured: Vec<_> = certificates(&Totals::of(&late(11))).iter().map(|c| c.measured_ns).collect();
         assert_eq!(measured, [10_000, 10_000, 11_000, 11_000, 11_000].map(Some));
         assert_eq!(kept(&meter(&bounds, [])), [true; 5], "no packet was late");
-        assert_eq!(certificates(&meter(&bounds, []))[0].measured_ns, None);
+        assert_eq!(certificates(&Totals::of(&meter(&bounds, [])))[0].measured_ns, None);
     }
 
     #[test]
@@ -292,7 +312,7 @@ mod tests {
         let mut meter = meter(&bounds, (0..99).map(|_| 5));
         meter.receive_ring_dropped(port(), 1);
         assert_eq!(kept(&meter), [true, false]);
-        let [p99, max] = &certificates(&meter)[..] else { panic!("two bounds") };
+        let [p99, max] = &certificates(&Totals::of(&meter))[..] else { panic!("two bounds") };
         assert_eq!((p99.measured_ns, p99.later_packets, p99.later_share), (Some(5_000), 1, 0.01));
         assert_eq!(max.measured_ns, None, "there is no greatest");
         meter.send_failed(port(), 1);
@@ -310,7 +330,7 @@ mod tests {
             _ => 100,
         };
         let meter = meter(&[(Quantile::Max, 100)], (0..100).map(lateness));
-        let [untrue] = &untrue(&meter)[..] else { panic!("one bound") };
+        let [untrue] = &untrue(&Totals::of(&meter))[..] else { panic!("one bound") };
         assert_eq!((untrue.packets, untrue.share), (6, 0.06));
         let seen: Vec<_> = untrue.intervals.iter().map(|i| (i.start_ns, i.end_ns, i.packets)).collect();
         assert_eq!(
@@ -340,8 +360,29 @@ mod tests {
     #[test]
     fn a_run_that_was_asked_for_nothing_watches_for_a_millisecond() {
         let meter = meter(&[], [999, 1000, 1001]);
-        assert!(certificates(&meter).is_empty());
-        let untrue = untrue(&meter);
+        assert!(certificates(&Totals::of(&meter)).is_empty());
+        let untrue = untrue(&Totals::of(&meter));
         assert_eq!((untrue.len(), untrue[0].bound_ns, untrue[0].packets), (1, 1_000_000, 1));
+    }
+
+    #[test]
+    fn two_watches_add_up_to_one_that_saw_it_all() {
+        let bound = Duration::from_micros(1);
+        let (mut whole, mut one, mut other) = (Watch::new(bound), Watch::new(bound), Watch::new(bound));
+        // Bursts of three, 3 ms apart, that the two see in turns; between bursts it is long enough.
+        for n in 0..30u64 {
+            let at = Time::from_nanos(n / 3 * 40_000_000 + n % 3 * 3_000_000);
+            let late = Duration::from_micros(2 + n * 7 % 11);
+            whole.released(at, late);
+            if n % 2 == 0 { one.released(at, late) } else { other.released(at, late) }
+        }
+        one.add(&other);
+        assert_eq!((one.packets, &one.intervals), (whole.packets, &whole.intervals));
+        for n in 0..40u64 {
+            other.released(Time::from_nanos(2_000_000_000 + n * 50_000_000), Duration::from_micros(2));
+        }
+        whole.add(&other);
+        assert_eq!(whole.intervals.len(), MOST_INTERVALS);
+        assert_eq!(whole.intervals.iter().map(|i| i.packets).sum::<u64>(), whole.packets);
     }
 }

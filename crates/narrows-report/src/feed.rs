@@ -1,7 +1,7 @@
 //! What a report says of feeds: delays that another process streams in.
 
 use narrows_core::model::OnEmpty;
-use narrows_core::{Engine, FeedView};
+use narrows_core::{Engine, FeedView, LinkId};
 use serde::Serialize;
 
 /// A feed of a link.
@@ -79,14 +79,11 @@ impl FeedReport {
     }
 }
 
-/// The feeds of all links.
-pub(crate) fn feeds<B>(engine: &Engine<B>) -> Vec<FeedReport> {
-    let of = |link| {
-        let view = engine.view(link);
-        let name = view.name().to_owned();
-        view.feeds().into_iter().map(move |feed| report(&name, &feed)).collect::<Vec<_>>()
-    };
-    engine.links().flat_map(of).collect()
+/// The feeds of a link.
+pub(crate) fn of_link<B>(link: LinkId, engine: &Engine<B>) -> impl Iterator<Item = FeedReport> + use<'_, B> {
+    let view = engine.view(link);
+    let name = view.name().to_owned();
+    view.feeds().into_iter().map(move |feed| report(&name, &feed))
 }
 
 fn report(link: &str, feed: &FeedView<'_>) -> FeedReport {

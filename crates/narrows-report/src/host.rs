@@ -23,7 +23,7 @@ pub struct HostReport {
     pub wait: &'static str,
     /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
     pub timer_slack_ns: Option<u64>,
-    /// The processor that it was bound to, if it was.
+    /// The processor that it, or its first thread, was bound to, if it was.
     pub processor: Option<usize>,
     /// Before whom it ran: `usual`, `high`, `real-time`.
     pub priority: &'static str,
@@ -31,10 +31,27 @@ pub struct HostReport {
     pub capabilities: Vec<&'static str>,
     /// How long it paused so that the kernel would not stop it: what real-time priority costs.
     pub rested_ns: u64,
-    /// Processor time that the packet loop used.
+    /// Processor time that the packet loop used, all its threads together.
     pub loop_processor_ns: u64,
-    /// Of the time that the run took.
+    /// Of the time that the run took: more than 1 where several threads used more than one processor.
     pub loop_processor_share: f64,
+    /// Each thread of the loop.
+    pub threads: Vec<ThreadReport>,
+}
+
+/// A thread of the packet loop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ThreadReport {
+    /// The ports that it moved packets of.
+    pub ports: u64,
+    /// The processor that it was bound to, if it was.
+    pub processor: Option<usize>,
+    /// Processor time that it used.
+    pub processor_ns: u64,
+    /// Of the time that the run took.
+    pub processor_share: f64,
+    /// How long it paused so that the kernel would not stop it.
+    pub rested_ns: u64,
 }
 
 /// What a report tells of waiting for a processor.
@@ -45,7 +62,18 @@ pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
     let wait = host.wait;
     writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;
-    let processor = host.processor.map(|processor| format!("on processor {processor}"));
+    if host.threads.len() > 1 {
+        let threads = host.threads.iter().map(|thread| {
+            let processor = thread.processor.map(|processor| format!(" on processor {processor}"));
+            format!("{}{}", percent(thread.processor_share), processor.unwrap_or_default())
+        });
+        let threads: Vec<_> = threads.collect();
+        writeln!(f, "  in {} threads: {}", threads.len(), threads.join(", "))?;
+    }
+    let processor = host
+        .processor
+        .filter(|_| host.threads.len() < 2)
+        .map(|processor| format!("on processor {processor}"));
     let priority = (host.priority != "usual").then(|| format!("with {} priority", host.priority));
     let place: Vec<_> = processor.into_iter().chain(priority).collect();
     if !place.is_empty() {

@@ -19,6 +19,7 @@ mod host;
 mod human;
 mod info;
 mod meter;
+mod part;
 mod probe;
 mod report;
 mod router;
@@ -26,6 +27,7 @@ mod rules;
 mod rules_text;
 mod shaped;
 mod text;
+mod totals;
 mod trains;
 
 pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
@@ -35,9 +37,10 @@ pub use certify::{Certificate, LatenessBound, Quantile, Untrue, UntrueInterval};
 pub use class::{ClassDelayReport, ClassInfo, ClassReport};
 pub use feed::{FeedReport, FeedWriters};
 pub use flows::{FlowReport, FlowsReport};
-pub use host::HostReport;
+pub use host::{HostReport, ThreadReport};
 pub use info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
+pub use part::{Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,

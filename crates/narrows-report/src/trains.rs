@@ -22,6 +22,17 @@ pub struct TrainsReport {
     pub apart_max_ns: u64,
 }
 
+impl TrainsReport {
+    /// Takes in those of other ports.
+    pub fn add(&mut self, other: &Self) {
+        self.came += other.came;
+        self.came_packets += other.came_packets;
+        self.left += other.left;
+        self.left_packets += other.left_packets;
+        self.apart_max_ns = self.apart_max_ns.max(other.apart_max_ns);
+    }
+}
+
 pub(crate) fn print(trains: &TrainsReport, f: &mut Formatter<'_>) -> fmt::Result {
     let TrainsReport { came, came_packets, left, left_packets, apart_max_ns } = trains;
     writeln!(

@@ -332,6 +332,7 @@ fn broken_bounds_and_when_they_were_are_told() {
         rested_ns: 56_600_000,
         loop_processor_ns: 120_000_000,
         loop_processor_share: 0.06,
+        threads: Vec::new(),
     });
     let interval = &mut report.untrue[0].intervals[0];
     (interval.stolen_ns, interval.waited_ns) = (Some(20_000_000), Some(999_999));

@@ -108,6 +108,11 @@ impl Timeline {
         }
     }
 
+    /// Whether there are entries that count from the first packet, which has not come yet.
+    pub fn awaits_first_packet(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// The instant of the next event, so far as it is known.
     pub fn peek(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, ..))| *at).filter(|at| *at < Time::NEVER)

@@ -32,6 +32,7 @@ mod roles;
 mod sched_bench;
 mod sched_lab;
 mod schedulers;
+mod shards;
 mod simulation;
 mod tc;
 mod together;

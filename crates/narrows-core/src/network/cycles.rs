@@ -22,39 +22,43 @@ impl Network {
         revisited.zip(others).for_each(|(revisited, cyclic)| *revisited |= cyclic);
     }
 
-    /// Which elements lead to which, links first, then rules, then routers. Nothing leads to a link that was made on first
-    /// use but to the configured one, so its exits do not count.
-    fn ways(&self) -> Vec<Vec<usize>> {
+    /// Where a hop leads: the place among links, then rules, then routers, then ports.
+    pub(super) fn place(&self, hop: &Hop) -> usize {
         let (links, rules) = (self.links.len(), self.rules.len());
-        let place = |hop: &Hop| {
-            let past_rules = match *hop {
-                // What leaves a pipe does not meet these rules again: most packets come to a pipe once.
-                Hop::FromPipe { rules, incoming } if self.rules[rules as usize].one_pass => {
-                    Some(self.rules[rules as usize].exits[usize::from(incoming)])
-                }
-                _ => None,
-            };
-            match past_rules.unwrap_or(*hop) {
-                Hop::Port(_) => None,
-                Hop::Link { link, .. } => Some(link as usize),
-                Hop::Instance { made, .. } => Some(self.made[made as usize].of as usize),
-                Hop::Rules { rules, .. } | Hop::FromPipe { rules, .. } => Some(links + rules as usize),
-                Hop::Router(router) | Hop::OfRouter(router) => Some(links + rules + router as usize),
+        let past_rules = match *hop {
+            // What leaves a pipe does not meet these rules again: most packets come to a pipe once.
+            Hop::FromPipe { rules, incoming } if self.rules[rules as usize].one_pass => {
+                Some(self.rules[rules as usize].exits[usize::from(incoming)])
             }
+            _ => None,
         };
+        match past_rules.unwrap_or(*hop) {
+            Hop::Port(port) => links + rules + self.routers.len() + usize::from(port.index()),
+            Hop::Link { link, .. } => link as usize,
+            Hop::Instance { made, .. } => self.made[made as usize].of as usize,
+            Hop::Rules { rules, .. } | Hop::FromPipe { rules, .. } => links + rules as usize,
+            Hop::Router(router) | Hop::OfRouter(router) => links + rules + router as usize,
+        }
+    }
+
+    /// Which elements lead to which, and to which ports, by their places. Ports lead nowhere from here. Nothing leads to a
+    /// link that was made on first use but to the configured one, so its exits do not count.
+    pub(super) fn ways(&self) -> Vec<Vec<usize>> {
+        let place = |hop: &Hop| self.place(hop);
         let of_links = (0..).zip(&self.exits).map(|(element, exits)| {
             let exits = if self.is_made(element) { &[][..] } else { exits };
-            exits.iter().filter_map(place).collect()
+            exits.iter().map(place).collect()
         });
         let of_rules = self.rules.iter().map(|set| {
             let pipes = set.pipes.values().chain(set.queues.values()).map(|pipe| pipe.link.element as usize);
-            set.exits.iter().filter_map(place).chain(pipes).collect()
+            set.exits.iter().map(place).chain(pipes).collect()
         });
         let of_routers = self.routers.iter().map(|router| {
             let hops = router.routes.iter().flat_map(|ways| &ways.hops);
-            hops.filter_map(|(hop, _)| place(hop)).collect()
+            hops.map(|(hop, _)| place(hop)).collect()
         });
-        of_links.chain(of_rules).chain(of_routers).collect()
+        let of_ports = self.ports.iter().map(|_| Vec::new());
+        of_links.chain(of_rules).chain(of_routers).chain(of_ports).collect()
     }
 
     /// Whether an element is a link that was made on first use.

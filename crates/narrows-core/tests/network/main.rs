@@ -4,5 +4,6 @@ mod common;
 mod conservation;
 mod fragments;
 mod instances;
+mod parts;
 mod routers;
 mod rules;

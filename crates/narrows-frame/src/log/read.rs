@@ -77,6 +77,25 @@ impl<R: Read> LogReader<R> {
         self.input.offset()
     }
 
+    /// What [`LogReader::read`] gives next.
+    ///
+    /// # Errors
+    /// As of that.
+    pub fn peek(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        if self.done {
+            return Ok(None);
+        }
+        let ready = match self.ready.take() {
+            Some(ready) => ready,
+            None => self.advance(),
+        };
+        // Whatever goes wrong is the end.
+        self.done = ready.is_err();
+        let start = ready?;
+        self.ready = Some(Ok(start));
+        decoded(&self.input, start, &self.buffer).map(Some)
+    }
+
     /// The next record; nothing after [`Record::Ended`], and after an error.
     ///
     /// # Errors

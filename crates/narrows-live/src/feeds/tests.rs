@@ -44,7 +44,7 @@ impl Run {
         let engine = Engine::new(config).unwrap();
         let (port, link) = (engine.port("a").unwrap(), engine.link("wire").unwrap());
         let mut feeds = Feeds::new(&folder).unwrap();
-        feeds.update(&engine, |_, _| None).unwrap();
+        feeds.update(&engine, engine.links(), |_, _| None).unwrap();
         let clock = Clock::start();
         Self { folder, feeds, engine, clock, port, link, delays: Vec::new(), begins: Vec::new() }
     }
@@ -183,7 +183,7 @@ fn feeds_that_stay_keep_their_writer_and_others_get_a_socket_of_their_own() {
     let change = |run: &mut Run, feed: FeedConfig| {
         let now = run.clock.now();
         run.engine.change(now, run.link, Change::Delay(Box::new(Fed::new(feed))));
-        run.feeds.update(&run.engine, |_, _| None).unwrap();
+        run.feeds.update(&run.engine, run.engine.links(), |_, _| None).unwrap();
     };
     change(&mut run, FeedConfig { lead: 100, ..drop_on_empty() });
     write(&mut writer, &[3]);
@@ -233,6 +233,9 @@ fn a_question_is_the_packets_and_its_answer_is_in_time_however_late_the_loop_loo
 #[test]
 fn programs_find_feeds_by_their_names() {
     let run = Run::new(FeedConfig::new("far-away_2"));
-    let environment: Vec<_> = run.feeds.environment().into_iter().map(|(name, _)| name).collect();
+    let environment: Vec<_> = environment(&run.feeds.places().cloned().collect::<Vec<_>>())
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(environment, ["NARROWS_FEED_WIRE_FAR_AWAY_2", "NARROWS_FEED"]);
 }

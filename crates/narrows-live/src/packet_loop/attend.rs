@@ -7,7 +7,8 @@ use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_report::RunInfo;
 use narrows_scenario::ScenarioError;
 
-use super::{End, LoopError, PacketLoop, WAKE_EARLY};
+use super::crew::What;
+use super::{End, LoopError, PacketLoop, WAKE_EARLY, all_notes};
 use crate::control::{Reply, Request, ScenarioInForce};
 
 /// How soon a port whose interface is full is tried again.
@@ -16,46 +17,39 @@ const RETRY: Duration = Duration::from_micros(100);
 const MOST_NOTES: usize = 24;
 
 impl PacketLoop {
-    /// Waits until an instant, or until a packet, a signal, a request or what ends the run comes.
+    /// Waits until an instant, or until a packet, a signal, a request, another thread or what ends the run comes.
     pub(super) fn attend(
         &mut self,
         until: Time,
         ready: Option<BorrowedFd<'_>>,
         signals: &mut EndSignals,
     ) -> Result<Option<End>, LoopError> {
-        // A port whose interface is full must be tried again before long.
-        let unsent = self.has_unsent();
-        let until = if unsent { until.min(self.clock.now() + RETRY) } else { until };
-        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let ends = self.looks.descriptors(&self.ports);
-        let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
-        let mut waiting: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
-        waiting.extend(ready.iter().map(Waiting::readable));
-        waiting.extend(ends.iter().map(Waiting::readable));
+        let control = self.control.take();
+        let clients: Vec<_> = control.iter().flat_map(|(control, _)| control.descriptors()).collect();
+        let crew = self.crew.called().cloned();
+        let mut others: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
+        others.extend(ready.iter().map(Waiting::readable));
+        others.extend(crew.iter().map(|crew| Waiting::readable(&**crew)));
         for (client, reads, writes) in &clients {
             if *reads {
-                waiting.push(Waiting::readable(client));
+                others.push(Waiting::readable(client));
             }
             if *writes {
-                waiting.push(Waiting::writable(client));
+                others.push(Waiting::writable(client));
             }
         }
-        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
-        let called_at = waiting.len();
-        waiting.extend(caller.iter().map(Waiting::readable));
-        let slept = self.clock.now() < until;
-        let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
-        let (signalled, ended) = (waiting[0].is_ready(), ready.is_some() && waiting[1].is_ready());
-        let called = waiting.get(called_at).is_some_and(Waiting::is_ready);
-        if let Some(feeds) = self.feeds.as_ref().filter(|_| called) {
-            feeds.called();
-        }
-        if slept && ready_count == 0 {
-            self.learn_from(self.clock.now().since(until));
-        }
-        if signalled && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
+        let slept = self.sleep(until, &others);
+        drop(others);
+        drop(clients);
+        self.control = control;
+        let found = slept?;
+        if found[0]
+            && let Some(signal) = signals.take().map_err(LoopError::Wait)?
+        {
             return Ok(Some(End::Signal(signal)));
         }
+        // All that others say without being asked is that they have failed.
+        while self.crew.next()?.is_some() {}
         if let Some((mut control, info)) = self.control.take() {
             let mut failed = None;
             control.serve(|request| match self.answer(request, &info) {
@@ -71,12 +65,37 @@ impl PacketLoop {
                 return Err(error);
             }
         }
-        if ended {
+        if ready.is_some() && found[1] {
             // What the program sent last is in the sockets.
             self.turn()?;
             return Ok(Some(End::Ready));
         }
         Ok(None)
+    }
+
+    /// Sleeps until an instant, a frame, an answer of a feed, or one of these descriptors; says which of them are ready.
+    pub(super) fn sleep(&mut self, until: Time, others: &[Waiting<'_>]) -> Result<Vec<bool>, LoopError> {
+        // A port whose interface is full must be tried again before long.
+        let until = if self.sending.is_empty() { until } else { until.min(self.clock.now() + RETRY) };
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
+        let ends = self.looks.descriptors(&self.ports);
+        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
+        let mut waiting = others.to_vec();
+        waiting.extend(caller.iter().map(Waiting::readable));
+        waiting.extend(ends.iter().map(Waiting::readable));
+        let slept = self.clock.now() < until;
+        let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let (found, rest) = waiting.split_at(others.len());
+        if let (Some(feeds), Some(caller)) = (&self.feeds, rest.first())
+            && caller.is_ready()
+        {
+            feeds.called();
+        }
+        let found = found.iter().map(Waiting::is_ready).collect();
+        if slept && ready_count == 0 {
+            self.learn_from(self.clock.now().since(until));
+        }
+        Ok(found)
     }
 
     /// A timer was late by this: at once the next sleep ends earlier, or by and by the sleeps get longer again.
@@ -88,19 +107,19 @@ impl PacketLoop {
 
     pub(super) fn answer(&mut self, request: Request, info: &RunInfo) -> Result<Reply, LoopError> {
         // Brings the engine to now: on a quiet network its last turn may be long ago.
-        let now = self.turn()?;
+        self.turn()?;
         match request {
-            Request::Set { assignments } => Ok(match self.assign(now, &assignments)? {
-                Ok(()) => Reply::Ok(serde_json::Value::Null),
-                Err(error) => Reply::Error(error.to_string()),
+            Request::Set { assignments } => Ok(match self.change(What::Set(assignments))? {
+                Ok(_) => Reply::Ok(serde_json::Value::Null),
+                Err(error) => Reply::Error(error),
             }),
             Request::Ipfw { link, file, commands } => {
-                Ok(match self.ipfw(now, link.as_deref(), &file, &commands)? {
-                    Ok(text) => Reply::Ok(serde_json::json!({ "text": text })),
-                    Err(error) => Reply::Error(error.to_string()),
+                Ok(match self.change(What::Ipfw { link, file, commands })? {
+                    Ok(text) => Reply::Ok(serde_json::json!({ "text": text.unwrap_or_default() })),
+                    Err(error) => Reply::Error(error),
                 })
             }
-            Request::Feeds {} => Ok(match serde_json::to_value(self.places()) {
+            Request::Feeds {} => Ok(match serde_json::to_value(self.all_places()?) {
                 Ok(places) => Reply::Ok(places),
                 Err(error) => Reply::Error(error.to_string()),
             }),
@@ -109,11 +128,14 @@ impl PacketLoop {
                 Err(error) => Reply::Error(error.to_string()),
             }),
             Request::Stats {} => {
-                self.count_lost()?;
-                let notes = [info.notes.clone(), self.notes()].concat();
-                let mut info = RunInfo { span: (Time::ZERO, self.clock.now()), notes, ..info.clone() };
+                let mut info = info.clone();
                 info.update(&self.scenario);
-                let report = self.report(&info);
+                let others = self.accounts(&info)?;
+                self.count_lost()?;
+                info.span = (Time::ZERO, self.clock.now());
+                let own = self.account(&info);
+                info.notes.extend(all_notes(&own, &others));
+                let report = self.report(&info, own, others);
                 let text = report.text().to_string();
                 Ok(match serde_json::to_value(report) {
                     Ok(report) => Reply::Ok(serde_json::json!({ "report": report, "text": text })),
@@ -165,16 +187,6 @@ impl PacketLoop {
         }
         self.update_feeds();
         Ok(Ok(()))
-    }
-
-    pub(super) fn cables(&self) -> impl Iterator<Item = &Cable> {
-        self.ports.iter().filter_map(|port| port.cable.as_ref())
-    }
-
-    /// Whether a port must be looked at again before long, because its interface was full.
-    fn has_unsent(&mut self) -> bool {
-        let mut cables = self.ports.iter_mut().filter_map(|port| port.cable.as_mut());
-        !self.sending.is_empty() || cables.any(|cable| cable.end.has_unsent())
     }
 
     /// Whether packets are inside the network, or wait for an interface.

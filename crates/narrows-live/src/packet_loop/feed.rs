@@ -1,14 +1,15 @@
 //! Feeds in the loop: values in, questions out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use narrows_core::{Engine, Time};
+use narrows_core::{Element, Engine, Time};
 use narrows_io::frame::Frame;
-use narrows_report::Report;
 use narrows_scenario::Scenario;
 
+use super::crew::in_order;
+use super::share::Share;
 use super::{LoopError, PacketLoop};
-use crate::feeds::{FeedError, Feeds, Place};
+use crate::feeds::{self, FeedError, Feeds, Place};
 
 impl PacketLoop {
     /// Makes the sockets of all feeds, those of feeds that come later as well.
@@ -18,14 +19,16 @@ impl PacketLoop {
     pub fn open_feeds(&mut self, folder: &Path) -> Result<(), FeedError> {
         let failed = |cause| FeedError::Make { feed: "of the run".into(), cause };
         let mut feeds = Feeds::new(folder).map_err(failed)?;
-        update(&mut feeds, &self.engine, &self.scenario)?;
+        update(&mut feeds, &self.engine, &self.scenario, &self.share)?;
         self.feeds = Some(feeds);
-        Ok(())
+        self.crew.waiting().try_for_each(|(_, other)| other.open_feeds(folder))
     }
 
-    /// The feeds that have sockets.
-    pub fn feeds(&self) -> Option<&Feeds> {
-        self.feeds.as_ref()
+    /// How programs of the run find the feeds that have sockets. To be called before other threads are started.
+    pub fn feed_environment(&mut self) -> Vec<(String, PathBuf)> {
+        let mut all = self.places();
+        all.extend(self.crew.waiting().flat_map(|(_, other)| other.places()));
+        feeds::environment(&in_order(all))
     }
 
     pub(super) fn places(&self) -> Vec<Place> {
@@ -34,8 +37,9 @@ impl PacketLoop {
 
     /// Links have changed, and with them perhaps the feeds.
     pub(super) fn update_feeds(&mut self) {
+        self.share.update(&self.engine);
         let Some(feeds) = &mut self.feeds else { return };
-        if let Err(error) = update(feeds, &self.engine, &self.scenario) {
+        if let Err(error) = update(feeds, &self.engine, &self.scenario, &self.share) {
             self.note(|| error.to_string());
         }
     }
@@ -76,23 +80,17 @@ impl PacketLoop {
             feeds.call();
         }
     }
-
-    /// Puts into a report what the engine does not know of feeds.
-    pub(super) fn report_feeds(&self, report: &mut Report) {
-        for writers in self.feeds.iter().flat_map(Feeds::writers) {
-            let same = |feed: &&mut narrows_report::FeedReport| {
-                feed.link == writers.link && feed.feed == writers.feed
-            };
-            if let Some(feed) = report.feeds.iter_mut().find(same) {
-                feed.met(writers);
-            }
-        }
-    }
 }
 
-fn update(feeds: &mut Feeds, engine: &Engine<Frame>, scenario: &Scenario) -> Result<(), FeedError> {
+fn update(
+    feeds: &mut Feeds,
+    engine: &Engine<Frame>,
+    scenario: &Scenario,
+    share: &Share,
+) -> Result<(), FeedError> {
+    let links = engine.links().filter(|&link| share.has_element(Element::Link(link)));
     // The engine has the lead in values alone.
-    feeds.update(engine, |link, feed| {
+    feeds.update(engine, links, |link, feed| {
         let links = scenario.links.iter().flat_map(|link| link.directions());
         let delays =
             links.filter(|(name, _)| name == link).filter_map(|(_, direction)| direction.delay.as_ref());

@@ -4,11 +4,13 @@ use narrows_core::Time;
 use narrows_io::clock::thread_processor_time;
 use narrows_io::host::{ProcessorTime, timer_slack};
 use narrows_io::privileges::in_effect;
-use narrows_report::{HostReport, Report, RunInfo};
+use narrows_report::{HostReport, Part, Report, RunInfo, ThreadReport};
 
+use super::crew::Account;
 use super::disturbance::Disturbances;
 use super::{PacketLoop, pace};
 use crate::clock::Clock;
+use crate::feeds::Feeds;
 
 /// What the kernel had counted when the loop began.
 #[derive(Debug)]
@@ -32,10 +34,20 @@ impl HostBefore {
 }
 
 impl PacketLoop {
-    /// The report as things stand; the engine has been brought up to `info.span`.
-    pub(super) fn report(&self, info: &RunInfo) -> Report {
-        let mut report = Report::new(info, &self.engine, &self.meter);
-        self.report_feeds(&mut report);
+    /// The report of all loops.
+    pub(super) fn report(&self, info: &RunInfo, own: Account, others: Vec<Account>) -> Report {
+        let (mut threads, mut parts, mut trains) = (vec![own.thread], Vec::new(), own.trains);
+        let mut backends = own.backends;
+        for account in others {
+            backends.extend(account.backends);
+            threads.push(account.thread);
+            parts.push(account.part);
+            match (&mut trains, account.trains) {
+                (Some(sum), Some(more)) => sum.add(&more),
+                (sum, more) => *sum = sum.take().or(more),
+            }
+        }
+        let mut report = Report::of_parts(info, own.part, parts);
         let disturbances = &self.before.disturbances;
         disturbances.look();
         for interval in report.untrue.iter_mut().flat_map(|untrue| &mut untrue.intervals) {
@@ -43,19 +55,42 @@ impl PacketLoop {
             let taken = disturbances.around(start, end);
             (interval.stolen_ns, interval.waited_ns) = (taken.stolen, taken.waited);
         }
-        report.host = Some(self.host(info));
-        report.trains = self.trains();
+        report.host = Some(self.host(info, threads, backends));
+        report.trains = trains;
         report
     }
 
-    fn host(&self, info: &RunInfo) -> HostReport {
-        let now = ProcessorTime::read().ok();
-        let stolen = self.before.processors.zip(now);
+    /// What this loop has of the report; the engine has been brought up to `info.span`.
+    pub(super) fn part(&self, info: &RunInfo) -> Part {
+        let mut part = Part::new(info, &self.engine, &self.meter, &|place| self.share.has(place));
+        self.feeds.iter().flat_map(Feeds::writers).for_each(|writers| part.met(writers));
+        part
+    }
+
+    /// What this loop has used. To be called by its thread.
+    pub(super) fn thread_report(&self, info: &RunInfo) -> ThreadReport {
         let used = thread_processor_time().saturating_sub(self.before.own);
         let span = info.span.1.since(info.span.0).nanos().max(1);
-        let mut backends: Vec<String> = self.cables().map(|cable| cable.end.description()).collect();
+        ThreadReport {
+            ports: self.ports.iter().filter(|port| port.cable.is_some()).count() as u64,
+            processor: self.pace.processor,
+            processor_ns: used,
+            processor_share: used as f64 / span as f64,
+            rested_ns: self.rest.rested.nanos(),
+        }
+    }
+
+    /// How frames come and go at its ports.
+    pub(super) fn backends(&self) -> Vec<String> {
+        let cables = self.ports.iter().filter_map(|port| port.cable.as_ref());
+        cables.map(|cable| cable.end.description()).collect()
+    }
+
+    fn host(&self, info: &RunInfo, threads: Vec<ThreadReport>, mut backends: Vec<String>) -> HostReport {
         backends.sort();
         backends.dedup();
+        let now = ProcessorTime::read().ok();
+        let stolen = self.before.processors.zip(now);
         HostReport {
             backend: backends.join(", "),
             stolen_share: stolen.map(|(before, now)| now.stolen_share_since(before)),
@@ -66,9 +101,10 @@ impl PacketLoop {
             processor: self.pace.processor,
             priority: pace::name(self.pace.priority),
             capabilities: in_effect().unwrap_or_default(),
-            rested_ns: self.rest.rested.nanos(),
-            loop_processor_ns: used,
-            loop_processor_share: used as f64 / span as f64,
+            rested_ns: threads.iter().map(|thread| thread.rested_ns).sum(),
+            loop_processor_ns: threads.iter().map(|thread| thread.processor_ns).sum(),
+            loop_processor_share: threads.iter().map(|thread| thread.processor_share).sum(),
+            threads,
         }
     }
 }

@@ -5,6 +5,7 @@ use narrows_frame::LinkLayer;
 use narrows_frame::parse::parse_cut;
 use narrows_io::packet_socket::ReceiveBatch;
 
+use super::crew::{Answer, What};
 use super::{Input, LoopError, Outgoing, PacketLoop};
 use crate::local::Fate;
 
@@ -16,7 +17,7 @@ impl PacketLoop {
     /// may go no further, or what is left in a socket would come too late for its instant.
     pub(super) fn receive(&mut self) -> Result<Time, LoopError> {
         let mut complete = Time::NEVER;
-        self.looks.find_due().map_err(LoopError::Wait)?;
+        self.looks.find_due(&self.sending).map_err(LoopError::Wait)?;
         for look in 0..self.looks.due.len() {
             let at = self.looks.due[look];
             let mut more_from = Time::NEVER;
@@ -73,7 +74,7 @@ impl PacketLoop {
         for Input { at, port, received, .. } in inputs.drain(..count) {
             // What counts from the first packet may begin with it: then it is in force for that packet.
             self.timeline.first_packet(at);
-            self.apply_timeline(at)?;
+            self.apply_changes(at)?;
             self.hand_in_values(at)?;
             self.catch_up(at)?;
             let mut frame = received.frame;
@@ -95,7 +96,7 @@ impl PacketLoop {
             self.engine.hand_in(at, port, packet.with(frame));
         }
         self.inputs = inputs;
-        self.apply_timeline(watermark)?;
+        self.apply_changes(watermark)?;
         self.hand_in_values(watermark)
     }
 
@@ -104,15 +105,41 @@ impl PacketLoop {
         if self.routers.is_empty() { Ok(()) } else { self.release(at) }
     }
 
-    fn apply_timeline(&mut self, until: Time) -> Result<(), LoopError> {
-        while self.timeline.peek().is_some_and(|at| at <= until)
-            && let Some(event) = self.timeline.next()
-        {
-            self.catch_up(event.at)?;
-            // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
-            if let Err(error) = self.assign(event.at, &event.set)? {
-                self.note(|| format!("the timeline at {} was left out: {error}", event.at));
+    /// Makes the changes that are due by then: what the timeline says, and what was asked for.
+    fn apply_changes(&mut self, until: Time) -> Result<(), LoopError> {
+        loop {
+            let step = self.timeline.peek().filter(|&at| at <= until);
+            let asked = self.changes.front().and_then(|change| change.at()).filter(|&at| at <= until);
+            if let Some(at) = asked
+                && step.is_none_or(|step| at < step)
+                && let Some(change) = self.changes.pop_front()
+            {
+                self.catch_up(at)?;
+                self.make(at, &change.what)?;
+            } else if step.is_some()
+                && let Some(event) = self.timeline.next()
+            {
+                self.catch_up(event.at)?;
+                // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
+                if let Err(error) = self.assign(event.at, &event.set)? {
+                    self.note(|| format!("the timeline at {} was left out: {error}", event.at));
+                }
+            } else {
+                return Ok(());
             }
+        }
+    }
+
+    /// Makes a change that was asked for, and says what came of it.
+    fn make(&mut self, at: Time, what: &What) -> Result<(), LoopError> {
+        let outcome = match what {
+            What::Set(assignments) => self.assign(at, assignments)?.map(|()| None),
+            What::Ipfw { link, file, commands } => self.ipfw(at, link.as_deref(), file, commands)?,
+        };
+        let outcome = outcome.map_err(|error| error.to_string());
+        match &self.mailbox {
+            Some(mailbox) => mailbox.answer(Answer::Changed(outcome)),
+            None => self.outcome = Some(outcome),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use narrows_core::classify::Flow;
 use narrows_core::rules::{StateKind, StateView};
-use narrows_core::{LinkView, Protocol, Time};
+use narrows_core::{Element, LinkView, Protocol, Time};
 use narrows_scenario::ipfw::{
     self, Command, ListedFlow, ListedRule, ListedState, Listing, Object, SetCommand, TableCommand,
     object_lines, rule_lines, sets_line, table_info, table_lines,
@@ -15,14 +15,14 @@ use super::{LoopError, PacketLoop};
 
 impl PacketLoop {
     /// Does what commands say at one instant: all of it, or nothing where one is wrong. Returns what they print, which is how
-    /// things are after all of them.
+    /// things are after all of them; nothing where another thread has the rules.
     pub(super) fn ipfw(
         &mut self,
         at: Time,
         link: Option<&str>,
         file: &str,
         commands: &str,
-    ) -> Result<Result<String, ScenarioError>, LoopError> {
+    ) -> Result<Result<Option<String>, ScenarioError>, LoopError> {
         let at = at.max(self.engine.now());
         let commands = match self.scenario.ipfw_commands(link, file, commands) {
             Ok(commands) => commands,
@@ -57,9 +57,13 @@ impl PacketLoop {
             capture.renamed(&self.engine);
         }
         self.update_feeds();
+        let rules = self.engine.rules_of(&commands.link);
+        if rules.is_some_and(|rules| !self.share.has_element(Element::Rules(rules))) {
+            return Ok(Ok(None));
+        }
         let printed =
             commands.commands.iter().filter_map(|(command, _)| self.print(command, &commands.link, at));
-        Ok(Ok(printed.collect()))
+        Ok(Ok(Some(printed.collect())))
     }
 
     /// What a command prints; nothing for one that does something.

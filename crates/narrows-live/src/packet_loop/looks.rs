@@ -34,10 +34,12 @@ impl Looks {
         Self { due: cabled().map(|(at, _)| at).collect(), ready }
     }
 
-    /// Finds out which are due.
-    pub(super) fn find_due(&mut self) -> io::Result<()> {
+    /// Finds out which are due; those that have not sent everything yet are in any case, as some send more when they are
+    /// looked at.
+    pub(super) fn find_due(&mut self, sending: &[u16]) -> io::Result<()> {
         if let Some(ready) = &mut self.ready {
             self.due.clear();
+            self.due.extend(sending.iter().map(|&at| usize::from(at)));
             self.due.extend(ready.ready()?);
         }
         Ok(())

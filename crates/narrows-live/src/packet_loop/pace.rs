@@ -45,6 +45,17 @@ pub struct Pace {
 /// Why the loop cannot run as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum PaceError {
+    /// More threads than processors for them.
+    #[error(
+        "--cpu names {named} processors for {threads} threads of the packet loop: name one for each, or let --shards be \
+         {named}"
+    )]
+    TooFewProcessors {
+        /// How many are named.
+        named: usize,
+        /// How many threads there would be.
+        threads: usize,
+    },
     /// There is no such processor.
     #[error(
         "--cpu {processor}: cannot run on processor {processor} ({cause}); this process may use {}",
@@ -91,11 +102,19 @@ pub(super) fn name(priority: Priority) -> &'static str {
 }
 
 impl PacketLoop {
-    /// Has the calling thread, which is to run the loop, run like this. Threads and programs that it starts later do not.
+    /// Has the calling thread, which is to run the loop, run like this, and starts the other threads of the loop, where it
+    /// was spread, to run like this, too. To be called last. Threads and programs that are started later run as usual.
     ///
     /// # Errors
-    /// When there is no such processor, or the priority is not allowed.
+    /// When there is no such processor, the priority is not allowed, or a thread cannot be started.
     pub fn keep_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
+        self.start_crew(pace)?;
+        let processor = self.processors.first().copied().or(pace.processor);
+        self.keep_own_pace(Pace { processor, ..pace })
+    }
+
+    /// The same of the calling thread alone.
+    pub(super) fn keep_own_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
         if let Some(processor) = pace.processor {
             scheduling::pin(processor).map_err(|cause| PaceError::Processor {
                 processor,

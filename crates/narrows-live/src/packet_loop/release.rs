@@ -120,7 +120,13 @@ impl PacketLoop {
                 self.frames.recycle(outgoing.frame);
             }
         }
-        sending.retain(|&at| !self.ports[usize::from(at)].outgoing.is_empty());
+        sending.retain(|&at| {
+            let port = &mut self.ports[usize::from(at)];
+            let cable = port.cable.as_mut();
+            !port.outgoing.is_empty() || cable.is_some_and(|cable| cable.end.has_unsent())
+        });
+        sending.sort_unstable();
+        sending.dedup();
         self.sending = sending;
         Ok(())
     }

@@ -1,0 +1,89 @@
+//! Which parts of a network have nothing to do with one another: no packet that enters one can come to another.
+//!
+//! An engine for each part, built from the whole configuration, gives the same verdicts as one for all: what is drawn for a
+//! packet is keyed by its port, its number there, and the element.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::Network;
+use super::config::{Element, PortId};
+
+/// The parts of a network. Those with ports are numbered in the order of their first ones; what cannot be reached from any
+/// port counts as of the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    count: usize,
+    links: Vec<usize>,
+    rules: Vec<usize>,
+    routers: Vec<usize>,
+    ports: Vec<usize>,
+}
+
+impl Parts {
+    /// How many there are.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The part that a port is of.
+    pub fn of_port(&self, port: PortId) -> usize {
+        self.ports[usize::from(port.index())]
+    }
+
+    /// The part that an element is of.
+    pub fn of_element(&self, element: Element) -> usize {
+        match element {
+            Element::Link(link) => self.links[link.index() as usize],
+            Element::Rules(rules) => self.rules[rules.index() as usize],
+            Element::Router(router) => self.routers[router.index() as usize],
+        }
+    }
+}
+
+impl Network {
+    pub(crate) fn parts(&self) -> Parts {
+        let ways = self.ways();
+        let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
+        let ports = routers + self.routers.len();
+        let mut groups = Groups((0..ways.len()).collect());
+        for (from, ways) in ways.iter().enumerate() {
+            ways.iter().for_each(|&to| groups.join(from, to));
+        }
+        for (number, port) in self.ports.iter().enumerate() {
+            groups.join(ports + number, self.place(&port.entry));
+        }
+        let mut numbers = BTreeMap::new();
+        for number in 0..self.ports.len() {
+            let next = numbers.len();
+            numbers.entry(groups.first(ports + number)).or_insert(next);
+        }
+        let mut part = |place| numbers.get(&groups.first(place)).copied().unwrap_or(0);
+        Parts {
+            count: numbers.len(),
+            links: self.links().map(|link| part(self.element(link))).collect(),
+            rules: (rules..routers).map(&mut part).collect(),
+            routers: (routers..ports).map(&mut part).collect(),
+            ports: (ports..ways.len()).map(&mut part).collect(),
+        }
+    }
+}
+
+/// Groups of numbers: each leads to an earlier one of its group, the first to itself.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn first(&mut self, mut number: usize) -> usize {
+        while self.0[number] != number {
+            // Halves the way for those who come later.
+            self.0[number] = self.0[self.0[number]];
+            number = self.0[number];
+        }
+        number
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first(one), self.first(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}

@@ -1,0 +1,162 @@
+//! Which parts of a network a loop moves packets of, where several threads share them.
+//!
+//! Parts that no packet can go between ([`Parts`]) need nothing of one another. So each thread has an engine of the whole
+//! network, in which only its own parts see packets: names, numbers and draws are those of one engine for all, and so are the
+//! verdicts. A link that is never used costs less than a KiB.
+
+use std::sync::Arc;
+
+use narrows_core::{Element, Engine, Parts, PortId};
+use narrows_io::scheduling::usable_processors;
+use narrows_report::Place;
+
+use super::crew::Mate;
+use super::looks::Looks;
+use super::pace::PaceError;
+use super::{LoopError, PacketLoop};
+
+/// On how many threads the parts of a network that have nothing to do with one another are to run, and where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// At most so many; without, as many as the host has room for.
+    pub most: Option<usize>,
+    /// The processors, one for each; none of them: any.
+    pub processors: Vec<usize>,
+}
+
+impl Threads {
+    /// How many for so many parts.
+    fn count(&self, parts: usize) -> Result<usize, PaceError> {
+        let most = match (self.most, self.processors.len()) {
+            (Some(most), _) => most,
+            (None, 0) => room(usable_processors().map_or(1, |usable| usable.len())),
+            (None, named) => named,
+        };
+        let count = parts.min(most).max(1);
+        match self.processors.len() {
+            named if named == 0 || named >= count => Ok(count),
+            named => Err(PaceError::TooFewProcessors { named, threads: count }),
+        }
+    }
+}
+
+/// How many threads that may never sleep a host of so many processors has room for, beside the programs.
+fn room(processors: usize) -> usize {
+    if processors > 2 { processors - 1 } else { processors }
+}
+
+/// What a loop has of a network.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Share(Option<Several>);
+
+/// Where there are several.
+#[derive(Clone, Debug)]
+struct Several {
+    own: usize,
+    /// The thread of each part.
+    threads: Arc<[usize]>,
+    parts: Parts,
+}
+
+impl Share {
+    /// Whether it is this loop's.
+    pub(super) fn has(&self, place: Place) -> bool {
+        self.0.as_ref().is_none_or(|several| {
+            let part = match place {
+                Place::Port(port) => several.parts.of_port(port),
+                Place::Element(element) => several.parts.of_element(element),
+            };
+            several.threads[part] == several.own
+        })
+    }
+
+    pub(super) fn has_element(&self, element: Element) -> bool {
+        self.has(Place::Element(element))
+    }
+
+    /// Links may have been added.
+    pub(super) fn update<B>(&mut self, engine: &Engine<B>) {
+        if let Some(several) = &mut self.0 {
+            several.parts = engine.parts();
+        }
+    }
+}
+
+impl PacketLoop {
+    /// Shares the network out among threads, as far as it has parts that have nothing to do with one another. To be called
+    /// before anything else; [`PacketLoop::keep_pace`] starts them.
+    ///
+    /// # Errors
+    /// When fewer processors are named than there will be threads, or the kernel has no descriptor left.
+    pub fn spread(&mut self, threads: &Threads) -> Result<(), LoopError> {
+        let parts = self.engine.parts();
+        let mut sizes = vec![0; parts.count()];
+        for port in self.ports.iter().filter(|port| port.cable.is_some()) {
+            sizes[parts.of_port(port.id)] += 1;
+        }
+        // The first packet of all tells when such a timeline begins.
+        let can_share = !self.timeline.awaits_first_packet();
+        let in_use = if can_share { sizes.iter().filter(|&&size| size > 0).count() } else { 1 };
+        let count = threads.count(in_use)?;
+        self.processors = threads.processors.clone();
+        if count < 2 {
+            return Ok(());
+        }
+        let threads: Arc<[usize]> = deal(&sizes, count).into();
+        let share = |own| Share(Some(Several { own, threads: threads.clone(), parts: parts.clone() }));
+        for number in 1..count {
+            let share = share(number);
+            let of_it = |port: PortId| share.has(Place::Port(port));
+            let cables =
+                self.ports.iter_mut().filter(|port| of_it(port.id)).filter_map(|port| port.cable.take());
+            let cables = cables.collect();
+            let engine = Engine::new(self.scenario.network())?;
+            let mut other = Self::begun(self.clock, engine, self.scenario.clone(), cables);
+            other.share = share;
+            self.crew.join(Mate::new(number, other).map_err(LoopError::Wait)?).map_err(LoopError::Wait)?;
+        }
+        self.share = share(0);
+        self.looks = Looks::new(&self.ports);
+        Ok(())
+    }
+}
+
+/// Deals parts of these sizes out among threads: the largest first, each to the one that has least.
+fn deal(sizes: &[usize], threads: usize) -> Vec<usize> {
+    let mut largest_first: Vec<usize> = (0..sizes.len()).collect();
+    largest_first.sort_by_key(|&part| std::cmp::Reverse(sizes[part]));
+    let (mut dealt, mut loads) = (vec![0; sizes.len()], vec![0; threads]);
+    for part in largest_first {
+        let least = (0..threads).min_by_key(|&thread| loads[thread]).unwrap_or(0);
+        dealt[part] = least;
+        loads[least] += sizes[part];
+    }
+    dealt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_dealt_out_evenly_and_always_the_same_way() {
+        assert_eq!(deal(&[2, 2, 2, 2], 2), [0, 1, 0, 1]);
+        assert_eq!(deal(&[2, 2, 8, 2, 2], 2), [1, 1, 0, 1, 1]);
+        assert_eq!(deal(&[0, 2], 2), [1, 0]);
+        assert_eq!(deal(&[], 3), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_parts_or_processors() {
+        let threads = |most, processors: &[usize]| Threads { most, processors: processors.to_vec() };
+        assert_eq!(threads(Some(4), &[]).count(3).unwrap(), 3);
+        assert_eq!(threads(Some(2), &[]).count(3).unwrap(), 2);
+        assert_eq!(threads(Some(2), &[]).count(0).unwrap(), 1);
+        assert_eq!(threads(None, &[0]).count(3).unwrap(), 1);
+        assert_eq!(threads(None, &[0, 1]).count(3).unwrap(), 2);
+        assert_eq!(threads(Some(4), &[0, 1]).count(2).unwrap(), 2);
+        let refused = threads(Some(4), &[0, 1]).count(3).unwrap_err().to_string();
+        assert!(refused.contains("2 processors") && refused.contains("3 threads"), "{refused}");
+        assert_eq!([1, 2, 3, 16].map(room), [1, 2, 2, 15]);
+    }
+}

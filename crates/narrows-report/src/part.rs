@@ -1,0 +1,163 @@
+//! A report put together from the parts of a run, each of which has an engine and a meter of its own.
+
+use narrows_core::{Element, Engine, PortId};
+
+use crate::build::{self, lateness, quantiles};
+use crate::certify;
+use crate::feed::{self, FeedReport, FeedWriters};
+use crate::info::RunInfo;
+use crate::meter::Meter;
+use crate::report::{Conservation, Direction, Losses, Pair, PortReport, Report, SCHEMA};
+use crate::router::{self, RouterReport};
+use crate::rules::{self, RulesReport};
+use crate::totals::Totals;
+
+/// Something in a network that only one part of a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A port.
+    Port(PortId),
+    /// A link, a set of rules or a router.
+    Element(Element),
+}
+
+/// What one part of a run has to say: of the ports, links, rules and routers that it has. Entries stand with their places in
+/// the whole.
+#[derive(Debug)]
+pub struct Part {
+    directions: Vec<(usize, Direction)>,
+    rules: Vec<(usize, RulesReport)>,
+    routers: Vec<(usize, RouterReport)>,
+    pairs: Vec<((PortId, PortId), Pair)>,
+    feeds: Vec<(usize, FeedReport)>,
+    ports: Vec<(usize, PortReport)>,
+    conservation: Conservation,
+    stragglers: u64,
+    totals: Totals,
+}
+
+impl Part {
+    /// The part of a run that an engine and a meter stand for, and that has what `has` says. All parts of a run have engines
+    /// of the same network and are asked with the same `info`. To be asked for when [`Engine::poll`] has nothing more that is
+    /// due, and all that it gave went through the meter.
+    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter, has: &dyn Fn(Place) -> bool) -> Self {
+        let now = info.span.1;
+        let has_element = |element| has(Place::Element(element));
+        let directions = info.directions.iter().enumerate().filter_map(|(place, direction)| {
+            let link = engine.link(&direction.link)?;
+            has_element(Element::Link(link))
+                .then(|| build::direction(direction, engine, now))?
+                .map(|d| (place, d))
+        });
+        let rules = rules::rules(&info.rules, engine, now).into_iter().enumerate();
+        let routers = router::routers(engine).into_iter().enumerate();
+        let feeds = engine.links().filter(|&link| has_element(Element::Link(link)));
+        let ports = engine.ports().enumerate().filter(|&(_, port)| has(Place::Port(port)));
+        Self {
+            directions: directions.collect(),
+            rules: rules
+                .zip(engine.rules())
+                .filter_map(|(report, rules)| has_element(Element::Rules(rules)).then_some(report))
+                .collect(),
+            routers: routers
+                .zip(engine.routers())
+                .filter_map(|(report, router)| has_element(Element::Router(router)).then_some(report))
+                .collect(),
+            pairs: build::pairs(engine, meter),
+            feeds: feeds
+                .flat_map(|link| feed::of_link(link, engine).map(move |feed| (link.index() as usize, feed)))
+                .collect(),
+            ports: ports.map(|(place, port)| (place, build::port(port, engine, meter))).collect(),
+            conservation: build::conservation(engine, meter, now),
+            stragglers: engine.stragglers(),
+            totals: Totals::of(meter),
+        }
+    }
+
+    /// Takes what is known of those who wrote to a feed, if it is here.
+    pub fn met(&mut self, writers: FeedWriters) {
+        let same = |feed: &&mut FeedReport| feed.link == writers.link && feed.feed == writers.feed;
+        if let Some(feed) = self.feeds.iter_mut().map(|(_, feed)| feed).find(same) {
+            feed.met(writers);
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.directions.extend(other.directions);
+        self.rules.extend(other.rules);
+        self.routers.extend(other.routers);
+        self.pairs.extend(other.pairs);
+        self.feeds.extend(other.feeds);
+        self.ports.extend(other.ports);
+        self.conservation.add(other.conservation);
+        self.stragglers += other.stragglers;
+        self.totals.add(&other.totals);
+    }
+}
+
+impl Conservation {
+    fn add(&mut self, other: Self) {
+        self.in_packets += other.in_packets;
+        self.duplicated_packets += other.duplicated_packets;
+        self.delivered_packets += other.delivered_packets;
+        self.dropped_packets += other.dropped_packets;
+        self.inside_packets += other.inside_packets;
+        self.violations.extend(other.violations);
+    }
+}
+
+impl Report {
+    /// The report of a run as it stands. To be asked for when [`Engine::poll`] has nothing more that is due, and all
+    /// that it gave went through the meter: otherwise packets are missing, and the report says so.
+    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter) -> Self {
+        Self::of_parts(info, Part::new(info, engine, meter, &|_| true), [])
+    }
+
+    /// The report of a run that goes on in several parts.
+    pub fn of_parts(info: &RunInfo, first: Part, others: impl IntoIterator<Item = Part>) -> Self {
+        let mut all = first;
+        others.into_iter().for_each(|part| all.add(part));
+        let ports = in_order(all.ports);
+        let sum = |of: fn(&PortReport) -> u64| ports.iter().map(of).sum();
+        let totals = &all.totals;
+        Self {
+            schema: SCHEMA,
+            title: info.title.clone(),
+            kind: info.kind,
+            seed: info.seed.0,
+            start_ns: info.span.0.nanos(),
+            end_ns: info.span.1.nanos(),
+            round_trips: info.round_trips.clone(),
+            directions: in_order(all.directions),
+            rules: in_order(all.rules),
+            routers: in_order(all.routers),
+            pairs: in_order(all.pairs),
+            feeds: in_order(all.feeds),
+            probes: Vec::new(),
+            applications: Vec::new(),
+            lateness: totals.lateness.as_ref().map(|spread| lateness(spread, &totals.later_than)),
+            input_lateness: totals.input_lateness.as_ref().map(quantiles),
+            sent_lateness: totals.sent.as_ref().map(quantiles),
+            straggler_lateness: totals.stragglers.as_ref().map(quantiles),
+            certificates: certify::certificates(totals),
+            untrue: certify::untrue(totals),
+            capture: None,
+            host: None,
+            trains: None,
+            losses: Losses {
+                straggler_inputs: all.stragglers,
+                receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),
+                send_failed_packets: sum(|p| p.send_failed_packets),
+                refused_packets: sum(|p| p.refused_packets),
+            },
+            conservation: all.conservation,
+            ports,
+            notes: info.notes.clone(),
+        }
+    }
+}
+
+fn in_order<K: Ord + Copy, T>(mut entries: Vec<(K, T)>) -> Vec<T> {
+    entries.sort_by_key(|&(place, _)| place);
+    entries.into_iter().map(|(_, entry)| entry).collect()
+}
