@@ -5,7 +5,7 @@
 //! namespace of one's own.
 //!
 //! The kernel does not say when a frame was sent: it has come when it is read. Until then it waits in a queue of
-//! [`QUEUE`] frames; what finds that full is dropped, and counted by the interface and in [`Tap::statistics`].
+//! 8,192 frames; what finds that full is dropped, and counted by the interface and in [`Tap::statistics`].
 //!
 //! The device is not persistent: it vanishes with its descriptor, however that is closed.
 
@@ -143,7 +143,7 @@ impl Tap {
         &self.interface
     }
 
-    /// Frames that came, and that were dropped because [`QUEUE`] of them waited.
+    /// Frames that came, and that were dropped because 8,192 of them waited.
     ///
     /// # Errors
     /// When the kernel does not answer.

@@ -6,12 +6,12 @@
 //!    └────────────── fill ring ◄── free chunks ◄── completion ring ◄───┘
 //! ```
 //!
-//! A [`Port`] has all queues of one interface; a [`Group`] of ports shares one memory ([`umem`]), so that a frame that comes
+//! A [`Port`] has all queues of one interface; a [`Group`] of ports shares one memory (`umem`), so that a frame that comes
 //! in by one and goes out by another is not copied by us. When few chunks are free, because many packets are on their way
 //! through the network, frames are copied into buffers instead and their chunks go straight back: however many packets
 //! wait, there is room for the next ones. What the kernel dropped all the same is counted ([`Port::statistics`]).
 //!
-//! The redirect program ([`redirect`]) is assembled here and stamps each frame with the monotonic clock. It is taken off with
+//! The redirect program (`redirect`) is assembled here and stamps each frame with the monotonic clock. It is taken off with
 //! its descriptor, so nothing is left on the interface, however the process ends.
 //!
 //! What the kernel does for packet sockets and not here: checksums left to hardware and trains of segments come as they are,
