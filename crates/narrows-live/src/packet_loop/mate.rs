@@ -125,8 +125,9 @@ impl PacketLoop {
     /// What this loop has to report; the engine has been brought up to `info.span`.
     pub(super) fn account(&self, info: &RunInfo) -> Account {
         Account {
-            part: self.part(info),
+            // First: figures of many ports take their time, which is not the run's.
             thread: self.thread_report(info),
+            part: self.part(info),
             trains: self.trains(),
             backends: self.backends(),
             notes: self.notes(),
