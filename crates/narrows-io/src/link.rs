@@ -62,6 +62,8 @@ pub struct Interface {
     pub loopback: bool,
     /// Whether its frames are Ethernet's.
     pub ethernet: bool,
+    /// Whether it has an XDP program behind its driver, in generic mode.
+    pub generic_xdp: bool,
     /// The bridge or bond that it belongs to.
     pub master: Option<InterfaceIndex>,
     /// What went through it.
@@ -286,9 +288,19 @@ fn parse(message: &Message) -> Option<Interface> {
         running: flags & libc::IFF_RUNNING as u32 != 0,
         loopback: flags & libc::IFF_LOOPBACK as u32 != 0,
         ethernet: hardware == libc::ARPHRD_ETHER,
+        generic_xdp: attributes.get(libc::IFLA_XDP).is_some_and(has_generic_xdp),
         master: attributes.u32(libc::IFLA_MASTER).filter(|&master| master > 0).map(InterfaceIndex),
         statistics: statistics(attributes),
     })
+}
+
+/// Whether what the kernel says in `IFLA_XDP` is of a program in generic mode, alone or beside others.
+fn has_generic_xdp(said: &[u8]) -> bool {
+    /// `IFLA_XDP_ATTACHED` of `linux/if_link.h`, and two of its values.
+    const ATTACHED: u16 = 2;
+    const GENERIC: u8 = 2;
+    const SEVERAL: u8 = 4;
+    matches!(Attributes::of(said).get(ATTACHED), Some([GENERIC | SEVERAL, ..]))
 }
 
 /// The head of `struct rtnl_link_stats64`: eight counters in this order.

@@ -218,6 +218,7 @@ mod tests {
             running: up,
             loopback: false,
             ethernet: true,
+            generic_xdp: false,
             master: None,
             statistics: Default::default(),
         }

@@ -78,6 +78,9 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     let (namespace, reference, process) = options.whereabouts.open()?;
     let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
     let interface = find(&all.map_err(StandingError::from)?, &namespace, &options.interface)?;
+    if interface.generic_xdp && options.diverted != Diverted::Out {
+        return Err(StandingError::GenericXdp(interface.name).into());
+    }
     settle_me(&mut scenario, &namespace, std::slice::from_ref(&interface))?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;

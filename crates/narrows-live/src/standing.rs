@@ -127,6 +127,12 @@ pub enum StandingError {
          its packets go through"
     )]
     NotEthernet(String),
+    /// A program before which frames could not come back.
+    #[error(
+        "`{0}` has an XDP program in generic mode, and with one the kernel drops frames that come back in: take it off first, \
+         as with: ip link set {0} xdpgeneric off; or attach with --direction out"
+    )]
+    GenericXdp(String),
     /// Another bridge or bond has it.
     #[error(
         "the interface `{interface}` belongs to `{master}`, which takes its frames, too: take it out first, as with: ip link \
@@ -140,7 +146,8 @@ pub enum StandingError {
     },
     /// A rule for addresses that there are not.
     #[error(
-        "rule {rule} says `me`, which is what {interfaces} of this host would have for addresses, and there are none: write          addresses in place of `me`"
+        "rule {rule} says `me`, which is what {interfaces} of this host would have for addresses, and there are none: write \
+         addresses in place of `me`"
     )]
     NoMe {
         /// Its number.

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use narrows_io::address::IpPrefix;
+use narrows_io::bpf::{Instruction, Link, Program, ProgramKind, Register, XdpMode};
 use narrows_io::frame::FramePool;
 use narrows_io::link::{InterfaceIndex, VethEnd, create_numbered_veth};
 use narrows_io::namespace::Namespace;
@@ -454,6 +455,27 @@ fn filters_that_are_there_stay_and_see_each_frame_once() {
     eventually("the cables are gone", || !bed.state().contains("nrw-"));
     assert_eq!(bed.state(), before);
     bed.passes();
+}
+
+#[test]
+fn behind_a_generic_xdp_program_only_what_goes_out_is_diverted() {
+    if !root() {
+        return;
+    }
+    let bed = Bed::new(1500);
+    let _xdp = bed.inner.run(|| {
+        let code = [Instruction::mov(Register::R0, 2), Instruction::exit()];
+        let passes = Program::load(ProgramKind::Xdp, "passes", &code).unwrap();
+        let number = RouteSocket::open(&bed.inner).unwrap().interface_index("eth0").unwrap();
+        Link::xdp(&passes, number, XdpMode::Generic).unwrap()
+    });
+    for direction in ["in", "both"] {
+        let refused = finish(&mut bed.command(&["--direction", direction])).expect(2);
+        assert!(refused.err.contains("ip link set eth0 xdpgeneric off"), "{refused}");
+    }
+    let network = bed.attach(&["--direction", "out"]);
+    bed.passes();
+    end(network).expect(0);
 }
 
 #[test]
