@@ -12,7 +12,6 @@ use narrows_io::detour::DetourError;
 use narrows_io::ledger::LedgerError;
 use narrows_io::link::Interface;
 use narrows_io::namespace::{Namespace, NamespaceError};
-use narrows_io::offload::OffloadError;
 use narrows_io::privileges::Capability;
 use narrows_io::process::Signal;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
@@ -84,9 +83,6 @@ pub enum StandingError {
     /// The end of a cable.
     #[error(transparent)]
     CableEnd(#[from] CableEndError),
-    /// Offloads.
-    #[error(transparent)]
-    Offload(#[from] OffloadError),
     /// Remembering what was changed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

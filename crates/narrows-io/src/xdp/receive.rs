@@ -40,7 +40,7 @@ pub(super) fn receive(
         if let Some(only) = first.filter(|_| pieces == 1) {
             into.extend(whole(umem, lent, spare, socket, only, pool));
         } else {
-            into.extend(joined(umem, lent, socket, taken, pieces, pool));
+            into.extend(joined(umem, lent, spare, socket, taken, pieces, pool));
         }
         taken += pieces;
         frames += 1;
@@ -101,6 +101,7 @@ fn whole(
 fn joined(
     umem: &Arc<Umem>,
     lent: &mut Lent,
+    spare: &mut Vec<u32>,
     socket: &mut Socket,
     from: u32,
     pieces: u32,
@@ -122,8 +123,7 @@ fn joined(
     for chunk in chunks {
         let address = chunk.into_address();
         if let Some(index) = umem.index(address) {
-            lent.lend(index);
-            socket.fill.push(umem.frame_address(index));
+            lend(umem, lent, spare, socket, index);
         }
     }
     Some(received(frame, stamp))
