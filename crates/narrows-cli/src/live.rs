@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use narrows_core::FlowKey;
 use narrows_io::cable_end::Backend;
-use narrows_io::host::Capabilities;
+use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::Priority;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::cabling::Cabling;
@@ -20,12 +20,16 @@ use narrows_scenario::code_point;
 use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
+use crate::in_virtual_time;
 use crate::output::{Failure, probe_writable, write_json};
 
 /// How long probes go on where there is no program to say when to end.
 const PROBING_SECONDS: u64 = 10;
 
 pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
+    if in_virtual_time::wanted(&args.virtual_time) {
+        return in_virtual_time::run(args);
+    }
     if args.command.is_empty() && args.probes.probe.is_none() {
         let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- sh -c 'ping -c 5 $NARROWS_SERVER'\n\
                      or measure the network alone with --probe";
@@ -50,6 +54,9 @@ fn packet(probes: &Probes) -> Result<ProbePacket, Failure> {
 }
 
 pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
+    if in_virtual_time::wanted(&args.virtual_time) {
+        return in_virtual_time::shell(args);
+    }
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
     let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     go(scenario, vec![shell], None, true, &args.live)
@@ -144,7 +151,8 @@ pub(crate) fn pace(args: &args::Pace) -> Result<Pace, Failure> {
 }
 
 fn paced(args: &args::Pace) -> Pace {
-    let wait = match args.wait {
+    let usual = if host::time_is_virtual() { WaitBy::Timer } else { WaitBy::default() };
+    let wait = match args.wait.unwrap_or(usual) {
         WaitBy::Spin => Wait::Spin,
         WaitBy::Hybrid => Wait::Hybrid,
         WaitBy::Timer => Wait::Timer,

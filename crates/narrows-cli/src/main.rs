@@ -11,6 +11,7 @@ mod clean;
 mod dist;
 mod doctor;
 mod feed;
+mod in_virtual_time;
 mod ipfw;
 mod lab;
 mod live;
@@ -59,6 +60,8 @@ fn main() -> ExitCode {
         Command::Dist(dist) => dist::dist(&dist),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
+        Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
+        Command::GuestInit { .. } => in_virtual_time::init(),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use narrows_calibrate::CalibrateError;
+use narrows_guest::machine::MachineError;
 use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
 use narrows_live::run::RunError;
@@ -25,6 +26,8 @@ pub(crate) enum Failure {
     Control(#[from] ControlError),
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     #[error(transparent)]
     UserNamespace(#[from] UserNamespaceError),
     #[error("cannot write {}: {}", path.display(), why(path, cause))]

@@ -5,4 +5,21 @@
 //! user with the host's files visible but protected (`machine`), and set up from within by its first process (`init`).
 //! What runs inside is narrows as it is: a guest knows nothing of links, engines or scenarios. What is absent: any model of
 //! a network, any shell.
+//!
+//! ```text
+//! caller ── Machine::run ── keeper (namespaces of its own) ──┬── guest kernel ── init ── the program
+//!                                                            ├── clock: a socket, `controller`
+//!                                                            └── serial line: `channel`
+//! ```
 #![forbid(unsafe_code)]
+
+mod channel;
+mod controller;
+mod init;
+mod keeper;
+mod limits;
+pub mod machine;
+mod plan;
+
+pub use init::init;
+pub use keeper::keep;

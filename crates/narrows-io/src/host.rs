@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
@@ -84,6 +85,19 @@ pub fn kernel_release() -> io::Result<String> {
 /// What the kernel tells the time by; anything but `tsc` (or an ARM counter) makes stamps slow.
 pub fn clock_source() -> io::Result<String> {
     read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+}
+
+/// Whether this kernel is user-mode Linux whose clock stands still while anything computes and jumps to the next event when
+/// nothing does: nobody is late there, and nobody may look again and again without sleeping.
+pub fn time_is_virtual() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| fs::read_to_string("/proc/cmdline").is_ok_and(|line| is_virtual(&line)))
+}
+
+fn is_virtual(command_line: &str) -> bool {
+    let travels =
+        |word: &str| word.starts_with("time-travel=inf-cpu") || word.starts_with("time-travel=ext:");
+    command_line.split_whitespace().any(travels)
 }
 
 /// How many processors this process may run on.
@@ -218,6 +232,14 @@ mod tests {
         let before = delay.read().unwrap();
         let from_elsewhere = thread::scope(|scope| scope.spawn(|| delay.read().unwrap()).join().unwrap());
         assert!(before <= from_elsewhere && from_elsewhere <= delay.read().unwrap());
+    }
+
+    #[test]
+    fn virtual_time_is_seen_in_the_kernel_s_command_line() {
+        assert!(is_virtual("mem=1G root=/dev/root time-travel=ext:/sys/clock quiet\n"));
+        assert!(is_virtual("time-travel=inf-cpu"));
+        assert!(!is_virtual("BOOT_IMAGE=/vmlinuz quiet time-travel-start=0"));
+        assert!(!time_is_virtual());
     }
 
     #[test]

@@ -17,6 +17,7 @@
 //! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
+//! | [`bound`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
 //! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, how many there may be |
@@ -28,6 +29,7 @@
 
 pub mod address;
 pub mod barrier;
+pub mod bound;
 pub mod bpf;
 pub mod cable_end;
 pub mod clock;
@@ -57,6 +59,7 @@ mod socket_option;
 pub mod stack;
 pub mod sysctl;
 pub mod tap;
+pub mod terminal;
 pub mod udp;
 pub mod user_namespace;
 pub mod wait;

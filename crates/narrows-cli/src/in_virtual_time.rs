@@ -1,0 +1,161 @@
+//! `run --virtual` and `shell --virtual`: the same command line again, inside a guest whose clock is virtual.
+//!
+//! Inside, narrows finds that time is virtual already, and runs.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use narrows_guest::machine::{Ended, Machine, MachineError, WALL_CLOCK};
+use narrows_io::clock::clock_realtime;
+use narrows_io::host;
+use narrows_live::control;
+use narrows_live::run::RUN_ENVIRONMENT;
+use narrows_scenario::span_of_time;
+
+use crate::args::{BackendName, Live, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
+use crate::check::scenario;
+use crate::output::Failure;
+
+/// The exit status when virtual time stood still, and the run was ended for it.
+const STALLED: u8 = 74;
+
+/// Whether to boot a guest for it: not where time is virtual already.
+pub(crate) fn wanted(args: &VirtualTime) -> bool {
+    args.wanted && !host::time_is_virtual()
+}
+
+pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
+    // What is wrong with the scenario is said at once, and better here than from inside.
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    go(&args.virtual_time, &args.live, scenario.seed, false)
+}
+
+pub(crate) fn shell(args: &Shell) -> Result<u8, Failure> {
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    go(&args.virtual_time, &args.live, scenario.seed, true)
+}
+
+/// The keeper's part.
+pub(crate) fn keep(descriptor: i32) -> Result<u8, Failure> {
+    match narrows_guest::keep(descriptor) {
+        Ok(()) => Ok(0),
+        Err(error) => Err(Failure::Other(format!(
+            "a guest's keeper is started by `narrows run --virtual` alone: {error}"
+        ))),
+    }
+}
+
+/// The first process's part; there is nobody to return to.
+pub(crate) fn init() -> Result<u8, Failure> {
+    if std::process::id() != 1 {
+        return Err(Failure::Other("guest-init is the first process of a guest, and nothing else".into()));
+    }
+    Err(Failure::Other(format!("the guest cannot be set up: {}", narrows_guest::init())))
+}
+
+fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u8, Failure> {
+    refuse(live)?;
+    let narrows =
+        env::current_exe().map_err(|error| Failure::Other(format!("cannot find narrows itself: {error}")))?;
+    // Of the guest's first process this is narrows, wherever the file is by now.
+    let command: Vec<OsString> =
+        [OsString::from("/proc/self/exe")].into_iter().chain(env::args_os().skip(1)).collect();
+    let here = |error: io::Error| Failure::Other(format!("cannot say where this is run: {error}"));
+    let mut machine = Machine::new(narrows, kernel(args)?, command).map_err(here)?;
+    machine.name = env::args_os().next();
+    // Those are of a run around this one, in another world.
+    let outer = [RUN_ENVIRONMENT, control::ENVIRONMENT];
+    machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
+    let files = [live.json.as_ref(), live.record.as_ref(), live.capture.capture.as_ref()];
+    let files = files.into_iter().flatten().filter(|path| *path != Path::new("-"));
+    let writable = args.write.iter().chain(files).map(std::path::absolute);
+    machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
+    machine.memory = args.memory.0;
+    machine.seed = seed;
+    machine.stall = stall(&args.stall)?;
+    machine.wall_clock = match args.wall_clock {
+        None => WALL_CLOCK,
+        Some(WallClock::Now) => clock_realtime(),
+        Some(WallClock::At(nanoseconds)) => nanoseconds,
+    };
+    machine.waits_for_person = interactive;
+    match machine.run() {
+        Ok(ended) => {
+            if !live.quiet {
+                // Where nobody listens, nobody misses it.
+                let _ = writeln!(io::stderr(), "{}", speed(&ended));
+            }
+            for remark in &ended.remarks {
+                let _ = writeln!(io::stderr(), "narrows: {remark}");
+            }
+            Ok(ended.status)
+        }
+        Err(error @ MachineError::Stalled(_)) => {
+            let _ = writeln!(io::stderr(), "narrows: {error}");
+            Ok(STALLED)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How long it took here: the one line that differs between two runs.
+fn speed(ended: &Ended) -> String {
+    let (virtual_time, real_time) = (ended.virtual_time.as_secs_f64(), ended.real_time.as_secs_f64());
+    let rate = virtual_time / real_time.max(1e-9);
+    format!(
+        "{virtual_time:.3} s of virtual time took {real_time:.3} s: {rate:.1} virtual seconds in a real one"
+    )
+}
+
+fn stall(text: &str) -> Result<Option<Duration>, Failure> {
+    if text == "never" {
+        return Ok(None);
+    }
+    match span_of_time("stall", text)?.nanos() {
+        0..100_000_000 => {
+            Err(Failure::Other(format!("--stall {text}: it is a time of 100ms at least, or never")))
+        }
+        nanoseconds => Ok(Some(Duration::from_nanos(nanoseconds))),
+    }
+}
+
+/// What a guest does not have, or has no use for.
+fn refuse(live: &Live) -> Result<(), Failure> {
+    let pace = &live.pace;
+    let reasons = [
+        (
+            matches!(live.cabling.backend, Some(BackendName::AfXdp)),
+            "--backend af_xdp: interfaces of a guest have no AF_XDP; af_packet and tap work there",
+        ),
+        (
+            matches!(pace.wait, Some(WaitBy::Spin | WaitBy::Hybrid)),
+            "--wait: a loop that looks without pause lets no virtual time pass; in exact virtual time it is --wait timer, \
+             which is never late there",
+        ),
+        (!pace.cpu.is_empty(), "--cpu: a guest has one processor, which is infinitely fast"),
+        (
+            matches!(pace.priority, RunBefore::High | RunBefore::RealTime),
+            "--priority: nobody comes late in exact virtual time, so nobody needs to be before others",
+        ),
+        (
+            live.shards.0.is_some_and(|most| most > 1),
+            "--shards: a guest has one processor, so one thread is as fast as several",
+        ),
+        (live.internet, "--internet: the outside lives in real time, and cannot be reached in virtual time"),
+    ];
+    match reasons.into_iter().find(|(refused, _)| *refused) {
+        Some((_, why)) => Err(Failure::Other(format!("{why} (with --virtual)"))),
+        None => Ok(()),
+    }
+}
+
+fn kernel(args: &VirtualTime) -> Result<PathBuf, Failure> {
+    let asked = args.kernel.clone().or_else(|| env::var_os("NARROWS_KERNEL"));
+    let path = asked.map(PathBuf::from).filter(|path| path.is_file());
+    path.ok_or_else(|| {
+        Failure::Other("there is no guest kernel: make one with `narrows kernel build`".into())
+    })
+}

@@ -1,0 +1,227 @@
+//! What the guest's first process and the host's keeper say to each other, over a serial line with eight-bit bytes.
+//!
+//! Each message is one byte that says what it is, its length in four bytes (little-endian), and so many bytes. A zero byte
+//! between messages means nothing: it wakes a reader.
+
+use std::collections::VecDeque;
+
+/// The longest body of a message, in bytes.
+pub(crate) const LONGEST: usize = 1 << 16;
+const HEAD: usize = 5;
+
+/// Where a program writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    Standard,
+    Error,
+    /// The terminal, whichever of both it stands for.
+    Terminal,
+}
+
+impl Output {
+    const ALL: [Self; 3] = [Self::Standard, Self::Error, Self::Terminal];
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+}
+
+/// What the guest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FromGuest {
+    /// The program runs, since this instant of the guest's clock (nanoseconds).
+    Started(u64),
+    /// The program wrote this.
+    Wrote(Output, Vec<u8>),
+    /// The program has taken so many bytes of its input.
+    Taken(u32),
+    /// Whether nothing but the terminal is waited for, as by a shell at its prompt.
+    Prompting(bool),
+    /// The program has ended with this status, at this instant of the guest's clock (nanoseconds); what it wrote came before,
+    /// and its files are on the host.
+    Ended(u8, u64),
+    /// The program could not be started, and why.
+    Failed(String),
+}
+
+/// What the host says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FromHost {
+    /// More for the program to read.
+    Input(Vec<u8>),
+    /// There is no more to read.
+    InputEnded,
+    /// Send the program this signal.
+    Signal(u8),
+    /// The terminal has so many rows and columns.
+    Window(u16, u16),
+    /// Nobody reads this any more.
+    Closed(Output),
+}
+
+impl FromGuest {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Started(at) => message(1, &[&at.to_le_bytes()]),
+            Self::Wrote(output, bytes) => message(2, &[&[*output as u8], bytes]),
+            Self::Taken(count) => message(3, &[&count.to_le_bytes()]),
+            Self::Prompting(prompting) => message(4, &[&[u8::from(*prompting)]]),
+            Self::Ended(status, at) => message(5, &[&[*status], &at.to_le_bytes()]),
+            Self::Failed(why) => message(6, &[why.as_bytes()]),
+        }
+    }
+
+    fn decode(kind: u8, body: &[u8]) -> Option<Self> {
+        Some(match (kind, body) {
+            (1, body) => Self::Started(number(body)?),
+            (2, [output, bytes @ ..]) => Self::Wrote(Output::from_byte(*output)?, bytes.to_vec()),
+            (3, body) => Self::Taken(u32::from_le_bytes(body.try_into().ok()?)),
+            (4, [prompting]) => Self::Prompting(*prompting != 0),
+            (5, [status, at @ ..]) => Self::Ended(*status, number(at)?),
+            (6, why) => Self::Failed(String::from_utf8_lossy(why).into_owned()),
+            _ => return None,
+        })
+    }
+}
+
+impl FromHost {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Input(bytes) => message(1, &[bytes]),
+            Self::InputEnded => message(2, &[]),
+            Self::Signal(signal) => message(3, &[&[*signal]]),
+            Self::Window(rows, columns) => message(4, &[&rows.to_le_bytes(), &columns.to_le_bytes()]),
+            Self::Closed(output) => message(5, &[&[*output as u8]]),
+        }
+    }
+
+    fn decode(kind: u8, body: &[u8]) -> Option<Self> {
+        Some(match (kind, body) {
+            (1, bytes) => Self::Input(bytes.to_vec()),
+            (2, []) => Self::InputEnded,
+            (3, [signal]) => Self::Signal(*signal),
+            (4, [a, b, c, d]) => Self::Window(u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d])),
+            (5, [output]) => Self::Closed(Output::from_byte(*output)?),
+            _ => return None,
+        })
+    }
+}
+
+fn number(body: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(body.try_into().ok()?))
+}
+
+/// A body is no longer than [`LONGEST`], which every caller sees to.
+fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut bytes = Vec::with_capacity(HEAD + length);
+    bytes.push(kind);
+    bytes.extend((length as u32).to_le_bytes());
+    parts.iter().for_each(|part| bytes.extend(*part));
+    bytes
+}
+
+/// Bytes that came, cut into messages.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    bytes: VecDeque<u8>,
+}
+
+/// Bytes that are no message: the other side is not who we think it is.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what came over the serial line is no message (its first byte is {kind}, its length {length})")]
+pub(crate) struct Garbled {
+    kind: u8,
+    length: usize,
+}
+
+impl Incoming {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
+    /// The guest's next message, once all of it has come.
+    pub(crate) fn guest_message(&mut self) -> Result<Option<FromGuest>, Garbled> {
+        self.next(FromGuest::decode)
+    }
+
+    /// The host's next message, once all of it has come.
+    pub(crate) fn host_message(&mut self) -> Result<Option<FromHost>, Garbled> {
+        self.next(FromHost::decode)
+    }
+
+    fn next<T>(&mut self, decode: impl Fn(u8, &[u8]) -> Option<T>) -> Result<Option<T>, Garbled> {
+        while self.bytes.front() == Some(&0) {
+            self.bytes.pop_front();
+        }
+        let bytes = &*self.bytes.make_contiguous();
+        let Some((head, rest)) = bytes.split_at_checked(HEAD) else { return Ok(None) };
+        let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let garbled = Garbled { kind: head[0], length };
+        // One byte of a body may say which stream it is.
+        if length > LONGEST + 1 {
+            return Err(garbled);
+        }
+        let Some(body) = rest.get(..length) else { return Ok(None) };
+        let message = decode(head[0], body).ok_or(garbled)?;
+        self.bytes.drain(..HEAD + length);
+        Ok(Some(message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_being_cut_anywhere() {
+        let said = [
+            FromGuest::Started(7),
+            FromGuest::Wrote(Output::Error, b"\0\x01bytes".to_vec()),
+            FromGuest::Wrote(Output::Terminal, Vec::new()),
+            FromGuest::Taken(70_000),
+            FromGuest::Prompting(true),
+            FromGuest::Failed("no such program".into()),
+            FromGuest::Ended(143, u64::MAX),
+        ];
+        let bytes: Vec<u8> = said.iter().flat_map(|message| [message.encode(), vec![0]].concat()).collect();
+        for cut in 1..bytes.len() {
+            let mut incoming = Incoming::default();
+            let mut heard = Vec::new();
+            for part in bytes.chunks(cut) {
+                incoming.push(part);
+                while let Some(message) = incoming.guest_message().unwrap() {
+                    heard.push(message);
+                }
+            }
+            assert_eq!(heard, said);
+        }
+    }
+
+    #[test]
+    fn the_host_s_messages_too() {
+        let said = [
+            FromHost::Input(vec![3; 100]),
+            FromHost::InputEnded,
+            FromHost::Signal(15),
+            FromHost::Window(24, 80),
+            FromHost::Closed(Output::Standard),
+        ];
+        let mut incoming = Incoming::default();
+        said.iter().for_each(|message| incoming.push(&message.encode()));
+        for message in said {
+            assert_eq!(incoming.host_message(), Ok(Some(message)));
+        }
+        assert_eq!(incoming.host_message(), Ok(None));
+    }
+
+    #[test]
+    fn what_is_no_message_is_said() {
+        let mut incoming = Incoming::default();
+        incoming.push(b"Kernel panic");
+        assert!(incoming.guest_message().is_err());
+        let mut incoming = Incoming::default();
+        incoming.push(&message(2, &[&[9]]));
+        assert!(incoming.guest_message().is_err(), "there is no ninth stream");
+    }
+}

@@ -1,0 +1,84 @@
+//! What the guest sees: the host's files below an overlay in memory, so that every change stays inside; folders and files
+//! that may be written go to the host; devices, processes and run-time state are the guest's own.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chdir, pivot_root};
+
+use super::KEPT;
+use crate::plan::Plan;
+
+/// The keeper's empty folders, of which the overlay is made.
+pub(crate) const UPPER: &str = "upper";
+pub(crate) const ROOT: &str = "root";
+
+pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
+    let (upper, root) = (Path::new(KEPT).join(UPPER), Path::new(KEPT).join(ROOT));
+    attach("tmpfs", "tmpfs", &upper, MsFlags::empty(), "mode=755")?;
+    let (data, work) = (upper.join("data"), upper.join("work"));
+    fs::create_dir(&data)?;
+    fs::create_dir(&work)?;
+    let layers = format!("lowerdir=/,upperdir={},workdir={}", data.display(), work.display());
+    attach("overlay", "overlay", &root, MsFlags::empty(), &layers)?;
+
+    let harmless = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    attach("proc", "proc", &root.join("proc"), harmless, "")?;
+    attach("sysfs", "sysfs", &root.join("sys"), harmless, "")?;
+    attach("devtmpfs", "devtmpfs", &root.join("dev"), MsFlags::MS_NOSUID, "mode=755")?;
+    for folder in ["pts", "shm"] {
+        fs::create_dir_all(root.join("dev").join(folder))?;
+    }
+    attach(
+        "devpts",
+        "devpts",
+        &root.join("dev/pts"),
+        MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC,
+        "mode=620,ptmxmode=666",
+    )?;
+    attach("tmpfs", "tmpfs", &root.join("dev/shm"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "mode=1777")?;
+    for (name, target) in [("fd", "fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")] {
+        symlink(format!("/proc/self/{target}"), root.join("dev").join(name))?;
+    }
+    attach("tmpfs", "tmpfs", &root.join("run"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "mode=755")?;
+    for path in plan.all("writable") {
+        open_to_host(&root, Path::new(path))?;
+    }
+    enter(&root)
+}
+
+/// Lets the guest change a folder or a file of the host's.
+fn open_to_host(root: &Path, path: &Path) -> io::Result<()> {
+    let inside = root.join(path.strip_prefix("/").unwrap_or(path));
+    if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+        fs::create_dir_all(&inside)?;
+    } else {
+        if let Some(folder) = inside.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::File::options().append(true).create(true).open(&inside)?;
+    }
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let result = mount(Some("hostfs"), &inside, Some("hostfs"), flags, Some(path));
+    result.map_err(|errno| told("hostfs", path, errno))
+}
+
+fn enter(root: &Path) -> io::Result<()> {
+    chdir(root)?;
+    // The old root ends up on top of the new one, and is taken off it.
+    pivot_root(".", ".")?;
+    umount2(".", MntFlags::MNT_DETACH)?;
+    Ok(chdir("/")?)
+}
+
+fn attach(source: &str, kind: &str, at: &Path, flags: MsFlags, options: &str) -> io::Result<()> {
+    let options = Some(options).filter(|options| !options.is_empty());
+    mount(Some(source), at, Some(kind), flags, options).map_err(|errno| told(kind, at, errno))
+}
+
+fn told(kind: &str, at: &Path, errno: nix::Error) -> io::Error {
+    io::Error::other(format!("the guest cannot mount {kind} at {}: {errno}", at.display()))
+}

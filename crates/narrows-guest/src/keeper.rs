@@ -1,0 +1,411 @@
+//! The keeper of a guest, on the host: it prepares a file system of its own, boots the guest kernel, controls its clock,
+//! carries bytes and signals, and tells the caller how it ended.
+
+mod console;
+mod input;
+mod output;
+mod workshop;
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use narrows_io::bound::{end_of, end_with_us, hand_down, handed_down, number_anew, without_terminal};
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::terminal::WindowSize;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use self::console::Console;
+use self::input::Input;
+use self::output::{Heard, Outputs};
+use self::workshop::Workshop;
+use crate::channel::{FromGuest, FromHost, Garbled};
+use crate::controller::{Controller, ControllerError};
+use crate::machine::INIT;
+use crate::plan::Plan;
+
+/// How long a program that was asked to end may take, in real time, until the guest is ended.
+const GRACE: Duration = Duration::from_secs(10);
+/// Within this a second signal is taken for the same one: `timeout` and terminals send several.
+const SAME: Duration = Duration::from_millis(300);
+/// How often the window's size is looked at, and other things of which nobody tells us.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Why the guest broke off.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("{0}")]
+    Said(String),
+    #[error("{0}")]
+    Stalled(String),
+    #[error(transparent)]
+    Controller(#[from] ControllerError),
+    #[error(transparent)]
+    Garbled(#[from] Garbled),
+    #[error("cannot {what}: {cause}")]
+    Failed { what: &'static str, cause: io::Error },
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> Broken {
+    move |cause| Broken::Failed { what, cause }
+}
+
+/// Does the keeper's work for the caller who handed down the descriptor of this number.
+///
+/// # Errors
+/// When there is no such descriptor, or nothing can be left there.
+pub fn keep(descriptor: i32) -> io::Result<()> {
+    let mut file = File::from(handed_down(descriptor)?);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let plan = Plan::decode(&bytes)?;
+    let mut account = Plan::default();
+    match boot_and_attend(&plan) {
+        Ok(end) => {
+            account.add("status", end.status.to_string());
+            account.add("virtual time", end.virtual_time.to_string());
+            account.add("real time", end.real_time.to_string());
+            end.remarks.iter().for_each(|remark| account.add("remark", remark));
+        }
+        Err(Broken::Stalled(why)) => account.add("stalled", why),
+        Err(error) => account.add("failed", error.to_string()),
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.set_len(0)?;
+    file.write_all(&account.encode())
+}
+
+/// How the program ended, and what it took in nanoseconds.
+struct End {
+    status: u8,
+    virtual_time: u64,
+    real_time: u64,
+    remarks: Vec<String>,
+}
+
+fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
+    let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
+    let workshop = Workshop::open(plan)?;
+    let (input, outputs) = (Input::open(&workshop)?, Outputs::find());
+    workshop.leave_plan(plan, &input, &outputs)?;
+    let listener = UnixListener::bind(workshop.clock()).map_err(failed("listen for the guest's clock"))?;
+    let (line, to_guest) = io::pipe().map_err(failed("make a pipe"))?;
+    let written = workshop.make("line").map_err(failed("make the guest's line"))?;
+    let console = Console::make(&workshop)?;
+    let kernel =
+        boot(plan, &workshop, line, written.try_clone().map_err(failed("share the line"))?, &console)?;
+    let carrier = outputs.carry(workshop.path("line")).map_err(failed("follow the guest's line"))?;
+    let keeper = Keeper {
+        kernel,
+        controller: None,
+        listener,
+        wall_clock: plan.number("wall clock").map_err(failed("read the plan"))?,
+        to_guest: File::from(std::os::fd::OwnedFd::from(to_guest)),
+        carrier,
+        input,
+        console,
+        window: None,
+        started: None,
+        asked: None,
+        stall: plan.number("stall").ok().map(Duration::from_millis),
+        moved: clock_monotonic(),
+        prompting: None,
+        memory: plan.number("memory").map_err(failed("read the plan"))?,
+    };
+    let end = keeper.attend(&mut signals);
+    drop(workshop);
+    end
+}
+
+fn boot(
+    plan: &Plan,
+    workshop: &Workshop,
+    line: io::PipeReader,
+    written: File,
+    console: &Console,
+) -> Result<Kernel, Broken> {
+    number_anew().map_err(failed("number the guest's processes apart"))?;
+    let mut command = Command::new(plan.text("kernel").map_err(failed("read the plan"))?);
+    let (from, to) = (hand_down(&mut command, line.into()), hand_down(&mut command, written.into()));
+    let (memory, seed) = (plan.number("memory"), plan.number("seed"));
+    let (memory, seed) = (memory.map_err(failed("read the plan"))?, seed.map_err(failed("read the plan"))?);
+    command.arg(format!("mem={memory}"));
+    command.args(["root=none", "rootfstype=hostfs", "rootflags=/", "ro"]);
+    command.arg(format!("init={}", workshop.path("init").display()));
+    command.arg(format!("time-travel=ext:{}", workshop.clock().display()));
+    command.arg(format!("narrows_seed={seed}"));
+    command.args([
+        "norandmaps",
+        "random.trust_cpu=off",
+        "loglevel=4",
+        "panic=-1",
+        "oops=panic",
+        "noreboot=1",
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+    ]);
+    command.arg(format!("ssl0=fd:{from},fd:{to}"));
+    command.arg(format!("uml_dir={}", workshop.path("uml").display()));
+    command.args(["umid=guest", "--", INIT]);
+    command.env_clear().env("TMPDIR", workshop.path("memory")).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.current_dir("/").stdin(Stdio::null());
+    let (out, error) = console.ends()?;
+    command.stdout(out).stderr(error);
+    without_terminal(&mut command);
+    end_with_us(&mut command, Signal::SIGKILL);
+    let child = command.spawn();
+    Ok(Kernel(child.map_err(|cause| {
+        let kernel = plan.text("kernel").unwrap_or_default().display().to_string();
+        Broken::Said(format!("cannot start the guest kernel {kernel}: {cause}"))
+    })?))
+}
+
+/// The guest kernel's process. Dropping it ends the guest.
+struct Kernel(Child);
+
+impl Kernel {
+    fn signal(&self, signal: Signal) {
+        // It fails only when the guest has ended, which is noticed elsewhere.
+        let _ = kill(Pid::from_raw(self.0.id() as i32), signal);
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        // Both fail only for a process that has ended and was waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Keeper {
+    kernel: Kernel,
+    controller: Option<Controller>,
+    listener: UnixListener,
+    wall_clock: u64,
+    to_guest: File,
+    carrier: output::Carrier,
+    input: Input,
+    console: Console,
+    window: Option<WindowSize>,
+    /// When the program started: virtual time and real time.
+    started: Option<(u64, MonotonicTime)>,
+    /// When it was asked to end.
+    asked: Option<MonotonicTime>,
+    stall: Option<Duration>,
+    /// When virtual time was last seen to pass.
+    moved: MonotonicTime,
+    /// While a shell waits at its prompt: when that began, in virtual and real time.
+    prompting: Option<(u64, MonotonicTime)>,
+    memory: u64,
+}
+
+impl Keeper {
+    fn attend(mut self, signals: &mut EndSignals) -> Result<End, Broken> {
+        let end = end_of(&self.kernel.0).map_err(failed("watch the guest"))?;
+        self.listener.set_nonblocking(true).map_err(failed("listen for the guest's clock"))?;
+        loop {
+            let deadline = self.deadline();
+            let mut descriptors = vec![
+                Waiting::readable(&end),
+                Waiting::readable(&*signals),
+                self.carrier.awaits(),
+                match &self.controller {
+                    Some(controller) => Waiting::readable(controller),
+                    None => Waiting::readable(&self.listener),
+                },
+            ];
+            descriptors.extend(self.input.awaits());
+            wait(&mut descriptors, Some(deadline)).map_err(failed("wait for the guest"))?;
+            let ended = descriptors[0].is_ready();
+            let typed = descriptors.get(4).is_some_and(Waiting::is_ready);
+            if let Some(end) = self.hear()? {
+                return Ok(end);
+            }
+            if ended {
+                return self.broken_off();
+            }
+            self.heed(signals)?;
+            if typed {
+                self.pass_input()?;
+            }
+            self.mind_clock()?;
+            self.mind_window()?;
+        }
+    }
+
+    /// When to look again at the latest.
+    fn deadline(&self) -> MonotonicTime {
+        let look = later(clock_monotonic(), LOOK);
+        match (&self.controller, self.prompting) {
+            (Some(controller), Some((virtual_time, real))) => match controller.waits_for() {
+                Some(at) => look.min(later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))),
+                None => look,
+            },
+            _ => look,
+        }
+    }
+
+    /// What the guest has said. The end, if that was it.
+    fn hear(&mut self) -> Result<Option<End>, Broken> {
+        loop {
+            let message = match self.carrier.next()? {
+                Some(Heard::Said(message)) => message,
+                Some(Heard::Closed(output)) => {
+                    self.say(&FromHost::Closed(output))?;
+                    continue;
+                }
+                None => return Ok(None),
+            };
+            let now = clock_monotonic();
+            match message {
+                FromGuest::Started(at) => {
+                    self.started = Some((at, now));
+                    self.input.begin();
+                    self.pass_input()?;
+                }
+                FromGuest::Taken(count) => {
+                    self.input.taken(count);
+                    self.pass_input()?;
+                }
+                FromGuest::Prompting(true) => {
+                    self.prompting = self.controller.as_ref().map(|controller| (controller.time(), now));
+                }
+                FromGuest::Prompting(false) => self.prompting = None,
+                FromGuest::Failed(why) => return Err(Broken::Said(why)),
+                FromGuest::Ended(status, at) => {
+                    let (started, since) = self.started.unwrap_or((at, now));
+                    return Ok(Some(End {
+                        status,
+                        virtual_time: at.saturating_sub(started),
+                        real_time: now.as_nanos() - since.as_nanos(),
+                        remarks: self.console.remarks(self.memory),
+                    }));
+                }
+                // The carrier has written it.
+                FromGuest::Wrote(..) => {}
+            }
+        }
+    }
+
+    fn say(&mut self, message: &FromHost) -> Result<(), Broken> {
+        self.to_guest.write_all(&message.encode()).map_err(failed("speak to the guest"))
+    }
+
+    fn heed(&mut self, signals: &mut EndSignals) -> Result<(), Broken> {
+        let now = clock_monotonic();
+        while let Some(signal) = signals.take().map_err(failed("read signals"))? {
+            match self.asked {
+                Some(asked) if now < later(asked, SAME) => continue,
+                Some(_) => {
+                    return Err(Broken::Said("asked to end twice: the guest was ended at once".into()));
+                }
+                None if self.started.is_none() => {
+                    return Err(Broken::Said("asked to end before the program had started".into()));
+                }
+                None => {
+                    self.asked = Some(now);
+                    // What was held goes on, so that it can end.
+                    self.prompting = None;
+                    self.say(&FromHost::Signal(signal.signal as u8))?;
+                }
+            }
+        }
+        match self.asked {
+            Some(asked) if now >= later(asked, GRACE) => Err(Broken::Said(format!(
+                "the program did not end within {} s of being asked to: the guest was ended",
+                GRACE.as_secs()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn pass_input(&mut self) -> Result<(), Broken> {
+        while let Some(message) = self.input.next().map_err(failed("read the standard input"))? {
+            self.say(&message)?;
+        }
+        Ok(())
+    }
+
+    fn mind_clock(&mut self) -> Result<(), Broken> {
+        if self.controller.is_none() {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let controller = Controller::new(stream, self.wall_clock);
+                    self.controller = Some(controller.map_err(failed("control the guest's clock"))?);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(cause) => return Err(failed("listen for the guest's clock")(cause)),
+            }
+        }
+        let now = clock_monotonic();
+        let mut heard = false;
+        if let Some(controller) = &mut self.controller {
+            heard = controller.attend()?;
+            if let Some(at) = controller.waits_for() {
+                let due = self.prompting.is_none_or(|(virtual_time, real)| {
+                    now >= later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))
+                });
+                if due {
+                    controller.grant()?;
+                }
+            }
+        }
+        let held = self.prompting.is_some() || self.carrier.holds(&self.kernel);
+        if heard || held {
+            self.moved = now;
+        }
+        match self.stall {
+            Some(stall) if now >= later(self.moved, stall) => Err(self.stalled(stall)),
+            _ => Ok(()),
+        }
+    }
+
+    fn mind_window(&mut self) -> Result<(), Broken> {
+        let Some(terminal) = self.carrier.terminal() else { return Ok(()) };
+        // A terminal that is gone says nothing more.
+        let Ok(size) = WindowSize::of(&terminal) else { return Ok(()) };
+        match self.window.replace(size) {
+            Some(before) if before != size && self.started.is_some() => {
+                self.say(&FromHost::Window(size.rows, size.columns))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn stalled(&self, stall: Duration) -> Broken {
+        let at = self.controller.as_ref().map_or(0, Controller::time);
+        let since = self.started.map_or(0, |(started, _)| at.saturating_sub(started));
+        Broken::Stalled(format!(
+            "virtual time has stood still for {} s at {:.3} s of the run{}: it moves on only when every program sleeps or waits. \
+             A program that looks again and again without sleeping never lets it; one that computes for long needs a longer --stall",
+            stall.as_secs(),
+            since as f64 / 1e9,
+            self.console.spinning(&self.kernel.0).map_or(String::new(), |who| format!(", in {who}")),
+        ))
+    }
+
+    /// The guest's kernel has ended by itself: its last words, or the message that came just before.
+    fn broken_off(mut self) -> Result<End, Broken> {
+        loop {
+            if let Some(end) = self.hear()? {
+                return Ok(end);
+            }
+            if !self.carrier.is_held_up() {
+                break;
+            }
+            wait(&mut [self.carrier.awaits()], None).map_err(failed("wait for the reader"))?;
+        }
+        Err(Broken::Said(self.console.last_words(self.memory)))
+    }
+}
+
+fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
+    let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+    MonotonicTime::from_nanos(now.as_nanos().saturating_add(by))
+}

@@ -1,0 +1,181 @@
+//! What the program is to read: a file, nothing, or what comes while it runs.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, IsTerminal, Read, Seek, Stdin, stdin};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::time::Duration;
+
+use narrows_io::clock::clock_monotonic;
+use narrows_io::terminal::Settings;
+use narrows_io::wait::{Waiting, wait};
+
+use super::workshop::Workshop;
+use super::{Broken, failed, later};
+use crate::channel::FromHost;
+use crate::init::INPUT;
+
+/// How long a pipe that has not ended is waited for at the start: one whose writer is done is read as a file is, so that its
+/// bytes are there at the same instant at every run.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How much is read so.
+const MOST: usize = 64 << 20;
+/// How many bytes may be on their way to the program.
+const AHEAD: usize = 1 << 16;
+/// How many are sent at once.
+const CHUNK: usize = 1 << 12;
+/// `/dev/null`, as the kernel numbers devices.
+const NULL: u64 = (1 << 8) | 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Terminal,
+    File { offset: u64 },
+    Nothing,
+    Stream,
+}
+
+pub(super) struct Input {
+    stdin: Stdin,
+    kind: Kind,
+    /// Read at the start and not yet sent.
+    early: Vec<u8>,
+    begun: bool,
+    ended: bool,
+    ahead: usize,
+    /// How the terminal was set, once it is raw.
+    before: Option<Settings>,
+}
+
+impl Input {
+    pub(super) fn open(workshop: &Workshop) -> Result<Self, Broken> {
+        let mut input = Self {
+            stdin: stdin(),
+            kind: Kind::Nothing,
+            early: Vec::new(),
+            begun: false,
+            ended: false,
+            ahead: 0,
+            before: None,
+        };
+        if input.stdin.is_terminal() {
+            input.kind = Kind::Terminal;
+            return Ok(input);
+        }
+        let Ok(found) = input.stdin.as_fd().try_clone_to_owned() else { return Ok(input) };
+        let mut found = File::from(found);
+        let what = found.metadata().map_err(failed("look at the standard input"))?;
+        if what.is_file() {
+            let offset = found.stream_position().map_err(failed("look at the standard input"))?;
+            input.kind = Kind::File { offset };
+            workshop
+                .share("/proc/self/fd/0", INPUT)
+                .map_err(failed("give the standard input to the guest"))?;
+        } else if !(what.file_type().is_char_device() && what.rdev() == NULL) {
+            input.kind = Kind::Stream;
+            if input.read_early(&mut found).map_err(failed("read the standard input"))? {
+                fs::write(workshop.path(INPUT), &input.early).map_err(failed("copy the standard input"))?;
+                input.kind = Kind::File { offset: 0 };
+            }
+        }
+        Ok(input)
+    }
+
+    /// Reads what is there. Whether that is all.
+    fn read_early(&mut self, from: &mut File) -> io::Result<bool> {
+        let deadline = later(clock_monotonic(), PATIENCE);
+        let mut chunk = vec![0; AHEAD];
+        while self.early.len() < MOST {
+            if wait(&mut [Waiting::readable(&*from)], Some(deadline))? == 0 {
+                return Ok(false);
+            }
+            match from.read(&mut chunk) {
+                Ok(0) => return Ok(true),
+                Ok(count) => self.early.extend(&chunk[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Where a file is to be read from.
+    pub(super) fn offset(&self) -> u64 {
+        match self.kind {
+            Kind::File { offset } => offset,
+            _ => 0,
+        }
+    }
+
+    /// The program runs: what comes is its own from here on.
+    pub(super) fn begin(&mut self) {
+        self.begun = true;
+        if self.kind == Kind::Terminal
+            && let Ok(before) = Settings::of(&self.stdin)
+        {
+            // A terminal that is gone ends the input.
+            let _ = before.raw().set(&self.stdin);
+            self.before = Some(before);
+        }
+    }
+
+    /// The program has taken so many bytes.
+    pub(super) fn taken(&mut self, count: u32) {
+        self.ahead = self.ahead.saturating_sub(count as usize);
+    }
+
+    /// What to wait for, where more can be passed on.
+    pub(super) fn awaits(&self) -> Option<Waiting<'_>> {
+        self.takes_more().then(|| Waiting::readable(&self.stdin))
+    }
+
+    fn takes_more(&self) -> bool {
+        let streams = matches!(self.kind, Kind::Terminal | Kind::Stream);
+        streams && self.begun && !self.ended && self.ahead < AHEAD
+    }
+
+    /// The next that is there, without waiting for it.
+    pub(super) fn next(&mut self) -> io::Result<Option<FromHost>> {
+        if !self.takes_more() {
+            return Ok(None);
+        }
+        let most = CHUNK.min(AHEAD - self.ahead);
+        let bytes = if self.early.is_empty() {
+            let mut descriptors = [Waiting::readable(&self.stdin)];
+            if wait(&mut descriptors, Some(clock_monotonic()))? == 0 {
+                return Ok(None);
+            }
+            let mut bytes = vec![0; most];
+            let read = match nix::unistd::read(&self.stdin, &mut bytes) {
+                // A terminal that hung up.
+                Err(nix::Error::EIO) => 0,
+                Err(nix::Error::EINTR | nix::Error::EAGAIN) => return Ok(None),
+                other => other?,
+            };
+            bytes.truncate(read);
+            bytes
+        } else {
+            let rest = self.early.split_off(most.min(self.early.len()));
+            std::mem::replace(&mut self.early, rest)
+        };
+        if bytes.is_empty() {
+            self.ended = true;
+            return Ok(Some(FromHost::InputEnded));
+        }
+        self.ahead += bytes.len();
+        Ok(Some(FromHost::Input(bytes)))
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // A terminal that is gone needs no settings.
+            let _ = before.set(&self.stdin);
+        }
+    }
+}

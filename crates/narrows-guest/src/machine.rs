@@ -1,0 +1,293 @@
+//! A guest booted as the calling user, with one program in it.
+//!
+//! Two processes of ours serve a guest. The *keeper* is a copy of narrows in a user, mount and process namespace of its own:
+//! it boots the guest kernel, controls its clock and carries bytes. The caller only waits for it, hands signals on, and puts
+//! the terminal back if the keeper was killed; if the caller is killed, the keeper ends the guest in order. Whichever goes,
+//! the kernel ends the rest, and all files were in a file system of the namespace's own.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use narrows_io::bound::{end_of, end_with_us, hand_down};
+use narrows_io::host::{self, Capabilities};
+use narrows_io::terminal::Settings;
+use narrows_io::user_namespace::{InnerUser, start_in_user_namespace};
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::plan::Plan;
+
+/// What the keeper is called on narrows' own command line, before the number of the descriptor that it gets.
+pub const KEEPER: &str = "guest-keeper";
+/// What the guest's first process is called on narrows' own command line.
+pub const INIT: &str = "guest-init";
+
+/// The wall clock at which guests start unless told otherwise: 2026-01-01T00:00:00Z, in nanoseconds since 1970. The same at
+/// every run, so that what programs write down is, too.
+pub const WALL_CLOCK: u64 = 1_767_225_600_000_000_000;
+
+/// How long virtual time may stand still, unless told otherwise.
+pub const STALL: Duration = Duration::from_secs(60);
+
+/// A guest to be booted, and the program to be run in it.
+///
+/// The program finds the host's files as they are, and may change them for itself: nothing of that reaches the host but in
+/// [`Machine::writable`]. It is root of the guest, and of nothing else. Its clock starts at [`Machine::wall_clock`], stands still
+/// while anything computes, and jumps to the next event when nothing does.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// narrows itself, of which the keeper and the guest's first process are copies; its `main` calls [`crate::keep`] and
+    /// [`crate::init`] for the words [`KEEPER`] and [`INIT`].
+    pub narrows: PathBuf,
+    /// The guest kernel's executable.
+    pub kernel: PathBuf,
+    /// The program and its arguments; it is looked for in the `PATH` of [`Machine::environment`].
+    pub command: Vec<OsString>,
+    /// What the program believes to be called, if not as it is.
+    pub name: Option<OsString>,
+    /// All of its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where it starts: an absolute path.
+    pub folder: PathBuf,
+    /// Folders and files of the host that it may change: absolute paths. Files that do not exist are made, and removed again if
+    /// they are empty at the end.
+    pub writable: Vec<PathBuf>,
+    /// Bytes of memory of the guest. The host gives only what is used.
+    pub memory: u64,
+    /// What the guest kernel's random numbers start from, where it can be told.
+    pub seed: u64,
+    /// The wall clock at the guest's start, in nanoseconds since 1970 (UTC).
+    pub wall_clock: u64,
+    /// How long, in real time, virtual time may stand still while nobody outside is waited for. None: for ever.
+    pub stall: Option<Duration>,
+    /// Whether virtual time keeps to real time while a shell waits at its prompt.
+    pub waits_for_person: bool,
+}
+
+impl Machine {
+    /// A machine with the environment and the folder of this process, and usual values.
+    ///
+    /// # Errors
+    /// When the current folder is gone.
+    pub fn new(narrows: PathBuf, kernel: PathBuf, command: Vec<OsString>) -> io::Result<Self> {
+        Ok(Self {
+            narrows,
+            kernel,
+            command,
+            name: None,
+            environment: std::env::vars_os().collect(),
+            folder: std::env::current_dir()?,
+            writable: Vec::new(),
+            memory: 1 << 30,
+            seed: 1,
+            wall_clock: WALL_CLOCK,
+            stall: Some(STALL),
+            waits_for_person: false,
+        })
+    }
+
+    /// Boots the guest and runs the program with the standard streams of this process, until it ends. `SIGINT`, `SIGTERM` and
+    /// `SIGHUP` are handed on to it. To be called by a program's first thread, before others are started.
+    ///
+    /// # Errors
+    /// When the guest does not start or breaks off, or virtual time stands still.
+    pub fn run(&self) -> Result<Ended, MachineError> {
+        let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
+        let terminal = Terminal::remember();
+        let mut keeper = self.start(Stdio::inherit(), Stdio::inherit(), Stdio::inherit())?;
+        let end = end_of(&keeper.child).map_err(failed("watch the keeper"))?;
+        let status = loop {
+            let mut descriptors = [Waiting::readable(&end), Waiting::readable(&signals)];
+            wait(&mut descriptors, None).map_err(failed("wait for the guest"))?;
+            while let Some(signal) = signals.take().map_err(failed("read signals"))? {
+                // From the terminal the keeper has it, too. It fails if that has ended.
+                if !signal.from_terminal {
+                    let _ = kill(Pid::from_raw(keeper.child.id() as i32), signal.signal);
+                }
+            }
+            if let Some(status) = keeper.child.try_wait().map_err(failed("wait for the keeper"))? {
+                break status;
+            }
+        };
+        terminal.put_back();
+        keeper.result(status)
+    }
+
+    /// The same with other streams: what the program writes is returned, and its input is `input`. May be called by any thread
+    /// that lives as long.
+    ///
+    /// # Errors
+    /// As of [`Machine::run`].
+    pub fn output(&self, input: &[u8]) -> Result<Output, MachineError> {
+        let file = memfd_create(c"input", MFdFlags::MFD_CLOEXEC)
+            .map_err(|errno| failed("make a file")(errno.into()))?;
+        let mut file = File::from(file);
+        let written = file.write_all(input).and_then(|()| file.seek(SeekFrom::Start(0)));
+        written.map_err(failed("write the program's input"))?;
+        let mut keeper = self.start(file.into(), Stdio::piped(), Stdio::piped())?;
+        let (mut out, mut error) = (Vec::new(), Vec::new());
+        let (from_out, from_error) = (keeper.child.stdout.take(), keeper.child.stderr.take());
+        let read = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| from_error.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut error)));
+            let read = from_out.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut out));
+            read.and(reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader broke off"))))
+        });
+        read.map_err(failed("read what the program writes"))?;
+        let status = keeper.child.wait().map_err(failed("wait for the keeper"))?;
+        Ok(Output { ended: keeper.result(status)?, stdout: out, stderr: error })
+    }
+
+    fn start(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> Result<Keeper, MachineError> {
+        let capabilities = Capabilities::effective().map_err(failed("read this process's capabilities"))?;
+        let file = memfd_create(c"plan", MFdFlags::MFD_CLOEXEC)
+            .map_err(|errno| failed("make a file")(errno.into()))?;
+        let mut file = File::from(file);
+        let written = file.write_all(&self.plan().encode()).and_then(|()| file.seek(SeekFrom::Start(0)));
+        written.map_err(failed("write the plan"))?;
+        let mut command = Command::new(&self.narrows);
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&self.folder).stdin(stdin).stdout(stdout).stderr(stderr);
+        let handed = file.try_clone().map_err(failed("hand the plan on"))?;
+        let number = hand_down(&mut command, handed.into());
+        command.arg(KEEPER).arg(number.to_string());
+        // Asked and not killed, so that it puts the terminal back.
+        end_with_us(&mut command, Signal::SIGTERM);
+        if !(capabilities.sys_admin && host::user() == 0) {
+            host::user_namespaces().map_err(MachineError::UserNamespaces)?;
+            start_in_user_namespace(&mut command, InnerUser::Root);
+        }
+        let child = command.spawn().map_err(failed("start the keeper"))?;
+        Ok(Keeper { child, file })
+    }
+
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::default();
+        plan.add("narrows", &self.narrows);
+        plan.add("kernel", &self.kernel);
+        self.command.iter().for_each(|word| plan.add("argument", word));
+        self.name.iter().for_each(|name| plan.add("name", name));
+        self.writable.iter().for_each(|path| plan.add("writable", path));
+        plan.add("folder", &self.folder);
+        plan.add("memory", self.memory.to_string());
+        plan.add("seed", self.seed.to_string());
+        plan.add("wall clock", self.wall_clock.to_string());
+        if let Some(stall) = self.stall {
+            plan.add("stall", stall.as_millis().to_string());
+        }
+        if self.waits_for_person {
+            plan.add("prompts", "");
+        }
+        plan
+    }
+}
+
+/// How a program in a guest ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status; 128 and the signal's number if a signal ended it.
+    pub status: u8,
+    /// How long it ran, by the guest's clock.
+    pub virtual_time: Duration,
+    /// How long it ran, by the host's.
+    pub real_time: Duration,
+    /// What the guest kernel's console said that the user should know: that memory had run out.
+    pub remarks: Vec<String>,
+}
+
+/// How it ended, and what it wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// And to its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// Why a program did not run to its end in a guest.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The host does not allow what keeps the guest apart.
+    #[error(
+        "a guest of an ordinary user needs user namespaces, which this host does not allow ({0}): run as root, or have the \
+         administrator set user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 or \
+         kernel.apparmor_restrict_unprivileged_userns=0, whichever this host has"
+    )]
+    UserNamespaces(io::Error),
+    /// A call of the host's kernel.
+    #[error("cannot {what}: {cause}")]
+    Failed {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+    /// The program did not start, or the guest broke off: in words, with the console's last lines where they tell.
+    #[error("{0}")]
+    Guest(String),
+    /// Virtual time stood still.
+    #[error("{0}")]
+    Stalled(String),
+    /// The keeper was killed.
+    #[error("the guest's keeper was ended from outside ({0}); the guest ended with it")]
+    KeeperGone(ExitStatus),
+}
+
+fn failed(what: &'static str) -> impl Fn(io::Error) -> MachineError {
+    move |cause| MachineError::Failed { what, cause }
+}
+
+/// A keeper at work, and the file that it leaves its account in.
+struct Keeper {
+    child: Child,
+    file: File,
+}
+
+impl Keeper {
+    fn result(mut self, status: ExitStatus) -> Result<Ended, MachineError> {
+        if !status.success() {
+            return Err(MachineError::KeeperGone(status));
+        }
+        let mut bytes = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
+        read.map_err(failed("read the keeper's account"))?;
+        let account = Plan::decode(&bytes).map_err(failed("read the keeper's account"))?;
+        let text = |name| account.all(name).next().map(|text| text.to_string_lossy().into_owned());
+        if let Some(why) = text("stalled") {
+            return Err(MachineError::Stalled(why));
+        }
+        if let Some(why) = text("failed") {
+            return Err(MachineError::Guest(why));
+        }
+        let number = |name| account.number(name).map_err(failed("read the keeper's account"));
+        Ok(Ended {
+            status: number("status")? as u8, // the keeper wrote eight bits
+            virtual_time: Duration::from_nanos(number("virtual time")?),
+            real_time: Duration::from_nanos(number("real time")?),
+            remarks: account.all("remark").map(|text| text.to_string_lossy().into_owned()).collect(),
+        })
+    }
+}
+
+/// The caller's terminal as it was.
+struct Terminal(Option<Settings>);
+
+impl Terminal {
+    fn remember() -> Self {
+        Self(Settings::of(&io::stdin()).ok())
+    }
+
+    fn put_back(self) {
+        if let Some(settings) = self.0 {
+            // A terminal that is gone needs no settings.
+            let _ = settings.set(&io::stdin());
+        }
+    }
+}
