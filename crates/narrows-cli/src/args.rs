@@ -66,6 +66,9 @@ pub(crate) enum Command {
     /// Distributions of delays: fit them to samples, make tables and scenario entries of them, draw them
     #[command(subcommand)]
     Dist(crate::dist::Dist),
+    /// The guest kernel of exact virtual time: made (build), described (info), removed (remove)
+    #[command(subcommand)]
+    Kernel(crate::kernel::KernelCommand),
     /// Say what this host can do, and what it lacks
     Doctor,
     /// Remove what killed runs left behind

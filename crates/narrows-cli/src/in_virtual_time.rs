@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use narrows_guest::kernel::GuestKernel;
 use narrows_guest::machine::{Ended, Machine, MachineError, WALL_CLOCK};
 use narrows_io::clock::clock_realtime;
 use narrows_io::host;
@@ -154,8 +155,14 @@ fn refuse(live: &Live) -> Result<(), Failure> {
 
 fn kernel(args: &VirtualTime) -> Result<PathBuf, Failure> {
     let asked = args.kernel.clone().or_else(|| env::var_os("NARROWS_KERNEL"));
-    let path = asked.map(PathBuf::from).filter(|path| path.is_file());
-    path.ok_or_else(|| {
-        Failure::Other("there is no guest kernel: make one with `narrows kernel build`".into())
-    })
+    let kernel = GuestKernel::find(asked.as_deref())?;
+    if kernel.of_older_recipe == Some(true) {
+        // Where nobody reads the standard error, the run goes on all the same.
+        let _ = writeln!(
+            io::stderr(),
+            "narrows: the guest kernel {} was built by an older recipe: narrows kernel build makes a new one",
+            kernel.version
+        );
+    }
+    Ok(kernel.path)
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod feed;
 mod in_virtual_time;
 mod ipfw;
+mod kernel;
 mod lab;
 mod live;
 mod output;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Tc(args) => tc::tc(&args),
         Command::Ipfw(args) => ipfw::ipfw(&args),
         Command::Dist(dist) => dist::dist(&dist),
+        Command::Kernel(command) => kernel::kernel(&command),
         Command::Doctor => doctor::doctor(),
         Command::Clean => clean::clean(),
         Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use narrows_calibrate::CalibrateError;
+use narrows_guest::kernel::KernelError;
 use narrows_guest::machine::MachineError;
 use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
@@ -28,6 +29,8 @@ pub(crate) enum Failure {
     Calibrate(#[from] CalibrateError),
     #[error(transparent)]
     Machine(#[from] MachineError),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     #[error(transparent)]
     UserNamespace(#[from] UserNamespaceError),
     #[error("cannot write {}: {}", path.display(), why(path, cause))]

@@ -17,6 +17,7 @@ mod channel;
 mod controller;
 mod init;
 mod keeper;
+pub mod kernel;
 mod limits;
 pub mod machine;
 mod plan;

@@ -17,6 +17,7 @@ mod dist;
 mod feed;
 mod hops;
 mod ipfw;
+mod kernel;
 mod lab;
 mod leftovers;
 mod main_job;

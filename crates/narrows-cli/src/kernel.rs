@@ -1,0 +1,55 @@
+//! `narrows kernel`: the guest kernel of exact virtual time, built once and kept.
+
+mod build;
+mod info;
+
+use clap::{Args, Subcommand};
+use narrows_guest::kernel::Store;
+
+use crate::output::{Failure, print};
+
+/// What is done with guest kernels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Make one, once, from a source package or a given source, into ~/.cache/narrows/kernels
+    Build(build::Build),
+    /// Say which there are, and what is in them
+    Info(info::Info),
+    /// Remove one of them, or all and what interrupted builds left
+    Remove(Remove),
+}
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Remove {
+    /// The version, as `narrows kernel info` has it
+    #[arg(value_name = "VERSION", required_unless_present = "all")]
+    kernel: Option<String>,
+    /// All of them, and what interrupted builds left
+    #[arg(long, conflicts_with = "kernel")]
+    all: bool,
+}
+
+/// Runs one of them.
+pub(crate) fn kernel(command: &KernelCommand) -> Result<u8, Failure> {
+    let store = Store::of_user()?;
+    match command {
+        KernelCommand::Build(build) => build::build(build, store),
+        KernelCommand::Info(info) => info::info(info, &store),
+        KernelCommand::Remove(remove) => remove_from(&store, remove),
+    }
+}
+
+fn remove_from(store: &Store, remove: &Remove) -> Result<u8, Failure> {
+    let removed = match &remove.kernel {
+        Some(version) => vec![store.remove(version)?],
+        None => store.remove_all()?,
+    };
+    for kept in &removed {
+        print(&format!("removed {}\n", kept.folder.display()))?;
+    }
+    if removed.is_empty() {
+        print("no guest kernel was kept\n")?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,69 @@
+//! Guest kernels: where they are kept, how they are found, built and removed.
+//!
+//! A [`Store`] is a folder with one folder for each version: `6.12.117/linux` (the executable), `about.json` (what it was
+//! built from) and `config` (the kernel's whole configuration). [`BuildPlan`] builds one from a source tree with the
+//! recipe of this version of narrows: a configuration and a few edits of the sources ([`recipe_hash`] stands for both).
+
+mod acquire;
+mod build;
+mod command;
+mod configuration;
+mod edits;
+mod error;
+mod plan;
+mod progress;
+mod source;
+mod store;
+#[cfg(test)]
+mod temporary;
+mod tools;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+pub use edits::recipe_hash;
+pub use error::KernelError;
+pub use plan::BuildPlan;
+pub use progress::{Progress, Step};
+pub use source::{Source, VERIFIED_PACKAGES};
+pub use store::{About, Kept, Store};
+
+/// An executable that boots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestKernel {
+    /// The executable.
+    pub path: PathBuf,
+    /// The kernel's version, as in `6.12.117`; of an executable that narrows did not build, the file's name.
+    pub version: String,
+    /// Whether it was built with another configuration or other edits than this version of narrows would take: what
+    /// depends on them (seeded randomness above all) may be missing. `None` for an executable that narrows did not build.
+    pub of_older_recipe: Option<bool>,
+}
+
+impl GuestKernel {
+    /// The kernel asked for: a path (with a `/` in it) to an executable, or a version that is kept (`6.12.117`, or `6.12`
+    /// for the newest of that series); without either, the newest kept one.
+    ///
+    /// # Errors
+    /// There is none such; the text says which there are, or how to build one.
+    pub fn find(asked: Option<&OsStr>) -> Result<Self, KernelError> {
+        match asked {
+            Some(path) if path.as_encoded_bytes().contains(&b'/') => Self::at(Path::new(path)),
+            asked => Store::of_user()?.find(asked.map(OsStr::to_string_lossy).as_deref()),
+        }
+    }
+
+    fn at(path: &Path) -> Result<Self, KernelError> {
+        tools::check_executable(path)?;
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        let about = About::read(folder).ok();
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Ok(Self {
+            path: path.into(),
+            version: about
+                .as_ref()
+                .map_or_else(|| name.to_string_lossy().into_owned(), |about| about.version.clone()),
+            of_older_recipe: about.map(|about| about.recipe != recipe_hash()),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! From a source to a kernel that is kept.
+//!
+//! Everything goes on in one folder, which stays where it was until all is done: a build that was interrupted, however,
+//! goes on. A tree is there only when it is whole and edited, make knows what it has compiled, and the kernel comes to its
+//! place by one renaming.
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+use std::process::Command;
+use std::time::UNIX_EPOCH;
+
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+
+use super::acquire::{Work, remove};
+use super::command::{self, output, run};
+use super::store::{CONFIGURATION, EXECUTABLE};
+use super::{
+    About, BuildPlan, GuestKernel, Kept, KernelError, Progress, Step, configuration, edits, recipe_hash,
+};
+
+impl BuildPlan {
+    /// Builds it, telling `watch` of its progress.
+    ///
+    /// # Errors
+    /// Another build is going on, the tree is not as expected, or a program failed. What was done stays for the next
+    /// time.
+    pub fn build(&self, watch: &mut dyn FnMut(Progress)) -> Result<GuestKernel, KernelError> {
+        let building = self.store.building();
+        fs::create_dir_all(&self.folder).map_err(KernelError::file("make", &self.folder))?;
+        let work = Work { folder: self.folder.clone(), lock: lock(&building)? };
+        let log = work.log();
+        fs::write(&log, "").map_err(KernelError::file("write", &log))?;
+        work.acquire(&self.source, watch)?;
+        let tree = work.tree();
+        watch(Progress::Begins(Step::Configure));
+        let made = edits::make_all(&tree)?;
+        configure(&work)?;
+        watch(Progress::Begins(Step::Compile));
+        compile(&work, self.jobs, watch)?;
+        watch(Progress::Begins(Step::Keep));
+        let kept = self.keep(&work, made)?;
+        if !self.keep_source {
+            remove(&self.folder)?;
+        }
+        Ok(kept.into())
+    }
+
+    fn keep(&self, work: &Work, edits: Vec<String>) -> Result<Kept, KernelError> {
+        let tree = work.tree();
+        let mut ask = command::make(&tree);
+        ask.args(["--silent", "--no-print-directory", "kernelversion"]);
+        let version = output("asking for the version", ask)?;
+        let staged = work.folder.join("kept");
+        remove(&staged)?;
+        fs::create_dir_all(&staged).map_err(KernelError::file("make", &staged))?;
+        let executable = staged.join(EXECUTABLE);
+        let mut strip = Command::new("strip");
+        strip.arg("-o").args([&executable, &tree.join(EXECUTABLE)]);
+        run("strip", strip, &work.log(), &work.lock, &mut |_| ())?;
+        let configured = tree.join(".config");
+        fs::copy(&configured, staged.join(CONFIGURATION)).map_err(KernelError::file("copy", configured))?;
+        let about = About {
+            source: self.source.describe(),
+            built: when(&executable).map_err(KernelError::file("read", &executable))?,
+            recipe: recipe_hash(),
+            edits,
+            version,
+        };
+        about.write(&staged)?;
+        let place = self.store.place(&about.version);
+        put(&staged, &place).map_err(KernelError::file("put a kernel at", &place))?;
+        Ok(Kept { folder: place, about })
+    }
+}
+
+/// When a file was written, in seconds since 1970; and it is on the disk then.
+fn when(path: &Path) -> std::io::Result<u64> {
+    let file = File::open(path)?;
+    file.sync_all()?;
+    Ok(file.metadata()?.modified()?.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+}
+
+/// Puts a folder at a place, at once: whoever looks finds the old one or the new one. A guest that runs keeps its own.
+fn put(folder: &Path, place: &Path) -> std::io::Result<()> {
+    if place.exists() {
+        renameat2(AT_FDCWD, folder, AT_FDCWD, place, RenameFlags::RENAME_EXCHANGE)?;
+        fs::remove_dir_all(folder)
+    } else {
+        fs::rename(folder, place)
+    }
+}
+
+/// Held as long as anything builds in this folder: the programs that a build runs hold it too.
+///
+/// # Errors
+/// Somebody else holds it.
+pub(super) fn lock(building: &Path) -> Result<File, KernelError> {
+    let path = building.join("lock");
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let file = file.map_err(KernelError::file("write", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(KernelError::Busy(building.into())),
+        Err(TryLockError::Error(cause)) => Err(KernelError::file("lock", path)(cause)),
+    }
+}
+
+fn configure(work: &Work) -> Result<(), KernelError> {
+    let (tree, wanted) = (work.tree(), work.folder.join("guest.config"));
+    fs::write(&wanted, configuration::OPTIONS).map_err(KernelError::file("write", &wanted))?;
+    let mut make = command::make(&tree);
+    make.arg("allnoconfig").env("KCONFIG_ALLCONFIG", &wanted);
+    run("configuring the kernel", make, &work.log(), &work.lock, &mut |_| ())?;
+    let made = tree.join(".config");
+    configuration::check(&fs::read_to_string(&made).map_err(KernelError::file("read", made))?)
+}
+
+fn compile(work: &Work, jobs: usize, watch: &mut dyn FnMut(Progress)) -> Result<(), KernelError> {
+    let mut make = command::make(&work.tree());
+    make.arg(format!("--jobs={jobs}")).arg(EXECUTABLE);
+    let mut files = 0;
+    run("compiling the kernel", make, &work.log(), &work.lock, &mut |line| {
+        if line.trim_start().starts_with("CC ") {
+            files += 1;
+            watch(Progress::Compiled(files));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

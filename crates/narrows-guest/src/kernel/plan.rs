@@ -1,0 +1,152 @@
+//! What a build will take, found out before anything is changed.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::statvfs;
+
+use super::acquire::NOT_NEEDED;
+use super::edits::fnv_1a;
+use super::{KernelError, Source, Store, recipe_hash, tools};
+
+/// Processor time of a build, in seconds, at most: measured on a virtual AMD EPYC at 2.6 GHz, beside other work, with 6.1.
+const PROCESSOR_SECONDS: u64 = 900;
+/// Space that a build takes at most, in MB: tree, archive and objects of 6.12.
+const SPACE: u64 = 1200;
+/// Space that a kernel takes when it is built, in MB.
+const KEPT_SPACE: u64 = 8;
+
+/// A build that can begin.
+#[derive(Clone, Debug)]
+pub struct BuildPlan {
+    pub(super) source: Source,
+    pub(super) store: Store,
+    pub(super) jobs: usize,
+    pub(super) keep_source: bool,
+    /// Where it is built; there before if a build of the same was interrupted.
+    pub(super) folder: PathBuf,
+}
+
+impl BuildPlan {
+    /// Building from a source into a store, with so many compilers at a time; `keep_source` leaves the tree.
+    ///
+    /// # Errors
+    /// This machine is of another architecture, tools are missing, or there is not enough space.
+    pub fn new(source: Source, store: Store, jobs: usize, keep_source: bool) -> Result<Self, KernelError> {
+        if env::consts::ARCH != "x86_64" {
+            return Err(KernelError::Architecture(env::consts::ARCH));
+        }
+        tools::check(env::var_os("PATH").as_deref())?;
+        let folder = store.building().join(name(&source));
+        let plan = Self { source, store, jobs: jobs.max(1), keep_source, folder };
+        if !plan.resumes() {
+            check_space(plan.store.folder(), SPACE)?;
+        }
+        Ok(plan)
+    }
+
+    /// Whether a build of the same was interrupted before, and goes on.
+    #[must_use]
+    pub fn resumes(&self) -> bool {
+        self.folder.is_dir()
+    }
+
+    /// What is downloaded, how long it takes, how much space: a few lines.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let download = match &self.source {
+            Source::Package { size, .. } => {
+                format!("{} MB, by apt-get download, as this user", size.div_ceil(1_000_000))
+            }
+            Source::Archive(_) | Source::Tree(_) => "nothing".into(),
+        };
+        let minutes = PROCESSOR_SECONDS.div_ceil(60 * self.jobs as u64);
+        let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+        let resumes =
+            if self.resumes() { "\n  an interrupted build of it goes on from where it was" } else { "" };
+        let afterwards =
+            if self.keep_source { "the same afterwards" } else { &format!("{KEPT_SPACE} MB afterwards") };
+        format!(
+            "A guest kernel from {}\n  download  {download}\n  time      about {} with {}, by what it took on a 2.6 GHz \
+             AMD EPYC\n  space     {SPACE} MB while it is built, {afterwards}, in {}{resumes}\n",
+            self.source.describe(),
+            plural(minutes, "minute"),
+            plural(self.jobs as u64, "job"),
+            self.store.folder().display(),
+        )
+    }
+}
+
+/// The folder of a build, the same for the same source, recipe and choice of files.
+fn name(source: &Source) -> String {
+    let from = source.describe();
+    let hash = fnv_1a([from.as_str(), &recipe_hash(), NOT_NEEDED].into_iter());
+    let label = match source {
+        Source::Package { name, .. } => name.as_str(),
+        Source::Archive(_) => "archive",
+        Source::Tree(_) => "tree",
+    };
+    format!("{label}-{hash:016x}")
+}
+
+/// Checks that so many MB are free where a folder is or will be.
+fn check_space(folder: &Path, need: u64) -> Result<(), KernelError> {
+    let there = folder.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(Path::new("/"));
+    fs::metadata(there).map_err(KernelError::file("read", there))?;
+    let found = statvfs(there).map_err(|cause| KernelError::file("read", there)(cause.into()))?;
+    let free = found.blocks_available().saturating_mul(found.fragment_size()) / 1_000_000;
+    if free < need {
+        return Err(KernelError::Space { folder: there.into(), need, free });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::temporary::Folder;
+
+    fn plan(source: Source, folder: &Folder) -> BuildPlan {
+        let store = Store::at(folder.path().join("kernels"));
+        let work = store.building().join(name(&source));
+        BuildPlan { source, store, jobs: 2, keep_source: false, folder: work }
+    }
+
+    fn package() -> Source {
+        Source::Package { name: "linux-source-6.12".into(), version: "6.12.9-1".into(), size: 153_476_148 }
+    }
+
+    #[test]
+    fn what_it_takes_is_said() {
+        let folder = Folder::new();
+        let text = plan(package(), &folder).describe();
+        assert!(text.contains("linux-source-6.12 6.12.9-1") && text.contains("154 MB, by apt-get"), "{text}");
+        assert!(text.contains("minutes with 2 jobs") && !text.contains("interrupted"), "{text}");
+        let given = plan(Source::Archive("/srv/linux.tar.xz".into()), &folder).describe();
+        assert!(given.contains("from /srv/linux.tar.xz") && given.contains("download  nothing"), "{given}");
+    }
+
+    #[test]
+    fn an_interrupted_build_is_found_again() {
+        let folder = Folder::new();
+        let first = plan(package(), &folder);
+        fs::create_dir_all(&first.folder).unwrap();
+        assert!(plan(package(), &folder).describe().contains("goes on from where it was"));
+        let newer =
+            Source::Package { name: "linux-source-6.12".into(), version: "6.12.10-1".into(), size: 1 };
+        assert!(!plan(newer, &folder).resumes());
+    }
+
+    #[test]
+    fn too_little_space_is_said() {
+        let folder = Folder::new();
+        let to_be = folder.path().join("not/there/yet");
+        assert!(check_space(&to_be, 0).is_ok());
+        let error = check_space(&to_be, u64::MAX).unwrap_err().to_string();
+        assert!(
+            error.contains(&folder.path().display().to_string()) && error.contains("MB are free"),
+            "{error}"
+        );
+    }
+}

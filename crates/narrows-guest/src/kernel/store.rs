@@ -1,0 +1,247 @@
+//! The folder in which kernels are kept.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use serde::{Deserialize, Serialize};
+
+use super::configuration::built_in;
+use super::edits::recipe_hash;
+use super::{GuestKernel, KernelError};
+
+/// The executable's name in its folder.
+pub(super) const EXECUTABLE: &str = "linux";
+/// The kernel's whole configuration.
+pub(super) const CONFIGURATION: &str = "config";
+const ABOUT: &str = "about.json";
+/// Where kernels are built: no version begins with a dot.
+const BUILDING: &str = ".building";
+
+/// What is known of a kernel that narrows built.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// As the source tree says it: `6.12.117`.
+    pub version: String,
+    /// What it was built from: a package with its version, or the path of an archive or folder.
+    pub source: String,
+    /// When it was done, in seconds since 1970.
+    pub built: u64,
+    /// Of the configuration and edits, in hexadecimal digits.
+    pub recipe: String,
+    /// What the edits that were made to the sources are for.
+    pub edits: Vec<String>,
+}
+
+impl About {
+    /// That of the kernel in this folder.
+    pub(super) fn read(folder: &Path) -> Result<Self, KernelError> {
+        let path = folder.join(ABOUT);
+        let text = fs::read_to_string(&path).map_err(KernelError::file("read", &path))?;
+        serde_json::from_str(&text).map_err(|cause| KernelError::File {
+            what: "read",
+            path,
+            cause: cause.into(),
+        })
+    }
+
+    /// Writes it into this folder.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), KernelError> {
+        let path = folder.join(ABOUT);
+        serde_json::to_string_pretty(self)
+            .map_err(std::io::Error::from)
+            .and_then(|text| fs::write(&path, text + "\n"))
+            .map_err(KernelError::file("write", &path))
+    }
+}
+
+/// A kernel that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What is known of it.
+    pub about: About,
+}
+
+impl Kept {
+    /// The executable.
+    #[must_use]
+    pub fn executable(&self) -> PathBuf {
+        self.folder.join(EXECUTABLE)
+    }
+
+    /// Whether another version of narrows, with another recipe, built it.
+    #[must_use]
+    pub fn is_of_older_recipe(&self) -> bool {
+        self.about.recipe != recipe_hash()
+    }
+
+    /// The executable's length in bytes.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub fn size(&self) -> Result<u64, KernelError> {
+        let path = self.executable();
+        let found = fs::metadata(&path).map_err(KernelError::file("read", path))?;
+        Ok(found.len())
+    }
+
+    /// The queueing disciplines in it, by tc's names.
+    ///
+    /// # Errors
+    /// Its configuration cannot be read.
+    pub fn queueing_disciplines(&self) -> Result<Vec<String>, KernelError> {
+        Ok(built_in(&self.configuration()?, "NET_SCH_"))
+    }
+
+    /// The congestion controls in it, by the kernel's names.
+    ///
+    /// # Errors
+    /// Its configuration cannot be read.
+    pub fn congestion_controls(&self) -> Result<Vec<String>, KernelError> {
+        let mut names = built_in(&self.configuration()?, "TCP_CONG_");
+        names.retain(|name| name != "advanced");
+        names.push("reno".into());
+        names.sort();
+        Ok(names)
+    }
+
+    fn configuration(&self) -> Result<String, KernelError> {
+        let path = self.folder.join(CONFIGURATION);
+        fs::read_to_string(&path).map_err(KernelError::file("read", &path))
+    }
+}
+
+impl From<Kept> for GuestKernel {
+    fn from(kept: Kept) -> Self {
+        let of_older_recipe = Some(kept.is_of_older_recipe());
+        Self { path: kept.executable(), version: kept.about.version, of_older_recipe }
+    }
+}
+
+/// A folder with kernels.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// The user's: `$XDG_CACHE_HOME/narrows/kernels`, or `~/.cache/narrows/kernels`.
+    ///
+    /// # Errors
+    /// There is no such place.
+    pub fn of_user() -> Result<Self, KernelError> {
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+        Ok(Self::at(cache.ok_or(KernelError::NoCache)?.join("narrows/kernels")))
+    }
+
+    /// In this folder, which need not exist yet.
+    #[must_use]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where kernels are built.
+    pub(super) fn building(&self) -> PathBuf {
+        self.folder.join(BUILDING)
+    }
+
+    /// The folder of a version.
+    pub(super) fn place(&self, version: &str) -> PathBuf {
+        self.folder.join(version)
+    }
+
+    /// What is kept, the newest version first. A folder without an executable or its description is no kernel.
+    ///
+    /// # Errors
+    /// The folder is there and cannot be read.
+    pub fn list(&self) -> Result<Vec<Kept>, KernelError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(KernelError::file("read", &self.folder))?,
+        };
+        let mut kept: Vec<_> = entries
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .filter(|folder| folder.join(EXECUTABLE).is_file())
+            .filter_map(|folder| About::read(&folder).ok().map(|about| Kept { folder, about }))
+            .collect();
+        kept.sort_by(|one, other| order(&other.about.version).cmp(&order(&one.about.version)));
+        Ok(kept)
+    }
+
+    /// The newest kernel of the version or series asked for, or of all.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(&self, asked: Option<&str>) -> Result<GuestKernel, KernelError> {
+        let kept = self.list()?;
+        let names = names(&kept);
+        let found = kept.into_iter().find(|kept| asked.is_none_or(|asked| is_of(&kept.about.version, asked)));
+        match (found, asked) {
+            (Some(kept), _) => Ok(kept.into()),
+            (None, Some(asked)) if !names.is_empty() => {
+                Err(KernelError::NotKept { asked: asked.into(), kept: names })
+            }
+            (None, _) => Err(KernelError::None),
+        }
+    }
+
+    /// Removes the kernel of exactly this version.
+    ///
+    /// # Errors
+    /// It is not kept, or cannot be removed.
+    pub fn remove(&self, version: &str) -> Result<Kept, KernelError> {
+        let kept = self.list()?;
+        let Some(found) = kept.iter().find(|kept| kept.about.version == version) else {
+            return Err(match names(&kept) {
+                none if none.is_empty() => KernelError::None,
+                names => KernelError::NotKept { asked: version.into(), kept: names },
+            });
+        };
+        fs::remove_dir_all(&found.folder).map_err(KernelError::file("remove", &found.folder))?;
+        Ok(found.clone())
+    }
+
+    /// Removes all kernels, and what builds left; a build that is going on is an error.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn remove_all(&self) -> Result<Vec<Kept>, KernelError> {
+        let building = self.building();
+        if building.exists() {
+            let _alone = super::build::lock(&building)?;
+            fs::remove_dir_all(&building).map_err(KernelError::file("remove", &building))?;
+        }
+        let kept = self.list()?;
+        for kernel in &kept {
+            fs::remove_dir_all(&kernel.folder).map_err(KernelError::file("remove", &kernel.folder))?;
+        }
+        Ok(kept)
+    }
+}
+
+fn names(kept: &[Kept]) -> String {
+    kept.iter().map(|kept| kept.about.version.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a version is the one asked for, or of the series asked for.
+fn is_of(version: &str, asked: &str) -> bool {
+    version.strip_prefix(asked).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+}
+
+/// By numbers: `6.9` is before `6.12`, and a release candidate before its release.
+fn order(version: &str) -> (Vec<u64>, bool, &str) {
+    let (numbers, rest) = version.split_once('-').unwrap_or((version, ""));
+    (numbers.split('.').map(|number| number.parse().unwrap_or(0)).collect(), rest.is_empty(), rest)
+}
+
+#[cfg(test)]
+mod tests;
