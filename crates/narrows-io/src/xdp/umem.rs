@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Kernels back memory that is aligned to this by large pages, if they are asked to.
 const ALIGNMENT: usize = 2 << 20;
+const PAGE: usize = 4096;
 /// `XDP_PACKET_HEADROOM`: what the kernel keeps free in front of a frame in any case.
 const KERNEL_HEADROOM: usize = 256;
 /// What we ask for beyond it: the stamp lies there, in the cache line where the frame begins.
@@ -40,12 +41,15 @@ impl Umem {
     #[expect(unsafe_code, reason = "the memory is the kernel's and ours")]
     pub(super) fn new(chunks: u32, chunk_size: usize) -> Arc<Self> {
         assert!(chunks > 0 && chunk_size.is_power_of_two() && chunk_size > FRAME_AT);
-        let alignment = if cfg!(miri) { 4096 } else { ALIGNMENT };
-        let layout = Layout::from_size_align(chunks as usize * chunk_size, alignment)
+        let alignment = if cfg!(miri) { PAGE } else { ALIGNMENT };
+        // No page of it is anybody else's.
+        let size = (chunks as usize * chunk_size).next_multiple_of(PAGE);
+        let layout = Layout::from_size_align(size, alignment)
             .expect("the memory for frames is far below what can be addressed");
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
         let memory = NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout));
+        advise(memory, layout, libc::MADV_DONTFORK);
         // The lowest are taken first.
         let free = Mutex::new((0..chunks).rev().collect());
         Arc::new(Self { memory, layout, chunk_size, chunks, free })
@@ -120,8 +124,19 @@ impl Umem {
 impl Drop for Umem {
     #[expect(unsafe_code, reason = "the memory was allocated by hand")]
     fn drop(&mut self) {
+        advise(self.memory, self.layout, libc::MADV_DOFORK);
         // SAFETY: allocated with this layout; no chunk is left, or it would keep `self` alive.
         unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+    }
+}
+
+/// Says whether a child process is to have the memory. While the kernel has it pinned, it would copy all of it for each
+/// `fork`, which takes tens of milliseconds; a child that starts another program needs none of it.
+#[expect(unsafe_code, reason = "a system call about memory")]
+fn advise(memory: NonNull<u8>, layout: Layout, advice: i32) {
+    if !cfg!(miri) {
+        // SAFETY: whole pages that were allocated with this layout; a parent keeps them in any case. Refused, it is slower.
+        unsafe { libc::madvise(memory.as_ptr().cast(), layout.size(), advice) };
     }
 }
 
