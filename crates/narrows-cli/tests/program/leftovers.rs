@@ -1,7 +1,7 @@
 //! However a run ends, nothing of it is left: no process, namespace, interface or file.
 
-use std::collections::BTreeSet;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,8 @@ pub(crate) fn clean() -> Finished {
 /// What exists of a run while it is going on.
 struct Traces {
     run: u32,
-    namespaces: BTreeSet<String>,
+    /// Its namespaces, by their names, and open: the kernel gives the number of one that is gone to the next.
+    namespaces: BTreeMap<String, File>,
     socket: PathBuf,
     interfaces: BTreeSet<String>,
 }
@@ -45,40 +46,39 @@ impl Traces {
     }
 
     #[track_caller]
-    fn are_gone(&self) {
+    fn are_gone(mut self) {
         eventually("no process of the run", || marked(self.run).is_empty());
-        self.namespaces_are_gone();
+        for namespace in self.namespaces.keys() {
+            eventually("nobody else in or at the namespace", || !is_anybody_else_in(namespace));
+        }
+        // What the kernel removes with them, it removes now.
+        self.namespaces.clear();
         assert!(!self.socket.exists(), "{} is left", self.socket.display());
         eventually("no new interface", || interfaces().is_subset(&self.interfaces));
-    }
-
-    #[track_caller]
-    fn namespaces_are_gone(&self) {
-        for namespace in &self.namespaces {
-            eventually("nobody in or at the namespace", || !is_anybody_in(namespace));
-        }
     }
 }
 
 /// Network namespaces that a process holds descriptors of, its own where it was started left out.
-fn namespaces_held_by(process: u32) -> BTreeSet<String> {
+fn namespaces_held_by(process: u32) -> BTreeMap<String, File> {
     let own = fs::read_link("/proc/self/ns/net").unwrap();
-    links(Path::new(&format!("/proc/{process}/fd"))).filter(|link| Path::new(link) != own).collect()
+    let all = links(Path::new(&format!("/proc/{process}/fd"))).filter(|(link, _)| Path::new(link) != own);
+    all.filter_map(|(link, path)| Some((link, File::open(path).ok()?))).collect()
 }
 
-/// Where a folder's links to namespaces lead. Empty for a process that has ended.
-fn links(folder: &Path) -> impl Iterator<Item = String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let links =
-        entries.filter_map(|entry| fs::read_link(entry.path()).ok()?.into_os_string().into_string().ok());
-    links.filter(|link| link.starts_with("net:["))
+/// A folder's links to namespaces: where they lead, and where they are. None for a process that has ended.
+fn links(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+    let paths = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let links = paths
+        .filter_map(|path| Some((fs::read_link(&path).ok()?.into_os_string().into_string().ok()?, path)));
+    links.filter(|(link, _)| link.starts_with("net:["))
 }
 
-/// Whether a process lives in the network namespace `net:[…]`, or holds a descriptor of it.
-pub(crate) fn is_anybody_in(namespace: &str) -> bool {
-    processes().any(|process| {
+/// Whether another process than this one lives in the network namespace `net:[…]`, or holds a descriptor of it.
+fn is_anybody_else_in(namespace: &str) -> bool {
+    let this = Path::new("/proc").join(std::process::id().to_string());
+    processes().filter(|process| *process != this).any(|process| {
         let inside = fs::read_link(process.join("ns/net")).is_ok_and(|link| link == Path::new(namespace));
-        inside || links(&process.join("fd")).any(|link| link == namespace)
+        inside || links(&process.join("fd")).any(|(link, _)| link == namespace)
     })
 }
 
