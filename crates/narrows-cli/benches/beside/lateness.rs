@@ -125,7 +125,8 @@ pub(crate) fn round_trips(effort: Effort) -> Outcome<()> {
 }
 
 pub(crate) fn idle(effort: Effort) -> Outcome<()> {
-    let seconds = effort.seconds;
+    // So long that what a program's start takes is little beside it.
+    let seconds = 7 * effort.seconds;
     head(&format!("What an idle run takes of a processor, {seconds} s each"), "%", "");
     for (wait, aim) in [("hybrid", Aim::AtMost(2.0)), ("timer", Aim::AtMost(0.1)), ("spin", Aim::None)] {
         let name = format!("narrows --delay 1ms --wait {wait}");
