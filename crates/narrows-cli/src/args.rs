@@ -522,9 +522,14 @@ pub(crate) struct Capture {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The way of the frames")]
 pub(crate) struct Cabling {
-    /// Take frames from the kernel this way [default: af_packet]
+    /// Take frames from the kernel this way [default: of run and shell the best that can be had, af_xdp or af_packet; of others
+    /// af_packet]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
+    /// With --backend af_xdp: look for frames by doing the receive work of the interface's driver, instead of its interrupts,
+    /// where the driver can (cards mostly can, veth pairs cannot)
+    #[arg(long, requires = "backend")]
+    pub(crate) busy_poll: bool,
     /// Take trains of segments in one piece from the kernel, and give it packets that leave together as one: faster. Each packet
     /// still has its own verdict and time; those of a train come at one instant, and the report says how far apart those were
     /// that left as one

@@ -94,7 +94,7 @@ fn go(
         outside,
         probe,
         bounds,
-        cabling: cabling(&live.cabling),
+        cabling: cabling(&live.cabling)?,
         pace: Pace { processor: None, ..paced(&live.pace) },
         threads: Threads { most: live.shards.0, processors: live.pace.cpu.clone() },
         run_folder,
@@ -129,13 +129,21 @@ pub(crate) fn capture(args: &args::Capture) -> Result<Option<CapturePlan>, Failu
 }
 
 /// How frames are to get from the kernel to the engine and back.
-pub(crate) fn cabling(args: &args::Cabling) -> Cabling {
+pub(crate) fn cabling(args: &args::Cabling) -> Result<Cabling, Failure> {
     let backend = args.backend.map(|name| match name {
         BackendName::AfPacket => Backend::AfPacket,
         BackendName::Tap => Backend::Tap,
         BackendName::AfXdp => Backend::AfXdp,
     });
-    Cabling { backend, trains: args.trains }
+    if let Some(other) = backend.filter(|&backend| args.busy_poll && backend != Backend::AfXdp) {
+        let name = other.name();
+        return Err(Failure::Other(format!(
+            "--busy-poll is for --backend af_xdp, and the backend is {name}"
+        )));
+    }
+    let cabling = Cabling { backend, busy_poll: args.busy_poll, trains: args.trains };
+    // Guests have no AF_XDP, and no lateness either.
+    Ok(if host::time_is_virtual() { cabling.or(Backend::AfPacket) } else { cabling })
 }
 
 /// How a packet loop of one thread is to wait, and where it is to run.

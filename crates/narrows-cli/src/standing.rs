@@ -33,7 +33,7 @@ pub(crate) fn prepare(
         record: args.record.clone(),
         record_whole: args.record_whole,
         capture,
-        cabling: cabling(&args.cabling),
+        cabling: cabling(&args.cabling)?,
         pace: pace(&args.pace)?,
         bounds,
         run_folder: control::run_folder(),

@@ -208,6 +208,11 @@ impl Detour {
         NEAR
     }
 
+    /// What the other ends of these are called, in the interface's namespace.
+    pub fn far_ends(&self) -> [&str; 2] {
+        self.ends.each_ref().map(String::as_str)
+    }
+
     /// Takes the mark off what comes back in. To be called before frames are led away, unless a [barrier](Self::barrier)
     /// at the ingress does that.
     ///

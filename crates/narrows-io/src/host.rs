@@ -77,6 +77,16 @@ pub fn user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
+/// The kernel's version, as in (6, 18), if its release begins with one.
+pub fn kernel_version() -> Option<(u32, u32)> {
+    version(&kernel_release().ok()?)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// The kernel's release, such as `6.18.1`.
 pub fn kernel_release() -> io::Result<String> {
     read_trimmed("/proc/sys/kernel/osrelease")
@@ -245,6 +255,10 @@ mod tests {
     #[test]
     fn this_host_answers() {
         assert!(!kernel_release().unwrap().is_empty());
+        assert!(kernel_version().is_some());
+        assert_eq!(version("6.18.44-arch1"), Some((6, 18)));
+        assert_eq!(version("7.2-rc1"), Some((7, 2)));
+        assert_eq!(version("next"), None);
         assert!(processors() > 0);
         assert!(ProcessorTime::read().unwrap().total > 0);
         Capabilities::effective().unwrap();

@@ -1,10 +1,24 @@
 //! The kernel's own queueing disciplines: putting one on an interface. What narrows models, it does itself;
-//! this is for probing what the kernel has, for tests, and for comparing.
+//! this is for holding frames back before a full ring, for probing what the kernel has, for tests, and for comparing.
 
+use crate::host::kernel_version;
 use crate::netlink::Request;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
 impl RouteSocket {
+    /// Has frames wait in a queue of so many where a veth's ring to its peer is full, instead of being dropped. Linux does so
+    /// from 6.16 on, and up to 6.17 may forget to go on (commit 5442a9da6978); on those nothing is done.
+    ///
+    /// # Errors
+    /// When the interface is gone, or has a discipline of somebody else's.
+    pub fn hold_back(&mut self, name: &str, packets: u32) -> Result<(), NetlinkError> {
+        match kernel_version() {
+            Some((6, 16 | 17)) => Ok(()),
+            // struct tc_fifo_qopt: the limit.
+            _ => self.add_root_qdisc(name, "pfifo", &packets.to_ne_bytes()),
+        }
+    }
+
     /// Puts a queueing discipline at an interface's root; `options` are its own netlink attributes, encoded.
     /// A kind that this kernel does not have is [`NetlinkError::NotFound`].
     pub fn add_root_qdisc(&mut self, name: &str, kind: &str, options: &[u8]) -> Result<(), NetlinkError> {

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use narrows_core::Engine;
 use narrows_io::bpf::Direction;
+use narrows_io::cable_end::Backend;
 use narrows_io::detour::{Detour, DetourError, Diverted};
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
@@ -27,6 +28,7 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
+use crate::cabling::FarEnd;
 use crate::container;
 use crate::control::ControlSocket;
 use crate::local::Neighbours;
@@ -96,12 +98,13 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
         .map_err(StandingError::from)?;
     let detour = Detour::lay(&namespace, &interface, standing.cabling.trains).map_err(StandingError::from)?;
     let mut cables = Vec::new();
-    let mut laying = standing.cabling.lay(scenario.ports().len(), interface.mtu);
-    for (port, end) in scenario.ports().iter().zip(detour.ends()) {
+    let mut laying = standing.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), interface.mtu);
+    for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
         let sockets = PacketSocketOptions::default();
         let end = laying.open(detour.wire(), end, sockets).map_err(StandingError::from)?;
+        let far = FarEnd::of(&end, &namespace, far).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
-        cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
+        cables.push(Cable { name: port.name.clone(), end, neighbours, far, stations: None });
     }
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.title = format!("{} on {}", info.title, interface.name);

@@ -14,6 +14,7 @@
 //! their checksum left open, are made into those that a wire would have carried ([`narrows_io::packet_socket`]).
 
 use narrows_core::Engine;
+use narrows_io::cable_end::Backend;
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::{Offloads, PacketSocketOptions};
@@ -70,12 +71,12 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     info.notes.extend(notes(&namespace, &found, &rearranged)?);
     let mut cables = Vec::new();
     let mtu = found.iter().map(|interface| interface.mtu).max().unwrap_or_default();
-    let mut laying = standing.cabling.lay(found.len(), mtu);
+    let mut laying = standing.cabling.or(Backend::AfPacket).lay(found.len(), mtu);
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
         let end = laying.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
-        cables.push(Cable { name: port.name.clone(), end, neighbours, stations: None });
+        cables.push(Cable { name: port.name.clone(), end, neighbours, far: None, stations: None });
     }
     let watch = Watch::on(&namespace, &found).map_err(StandingError::from)?;
     let ground = Ground { signals, control, watch, info };

@@ -196,6 +196,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.notes.extend(refusal);
     info.notes.extend(options.cabling.remark());
+    info.notes.extend(stage.cabling_note().map(String::from));
     if !scenario.traffic.is_empty() || scenario.duration.is_some() {
         info.notes.push(
             "the scenario's own traffic and duration are for virtual time, and had no part in this run"

@@ -29,7 +29,7 @@ use narrows_io::stack::StackError;
 use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
 use self::cable::{End, MTU, lay_cable};
-use crate::cabling::Cabling;
+use crate::cabling::{Cabling, FarEnd};
 use crate::local::Neighbours;
 
 /// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
@@ -129,6 +129,8 @@ pub struct Cable {
     pub end: CableEnd,
     /// Whose addresses are asked for here, and what the answer is.
     pub neighbours: Neighbours,
+    /// The interface that its frames come from, where that may drop some on the way.
+    pub far: Option<FarEnd>,
     /// The stations of frames that leave here, where they come from a router: it, and the host.
     pub stations: Option<(narrows_frame::MacAddress, narrows_frame::MacAddress)>,
 }
@@ -160,6 +162,8 @@ pub struct Stage {
     ends: Vec<String>,
     /// Our namespace.
     wire: Namespace,
+    /// Why frames do not come by the best way.
+    cabling_note: Option<String>,
 }
 
 impl Stage {
@@ -180,7 +184,7 @@ impl Stage {
             let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
-        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire };
+        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
         stage.lay_cables(scenario, cabling)?;
         Ok(stage)
     }
@@ -210,6 +214,7 @@ impl Stage {
                 self.ends.push(end.name);
             }
         }
+        self.cabling_note = laying.note();
         Ok(())
     }
 
@@ -225,6 +230,11 @@ impl Stage {
             add_routes(host, has_default).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
+    }
+
+    /// Why frames do not come by the best way, where none was named.
+    pub fn cabling_note(&self) -> Option<&str> {
+        self.cabling_note.as_deref()
     }
 
     /// Gives our ends of the cables away.

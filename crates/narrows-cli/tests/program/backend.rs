@@ -38,6 +38,64 @@ fn the_report_says_by_which_way_frames_came() {
 }
 
 #[test]
+fn where_nothing_is_named_the_best_is_taken() {
+    if !has_af_xdp() {
+        return;
+    }
+    let backend = |flags: &[&str]| {
+        let flags = flags.iter().copied().chain(["--json", "-", "--quiet"]);
+        let report = finish(&mut run(flags, "exec >&2; tc qdisc show dev link || true")).expect(0).json();
+        (report["host"]["backend"].as_str().unwrap().to_owned(), report["notes"].to_string())
+    };
+    let (usual, notes) = backend(&[]);
+    assert!(usual.starts_with("af_xdp ("), "{usual}");
+    assert!(!notes.contains("instead"), "{notes}");
+    assert_eq!(backend(&["--trains"]).0, "af_packet");
+    // More ends of cables than can share the memory.
+    let scratch = Scratch::new();
+    let link = |number| format!("[links.l{number}]\nbetween = [\"a\", \"b\"]\ndelay = \"1ms\"\n");
+    let links: String = (0..17).map(link).collect();
+    let scenario = scratch.file("many.toml");
+    std::fs::write(&scenario, format!("[hosts.a]\n[hosts.b]\n{links}")).unwrap();
+    let (many, notes) = backend(&[scenario.to_str().unwrap()]);
+    assert_eq!(many, "af_packet");
+    assert!(notes.contains("af_packet instead of af_xdp: 34 ends of cables"), "{notes}");
+    let named = finish(&mut run([scenario.to_str().unwrap(), "--backend", "af_xdp"], "true"));
+    let named = named.expect(2).err;
+    assert!(named.contains("34 ends of cables are more than the 32"), "{named}");
+}
+
+#[test]
+fn frames_that_find_the_ring_full_are_held_back_at_the_sender_or_counted() {
+    if !has("iperf3") || !has_af_xdp() {
+        return;
+    }
+    let flags = ["--backend", "af_xdp", "--json", "-", "--quiet", "--on", "server", "iperf3 -s -1 >&2"];
+    let line =
+        "exec >&2; iperf3 -u -b 1G -l 64 -t 1 -c $NARROWS_SERVER; awk '/link:/ {print $13}' /proc/net/dev";
+    let ended = finish(&mut run(flags, line)).expect(0);
+    let dropped: u64 = ended.err.lines().last().unwrap().trim().parse().unwrap();
+    let report = ended.json();
+    let up = &report["ports"][0];
+    assert_eq!(up["name"], "client.link", "{report:#}");
+    assert!(up["arrived_packets"].as_u64() >= Some(1000), "{up:#}");
+    assert!(up["receive_ring_dropped_packets"].as_u64() >= Some(dropped), "{dropped}: {up:#}");
+}
+
+#[test]
+fn busy_polling_is_for_af_xdp() {
+    let refused = finish(&mut narrows(["run", "--backend", "af_packet", "--busy-poll", "--", "true"]));
+    let refused = refused.expect(2).err;
+    assert!(
+        refused.contains("--busy-poll is for --backend af_xdp, and the backend is af_packet"),
+        "{refused}"
+    );
+    if has_af_xdp() {
+        finish(&mut run(["--backend", "af_xdp", "--busy-poll"], "true")).expect(0);
+    }
+}
+
+#[test]
 fn a_run_by_af_xdp_replays_with_the_same_verdicts() {
     if !has("ping") || !has_af_xdp() {
         return;

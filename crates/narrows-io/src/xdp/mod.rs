@@ -113,10 +113,28 @@ pub enum XdpError {
         /// The interface's name.
         interface: String,
     },
+    /// More ports than can share memory.
+    #[error(
+        "{ports} ends of cables are more than the {most} that can share the memory of AF_XDP, of which the kernel keeps a list \
+         for each: use the backend af_packet"
+    )]
+    TooMany {
+        /// As asked for.
+        ports: usize,
+        /// The most that there may be.
+        most: usize,
+    },
     /// The interface was switched off or removed.
     #[error("the interface `{interface}` was switched off or removed")]
     Down {
         /// The interface's name.
         interface: String,
     },
+}
+
+impl XdpError {
+    /// Whether it is for lack of what only root over the host has.
+    pub fn is_of_privileges(&self) -> bool {
+        matches!(self, Self::Program { cause: BpfError::Permission { .. }, .. })
+    }
 }

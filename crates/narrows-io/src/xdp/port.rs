@@ -46,6 +46,9 @@ pub struct PortOptions {
 }
 
 impl PortOptions {
+    /// The kernel keeps some 200 bytes at each port for each chunk that all of them share: for 32 ports some 200 MiB.
+    pub const MOST_SHARING: usize = 32;
+
     /// For so many ports: the more there are, the less each has, so that all of them together lock some 64 MiB.
     pub fn shared_by(ports: usize) -> Self {
         let usual = Self::default();

@@ -9,6 +9,7 @@ use narrows_scenario::ScenarioError;
 
 use super::crew::What;
 use super::{End, LoopError, PacketLoop, WAKE_EARLY, all_notes};
+use crate::cabling::FarEnd;
 use crate::control::{Reply, Request, ScenarioInForce};
 
 /// How soon a port whose interface is full is tried again.
@@ -152,13 +153,13 @@ impl PacketLoop {
             let statistics = cable.end.statistics()?;
             self.meter.send_failed(port.id, statistics.refused - port.refused);
             port.refused = statistics.refused;
-            let dropped = statistics.dropped;
-            let new = dropped - port.ring_drops;
+            let dropped = statistics.dropped + cable.far.as_mut().map_or(0, FarEnd::dropped);
+            let new = dropped.saturating_sub(port.ring_drops);
             self.meter.receive_ring_dropped(port.id, new);
             if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
                 recorder.lost(self.engine.now(), port.id, new)?;
             }
-            port.ring_drops = dropped;
+            port.ring_drops = dropped.max(port.ring_drops);
         }
         Ok(())
     }

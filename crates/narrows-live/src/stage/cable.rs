@@ -12,11 +12,13 @@ use narrows_io::stack;
 use narrows_io::tap::Tap;
 
 use super::{Cable, Host, Interface, StageError};
-use crate::cabling::{Cabling, Laying};
+use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::local::Neighbours;
 
 /// The interfaces' MTU: that of Ethernet.
 pub(super) const MTU: u32 = 1500;
+/// Frames that wait at a host's end where the ring to ours is full: as many as the kernel has in such a queue usually.
+const HELD_BACK: u32 = 1000;
 /// How long a cable may take until it carries; the kernel says so within microseconds.
 const CARRIER: Duration = Duration::from_secs(5);
 
@@ -49,9 +51,10 @@ pub(super) fn lay_cable(
         // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
         sockets.add_neighbour(&interface.name, peer.address, interface.peer.mac)?;
     }
+    let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
     let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), end, neighbours, stations })
+    Ok(Cable { name: interface.port.clone(), end, neighbours, far, stations })
 }
 
 /// A veth pair, its near end in our namespace.
@@ -73,7 +76,11 @@ fn veth(
     host.namespace.run(|| bring_up(host, interface, cabling))??;
     // A socket on an interface that is down would report that first of all.
     sockets.wait_for_carrier(near, CARRIER)?;
-    Ok(laying.open(wire, near, PacketSocketOptions::default())?)
+    let end = laying.open(wire, near, PacketSocketOptions::default())?;
+    if end.backend() == Backend::AfXdp && host.is_ours {
+        RouteSocket::open(&host.namespace)?.hold_back(&interface.name, HELD_BACK)?;
+    }
+    Ok(end)
 }
 
 /// A TAP device in the host's namespace.
