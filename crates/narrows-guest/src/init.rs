@@ -22,7 +22,7 @@ use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, pause, sethostname};
 
-pub(crate) use self::files::{ROOT, UPPER};
+pub(crate) use self::files::{FILES, OPEN, ROOT, UPPER};
 use self::streams::Streams;
 use crate::channel::FromGuest;
 use crate::limits::LIMITS;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use narrows_core::{BuildError, Engine};
 use narrows_io::address::IpPrefix;
 use narrows_io::descriptors;
+use narrows_io::host;
 use narrows_io::listening;
 use narrows_io::namespace::Namespace;
 use narrows_io::privileges::{self, Capability};
@@ -193,7 +194,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         let _ = writeln!(io::stderr(), "{}", greeting(&stage, host));
     }
 
-    let mut info = RunInfo::of(&scenario, Kind::Live);
+    let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
+    let mut info = RunInfo::of(&scenario, kind);
     info.notes.extend(refusal);
     info.notes.extend(options.cabling.remark());
     info.notes.extend(stage.cabling_note().map(String::from));

@@ -31,7 +31,8 @@ pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for certificate in &report.certificates {
         writeln!(f, "  {}", certificate.sentence())?;
     }
-    if report.kind == Kind::Live && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.kept) {
+    let real = matches!(report.kind, Kind::Live | Kind::ExactVirtual);
+    if real && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.kept) {
         writeln!(f, "  no packet was released, so no bound could be broken")?;
     }
     report.untrue.iter().try_for_each(|untrue| intervals(untrue, f))

@@ -5,6 +5,7 @@ use std::fmt::{self, Formatter};
 use serde::Serialize;
 
 use crate::human::{percent, run_span, span};
+use crate::info::Kind;
 
 /// What the host did meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,8 +58,14 @@ pub struct ThreadReport {
 /// What a report tells of waiting for a processor.
 pub(crate) const WORTH_TELLING: u64 = 1_000_000;
 
-pub(crate) fn print(host: &HostReport, f: &mut Formatter<'_>) -> fmt::Result {
+pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "  frames by {}", host.backend)?;
+    if kind == Kind::ExactVirtual {
+        return writeln!(
+            f,
+            "  the clock stood still while anything computed; each look at it takes it on by the least that it can show"
+        );
+    }
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
     let wait = host.wait;
     writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;

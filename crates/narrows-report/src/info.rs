@@ -12,6 +12,8 @@ use crate::class::ClassInfo;
 pub enum Kind {
     /// Real packets in real time.
     Live,
+    /// Real packets in a guest kernel whose clock is virtual: nobody is late.
+    ExactVirtual,
     /// Virtual time.
     Virtual,
     /// The input log of another run, once more.

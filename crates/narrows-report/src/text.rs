@@ -41,7 +41,7 @@ impl Display for Text<'_> {
         }
         certified::print(report, f)?;
         if let Some(host) = &report.host {
-            host::print(host, f)?;
+            host::print(host, report.kind, f)?;
         }
         if let Some(trains) = &report.trains {
             trains::print(trains, f)?;
@@ -53,6 +53,7 @@ impl Display for Text<'_> {
 fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let clock = match report.kind {
         Kind::Live => "live",
+        Kind::ExactVirtual => "live in exact virtual time",
         Kind::Virtual => "virtual time",
         Kind::Replay => "replay in virtual time",
     };

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
@@ -15,6 +15,9 @@ use crate::plan::Plan;
 /// The keeper's empty folders, of which the overlay is made.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const ROOT: &str = "root";
+/// Its folder of files that may be written, by number, and the one in which the guest has them.
+pub(crate) const FILES: &str = "files";
+pub(crate) const OPEN: &str = "open";
 
 pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
     let (upper, root) = (Path::new(KEPT).join(UPPER), Path::new(KEPT).join(ROOT));
@@ -44,26 +47,44 @@ pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
         symlink(format!("/proc/self/{target}"), root.join("dev").join(name))?;
     }
     attach("tmpfs", "tmpfs", &root.join("run"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "mode=755")?;
-    for path in plan.all("writable") {
-        open_to_host(&root, Path::new(path))?;
+    for path in plan.all("writable folder") {
+        open_folder(&root, Path::new(path))?;
+    }
+    let open = Path::new(KEPT).join(OPEN);
+    host_folder(&Path::new(KEPT).join(FILES), &open)?;
+    for (number, path) in plan.all("writable file").enumerate() {
+        open_file(&root, Path::new(path), &open.join(number.to_string()))?;
     }
     enter(&root)
 }
 
-/// Lets the guest change a folder or a file of the host's.
-fn open_to_host(root: &Path, path: &Path) -> io::Result<()> {
-    let inside = root.join(path.strip_prefix("/").unwrap_or(path));
-    if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
-        fs::create_dir_all(&inside)?;
-    } else {
-        if let Some(folder) = inside.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::File::options().append(true).create(true).open(&inside)?;
+/// Lets the guest change a folder of the host's.
+fn open_folder(root: &Path, path: &Path) -> io::Result<()> {
+    let inside = within(root, path);
+    fs::create_dir_all(&inside)?;
+    host_folder(path, &inside)
+}
+
+/// Lets the guest change a file of the host's, and nothing beside it.
+fn open_file(root: &Path, path: &Path, open: &Path) -> io::Result<()> {
+    let inside = within(root, path);
+    if let Some(folder) = inside.parent() {
+        fs::create_dir_all(folder)?;
     }
+    fs::File::options().append(true).create(true).open(&inside)?;
+    let result = mount(Some(open), &inside, None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    result.map_err(|errno| told("the file", path, errno))
+}
+
+/// A folder of the host's, to be written.
+fn host_folder(path: &Path, inside: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    let result = mount(Some("hostfs"), &inside, Some("hostfs"), flags, Some(path));
+    let result = mount(Some("hostfs"), inside, Some("hostfs"), flags, Some(path));
     result.map_err(|errno| told("hostfs", path, errno))
+}
+
+fn within(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 fn enter(root: &Path) -> io::Result<()> {

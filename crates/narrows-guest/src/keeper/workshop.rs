@@ -17,7 +17,7 @@ use nix::unistd::gethostname;
 use super::input::{Input, Kind};
 use super::output::Outputs;
 use super::{Broken, failed};
-use crate::init::{INPUT, KEPT, PLAN, ROOT, UPPER};
+use crate::init::{FILES, INPUT, KEPT, OPEN, PLAN, ROOT, UPPER};
 use crate::limits::LIMITS;
 use crate::plan::Plan;
 
@@ -28,6 +28,9 @@ const ROOM: u64 = 1 << 30;
 pub(super) struct Workshop {
     /// Files that were made so that the guest can write them.
     made: Vec<PathBuf>,
+    /// Folders and files of the host that the guest may write.
+    folders: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Workshop {
@@ -35,8 +38,8 @@ impl Workshop {
     pub(super) fn open(plan: &Plan) -> Result<Self, Broken> {
         let memory = plan.number("memory").map_err(failed("read the plan"))?;
         set_apart(memory + ROOM).map_err(failed("make a file system for the guest"))?;
-        let mut workshop = Self { made: Vec::new() };
-        for folder in [UPPER, ROOT, "uml", "memory"] {
+        let mut workshop = Self { made: Vec::new(), folders: Vec::new(), files: Vec::new() };
+        for folder in [UPPER, ROOT, FILES, OPEN, "uml", "memory"] {
             fs::create_dir(workshop.path(folder)).map_err(failed("make a folder for the guest"))?;
         }
         workshop.share("/proc/self/exe", "init").map_err(failed("give narrows to the guest"))?;
@@ -79,9 +82,11 @@ impl Workshop {
     /// What the guest's first process is to do.
     pub(super) fn leave_plan(&self, plan: &Plan, input: &Input, outputs: &Outputs) -> Result<(), Broken> {
         let mut inside = Plan::default();
-        for name in ["argument", "name", "writable", "folder", "prompts"] {
+        for name in ["argument", "name", "folder", "prompts"] {
             plan.all(name).for_each(|value| inside.add(name, value));
         }
+        self.folders.iter().for_each(|path| inside.add("writable folder", path));
+        self.files.iter().for_each(|path| inside.add("writable file", path));
         for (name, value) in std::env::vars_os() {
             let mut variable = name;
             variable.push("=");
@@ -130,21 +135,29 @@ impl Workshop {
             other => Some(other.map_err(refused)?),
         };
         match found {
-            Some(found) if found.is_dir() => Ok(()),
+            Some(found) if found.is_dir() => {
+                self.folders.push(path.into());
+                return Ok(());
+            }
             Some(found) if found.is_file() => {
                 File::options().append(true).open(path).map_err(refused)?;
-                Ok(())
             }
-            Some(_) => Err(Broken::Said(format!(
-                "{} is neither a file nor a folder; a guest can write to nothing else of the host's",
-                path.display()
-            ))),
+            Some(_) => {
+                return Err(Broken::Said(format!(
+                    "{} is neither a file nor a folder; a guest can write to nothing else of the host's",
+                    path.display()
+                )));
+            }
             None => {
                 File::options().append(true).create_new(true).open(path).map_err(refused)?;
                 self.made.push(path.into());
-                Ok(())
             }
         }
+        let here = self.path(FILES).join(self.files.len().to_string());
+        let shared = File::create(&here)
+            .and_then(|_| Ok(mount(Some(path), &here, None::<&str>, MsFlags::MS_BIND, None::<&str>)?));
+        self.files.push(path.into());
+        shared.map_err(refused)
     }
 }
 

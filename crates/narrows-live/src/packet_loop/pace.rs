@@ -4,6 +4,7 @@ use std::io;
 
 use narrows_core::{Duration, Time};
 use narrows_io::clock::thread_processor_time;
+use narrows_io::host::time_is_virtual;
 use narrows_io::scheduling::{self, Priority, RealTimeShare};
 
 use super::{LoopError, PacketLoop};
@@ -132,7 +133,9 @@ impl PacketLoop {
             }
             self.rest = Rest::of(rest, self.clock.now());
         }
-        scheduling::set_priority(pace.priority).map_err(refused)?;
+        // In virtual time nobody starves; and the kernel stretches the sleep of usual threads by a thousandth, to join timers.
+        let priority = if time_is_virtual() { Priority::RealTime } else { pace.priority };
+        scheduling::set_priority(priority).map_err(refused)?;
         self.pace = pace;
         Ok(())
     }
