@@ -1,5 +1,7 @@
 //! `narrows kernel` as a user meets it, but for building one.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::common::{Finished, Scratch, finish, narrows};
 
 fn kernel<'a>(scratch: &Scratch, arguments: impl IntoIterator<Item = &'a str>) -> Finished {
@@ -100,4 +102,49 @@ fn missing_tools_and_packages_are_named() {
         "{error}"
     );
     assert!(error.contains("apt-get install make gcc libc6-dev flex bison"), "{error}");
+}
+
+/// Programs in place of those that a build from a package calls; the compiler and its kin are never reached.
+fn stand_ins(scratch: &Scratch, apt_get: &str, dpkg_deb: &str) -> String {
+    let folder = scratch.file("bin");
+    std::fs::create_dir_all(&folder).unwrap();
+    let idle = ["make", "gcc", "flex", "bison", "bc", "xz", "tar", "strip"].map(|name| (name, "exit 1"));
+    let offer = "printf 'Version: 6.99-1\\nSize: 1000000\\n'";
+    for (name, script) in
+        idle.into_iter().chain([("apt-cache", offer), ("apt-get", apt_get), ("dpkg-deb", dpkg_deb)])
+    {
+        let file = folder.join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+fn build_with(scratch: &Scratch, path: &str) -> Finished {
+    let mut command = narrows(["kernel", "build", "--yes", "--package", "linux-source-6.99"]);
+    finish(command.env("XDG_CACHE_HOME", scratch.path()).env("PATH", path))
+}
+
+#[test]
+fn a_download_that_fails_shows_what_apt_said() {
+    let scratch = Scratch::new();
+    let path = stand_ins(&scratch, "echo 'E: no network here' >&2; exit 100", "exit 1");
+    let error = build_with(&scratch, &path).expect(2).err;
+    assert!(error.contains("A guest kernel from linux-source-6.99 6.99-1\n  download  1 MB"), "{error}");
+    assert!(error.contains("downloading linux-source-6.99 6.99-1 failed (exit status: 100)"), "{error}");
+    assert!(error.contains("E: no network here") && error.contains("goes on from there"), "{error}");
+}
+
+#[test]
+fn a_broken_package_is_downloaded_again() {
+    let scratch = Scratch::new();
+    let count = scratch.file("count");
+    let get = format!("test -e p.deb || {{ echo broken > p.deb; echo once >> {}; }}", count.display());
+    let path = stand_ins(&scratch, &get, "echo 'not a Debian archive' >&2; exit 2");
+    for _ in 0..2 {
+        let error = build_with(&scratch, &path).expect(2).err;
+        assert!(error.contains("p.deb failed (exit status: 2)"), "{error}");
+        assert!(error.contains("not a Debian archive"), "{error}");
+    }
+    assert_eq!(std::fs::read_to_string(count).unwrap(), "once\nonce\n");
 }
