@@ -1,8 +1,9 @@
 //! `narrows kernel build`.
 
+use std::env;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
-use std::{env, thread};
 
 use clap::Args;
 use narrows_guest::kernel::{BuildPlan, Progress, Source, Step, Store};
@@ -18,8 +19,8 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME")]
     package: Option<String>,
     /// How many compilers run at a time [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroU16>,
     /// Leave the source and what was compiled, so that another build takes seconds
     #[arg(long)]
     keep_source: bool,
@@ -34,9 +35,7 @@ pub(crate) fn build(args: &Build, store: Store) -> Result<u8, Failure> {
         Some(given) => Source::given(given)?,
         None => Source::package(args.package.as_deref(), path.as_deref())?,
     };
-    let processors = || thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or_else(processors, usize::from);
-    let plan = BuildPlan::new(source, store, jobs, args.keep_source)?;
+    let plan = BuildPlan::new(source, store, args.jobs, args.keep_source)?;
     say(&plan.describe());
     if !args.yes && io::stdin().is_terminal() && !agreed()? {
         say("nothing was done\n");

@@ -61,7 +61,7 @@ fn archive(folder: &Folder) -> PathBuf {
 fn plan(folder: &Folder, source: Source) -> BuildPlan {
     let store = Store::at(folder.path().join("kernels"));
     let work = store.building().join("here");
-    BuildPlan { source, store, jobs: 1, keep_source: false, folder: work }
+    BuildPlan { source, store, jobs: 1, processors: 1, keep_source: false, folder: work }
 }
 
 fn build(plan: &BuildPlan) -> (Result<GuestKernel, KernelError>, Vec<Progress>) {
