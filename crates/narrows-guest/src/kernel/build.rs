@@ -7,7 +7,8 @@
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 use std::process::Command;
-use std::time::UNIX_EPOCH;
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 
@@ -90,6 +91,11 @@ fn put(folder: &Path, place: &Path) -> std::io::Result<()> {
     }
 }
 
+/// A lock that is held is looked at so often, for a second in all: what a build that was ended left is at its end, and a
+/// process that another thread forks has it until it runs its program.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 20;
+
 /// Held as long as anything builds in this folder: the programs that a build runs hold it too.
 ///
 /// # Errors
@@ -98,11 +104,14 @@ pub(super) fn lock(building: &Path) -> Result<File, KernelError> {
     let path = building.join("lock");
     let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
     let file = file.map_err(KernelError::file("write", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(KernelError::Busy(building.into())),
-        Err(TryLockError::Error(cause)) => Err(KernelError::file("lock", path)(cause)),
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            Err(TryLockError::Error(cause)) => return Err(KernelError::file("lock", path)(cause)),
+        }
     }
+    Err(KernelError::Busy(building.into()))
 }
 
 fn configure(work: &Work) -> Result<(), KernelError> {

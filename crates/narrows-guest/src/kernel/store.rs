@@ -91,7 +91,10 @@ impl Kept {
     /// # Errors
     /// Its configuration cannot be read.
     pub fn queueing_disciplines(&self) -> Result<Vec<String>, KernelError> {
-        Ok(built_in(&self.configuration()?, "NET_SCH_"))
+        let mut names = built_in(&self.configuration()?, "NET_SCH_");
+        // Code that two of them share.
+        names.retain(|name| name != "mqprio_lib");
+        Ok(names)
     }
 
     /// The congestion controls in it, by the kernel's names.

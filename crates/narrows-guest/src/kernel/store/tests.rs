@@ -10,7 +10,7 @@ fn add(folder: &Folder, version: &str, recipe: &str) {
     fs::write(place.join(EXECUTABLE), "ELF").unwrap();
     fs::write(
         place.join(CONFIGURATION),
-        "CONFIG_NET_SCH_TBF=y\nCONFIG_TCP_CONG_BBR=y\nCONFIG_TCP_CONG_ADVANCED=y\n",
+        "CONFIG_NET_SCH_TBF=y\nCONFIG_NET_SCH_MQPRIO_LIB=y\nCONFIG_TCP_CONG_BBR=y\nCONFIG_TCP_CONG_ADVANCED=y\n",
     )
     .unwrap();
     About {
