@@ -24,7 +24,8 @@
 //! Where this differs or has to choose: the RFC says "negative credits (that is, a quantum or more has been sent)", which
 //! disagree at exactly zero; spent is zero or less, as in Linux. The RFC knows no weights: here a quantum is multiplied by
 //! the flow's. [`Fair::round_robin`] does without the new flows' advantage, as SFQ (McKenney 1990) does: a flow that
-//! begins goes to the end of the one list.
+//! begins goes to the end of the one list, and one that has sent all it had is off it at once, whatever is left of its
+//! credits, as in Linux's SFQ.
 //!
 //! ```
 //! use narrows_core::sched::{Fair, FlowConfig, Served, Server};
@@ -167,15 +168,22 @@ impl Scheduler for Fair {
 
     #[inline]
     fn sent(&mut self, _now: Time, flow: FlowId, length: u32, flows: &mut Flows<FairFlow>) {
-        flows[flow].credits -= i64::from(length);
+        let (state, packets) = flows.state_and_packets(flow);
+        state.credits -= i64::from(length);
+        if packets == 0 && self.first == Place::Old {
+            self.move_to(Place::Nowhere, flow, flows);
+        }
     }
 
     fn owes(&self, flow: FlowId, flows: &Flows<Self::Flow>) -> bool {
         flows[flow].place != Place::Nowhere
     }
 
-    fn head_dropped(&mut self, _now: Time, _flow: FlowId, _flows: &mut Flows<FairFlow>) {
-        // An empty flow stays on its list until its turn comes.
+    fn head_dropped(&mut self, _now: Time, flow: FlowId, flows: &mut Flows<FairFlow>) {
+        // Where new flows go first, an empty flow stays on its list until its turn comes.
+        if self.first == Place::Old && flows.packets(flow) == 0 {
+            self.move_to(Place::Nowhere, flow, flows);
+        }
     }
 }
 

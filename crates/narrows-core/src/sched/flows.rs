@@ -245,6 +245,18 @@ impl<F> Flows<F> {
         Some(waits)
     }
 
+    /// Takes the last packet out of a flow. Once in seven times this looks at all of the flow's chunks.
+    pub fn pop_last(&mut self, flow: FlowId) -> Option<Waits> {
+        let entry = &mut self.entries[flow.index()];
+        if entry.packets <= 1 {
+            return self.pop(flow);
+        }
+        let waits = entry.take_last(&mut self.chunks, &mut self.free_chunk);
+        entry.bytes -= u64::from(waits.length);
+        self.packets -= 1;
+        Some(waits)
+    }
+
     /// Takes packets out of a flow that stands for a queue of its own, where `gone` has gone by that queue's own choice.
     pub(crate) fn discard(&mut self, flow: FlowId, gone: Backlog) {
         let entry = &mut self.entries[flow.index()];
@@ -338,6 +350,23 @@ impl<F> Entry<F> {
             chunk.set_next(*free);
             *free = self.head;
             (self.head, self.first) = (next, 0);
+        }
+        waits
+    }
+
+    /// Takes out the last packet, before which there is another one. Leaves the bytes to the caller.
+    fn take_last(&mut self, chunks: &mut [Chunk], free: &mut u32) -> Waits {
+        self.end -= 1;
+        self.packets -= 1;
+        let waits = chunks[self.tail as usize].place(self.end);
+        if self.end == 0 {
+            let mut before = self.head;
+            while chunks[before as usize].next() != self.tail {
+                before = chunks[before as usize].next();
+            }
+            chunks[self.tail as usize].set_next(*free);
+            *free = self.tail;
+            (self.tail, self.end) = (before, PLACES as u8);
         }
         waits
     }

@@ -2,13 +2,13 @@
 //!
 //! | | among flows | in a flow | when full |
 //! |---|---|---|---|
-//! | SFQ (McKenney 1990) | round robin by bytes | nothing | the longest flow loses a packet |
-//! | FQ-CoDel (RFC 8290) | new flows first | CoDel | the longest flow loses half its packets, up to 64 |
-//! | FQ-PIE (FreeBSD, Linux) | new flows first | PIE | the longest flow loses a packet |
+//! | SFQ (McKenney 1990) | round robin by bytes | nothing | the longest flow loses its last packet, or its first |
+//! | FQ-CoDel (RFC 8290) | new flows first | CoDel | the longest flow loses its first packets: half, up to 64 |
+//! | FQ-PIE (FreeBSD, Linux) | new flows first | PIE | the longest flow loses its first packet |
 //!
 //! Flows that hash alike share a queue. SFQ as published takes turns by packets and drops from the tail of the longest
-//! flow; as in Linux turns are counted in bytes here, and it is the head that goes, which the sender learns of a queue
-//! earlier. FreeBSD's FQ-PIE drops from the longest flow, as here; Linux's the packet that arrives.
+//! flow; as in Linux turns are counted in bytes here, and the head may go instead, which the sender learns of a queue
+//! earlier (Linux's `headdrop`). The longest flow is the one with the most bytes, in Linux's SFQ that with the most packets. FreeBSD's FQ-PIE drops from the longest flow, as here; Linux's the packet that arrives.
 //!
 //! A flow takes 64 bytes of the scheduler's and 24 for its policy, with 40 of CoDel or 40 of PIE behind that. From
 //! the first overload on there are also up to two notes of 16 bytes for each packet that waits, by which the longest flow is
@@ -30,7 +30,7 @@ use alloc::sync::Arc;
 
 use crate::aqm::{Codel, CodelConfig, Pie, PieConfig};
 use crate::classify::{Classifier, FlowHash};
-use crate::queue::Bound;
+use crate::queue::{Bound, DropAt};
 use crate::sched::{Fair, FlowConfig, Overload, Refused, Scheduled, Store};
 use crate::units::Bytes;
 
@@ -41,6 +41,8 @@ pub struct SfqConfig {
     pub quantum: Bytes,
     /// How much waits in all flows together. 127 packets, as in Linux.
     pub bound: Bound,
+    /// Which packet of the longest flow goes when that is reached: the last, as published.
+    pub drop_at: DropAt,
 }
 
 /// The parameters of FQ-CoDel.
@@ -69,7 +71,7 @@ pub struct FqPieConfig {
 
 impl Default for SfqConfig {
     fn default() -> Self {
-        Self { quantum: Bytes::new(1514), bound: Bound::Packets(127) }
+        Self { quantum: Bytes::new(1514), bound: Bound::Packets(127), drop_at: DropAt::Tail }
     }
 }
 
@@ -92,7 +94,8 @@ impl Default for FqPieConfig {
 /// Never at present; the scheduler may refuse flows.
 pub fn sfq(config: SfqConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let scheduler = Fair::round_robin(config.quantum);
-    compose(scheduler, flows, config.bound, 1, || Store::Plain)
+    let overload = Overload::Longest { batch: 1, drop_at: config.drop_at };
+    compose(scheduler, flows, config.bound, overload, || Store::Plain)
 }
 
 /// Fair queueing with CoDel.
@@ -102,7 +105,8 @@ pub fn sfq(config: SfqConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refuse
 pub fn fq_codel(config: FqCodelConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let shared = Arc::new(config.codel);
     let store = || Store::Managed(Box::new(Codel::new(Arc::clone(&shared))));
-    compose(Fair::new(config.quantum), flows, config.bound, config.batch.max(1), store)
+    let overload = Overload::Longest { batch: config.batch.max(1), drop_at: DropAt::Head };
+    compose(Fair::new(config.quantum), flows, config.bound, overload, store)
 }
 
 /// Fair queueing with PIE.
@@ -112,17 +116,17 @@ pub fn fq_codel(config: FqCodelConfig, flows: FlowHash) -> Result<Scheduled<Fair
 pub fn fq_pie(config: FqPieConfig, flows: FlowHash) -> Result<Scheduled<Fair>, Refused> {
     let shared = Arc::new(config.pie);
     let store = || Store::Managed(Box::new(Pie::new(Arc::clone(&shared))));
-    compose(Fair::new(config.quantum), flows, config.bound, 1, store)
+    let overload = Overload::Longest { batch: 1, drop_at: DropAt::Head };
+    compose(Fair::new(config.quantum), flows, config.bound, overload, store)
 }
 
 fn compose(
     scheduler: Fair,
     flows: FlowHash,
     bound: Bound,
-    batch: u32,
+    overload: Overload,
     store: impl Fn() -> Store,
 ) -> Result<Scheduled<Fair>, Refused> {
-    let overload = Overload::Longest { batch };
     let mut queue = Scheduled::new(scheduler, Classifier::Flows(flows), bound, overload);
     for _ in 0..flows.classes() {
         queue.add_flow(FlowConfig::default(), store())?;

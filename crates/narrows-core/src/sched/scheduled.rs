@@ -53,12 +53,14 @@ pub enum Store {
 pub enum Overload {
     /// The packet that arrives is dropped.
     Arriving,
-    /// The flow with the most bytes loses its first packets: half of them, but no more than `batch`. Only a packet that
-    /// arrives brings this about: what is beyond a bound that was made smaller, or was taken over from another queue, goes
-    /// at the next arrival.
+    /// The flow with the most bytes loses packets: half of them, but no more than `batch`. Only a packet that arrives brings
+    /// this about: what is beyond a bound that was made smaller, or was taken over from another queue, goes at the next
+    /// arrival.
     Longest {
         /// At least 1. RFC 8290 has 64.
         batch: u32,
+        /// Whether its first packets go, or its last. Of a class with a queue of its own that queue says which.
+        drop_at: DropAt,
     },
 }
 
@@ -199,11 +201,34 @@ impl<S: Scheduler> Scheduled<S> {
             return self.drop_nested(now, flow, reason, context);
         }
         if let Some(dropped) = self.server.drop_first(now, flow) {
-            self.backlog.remove(dropped.length);
-            if let Some(counters) = self.count(flow) {
-                counters.dropped.add(dropped.length);
-            }
-            context.drop(dropped.packet, reason);
+            self.account(flow, dropped, reason, context);
+        }
+        None
+    }
+
+    /// A packet has been taken out of its flow and is dropped.
+    fn account(&mut self, flow: FlowId, dropped: Waits, reason: DropReason, context: &mut Context<'_>) {
+        self.backlog.remove(dropped.length);
+        if let Some(counters) = self.count(flow) {
+            counters.dropped.add(dropped.length);
+        }
+        context.drop(dropped.packet, reason);
+    }
+
+    /// The flow that is the longest loses a packet. Says "not before" where a queue inside the class does, and then drops
+    /// nothing.
+    fn drop_of_longest(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        drop_at: DropAt,
+        context: &mut Context<'_>,
+    ) -> Option<Time> {
+        if drop_at == DropAt::Head || matches!(self.stores[flow.number() as usize], Store::Queue(_)) {
+            return self.drop_first(now, flow, DropReason::QueueFull, context);
+        }
+        if let Some(dropped) = self.server.drop_last(now, flow) {
+            self.account(flow, dropped, DropReason::QueueFull, context);
         }
         None
     }
@@ -218,7 +243,7 @@ impl<S: Scheduler> Scheduled<S> {
     }
 
     /// The bound of the whole is passed: makes room. Whether it could.
-    fn relieve(&mut self, now: Time, batch: u32, context: &mut Context<'_>) -> bool {
+    fn relieve(&mut self, now: Time, batch: u32, drop_at: DropAt, context: &mut Context<'_>) -> bool {
         let flows = self.server.flows();
         let longest = self.longest.get_or_insert_with(|| Longest::of(flows)).find(flows);
         let Some(longest) = longest else { return false };
@@ -226,9 +251,9 @@ impl<S: Scheduler> Scheduled<S> {
             return false;
         }
         let half = self.server.flows().packets(longest).div_ceil(2);
-        let first = self.drop_first(now, longest, DropReason::QueueFull, context);
+        let first = self.drop_of_longest(now, longest, drop_at, context);
         for _ in 1..half.min(batch) {
-            self.drop_first(now, longest, DropReason::QueueFull, context);
+            self.drop_of_longest(now, longest, drop_at, context);
         }
         first.is_none()
     }
@@ -332,8 +357,8 @@ impl<S: Scheduler> Queue for Scheduled<S> {
             self.join(now, flow, arriving);
             self.drop_before(now, flow, arriving, context);
         }
-        if let Overload::Longest { batch } = self.overload {
-            while self.is_beyond_bound() && self.relieve(now, batch, context) {}
+        if let Overload::Longest { batch, drop_at } = self.overload {
+            while self.is_beyond_bound() && self.relieve(now, batch, drop_at, context) {}
         }
     }
 

@@ -124,6 +124,15 @@ impl<S: Scheduler> Server<S> {
         Some(waits)
     }
 
+    /// Drops the last packet of a flow, as a queue does that is full.
+    pub fn drop_last(&mut self, now: Time, flow: FlowId) -> Option<Waits> {
+        let waits = self.flows.pop_last(flow)?;
+        if self.flows.packets(flow) == 0 {
+            self.scheduler.head_dropped(now, flow, &mut self.flows);
+        }
+        Some(waits)
+    }
+
     /// The flows, to look at.
     pub const fn flows(&self) -> &Flows<S::Flow> {
         &self.flows

@@ -115,7 +115,18 @@ fn what_is_too_much_goes_from_the_head_of_the_longest_flow() {
     assert_eq!(full(100, 64, 101), (1..=50).collect::<Vec<_>>());
     assert_eq!(full(200, 64, 201), (1..=64).collect::<Vec<_>>());
     assert_eq!(full(100, 3, 101), (1..=21).collect::<Vec<_>>());
-    let queue = sfq(SfqConfig { bound: Bound::Packets(100), ..SfqConfig::default() }, flows());
-    let queue = queue.expect("flows without weights are taken");
-    assert_eq!(dropped_when_full(Box::new(queue), &load(101)), (1..=20).collect::<Vec<_>>());
+}
+
+/// McKenney 1990: the longest queue loses its last packet; or, with Linux's `headdrop`, its first.
+#[test]
+fn a_full_sfq_takes_from_the_tail_of_the_longest_flow() {
+    let short = burst(SPARSE, 20, 100).into_iter().map(|a| Arrival { at: seconds(1), ..a });
+    let load: Vec<_> = burst(BULK, 101, 1500).into_iter().chain(short).collect();
+    let full = |drop_at| {
+        let config = SfqConfig { bound: Bound::Packets(100), drop_at, ..SfqConfig::default() };
+        dropped_when_full(Box::new(sfq(config, flows()).expect("flows without weights are taken")), &load)
+    };
+    assert_eq!(full(DropAt::Tail), (81..=100).rev().collect::<Vec<_>>());
+    assert_eq!(full(DropAt::Head), (1..=20).collect::<Vec<_>>());
+    assert_eq!(SfqConfig::default().drop_at, DropAt::Tail);
 }

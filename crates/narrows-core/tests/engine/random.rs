@@ -237,8 +237,8 @@ fn queue() -> impl Strategy<Value = QueuePlan> {
         QueuePlan::Gate { bound, period, patience }
     });
     let fifo = (bound(), drop_at).prop_map(|(bound, drop_at)| QueuePlan::Fifo(bound, drop_at));
-    let overload =
-        prop_oneof![Just(Overload::Arriving), (1u32..4).prop_map(|batch| Overload::Longest { batch })];
+    let longest = |batch| Overload::Longest { batch, drop_at: DropAt::Head };
+    let overload = prop_oneof![Just(Overload::Arriving), (1u32..4).prop_map(longest)];
     let limits = prop_oneof![Just(Limits::None), Just(Limits::Tight)];
     let classes =
         (scheduler(), bound(), overload, limits).prop_map(|(scheduler, bound, overload, limits)| {

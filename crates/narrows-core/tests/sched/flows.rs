@@ -30,7 +30,8 @@ proptest! {
                     flows.push(flow, waits);
                     queue.push_back(waits);
                 }
-                7..11 => prop_assert_eq!(flows.pop(flow), queue.pop_front()),
+                7..9 => prop_assert_eq!(flows.pop(flow), queue.pop_front()),
+                9..11 => prop_assert_eq!(flows.pop_last(flow), queue.pop_back()),
                 _ if queue.is_empty() => {
                     flows.remove(flow);
                     model.remove(&flow);

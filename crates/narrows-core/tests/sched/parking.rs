@@ -174,7 +174,7 @@ fn only_what_is_too_long_for_a_bucket_is_dropped_for_it() {
 /// What waits in a class that is put aside counts when the longest is looked for, but is not dropped.
 #[test]
 fn overload_spares_others_when_the_longest_is_put_aside() {
-    let overload = Overload::Longest { batch: 1 };
+    let overload = Overload::Longest { batch: 1, drop_at: DropAt::Head };
     for (name, mut queue) in schedulers(Bound::Packets(8), overload) {
         let mut stand = Stand::new(Seed(1));
         (0..8).for_each(|_| {

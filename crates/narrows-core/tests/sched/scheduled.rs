@@ -209,7 +209,9 @@ fn queues(bound: Bound, overload: Overload) -> Vec<Box<dyn Queue>> {
 }
 
 fn overload() -> impl Strategy<Value = Overload> {
-    prop_oneof![Just(Overload::Arriving), (1u32..70).prop_map(|batch| Overload::Longest { batch })]
+    let drop_at = prop_oneof![Just(DropAt::Head), Just(DropAt::Tail)];
+    let longest = (1u32..70, drop_at).prop_map(|(batch, drop_at)| Overload::Longest { batch, drop_at });
+    prop_oneof![Just(Overload::Arriving), longest]
 }
 
 fn bound() -> impl Strategy<Value = Bound> {
@@ -314,7 +316,7 @@ fn a_class_that_drops_at_the_head_keeps_its_turn() {
 #[test]
 fn overload_takes_from_the_flow_with_the_most_bytes() {
     let longest = |batch| {
-        let overload = Overload::Longest { batch };
+        let overload = Overload::Longest { batch, drop_at: DropAt::Head };
         let mut queue = Scheduled::new(Fair::new(Bytes::new(1500)), by_mark(3), Bound::Packets(10), overload);
         (0..3).for_each(|_| queue.add_flow(FlowConfig::default(), Store::Plain).expect("any flow"));
         let mut run = Run::new(Box::new(queue), 0);
@@ -331,15 +333,22 @@ fn overload_takes_from_the_flow_with_the_most_bytes() {
     assert_eq!(longest(1), [8], "one of the long ones");
     assert_eq!(longest(64), [8], "half of two");
 
-    let mut queue =
-        Scheduled::new(Fifo::default(), by_mark(2), Bound::Packets(9), Overload::Longest { batch: 3 });
-    (0..2).for_each(|_| queue.add_flow(FlowConfig::default(), Store::Plain).expect("any flow"));
-    let mut run = Run::new(Box::new(queue), 0);
-    (0..10).for_each(|_| {
-        run.enqueue(1, 100, 0);
-    });
-    let dropped: Vec<u32> = run.dropped.iter().map(|&(packet, _)| packet).collect();
-    assert_eq!(dropped, [0, 1, 2], "half of ten, but no more than three, and the oldest ones");
+    let three_of_ten = |drop_at| {
+        let overload = Overload::Longest { batch: 3, drop_at };
+        let mut queue = Scheduled::new(Fifo::default(), by_mark(2), Bound::Packets(9), overload);
+        (0..2).for_each(|_| queue.add_flow(FlowConfig::default(), Store::Plain).expect("any flow"));
+        let mut run = Run::new(Box::new(queue), 0);
+        (0..10).for_each(|_| {
+            run.enqueue(1, 100, 0);
+        });
+        run.dropped.iter().map(|&(packet, _)| packet).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        three_of_ten(DropAt::Head),
+        [0, 1, 2],
+        "half of ten, but no more than three, and the oldest ones"
+    );
+    assert_eq!(three_of_ten(DropAt::Tail), [9, 8, 7], "the youngest ones");
 }
 
 #[test]

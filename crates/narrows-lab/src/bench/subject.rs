@@ -4,7 +4,7 @@ use std::fmt;
 
 use narrows_core::aqm::Aqm;
 use narrows_core::classify::Classifier;
-use narrows_core::queue::{Bound, Dequeue, Queue, Stand, Wire};
+use narrows_core::queue::{Bound, Dequeue, DropAt, Queue, Stand, Wire};
 use narrows_core::sched::{
     FlowConfig, FlowId, Overload, Refused, Scheduled, Scheduler, Served, Server, Store,
 };
@@ -211,7 +211,7 @@ impl<S: Scheduler> Behind<S> {
         policy: impl Fn() -> P,
     ) -> Result<Self, NotTaken> {
         let classifier = Classifier::Mark(workload.flows() as u32);
-        let overload = Overload::Longest { batch: 64 };
+        let overload = Overload::Longest { batch: 64, drop_at: DropAt::Head };
         let mut queue = Scheduled::new(scheduler, classifier, Bound::Packets(u64::MAX), overload);
         for (config, &flowset) in workload.configs() {
             let store = Store::Managed(Box::new(policy()));

@@ -81,6 +81,39 @@ fn token_buckets() {
     );
 }
 
+/// The weights are those that `tc -d qdisc show` prints as `ewma 4` and `ewma 2`; without a burst it is tc's own.
+#[test]
+fn red_averages_as_tc_has_it() {
+    let of = |options: &str| {
+        keys(&format!("tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 {options}"))
+    };
+    let all = of("burst 25 probability 0.3");
+    let queue = all.iter().find(|key| key.starts_with("link.up.queue")).unwrap();
+    for part in ["weight = 0.0625", "probability = 0.3", "longest-packet = \"1000 bytes\"", "ecn = false"] {
+        assert!(queue.contains(part), "{part}\n{queue}");
+    }
+    assert!(
+        of("burst 16").iter().any(|key| key.contains("weight = 0.25") && key.contains("probability = 0.02"))
+    );
+    assert_eq!(of(""), of("burst 25"));
+    fails(
+        "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 burst 14",
+        "a burst of 14 packets is too short for `min`, which is 15000 bytes",
+        "burst",
+        &["it takes at least 15 packets of `avpkt`"],
+    );
+}
+
+#[test]
+fn a_full_sfq_drops_where_the_kernel_does() {
+    fails(
+        "tc qdisc add dev eth0 root sfq limit 60 headdrop",
+        "`headdrop` of `sfq` has no place in a script",
+        "headdrop",
+        &["queue = { drop = \"head\" }"],
+    );
+}
+
 #[test]
 fn classes_found_by_filters_in_their_order() {
     let tree = "tc qdisc add dev eth0 root handle 1: htb default 20\n\

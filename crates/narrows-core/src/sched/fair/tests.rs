@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// RFC 8290, sections 4.1.2 and 4.2, over plain lists of flow numbers.
+/// RFC 8290, sections 4.1.2 and 4.2, over plain lists of flow numbers; or, where all are old from the start, Linux's sch_sfq.
 #[derive(Default)]
 struct Model {
     quantum: i64,
@@ -54,6 +54,9 @@ impl Model {
                 continue;
             };
             queue.credits -= i64::from(length);
+            if self.plain && queue.packets.is_empty() {
+                list.pop_front();
+            }
             return Some((flow, number));
         }
     }
@@ -127,6 +130,9 @@ proptest! {
                     let dropped = server.drop_first(now, flow).map(|waits| waits.packet.number());
                     let queue = model.flows.get_mut(&flow.number()).unwrap();
                     prop_assert_eq!(dropped, queue.packets.pop_front().map(|(number, _)| number));
+                    if plain && queue.packets.is_empty() {
+                        model.old.retain(|&other| other != flow.number());
+                    }
                 },
                 Step::Leave(n) => if let Some(flow) = nth(n) && server.leave(flow) {
                     flows.retain(|&other| other != flow);
@@ -196,6 +202,24 @@ fn new_flows_go_first_but_only_once_a_round() {
     // Ten packets of 100 bytes make a quantum, which is one packet of the other.
     assert_eq!(order[..3], [false, true, true], "{order:?}");
     assert_eq!(order.iter().filter(|&&sparse| !sparse).count(), 2, "{order:?}");
+}
+
+#[test]
+fn in_plain_turns_a_flow_that_had_sent_all_begins_anew() {
+    let mut server = Server::new(Fair::round_robin(Bytes::new(1500)));
+    let [one, other] = [(); 2].map(|()| server.join(FlowConfig::default()).unwrap());
+    let mut number = 0;
+    let mut enqueue = |server: &mut Server<Fair>, flow| {
+        server.enqueue(Time::ZERO, flow, PacketRef::from_number(number), 1000);
+        number += 1;
+    };
+    enqueue(&mut server, one);
+    assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(flow, _) if flow == one));
+    // It has credits left, but is behind who came first.
+    enqueue(&mut server, other);
+    enqueue(&mut server, one);
+    assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(flow, _) if flow == other));
+    assert!(matches!(server.dequeue(Time::ZERO), Served::Packet(flow, _) if flow == one));
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn classes<S: Scheduler + 'static>(
         Fair::new(Bytes::new(700)),
         Classifier::Flows(hash),
         few,
-        Overload::Longest { batch: 2 },
+        Overload::Longest { batch: 2, drop_at: DropAt::Head },
     );
     (0..3).for_each(|_| inside.add_flow(FlowConfig::default(), Store::Plain).expect("it takes any flow"));
     // Where there are no limits, nothing is lost or made either.

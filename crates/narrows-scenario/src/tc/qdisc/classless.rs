@@ -59,7 +59,7 @@ impl Table {
 pub(super) fn red(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
     let known = ["limit", "min", "max", "probability", "avpkt", "burst", "bandwidth", "ecn", "harddrop"];
     let mut table = Table::of("red");
-    let (mut limit, mut min, mut max, mut packet) = (None, None, None, None);
+    let (mut limit, mut min, mut max, mut packet, mut burst) = (None, None, None, None, None);
     let mut probability = None;
     let mut ecn = false;
     while let Some(word) = words.take() {
@@ -80,8 +80,9 @@ pub(super) fn red(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem
             }
             "ecn" => ecn = true,
             "harddrop" | "nodrop" | "adaptive" => {}
-            // Of the weight of the average, which has narrows' default.
-            "burst" | "bandwidth" => {
+            "burst" => burst = Some((word, number(word, words, 1, 1 << 20)?)),
+            // By which the kernel lets the average of an empty queue fall; here it is the link's rate.
+            "bandwidth" => {
                 words.expect(word, "a value")?;
             }
             _ => return Err(unknown(word, "red", &known)),
@@ -98,16 +99,40 @@ pub(super) fn red(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem
     if let Some(limit) = limit {
         table.quoted("bound", limit);
     }
-    if let Some(probability) = probability {
-        table.put("probability", probability);
-    }
+    table.put("probability", probability.unwrap_or(USUAL_PROBABILITY));
     if let Some(packet) = packet {
         table.quoted("typical-packet", packet);
+        // The kernel's probability is the same for packets of any length; here it is for this one.
+        table.quoted("longest-packet", packet);
+        let usual = (2 * min.get() + max.get()) / (3 * packet.get().max(1));
+        let weight = red_weight(min, burst.map_or(usual, |(_, burst)| burst as u64), packet);
+        let weight = weight.ok_or_else(|| {
+            let (place, what) = match burst {
+                Some((word, burst)) => (word, burst as u64),
+                None => (place, usual),
+            };
+            place
+                .problem(format!("a burst of {what} packets is too short for `min`, which is {min}"))
+                .help(format!("it takes at least {} packets of `avpkt`", min.get() / packet.get().max(1)))
+        })?;
+        table.put("weight", weight);
     }
     if !ecn {
         table.put("ecn", false);
     }
     Ok(whole("red", "queue", table.text()))
+}
+
+/// What tc takes where none is given.
+const USUAL_PROBABILITY: f64 = 0.02;
+
+/// How much an arrival counts in the average, as tc has it (`tc_red_eval_ewma`): the greatest power of two with which `burst`
+/// packets can come at once into an empty queue before the average is at `min`. Nothing where they never could.
+fn red_weight(min: Bytes, burst: u64, packet: Bytes) -> Option<f64> {
+    let above = burst as f64 + 1.0 - min.get() as f64 / packet.get() as f64;
+    let weight = |log: i32| 1.0 / f64::from(1u32 << log);
+    let holds = |weight: f64| above <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight;
+    if above < 1.0 { None } else { (1..30).map(weight).find(|weight| holds(*weight)) }
 }
 
 pub(super) fn fq_codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
@@ -179,7 +204,11 @@ pub(super) fn sfq(words: &mut Words<'_>) -> Result<Kind, Problem> {
             "perturb" | "depth" => {
                 words.expect(word, "a number")?;
             }
-            "headdrop" => {}
+            "headdrop" => {
+                return Err(word
+                    .problem("`headdrop` of `sfq` has no place in a script")
+                    .help("in a scenario it is `queue = { drop = \"head\" }` beside the scheduler"));
+            }
             _ => return Err(unknown(word, "sfq", &["limit", "quantum", "flows", "divisor", "perturb"])),
         }
     }

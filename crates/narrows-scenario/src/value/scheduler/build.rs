@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use narrows_core::classify::{self, Classifier, FlowHash};
-use narrows_core::queue::{self, Bound};
+use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
     self, Cbq, CbqClass, Dcf, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Htb, HtbClass, Overload, Peak, Priority,
     Qfq, Refused, Scheduled, ShapingError, Store, Tbf, TbfConfig, Weight, Wf2q,
@@ -121,7 +121,8 @@ impl Scheduler {
         let bound = self.whole_bound(plan.queue, plan.default).unwrap_or(Self::NO_BOUND);
         if let Some((count, by)) = self.serves.flows(self.kind) {
             let hash = FlowHash::new(plan.seed, plan.link, count, by);
-            let overload = Overload::Longest { batch: self.batch() };
+            let drop_at = if self.kind == Kind::Sfq { plan.queue.drop } else { DropAt::Head };
+            let overload = Overload::Longest { batch: self.batch(), drop_at };
             let mut scheduled = Scheduled::new(algorithm, Classifier::Flows(hash), bound, overload);
             let queue = Queue { policy: self.flow_policy(plan.queue), ..plan.queue };
             let store = queue.stores(bound);
