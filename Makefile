@@ -30,6 +30,9 @@ demo-attach: build ## a connection lives on while a network is put onto its inte
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
+test-kernel: ## the kernel's queueing disciplines beside ours, packet by packet, in a guest kernel
+	@scripts/test-kernel
+
 fuzz: ## readers of bytes from outside, fuzzed for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
 	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)
 
@@ -57,4 +60,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test test-kernel fuzz miri bench fmt doc install clean bench-live soak

@@ -1,0 +1,151 @@
+//! Queue management behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
+
+use super::explanations;
+use crate::case::{Bound, Case, Ours};
+use crate::codel::Parameters;
+use crate::traffic::{Datagram, Flow, merge, ms};
+
+const ROOT: [&str; 2] = [
+    "qdisc add dev near root handle 1: htb default 10",
+    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
+];
+
+fn case(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds: &[Bound]) -> Case {
+    let tc = [&ROOT[..], &[queue]].concat();
+    Case {
+        name,
+        tc,
+        ours: Ours::SameWords,
+        traffic,
+        bounds: bounds.to_vec(),
+        steady_from: 0,
+        explanation: explanations::of(name),
+    }
+}
+
+/// What ours is below the bottleneck, as keys.
+macro_rules! below {
+    ($queue:literal) => {
+        Ours::Keys(concat!(
+            "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
+            "burst = \"2000 bytes\", cburst = \"2000 bytes\", queue = ",
+            $queue,
+            " }] }",
+        ))
+    };
+}
+
+/// More than the link takes for a second and a half, less for half a second, and more again.
+fn overload(flow: Flow) -> Vec<Datagram> {
+    merge([
+        flow.varied(137_000, ms(1500), 13_100),
+        flow.varied(ms(1500), ms(2000), 4_000),
+        flow.varied(ms(2000), ms(2600), 12_000),
+    ])
+}
+
+/// A fifth more than the link takes, for three seconds, of which the last two and a half count.
+fn steady(case: Case) -> Case {
+    Case { traffic: Flow::new(0).varied(137_000, ms(3000), 12_000), steady_from: ms(500), ..case }
+}
+
+/// A little more than the link takes, of packets that can be marked, for three seconds, of which the last two and a half count.
+fn slight(case: Case) -> Case {
+    let flow = Flow::new(0).class(2);
+    Case { traffic: flow.varied(137_000, ms(3000), 10_800), steady_from: ms(500), ..case }
+}
+
+/// A tenth of a second with twice what the link takes, and as long with next to nothing, for three seconds.
+fn waves(case: Case) -> Case {
+    let flow = Flow::new(0).class(2);
+    let parts = (0..15).flat_map(|n| {
+        let from = ms(200 * n);
+        [
+            flow.varied(from + 137_000, from + ms(70), 15_000),
+            flow.varied(from + ms(70), from + ms(200), 6_000),
+        ]
+    });
+    Case { traffic: merge(parts), steady_from: ms(400), ..case }
+}
+
+/// The cases of queue management.
+pub(super) fn cases() -> Vec<Case> {
+    use Bound::*;
+    let plain = Flow::new(0);
+    let ect = Flow::new(0).class(2);
+    let exact = [Delay(1_000, 40), Fates(20), Order(40)];
+    vec![
+        case("pfifo", "qdisc add dev near parent 1:10 handle 10: pfifo limit 40", overload(plain), &exact),
+        case("bfifo", "qdisc add dev near parent 1:10 handle 10: bfifo limit 40000", overload(plain), &exact),
+        case(
+            "pfifo-head-drop",
+            "qdisc add dev near parent 1:10 handle 10: pfifo_head_drop limit 40",
+            overload(plain),
+            &exact,
+        ),
+        steady(case(
+            "red",
+            "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit",
+            vec![],
+            &[LostShare, MeanDelay],
+        )),
+        waves(case(
+            "red-ecn",
+            "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit ecn",
+            vec![],
+            &[Fates(0), MarkedShare, MeanDelay],
+        )),
+        // The thresholds are so near one another that nothing is left to chance.
+        Case {
+            ours: below!(
+                "{ type = \"red\", bound = \"200 packets\", min = \"19720 bytes\", max = \"19721 bytes\", probability = 0.5, weight = 0.125, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
+            ),
+            ..case(
+                "red-average",
+                "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 20000 max 20001 avpkt 1000 burst 25 probability 0.5 bandwidth 10mbit",
+                overload(plain),
+                &exact,
+            )
+        },
+        // An interval of whole packets' times would be over just when one departs.
+        case(
+            "codel",
+            "qdisc add dev near parent 1:10 handle 10: codel limit 1000 target 5ms interval 97ms noecn",
+            overload(plain),
+            &[
+                Delay(5_000_000, 0),
+                Losses(6),
+                KernelsCodel(Parameters { target: 5_000, interval: 97_000, ecn: false }, 12),
+            ],
+        ),
+        case(
+            "codel-ecn",
+            "qdisc add dev near parent 1:10 handle 10: codel limit 1000 target 10ms interval 50ms ecn",
+            overload(ect),
+            &[
+                Delay(1_000, 40),
+                Fates(0),
+                MarkCount(12),
+                KernelsCodel(Parameters { target: 10_000, interval: 50_000, ecn: true }, 12),
+            ],
+        ),
+        Case {
+            ours: below!("{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false }"),
+            ..steady(case(
+                "pie",
+                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
+                vec![],
+                &[LostShare, MeanDelay],
+            ))
+        },
+        Case {
+            ours: below!("{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\" }"),
+            ..slight(case(
+                "pie-ecn",
+                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
+                vec![],
+                &[LostShare, MarkedShare, MeanDelay],
+            ))
+        },
+    ]
+}

@@ -1,0 +1,193 @@
+//! Schedulers behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
+
+use super::explanations;
+use crate::case::{Bound, Case, Ours};
+use crate::traffic::{Datagram, Flow, merge, ms};
+
+const ROOT: [&str; 2] = [
+    "qdisc add dev near root handle 1: htb default 10",
+    "class add dev near parent 1: classid 1:10 htb rate 10mbit ceil 10mbit burst 2000b cburst 2000b",
+];
+
+/// What ours is below the bottleneck, as keys.
+macro_rules! below {
+    ($scheduler:literal) => {
+        Ours::Keys(concat!(
+            "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
+            "burst = \"2000 bytes\", cburst = \"2000 bytes\", ",
+            $scheduler,
+            " }] }",
+        ))
+    };
+}
+
+fn case(
+    name: &'static str,
+    tc: &[&'static str],
+    ours: Ours,
+    traffic: Vec<Datagram>,
+    bounds: &[Bound],
+) -> Case {
+    let tc = [&ROOT[..], tc].concat();
+    Case {
+        name,
+        tc,
+        ours,
+        traffic,
+        bounds: bounds.to_vec(),
+        steady_from: 0,
+        explanation: explanations::of(name),
+    }
+}
+
+/// Three flows, the second of which sends in the middle only.
+fn three() -> Vec<Datagram> {
+    merge([
+        Flow::new(0).varied(137_000, ms(1500), 7_000),
+        Flow::new(1).varied(ms(500) + 91_000, ms(1000), 9_000),
+        Flow::new(2).varied(53_000, ms(1500), 2_000),
+    ])
+}
+
+/// The cases of schedulers.
+pub(super) fn cases() -> Vec<Case> {
+    use Bound::*;
+    let exact = [Delay(1_000, 40), Fates(20), Order(40)];
+    let turns = [Service(3_000), Losses(6)];
+    vec![
+        case(
+            "prio",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: prio",
+                "qdisc add dev near parent 20:1 handle 21: pfifo limit 30",
+                "qdisc add dev near parent 20:2 handle 22: pfifo limit 30",
+                "qdisc add dev near parent 20:3 handle 23: pfifo limit 30",
+            ],
+            Ours::SameWords,
+            merge([
+                Flow::new(0).class(0x10).varied(137_000, ms(1500), 3_000),
+                Flow::new(1).class(0x00).varied(91_000, ms(1500), 6_000),
+                Flow::new(2).class(0x08).varied(53_000, ms(1500), 4_000),
+            ]),
+            &exact,
+        ),
+        case(
+            "drr",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: drr",
+                "class add dev near parent 20: classid 20:1 drr quantum 1500",
+                "class add dev near parent 20: classid 20:2 drr quantum 3000",
+                "class add dev near parent 20: classid 20:3 drr quantum 1500",
+                "qdisc add dev near parent 20:1 handle 21: pfifo limit 30",
+                "qdisc add dev near parent 20:2 handle 22: pfifo limit 30",
+                "qdisc add dev near parent 20:3 handle 23: pfifo limit 30",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 20:1",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4001 0xffff flowid 20:2",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4002 0xffff flowid 20:3",
+            ],
+            // 1479 bytes of IP packets are 1500 of frames of 1000 bytes.
+            below!(
+                "scheduler = { type = \"drr\", quantum = \"1479 bytes\", classes = [{ name = \"a\", match = { source-port = 4000 }, queue = \"30 packets\" }, { name = \"b\", weight = 2, match = { source-port = 4001 }, queue = \"30 packets\" }, { name = \"c\", queue = \"30 packets\" }] }"
+            ),
+            three(),
+            &exact,
+        ),
+        case(
+            "qfq",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: qfq",
+                "class add dev near parent 20: classid 20:1 qfq weight 1 maxpkt 1000",
+                "class add dev near parent 20: classid 20:2 qfq weight 2 maxpkt 1000",
+                "class add dev near parent 20: classid 20:3 qfq weight 4 maxpkt 1000",
+                "qdisc add dev near parent 20:1 handle 21: pfifo limit 30",
+                "qdisc add dev near parent 20:2 handle 22: pfifo limit 30",
+                "qdisc add dev near parent 20:3 handle 23: pfifo limit 30",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 20:1",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4001 0xffff flowid 20:2",
+                "filter add dev near parent 20: protocol ip prio 1 u32 match ip sport 4002 0xffff flowid 20:3",
+            ],
+            below!(
+                "scheduler = { type = \"qfq\", classes = [{ name = \"a\", match = { source-port = 4000 }, queue = \"30 packets\", longest = \"986 bytes\" }, { name = \"b\", weight = 2, match = { source-port = 4001 }, queue = \"30 packets\", longest = \"986 bytes\" }, { name = \"c\", weight = 4, queue = \"30 packets\", longest = \"986 bytes\" }] }"
+            ),
+            merge([
+                Flow::new(0).varied(137_000, ms(1500), 5_000),
+                Flow::new(1).varied(91_000, ms(1500), 6_000),
+                Flow::new(2).varied(ms(500) + 53_000, ms(1200), 8_000),
+            ]),
+            &turns,
+        ),
+        case(
+            "sfq",
+            &["qdisc add dev near parent 1:10 handle 20: sfq quantum 1500 limit 60"],
+            below!("scheduler = { type = \"sfq\", quantum = \"1479 bytes\", bound = \"60 packets\" }"),
+            three(),
+            &[Service(3_000), Losses(6)],
+        ),
+        // CoDel has nothing to do here: what is lost is lost to the limit.
+        case(
+            "fq_codel-limit",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 100 quantum 1500 target 1s interval 2s noecn",
+            ],
+            below!(
+                "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"100 packets\", target = \"1s\", interval = \"2s\", ecn = false }"
+            ),
+            three(),
+            &exact,
+        ),
+        case(
+            "fq_codel",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 quantum 1500 target 5ms interval 100ms noecn",
+            ],
+            below!(
+                "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\", ecn = false }"
+            ),
+            three(),
+            &[Service(3_000), Losses(6)],
+        ),
+        case(
+            "fq_codel-ecn",
+            &[
+                "qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 quantum 1500 target 5ms interval 100ms ecn",
+            ],
+            below!(
+                "scheduler = { type = \"fq_codel\", quantum = \"1479 bytes\", bound = \"10000 packets\" }"
+            ),
+            merge([
+                Flow::new(0).class(2).varied(137_000, ms(1500), 7_000),
+                Flow::new(1).class(2).varied(ms(500) + 91_000, ms(1000), 9_000),
+                Flow::new(2).varied(53_000, ms(1500), 2_000),
+            ]),
+            &[Delay(1_000, 40), Fates(0), MarkCount(6)],
+        ),
+        // Packets of any length, and the same words for both: what the quantum counts makes the difference.
+        case(
+            "fq_codel-lengths",
+            &["qdisc add dev near parent 1:10 handle 20: fq_codel limit 10000 target 1s interval 2s noecn"],
+            Ours::SameWords,
+            merge([
+                Flow::new(0).mixed(137_000, ms(1000), 7_000),
+                Flow::new(1).mixed(ms(300) + 91_000, ms(1000), 9_000),
+                Flow::new(2).length(100).varied(53_000, ms(1000), 2_000),
+            ]),
+            &[Service(3_000), Fates(0)],
+        ),
+        Case {
+            steady_from: ms(1000),
+            ..case(
+                "fq_pie",
+                &["qdisc add dev near parent 1:10 handle 20: fq_pie limit 1000 target 15ms tupdate 20ms"],
+                below!(
+                    "scheduler = { type = \"fq_pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false }"
+                ),
+                merge([
+                    Flow::new(0).varied(137_000, ms(3000), 7_000),
+                    Flow::new(1).varied(91_000, ms(3000), 5_500),
+                    Flow::new(2).varied(53_000, ms(3000), 1_000),
+                ]),
+                &[LostShare, MeanDelay],
+            )
+        },
+    ]
+}

@@ -1,0 +1,91 @@
+//! The program of the oracle tests: the part that runs in the guest, and the comparison.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use narrows_oracle::case::Case;
+use narrows_oracle::compare::Outcome;
+use narrows_oracle::folder::{observed, outcome};
+use narrows_oracle::guest::{observe, receive_live, send_live};
+use narrows_oracle::{cases, model, table};
+
+const USAGE: &str = "narrows-oracle guest FOLDER NARROWS [CASE…]   in a guest: runs cases, and leaves what was observed in FOLDER
+narrows-oracle compare FOLDER [CASE…]         holds that beside the engine in virtual time
+narrows-oracle model FOLDER CASE              prints what the engine makes of it, as JSON
+narrows-oracle plan CASE                      prints its datagrams: nanoseconds, flow, traffic class, bytes
+narrows-oracle list                           the names of the cases";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match &words[..] {
+        ["guest", folder, narrows, names @ ..] => guest(Path::new(folder), Path::new(narrows), names),
+        ["compare", folder, names @ ..] => compare_all(Path::new(folder), names),
+        ["model", folder, name] => model_only(Path::new(folder), name),
+        ["plan", name] => one(name).map(|case| {
+            for sent in case.traffic {
+                println!("{} {} {} {}", sent.at, sent.flow, sent.traffic_class, sent.length);
+            }
+            true
+        }),
+        ["list"] => {
+            cases::all().iter().for_each(|case| println!("{}", case.name));
+            Ok(true)
+        }
+        ["send", name, output] => one(name)
+            .and_then(|case| send_live(&case, PathBuf::from(output)).map_err(|error| error.to_string()))
+            .map(|()| true),
+        ["receive", output] => {
+            receive_live(PathBuf::from(output)).map(|()| true).map_err(|error| error.to_string())
+        }
+        _ => Err(USAGE.into()),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("narrows-oracle: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn one(name: &str) -> Result<Case, String> {
+    cases::all()
+        .into_iter()
+        .find(|case| case.name == name)
+        .ok_or_else(|| format!("no case is called `{name}`"))
+}
+
+fn chosen(names: &[&str]) -> Result<Vec<Case>, String> {
+    match names {
+        [] => Ok(cases::all()),
+        names => names.iter().map(|name| one(name)).collect(),
+    }
+}
+
+fn guest(folder: &Path, narrows: &Path, names: &[&str]) -> Result<bool, String> {
+    for case in chosen(names)? {
+        let observed = observe(&case, narrows, folder).map_err(|error| format!("{}: {error}", case.name))?;
+        let json = serde_json::to_vec(&observed).map_err(|error| error.to_string())?;
+        let path = folder.join(format!("{}.json", case.name));
+        fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(true)
+}
+
+fn model_only(folder: &Path, name: &str) -> Result<bool, String> {
+    let case = one(name)?;
+    let observed = observed(folder, &case)?;
+    let model = model::run(&case, &observed.kernel.sent).map_err(|error| error.to_string())?;
+    println!("{}", serde_json::to_string(&model).map_err(|error| error.to_string())?);
+    Ok(true)
+}
+
+fn compare_all(folder: &Path, names: &[&str]) -> Result<bool, String> {
+    let outcomes = chosen(names)?.iter().map(|case| outcome(folder, case)).collect::<Result<Vec<_>, _>>()?;
+    print!("{}\n{}", table::markdown(&outcomes), table::configurations(&outcomes));
+    Ok(outcomes.iter().all(Outcome::holds))
+}

@@ -1,0 +1,77 @@
+//! Sends the datagrams of a case at their instants.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use narrows_io::clock::clock_realtime;
+use narrows_io::wait::wake_on_time;
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+
+use crate::traffic::{Datagram, HEADERS};
+
+/// The port that datagrams are for.
+pub const PORT: u16 = 7000;
+/// The port that those of flow 0 come from; those of the others come from the ports after it.
+pub const FIRST_FLOW: u16 = 4000;
+
+/// From one whole multiple of this to the next, in nanoseconds: runs begin at the same phase of the kernel's ticks.
+const ALIGNMENT: u64 = 1_000_000_000;
+/// A socket that waits for its own datagrams would hold back the others.
+const BUFFER: usize = 256 << 20;
+
+/// Sends them, and gives for each the instant of the wall clock at which it was, in nanoseconds. The first goes one to two
+/// seconds from now, at the beginning of a second of that clock.
+///
+/// # Errors
+/// When the system refuses a socket, or to send.
+pub fn send(datagrams: &[Datagram], to: Ipv4Addr) -> io::Result<Vec<u64>> {
+    wake_on_time()?;
+    let mut sockets = BTreeMap::new();
+    for datagram in datagrams {
+        let of = (datagram.flow, datagram.traffic_class);
+        if sockets.contains_key(&of) {
+            continue;
+        }
+        sockets.insert(of, socket(datagram, to)?);
+    }
+    let begin = (clock_realtime() / ALIGNMENT + 2) * ALIGNMENT;
+    let mut bytes = vec![0; 65536];
+    let mut sent = Vec::with_capacity(datagrams.len());
+    for (number, datagram) in datagrams.iter().enumerate() {
+        sleep_until(begin + datagram.at)?;
+        let payload = &mut bytes[..(datagram.length - HEADERS) as usize];
+        payload[..4].copy_from_slice(&(number as u32).to_be_bytes());
+        let socket = &sockets[&(datagram.flow, datagram.traffic_class)];
+        sent.push(clock_realtime());
+        socket.send(payload)?;
+    }
+    Ok(sent)
+}
+
+/// Several classes of one flow have sockets of their own with the same port.
+fn socket(datagram: &Datagram, to: Ipv4Addr) -> io::Result<UdpSocket> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind};
+    use std::os::fd::AsRawFd;
+    let socket =
+        nix::sys::socket::socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+    setsockopt(&socket, sockopt::ReusePort, &true)?;
+    bind(socket.as_raw_fd(), &SockaddrIn::new(0, 0, 0, 0, FIRST_FLOW + datagram.flow))?;
+    let socket = UdpSocket::from(socket);
+    setsockopt(&socket, sockopt::SndBufForce, &BUFFER)?;
+    setsockopt(&socket, sockopt::Ipv4Tos, &datagram.traffic_class.into())?;
+    socket.connect(SocketAddr::from((to, PORT)))?;
+    Ok(socket)
+}
+
+/// Sleeps until that instant of the wall clock, in nanoseconds.
+fn sleep_until(instant: u64) -> io::Result<()> {
+    let time = TimeSpec::new((instant / 1_000_000_000) as i64, (instant % 1_000_000_000) as i64);
+    match clock_nanosleep(ClockId::CLOCK_REALTIME, ClockNanosleepFlags::TIMER_ABSTIME, &time) {
+        Ok(_) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}

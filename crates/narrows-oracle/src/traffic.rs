@@ -1,0 +1,110 @@
+//! What is sent: datagrams at given instants, of several flows.
+
+use narrows_core::{Seed, Stream};
+
+/// Bytes of Ethernet, IPv4 and UDP headers in a frame.
+pub const HEADERS: u32 = 14 + 20 + 8;
+/// Bytes of the shortest frame: the datagram has its number and nothing else.
+pub const SHORTEST: u32 = HEADERS + 4;
+/// Bytes of the longest frame that an MTU of 1500 lets through.
+pub const LONGEST: u32 = 1514;
+
+/// A datagram to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// When, in nanoseconds since the first instant.
+    pub at: u64,
+    /// Its flow, which its source port tells.
+    pub flow: u16,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// Bytes of the frame with its Ethernet header, which is what the kernel's disciplines count.
+    pub length: u32,
+}
+
+/// Milliseconds in nanoseconds.
+pub const fn ms(milliseconds: u64) -> u64 {
+    milliseconds * 1_000_000
+}
+
+/// Datagrams of a flow, all alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Its number, from 0 on.
+    pub number: u16,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// Bytes of each frame.
+    pub length: u32,
+}
+
+impl Flow {
+    /// Best effort that cannot be marked, in frames of 1000 bytes.
+    pub const fn new(number: u16) -> Self {
+        Self { number, traffic_class: 0, length: 1000 }
+    }
+
+    /// With this traffic class.
+    pub const fn class(self, traffic_class: u8) -> Self {
+        Self { traffic_class, ..self }
+    }
+
+    /// With frames of this many bytes.
+    pub const fn length(self, length: u32) -> Self {
+        Self { length, ..self }
+    }
+
+    fn datagram(self, at: u64, length: u32) -> Datagram {
+        Datagram { at, flow: self.number, traffic_class: self.traffic_class, length }
+    }
+
+    /// At a constant number of kilobits a second.
+    pub fn constant(self, from: u64, until: u64, kilobits: u64) -> Vec<Datagram> {
+        let gap = u64::from(self.length) * 8_000_000 / kilobits;
+        (0..)
+            .map(|n| from + n * gap)
+            .take_while(|at| *at < until)
+            .map(|at| self.datagram(at, self.length))
+            .collect()
+    }
+
+    /// That many at once.
+    pub fn burst(self, at: u64, count: usize) -> Vec<Datagram> {
+        vec![self.datagram(at, self.length); count]
+    }
+
+    /// At gaps that vary evenly between half and one and a half of their mean.
+    pub fn varied(self, from: u64, until: u64, kilobits: u64) -> Vec<Datagram> {
+        self.drawn(from, until, kilobits, |_| self.length)
+    }
+
+    /// The same in frames of any length from the shortest to the longest.
+    pub fn mixed(self, from: u64, until: u64, kilobits: u64) -> Vec<Datagram> {
+        let lengths = Stream::new(Seed(2), "oracle", "lengths");
+        self.drawn(from, until, kilobits, |n| {
+            SHORTEST + lengths.nth(n).below(u64::from(LONGEST - SHORTEST + 1)) as u32
+        })
+    }
+
+    fn drawn(self, from: u64, until: u64, kilobits: u64, length: impl Fn(u64) -> u32) -> Vec<Datagram> {
+        let gaps = Stream::new(Seed(1), "oracle", "gaps");
+        let mut datagrams = Vec::new();
+        let mut at = from;
+        let mut number = u64::from(self.number) << 32;
+        while at < until {
+            let length = length(number);
+            datagrams.push(self.datagram(at, length));
+            let mean = u64::from(length) * 8_000_000 / kilobits;
+            at += mean / 2 + gaps.nth(number).below(mean.max(1));
+            number += 1;
+        }
+        datagrams
+    }
+}
+
+/// Several flows in order of time, those of one instant in the order of the parts.
+pub fn merge(parts: impl IntoIterator<Item = Vec<Datagram>>) -> Vec<Datagram> {
+    let mut all: Vec<Datagram> = parts.into_iter().flatten().collect();
+    all.sort_by_key(|datagram| datagram.at);
+    all
+}
