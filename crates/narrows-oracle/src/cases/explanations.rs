@@ -18,7 +18,11 @@ pub(super) fn of(case: &str) -> &'static str {
              look and takes the order of levels and priorities, narrows the order of instants. What follows is another order \
              with the same shares, and with frames of any length other packets that are lost."
         }
-        "pfifo" | "bfifo" | "pfifo-head-drop" | "red-average" => {
+        "red-average" => {
+            "As for pfifo; near its threshold the average keeps that difference for some packets, of which others are lost \
+             then, but not more."
+        }
+        "pfifo" | "bfifo" | "pfifo-head-drop" => {
             "A packet that comes within one step of the guest's clock of a departure finds the queue before it in the kernel, \
              after it in narrows: one is lost in place of its neighbour."
         }
