@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::{io, thread};
 
+use narrows_guest::kernel::GuestKernel;
 use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
 use narrows_io::ways;
@@ -146,7 +147,18 @@ fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
     page.say("--backend af_xdp", af_xdp());
     page.say("--backend tap", tap());
     priorities(page);
+    page.say("--virtual", in_a_guest(privileged, namespaces));
     page.say("sim, check and others", "yes: they need nothing");
+}
+
+/// Exact virtual time.
+fn in_a_guest(privileged: bool, namespaces: &io::Result<()>) -> String {
+    match GuestKernel::find(None) {
+        _ if host::time_is_virtual() => "yes: this is a guest already".into(),
+        _ if !privileged && namespaces.is_err() => "no: it needs user namespaces, or root".into(),
+        Ok(kernel) => format!("yes, in the guest kernel {}", kernel.version),
+        Err(error) => format!("no: {error}"),
+    }
 }
 
 fn attach(privileged: bool, here: bool) -> String {

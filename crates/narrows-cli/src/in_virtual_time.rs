@@ -145,6 +145,7 @@ fn refuse(live: &Live) -> Result<(), Failure> {
             live.shards.0.is_some_and(|most| most > 1),
             "--shards: a guest has one processor, so one thread is as fast as several",
         ),
+        (live.cabling.busy_poll, "--busy-poll: looking without pause lets no virtual time pass"),
         (live.internet, "--internet: the outside lives in real time, and cannot be reached in virtual time"),
     ];
     match reasons.into_iter().find(|(refused, _)| *refused) {

@@ -17,7 +17,7 @@ use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::terminal::WindowSize;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
 
 use self::console::Console;
 use self::input::Input;
@@ -32,6 +32,10 @@ use crate::plan::Plan;
 const GRACE: Duration = Duration::from_secs(10);
 /// Within this a second signal is taken for the same one: `timeout` and terminals send several.
 const SAME: Duration = Duration::from_millis(300);
+/// How often, and how many times, the guest is called again when it was told something: its kernel loses a call that comes
+/// while it handles its clock.
+const CALL: Duration = Duration::from_millis(40);
+const CALLS: u32 = 25;
 /// How often the window's size is looked at, and other things of which nobody tells us.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -88,6 +92,7 @@ struct End {
 }
 
 fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
+    let caller = getppid();
     let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
     let workshop = Workshop::open(plan)?;
     let (input, outputs) = (Input::open(&workshop)?, Outputs::find());
@@ -110,6 +115,9 @@ fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
         console,
         window: None,
         started: None,
+        caller,
+        calls: 0,
+        called: clock_monotonic(),
         asked: None,
         stall: plan.number("stall").ok().map(Duration::from_millis),
         moved: clock_monotonic(),
@@ -195,6 +203,11 @@ struct Keeper {
     window: Option<WindowSize>,
     /// When the program started: virtual time and real time.
     started: Option<(u64, MonotonicTime)>,
+    /// Whoever started us.
+    caller: Pid,
+    /// How many more times the guest is to be called, and when it was last.
+    calls: u32,
+    called: MonotonicTime,
     /// When it was asked to end.
     asked: Option<MonotonicTime>,
     stall: Option<Duration>,
@@ -236,12 +249,13 @@ impl Keeper {
             }
             self.mind_clock()?;
             self.mind_window()?;
+            self.call_again()?;
         }
     }
 
     /// When to look again at the latest.
     fn deadline(&self) -> MonotonicTime {
-        let look = later(clock_monotonic(), LOOK);
+        let look = later(clock_monotonic(), if self.calls > 0 { CALL } else { LOOK });
         match (&self.controller, self.prompting) {
             (Some(controller), Some((virtual_time, real))) => match controller.waits_for() {
                 Some(at) => look.min(later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))),
@@ -270,7 +284,9 @@ impl Keeper {
                     self.pass_input()?;
                 }
                 FromGuest::Taken(count) => {
-                    self.input.taken(count);
+                    if self.input.taken(count) {
+                        self.calls = 0;
+                    }
                     self.pass_input()?;
                 }
                 FromGuest::Prompting(true) => {
@@ -294,12 +310,27 @@ impl Keeper {
     }
 
     fn say(&mut self, message: &FromHost) -> Result<(), Broken> {
-        self.to_guest.write_all(&message.encode()).map_err(failed("speak to the guest"))
+        self.to_guest.write_all(&message.encode()).map_err(failed("speak to the guest"))?;
+        (self.calls, self.called) = (CALLS, clock_monotonic());
+        Ok(())
+    }
+
+    /// Calls the guest again, with a byte that means nothing.
+    fn call_again(&mut self) -> Result<(), Broken> {
+        let now = clock_monotonic();
+        if self.calls > 0 && now >= later(self.called, CALL) {
+            self.to_guest.write_all(&[0]).map_err(failed("speak to the guest"))?;
+            (self.calls, self.called) = (self.calls - 1, now);
+        }
+        Ok(())
     }
 
     fn heed(&mut self, signals: &mut EndSignals) -> Result<(), Broken> {
         let now = clock_monotonic();
         while let Some(signal) = signals.take().map_err(failed("read signals"))? {
+            if getppid() != self.caller {
+                return Err(Broken::Said("the caller is gone".into()));
+            }
             match self.asked {
                 Some(asked) if now < later(asked, SAME) => continue,
                 Some(_) => {
@@ -386,7 +417,7 @@ impl Keeper {
              A program that looks again and again without sleeping never lets it; one that computes for long needs a longer --stall",
             stall.as_secs(),
             since as f64 / 1e9,
-            self.console.spinning(&self.kernel.0).map_or(String::new(), |who| format!(", in {who}")),
+            self.console.spinning().map_or(String::new(), |who| format!(", in {who}")),
         ))
     }
 

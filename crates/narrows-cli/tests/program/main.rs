@@ -16,6 +16,7 @@ mod common;
 mod dist;
 mod feed;
 mod hops;
+mod in_virtual_time;
 mod ipfw;
 mod kernel;
 mod lab;

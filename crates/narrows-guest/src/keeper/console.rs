@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use super::workshop::Workshop;
@@ -61,8 +61,7 @@ impl Console {
     }
 
     /// The process that has the guest's processor, as `name (process 7)`; nothing if the guest's kernel does not answer.
-    pub(super) fn spinning(&self, kernel: &Child) -> Option<String> {
-        let _ = kernel;
+    pub(super) fn spinning(&self) -> Option<String> {
         let answer = self.ask("sysrq p").ok()?;
         let (_, behind) = answer.split_once("Pid: ")?;
         let (number, behind) = behind.split_once(',')?;

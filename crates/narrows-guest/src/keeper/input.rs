@@ -123,9 +123,10 @@ impl Input {
         }
     }
 
-    /// The program has taken so many bytes.
-    pub(super) fn taken(&mut self, count: u32) {
+    /// The program has taken so many bytes. Whether that is all that was sent.
+    pub(super) fn taken(&mut self, count: u32) -> bool {
         self.ahead = self.ahead.saturating_sub(count as usize);
+        self.ahead == 0
     }
 
     /// What to wait for, where more can be passed on.

@@ -1,0 +1,242 @@
+//! `run --virtual`: what is outside is the same inside, two runs are one, and nothing is left behind. Needs a guest kernel;
+//! `make test-kernel` insists on one, `NARROWS_KERNEL` names it.
+
+use std::env;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use narrows_guest::kernel::GuestKernel;
+
+use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
+
+/// Whether there is a guest kernel. Where they were asked for, tests fail without one.
+fn guest() -> bool {
+    let found = GuestKernel::find(env::var_os("NARROWS_KERNEL").as_deref());
+    match found {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(env::var_os("NARROWS_TEST_KERNEL").is_none(), "{error}");
+            eprintln!("left out: {error}");
+            false
+        }
+    }
+}
+
+/// A run inside a guest with these flags, of a line for the shell.
+fn inside<'a>(flags: impl IntoIterator<Item = &'a str>, line: &'a str) -> Command {
+    run(["--virtual", "--quiet", "--delay", "5ms"].into_iter().chain(flags), line)
+}
+
+#[test]
+fn a_program_meets_its_caller_s_world() {
+    if !guest() {
+        return;
+    }
+    let folder = Scratch::new();
+    folder.write("in", "some\0bytes");
+    let line = "echo \"$WORD\"; pwd; umask; cat in; echo wrong >&2; id -u; exit 7";
+    let mut command = inside([], line);
+    let ended = finish(command.env("WORD", "a b").current_dir(folder.path()));
+    let here = folder.path().display();
+    assert_eq!(ended.code(), 7, "{}", ended.err);
+    let lines: Vec<_> = ended.out.lines().collect();
+    assert_eq!((lines[0], lines[1]), ("a b", here.to_string().as_str()));
+    assert!(lines[3].starts_with("some\0bytes"), "{}", ended.out);
+    assert_eq!(ended.err, "wrong\n");
+    assert_eq!(finish(&mut inside([], "kill -9 $$")).code(), 137);
+}
+
+#[test]
+fn standard_input_is_read_whatever_it_is() {
+    if !guest() {
+        return;
+    }
+    let folder = Scratch::new();
+    let file = fs::File::open(folder.write("in", "of a file\n")).unwrap();
+    assert_eq!(finish(inside([], "cat").stdin(file)).out, "of a file\n");
+    assert_eq!(finish(&mut inside([], "cat; echo end")).out, "end\n");
+    let mut late = start(inside([], "echo ready; cat").stdin(Stdio::piped()));
+    late.until_it_says("ready");
+    late.tell("typed late");
+    assert_eq!(late.wait().out, "ready\ntyped late\n");
+}
+
+#[test]
+fn only_what_is_named_is_written() {
+    if !guest() {
+        return;
+    }
+    let folder = Scratch::new();
+    fs::create_dir(folder.file("open")).unwrap();
+    folder.write("kept", "as it was");
+    let line = "echo new > open/made; echo no > kept; echo no > other; cat kept other; rm open/made; echo again > open/made";
+    let mut command = inside(["--write", "open", "--json", "report.json"], line);
+    let ended = finish(command.current_dir(folder.path()));
+    assert_eq!(ended.out, "no\nno\n", "{}", ended.err);
+    assert_eq!(folder.names(), ["kept", "open", "report.json"]);
+    assert_eq!(fs::read_to_string(folder.file("kept")).unwrap(), "as it was");
+    assert_eq!(fs::read_to_string(folder.file("open/made")).unwrap(), "again\n");
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.file("report.json")).unwrap()).unwrap();
+    assert_eq!(report["kind"], "exact-virtual");
+}
+
+#[test]
+fn two_runs_are_one_and_their_record_is_replayed() {
+    if !(guest() && has("ping")) {
+        return;
+    }
+    let folders = [Scratch::new(), Scratch::new()];
+    let ends = folders.each_ref().map(|folder| {
+        let flags = [
+            "--virtual",
+            "--rate",
+            "10mbit",
+            "--delay",
+            "25ms",
+            "--loss",
+            "5%",
+            "--seed",
+            "1",
+            "--json",
+            "report",
+        ];
+        let files = ["--capture", "packets.pcapng", "--record", "log"];
+        let line = "ping -c 20 -i 0.1 $NARROWS_SERVER";
+        let ended = finish(run(flags.into_iter().chain(files), line).current_dir(folder.path()));
+        // The last line says how long it took.
+        let (report, last) = ended.err.trim_end().rsplit_once('\n').unwrap();
+        assert!(last.contains("virtual seconds in a real one"), "{last}");
+        assert!(report.contains("live in exact virtual time"), "{report}");
+        (ended.out, report.to_owned())
+    });
+    assert!(ends[0].0.contains("packets transmitted"));
+    assert_eq!(ends[0], ends[1]);
+    for file in ["report", "packets.pcapng", "log"] {
+        let [one, other] = folders.each_ref().map(|folder| fs::read(folder.file(file)).unwrap());
+        assert!(one == other, "{file}");
+    }
+    let log = folders[0].file("log");
+    let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
+    assert!(replayed.code() == 0, "{}", replayed.err);
+}
+
+#[test]
+fn signals_are_handed_on_and_idle_time_is_short() {
+    if !guest() {
+        return;
+    }
+    let mut waiting =
+        start(&mut inside([], "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 1; done"));
+    waiting.until_it_says("ready");
+    waiting.signal("TERM");
+    let ended = waiting.wait();
+    assert_eq!((ended.code(), ended.out.as_str()), (3, "ready\ntold\n"), "{}", ended.err);
+    // An hour, of which a test may take a minute.
+    assert!(finish(&mut inside([], "sleep 3600")).code() == 0);
+}
+
+#[test]
+fn a_program_that_spins_is_ended() {
+    if !guest() {
+        return;
+    }
+    let ended = finish(&mut inside(["--stall", "1s"], "while :; do :; done"));
+    // What it wrote just before nobody could carry any more: it has the guest's only processor.
+    assert_eq!(ended.code(), 74, "{}", ended.err);
+    assert!(ended.err.contains("virtual time has stood still for 1 s"), "{}", ended.err);
+}
+
+#[test]
+fn memory_that_runs_out_is_said() {
+    if !guest() {
+        return;
+    }
+    let ended = finish(&mut inside(["--memory", "96M"], "head -c 300M /dev/zero | tail | wc -c"));
+    assert!(
+        ended.err.contains("ran out of its 96 MiB of memory") && ended.err.contains("--memory 192M"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_run() {
+    if !guest() {
+        return;
+    }
+    let folder = Scratch::new();
+    for victim in ["caller", "keeper"] {
+        let mut command = inside(["--json", "report"], "echo ready; while :; do sleep 1; done");
+        let mut running = start(command.current_dir(folder.path()).env("NARROWS_TEST_MARK", victim));
+        running.until_it_says("ready");
+        let keeper = child_of(running.id());
+        let kernel = child_of(keeper);
+        let killed = if victim == "caller" { running.id() } else { keeper };
+        assert!(Command::new("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
+        running.wait();
+        for process in [keeper, kernel] {
+            for _ in 0..1000 {
+                if !is_running(process) {
+                    break;
+                }
+                sleep(Duration::from_millis(5));
+            }
+            assert!(!is_running(process), "{victim}");
+        }
+    }
+}
+
+#[test]
+fn an_ordinary_user_has_it_too() {
+    if !(guest() && root() && has("setpriv")) {
+        return;
+    }
+    let folder = Scratch::new();
+    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    // The programs may lie where only root looks.
+    let kernel = GuestKernel::find(env::var_os("NARROWS_KERNEL").as_deref()).unwrap().path;
+    for (from, name) in [(kernel.as_path(), "linux"), (NARROWS.as_ref(), "narrows")] {
+        fs::copy(from, folder.file(name)).unwrap();
+    }
+    let narrows = folder.file("narrows");
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]).arg(narrows);
+    command.args(["run", "--virtual", "--delay", "5ms", "--kernel"]).arg(folder.file("linux"));
+    command.args(["--json", "report", "--", "sh", "-c", "id -u; head -c 1 /etc/shadow"]).stdin(Stdio::null());
+    let ended = finish(command.current_dir(folder.path()).env("HOME", folder.path()));
+    assert_eq!(ended.out, "0\n", "{}", ended.err);
+    assert!(ended.err.contains("Permission denied"), "{}", ended.err);
+    assert!(folder.names().contains(&"report".to_owned()));
+}
+
+#[test]
+fn what_a_guest_lacks_is_said_by_name() {
+    for (flags, word) in [
+        (["--backend", "af_xdp"], "--backend af_xdp"),
+        (["--wait", "spin"], "--wait"),
+        (["--cpu", "0"], "--cpu"),
+        (["--priority", "high"], "--priority"),
+        (["--shards", "2"], "--shards"),
+        (["--stall", "1ms"], "--stall"),
+    ] {
+        let ended = finish(&mut inside(flags, "true"));
+        assert_eq!(ended.code(), 2);
+        assert!(ended.err.contains(word), "{}", ended.err);
+    }
+    let ended = finish(&mut inside(["--kernel", "/nowhere/linux"], "true"));
+    assert_eq!(ended.code(), 2);
+    assert!(ended.err.contains("/nowhere/linux"), "{}", ended.err);
+}
+
+fn child_of(process: u32) -> u32 {
+    let ps = Command::new("pgrep").args(["-P", &process.to_string()]).output().unwrap();
+    String::from_utf8(ps.stdout).unwrap().lines().next().unwrap().parse().unwrap()
+}
+
+fn is_running(process: u32) -> bool {
+    // One that has ended and was not waited for has no memory.
+    fs::read_to_string(format!("/proc/{process}/status")).is_ok_and(|status| status.contains("VmRSS"))
+}
