@@ -96,8 +96,9 @@ impl Line {
 
 /// Splits one line of the file. `start` is where it begins in the text.
 fn physical(raw: &str, start: usize, number: usize) -> Line {
-    let line = raw.trim_end().trim_end_matches('\\');
-    let line = line.find('#').map_or(line, |at| &line[..at]).trim_end();
+    let line = raw.find('#').map_or(raw, |at| &raw[..at]);
+    // What joins lines belongs to no word of theirs.
+    let line = line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace());
     let mut found = Line {
         indented: line.starts_with(char::is_whitespace),
         span: start..start,

@@ -42,6 +42,8 @@ fn rules_are_listed_as_ipfw_lists_them() {
         "200 set 3 prob 0.250000 deny log tag 7 { tcp or udp } from 10.0.0.0/8 to not me dst-port 53 in // no DNS",
     );
     same("// only a remark", "count ip from any to any // only a remark");
+    same("// \\ # not read", "count ip from any to any //");
+    same("// one \\ \\", "count ip from any to any // one");
     same("check-state", "check-state");
     same("check-state :default", "check-state");
     same(
