@@ -27,6 +27,9 @@ demo-rules: build ## a script of ipfw, and three routers with two paths: live
 demo-attach: build ## a connection lives on while a network is put onto its interface and taken off: live, as root
 	@scripts/demo-attach
 
+demo-virtual: build ## programs on Linux's own stack in exact virtual time: a ping, web pages, CUBIC and BBR, a test for CI
+	@scripts/demo-virtual
+
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
@@ -61,4 +64,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach test test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-kernel fuzz miri bench fmt doc install clean bench-live soak
