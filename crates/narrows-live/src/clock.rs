@@ -1,20 +1,28 @@
 //! The one clock: instants of a run on the kernel's monotonic clock.
 
+use std::cell::Cell;
+
 use narrows_core::{Duration, Time};
 use narrows_frame::WallTime;
 use narrows_io::clock::{MonotonicTime, clock_monotonic, clock_realtime};
+
+thread_local! {
+    /// What the thread that holds its clock has read.
+    static HELD: Cell<Option<Time>> = const { Cell::new(None) };
+}
 
 /// Instants of a run, counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: MonotonicTime,
     started: WallTime,
+    is_held: bool,
 }
 
 impl Clock {
     /// A run that starts now.
     pub fn start() -> Self {
-        Self { start: clock_monotonic(), started: WallTime::from_nanos(clock_realtime()) }
+        Self { start: clock_monotonic(), started: WallTime::from_nanos(clock_realtime()), is_held: false }
     }
 
     /// What the wall clock showed at the start of the run.
@@ -24,7 +32,25 @@ impl Clock {
 
     /// The instant now.
     pub fn now(&self) -> Time {
-        self.instant(clock_monotonic())
+        if !self.is_held {
+            return self.instant(clock_monotonic());
+        }
+        HELD.get().unwrap_or_else(|| {
+            let now = self.instant(clock_monotonic());
+            HELD.set(Some(now));
+            now
+        })
+    }
+
+    /// Has this value read the clock once from one [`Clock::go_on`] of its thread to the next: where time is virtual it stands
+    /// still meanwhile, but for what each reading costs.
+    pub(crate) fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Time may have passed, as the thread has waited.
+    pub(crate) fn go_on(&self) {
+        HELD.set(None);
     }
 
     /// Looks without pause until this instant.

@@ -313,6 +313,7 @@ impl PacketLoop {
         signals: &mut EndSignals,
     ) -> Result<End, LoopError> {
         let span = Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        self.clock.go_on();
         self.run_until(self.clock.now() + span, ready, signals)
     }
 
@@ -334,6 +335,7 @@ impl PacketLoop {
         mut attend: impl FnMut(&mut Self, Time) -> Result<Option<T>, LoopError>,
     ) -> Result<Option<T>, LoopError> {
         let mut unattended = 0;
+        self.clock.go_on();
         loop {
             self.turn()?;
             self.call_feeds();
@@ -345,6 +347,7 @@ impl PacketLoop {
             if let Some(until) = self.rest.due(now, next) {
                 let off = Off::since(now);
                 wait(&mut [], Some(self.clock.reading(until))).map_err(LoopError::Wait)?;
+                self.clock.go_on();
                 let now = self.clock.now();
                 self.rest.rested(off.until(now), now);
                 continue;
@@ -387,6 +390,7 @@ impl PacketLoop {
     /// # Errors
     /// When the record cannot be written.
     pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
+        self.clock.go_on();
         info.update(&self.scenario);
         let (end, others) = self.finish_crew(info)?;
         self.count_lost()?;

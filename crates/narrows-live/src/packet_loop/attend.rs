@@ -31,6 +31,7 @@ impl PacketLoop {
         let mut others: Vec<Waiting<'_>> = vec![Waiting::readable(signals)];
         others.extend(ready.iter().map(Waiting::readable));
         others.extend(crew.iter().map(|crew| Waiting::readable(&**crew)));
+        let before_clients = others.len();
         for (client, reads, writes) in &clients {
             if *reads {
                 others.push(Waiting::readable(client));
@@ -51,7 +52,9 @@ impl PacketLoop {
         }
         // All that others say without being asked is that they have failed.
         while self.crew.next()?.is_some() {}
-        if let Some((mut control, info)) = self.control.take() {
+        if found[before_clients..].contains(&true)
+            && let Some((mut control, info)) = self.control.take()
+        {
             let mut failed = None;
             control.serve(|request| match self.answer(request, &info) {
                 Ok(reply) => reply,
@@ -86,6 +89,7 @@ impl PacketLoop {
         waiting.extend(ends.iter().map(Waiting::readable));
         let slept = self.clock.now() < until;
         let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        self.clock.go_on();
         let (found, rest) = waiting.split_at(others.len());
         if let (Some(feeds), Some(caller)) = (&self.feeds, rest.first())
             && caller.is_ready()

@@ -136,6 +136,9 @@ impl PacketLoop {
         // In virtual time nobody starves; and the kernel stretches the sleep of usual threads by a thousandth, to join timers.
         let priority = if time_is_virtual() { Priority::RealTime } else { pace.priority };
         scheduling::set_priority(priority).map_err(refused)?;
+        if time_is_virtual() && pace.wait == Wait::Timer {
+            self.clock.hold();
+        }
         self.pace = pace;
         Ok(())
     }
