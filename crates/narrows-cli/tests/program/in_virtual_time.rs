@@ -154,9 +154,9 @@ fn memory_that_runs_out_is_said() {
     if !guest() {
         return;
     }
-    let ended = finish(&mut inside(["--memory", "96M"], "head -c 300M /dev/zero | tail | wc -c"));
+    let ended = finish(&mut inside(["--memory", "128M"], "head -c 600M /dev/zero | tail | wc -c"));
     assert!(
-        ended.err.contains("ran out of its 96 MiB of memory") && ended.err.contains("--memory 192M"),
+        ended.err.contains("ran out of its 128 MiB of memory") && ended.err.contains("--memory 256M"),
         "{}",
         ended.err
     );
