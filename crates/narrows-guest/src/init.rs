@@ -10,6 +10,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
 
 use narrows_io::clock::clock_monotonic;
 use narrows_io::namespace::Namespace;
@@ -73,6 +75,10 @@ fn serve(plan: &Plan, mut streams: Streams) -> io::Error {
     }
 }
 
+/// Programs do not expect to be started within a second of a kernel's start: ping of iputils takes a clock of 0 seconds for one
+/// that it has not read yet, and does not wait between requests then. Idle time costs nothing.
+const UPTIME: Duration = Duration::from_secs(2);
+
 /// Starts the program; its number, and what tells that a child has ended.
 fn start(plan: &Plan, streams: &mut Streams) -> io::Result<(Pid, SignalFd)> {
     sethostname(plan.text("host name")?)?;
@@ -97,6 +103,7 @@ fn start(plan: &Plan, streams: &mut Streams) -> io::Result<(Pid, SignalFd)> {
     process::check(&command).map_err(io::Error::other)?;
     umask(Mode::from_bits_truncate(plan.number("umask")? as u32)); // nine bits
     limit(plan)?;
+    sleep(UPTIME.saturating_sub(Duration::from_nanos(clock_monotonic().as_nanos())));
     let child = command.spawn()?;
     streams.started();
     Ok((Pid::from_raw(child.id() as i32), children))

@@ -84,6 +84,22 @@ fn only_what_is_named_is_written() {
 }
 
 #[test]
+fn round_trips_are_exact_from_the_first_and_a_second_apart() {
+    if !guest() || !has("ping") {
+        return;
+    }
+    let ended = finish(&mut inside([], "ping -c 3 $NARROWS_SERVER")).expect(0);
+    let took = ended.out.split_once("0% packet loss, time ").unwrap().1.split_once("ms").unwrap().0;
+    assert!((2000..2010).contains(&took.parse::<u32>().unwrap()), "{ended}");
+    // Milliseconds: least, mean, most.
+    let figures = ended.out.split_once(" = ").unwrap().1;
+    for figure in figures.split('/').take(3) {
+        let microseconds = figure.parse::<f64>().unwrap() * 1000.0;
+        assert!((10_000.0..10_010.0).contains(&microseconds), "{ended}");
+    }
+}
+
+#[test]
 fn two_runs_are_one_and_their_record_is_replayed() {
     if !(guest() && has("ping")) {
         return;
