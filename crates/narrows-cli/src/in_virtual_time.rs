@@ -59,6 +59,7 @@ pub(crate) fn init() -> Result<u8, Failure> {
 
 fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u8, Failure> {
     refuse(live)?;
+    let stall = stall(&args.stall)?;
     let narrows =
         env::current_exe().map_err(|error| Failure::Other(format!("cannot find narrows itself: {error}")))?;
     // Of the guest's first process this is narrows, wherever the file is by now.
@@ -76,7 +77,7 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
     machine.memory = args.memory.0;
     machine.seed = seed;
-    machine.stall = stall(&args.stall)?;
+    machine.stall = stall;
     machine.wall_clock = match args.wall_clock {
         None => WALL_CLOCK,
         Some(WallClock::Now) => clock_realtime(),
