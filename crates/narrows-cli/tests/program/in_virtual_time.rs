@@ -163,6 +163,7 @@ fn a_program_that_spins_is_ended() {
     // What it wrote just before nobody could carry any more: it has the guest's only processor.
     assert_eq!(ended.code(), 74, "{}", ended.err);
     assert!(ended.err.contains("virtual time has stood still for 1 s"), "{}", ended.err);
+    assert!(ended.err.contains(" of the run, in `sh` (process "), "{}", ended.err);
 }
 
 #[test]

@@ -62,6 +62,8 @@ impl Console {
 
     /// The process that has the guest's processor, as `name (process 7)`; nothing if the guest's kernel does not answer.
     pub(super) fn spinning(&self) -> Option<String> {
+        // The kernel says who it is as information, which its console leaves out usually.
+        self.ask("sysrq 7").ok()?;
         let answer = self.ask("sysrq p").ok()?;
         let (_, behind) = answer.split_once("Pid: ")?;
         let (number, behind) = behind.split_once(',')?;
@@ -75,6 +77,8 @@ impl Console {
         const MAGIC: u32 = 0xcafe_babe;
         const VERSION: u32 = 2;
         const ROOM: usize = 512;
+        // Of the question before, if there was one.
+        let _ = fs::remove_file(&self.asking);
         let socket = UnixDatagram::bind(&self.asking)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut request = [MAGIC, VERSION, what.len() as u32].map(u32::to_ne_bytes).concat(); // a few bytes
