@@ -42,7 +42,7 @@ impl Threads {
 
 /// How many threads that may never sleep a host of so many processors has room for, beside the programs.
 fn room(processors: usize) -> usize {
-    processors.saturating_sub(1).max(1)
+    if processors > 2 { processors - 1 } else { processors }
 }
 
 /// What a loop has of a network.
@@ -157,6 +157,6 @@ mod tests {
         assert_eq!(threads(Some(4), &[0, 1]).count(2).unwrap(), 2);
         let refused = threads(Some(4), &[0, 1]).count(3).unwrap_err().to_string();
         assert!(refused.contains("2 processors") && refused.contains("3 threads"), "{refused}");
-        assert_eq!([1, 2, 3, 16].map(room), [1, 1, 2, 15]);
+        assert_eq!([1, 2, 3, 16].map(room), [1, 2, 2, 15]);
     }
 }
