@@ -35,7 +35,6 @@ test: ## every check; as an ordinary user, those that are possible
 
 test-kernel: ## in a guest kernel: the kernel's queueing disciplines beside ours, packet by packet; runs in exact virtual time
 	@scripts/test-kernel
-	NARROWS_TEST_KERNEL=1 cargo test --locked -p narrows-cli --test program -- in_virtual_time
 
 fuzz: ## readers of bytes from outside, fuzzed for 30 s each (make fuzz SECONDS_EACH=600 TARGETS="frame log")
 	@scripts/fuzz $(or $(SECONDS_EACH),30) $(TARGETS)

@@ -45,7 +45,7 @@ pub(crate) fn many(effort: Effort) -> Outcome<()> {
     head(&format!("{LINKS} links of 1 Mbit/s at once, {rate} packets a second in all"), "99 %, µs", "");
     let (file, server_file) = (scratch("links.toml"), scratch("server"));
     fs::write(&file, scenario(LINKS))?;
-    for flags in ["", "--wait spin", "--shards 2"] {
+    for flags in ["", "--wait spin", "--shards 1"] {
         let name = format!("narrows, {LINKS} links {flags}");
         let way = narrows(&format!("{} {flags}", file.display()));
         let client = offer_links(LINKS, effort.seconds, rate, LENGTH)?;

@@ -123,8 +123,7 @@ impl Streams {
         command.stdin(stdin);
         let [output, error] = self.wants;
         if self.joined {
-            let (reader, writer) = io::pipe()?;
-            unblock(&reader)?;
+            let (reader, writer) = unblocked_pipe()?;
             command.stdout(writer.try_clone()?).stderr(writer);
             self.output = Some(reader);
             return self.lead(command);
@@ -132,16 +131,14 @@ impl Streams {
         if output {
             command.stdout(self.programs()?);
         } else {
-            let (reader, writer) = io::pipe()?;
-            unblock(&reader)?;
+            let (reader, writer) = unblocked_pipe()?;
             command.stdout(writer);
             self.output = Some(reader);
         }
         if error {
             command.stderr(self.programs()?);
         } else {
-            let (reader, writer) = io::pipe()?;
-            unblock(&reader)?;
+            let (reader, writer) = unblocked_pipe()?;
             command.stderr(writer);
             self.error = Some(reader);
         }
@@ -335,6 +332,13 @@ fn ticks() -> io::Result<TimerFd> {
     let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
     timer.set(Expiration::Interval(TimeSpec::from(TICK)), TimerSetTimeFlags::empty())?;
     Ok(timer)
+}
+
+/// A pipe from the program, of which reading never waits.
+fn unblocked_pipe() -> io::Result<(io::PipeReader, io::PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    unblock(&reader)?;
+    Ok((reader, writer))
 }
 
 fn unblock(descriptor: &impl AsFd) -> io::Result<()> {
