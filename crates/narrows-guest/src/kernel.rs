@@ -42,7 +42,8 @@ pub struct GuestKernel {
 
 impl GuestKernel {
     /// The kernel asked for: a path (with a `/` in it) to an executable, or a version that is kept (`6.12.117`, or `6.12`
-    /// for the newest of that series); without either, the newest kept one.
+    /// for the newest of that series); without either, the newest kept one. Of those in question, one of this recipe goes
+    /// before a newer one of an older recipe.
     ///
     /// # Errors
     /// There is none such; the text says which there are, or how to build one.

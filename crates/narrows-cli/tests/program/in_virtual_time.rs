@@ -11,17 +11,18 @@ use narrows_guest::kernel::GuestKernel;
 
 use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
 
-/// Whether there is a guest kernel. Where they were asked for, tests fail without one.
+/// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
 fn guest() -> bool {
-    let found = GuestKernel::find(env::var_os("NARROWS_KERNEL").as_deref());
-    match found {
-        Ok(_) => true,
-        Err(error) => {
-            assert!(env::var_os("NARROWS_TEST_KERNEL").is_none(), "{error}");
-            eprintln!("left out: {error}");
-            false
+    let lack = match GuestKernel::find(env::var_os("NARROWS_KERNEL").as_deref()) {
+        Ok(kernel) if kernel.of_older_recipe == Some(true) => {
+            format!("the guest kernel {} was built by an older recipe", kernel.version)
         }
-    }
+        Ok(_) => return true,
+        Err(error) => error.to_string(),
+    };
+    assert!(env::var_os("NARROWS_TEST_KERNEL").is_none(), "{lack}");
+    eprintln!("left out: {lack}");
+    false
 }
 
 /// A run inside a guest with these flags, of a line for the shell.

@@ -180,15 +180,16 @@ impl Store {
         Ok(kept)
     }
 
-    /// The newest kernel of the version or series asked for, or of all.
+    /// The newest kernel of the version or series asked for, or of all: one of this recipe if there is any.
     ///
     /// # Errors
     /// There is none.
     pub fn find(&self, asked: Option<&str>) -> Result<GuestKernel, KernelError> {
-        let kept = self.list()?;
+        let mut kept = self.list()?;
         let names = names(&kept);
-        let found = kept.into_iter().find(|kept| asked.is_none_or(|asked| is_of(&kept.about.version, asked)));
-        match (found, asked) {
+        kept.retain(|kept| asked.is_none_or(|asked| is_of(&kept.about.version, asked)));
+        let found = kept.iter().position(|kept| !kept.is_of_older_recipe()).unwrap_or(0);
+        match (kept.into_iter().nth(found), asked) {
             (Some(kept), _) => Ok(kept.into()),
             (None, Some(asked)) if !names.is_empty() => {
                 Err(KernelError::NotKept { asked: asked.into(), kept: names })

@@ -44,6 +44,20 @@ fn the_newest_comes_first_by_numbers() {
 }
 
 #[test]
+fn one_of_this_recipe_goes_before_a_newer_one() {
+    let folder = Folder::new();
+    add(&folder, "6.12.9", &recipe_hash());
+    add(&folder, "6.12.117", "old");
+    add(&folder, "7.2.1", "old");
+    let store = Store::at(folder.path().into());
+    for (asked, version) in
+        [(None, "6.12.9"), (Some("6"), "6.12.9"), (Some("7"), "7.2.1"), (Some("6.12.117"), "6.12.117")]
+    {
+        assert_eq!(store.find(asked).unwrap().version, version);
+    }
+}
+
+#[test]
 fn a_version_is_no_prefix_of_another_number() {
     let folder = Folder::new();
     add(&folder, "6.12.1", &recipe_hash());
