@@ -1,6 +1,7 @@
 //! Edits of a kernel's sources: each checks what it replaces, is made once however often it is asked for, and is left out
 //! where the tree does not need it.
 
+mod clock;
 mod layout;
 mod seed;
 mod xstate;
@@ -24,7 +25,8 @@ pub(super) struct Edit {
 }
 
 /// All of them, in the order in which they are made.
-const EDITS: [&Edit; 3] = [&xstate::EDIT, &seed::EDIT, &layout::EDIT];
+const EDITS: [&Edit; 6] =
+    [&xstate::EDIT, &seed::EDIT, &layout::EDIT, &clock::STEPS, &clock::LOOKS, &clock::FAILURES];
 
 /// Stands for everything that narrows adds to a source tree: the configuration, the edits and how the build is called. In
 /// hexadecimal digits.

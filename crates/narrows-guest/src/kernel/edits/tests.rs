@@ -54,6 +54,16 @@ fn outline(of_registers: &str, of_main: &str) -> Folder {
             "#include <init.h>\n\nssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n\treturn \
              getrandom(buf, len, flags);\n}\n\nvoid after(void);\n",
         ),
+        (
+            "arch/um/include/linux/time-internal.h",
+            "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n\nvoid after(void);\n",
+        ),
+        (
+            "arch/um/kernel/time.c",
+            "static u64 timer_read(struct clocksource *cs)\n{\n\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n\t\treturn \
+             time_travel_time / TIMER_MULTIPLIER;\n}\n",
+        ),
+        ("arch/um/kernel/skas/syscall.c", "\t\t\tum_udelay(1);\n\t\t\tschedule();\n"),
     ];
     for (file, text) in files {
         let path = tree.path().join(file);
@@ -70,12 +80,14 @@ const SHORT_BUFFER: &str = "#include <stdlib.h>\n\nint restore(void)\n{\n\tif (h
 const RANDOMISED: &str = "#include <sys/resource.h>\n\nint main(int argc, char **argv, char **envp)\n{\n\tint ret, i, \
                           err;\n\n\tset_stklim();\n}\n";
 
-const ALL: [&str; 3] = ["hosts with AMX", "seeded randomness", "the same memory at every boot"];
+const CLOCK: [&str; 3] = ["a clock of nanoseconds", "cheap looks at the clock", "cheap calls that fail"];
 
 #[test]
 fn trees_of_known_series_take_all_edits() {
     let tree = outline(SHORT_BUFFER, RANDOMISED);
-    assert_eq!(make_all(tree.path()).unwrap(), ALL);
+    let all =
+        [&["hosts with AMX", "seeded randomness", "the same memory at every boot"], &CLOCK[..]].concat();
+    assert_eq!(make_all(tree.path()).unwrap(), all);
     let read = |file| fs::read_to_string(tree.path().join(file)).unwrap();
     let registers = read("arch/x86/um/os-Linux/registers.c");
     assert!(
@@ -84,7 +96,12 @@ fn trees_of_known_series_take_all_edits() {
     );
     let util = read("arch/um/os-Linux/util.c");
     assert!(util.contains("narrows_seed=") && util.ends_with("}\n\nvoid after(void);\n"), "{util}");
-    assert_eq!(make_all(tree.path()).unwrap(), ALL);
+    let clock = read("arch/um/kernel/time.c");
+    assert!(
+        clock.contains("_rel(narrows_step());") && clock.contains("time_travel_time / TIMER_MULTIPLIER"),
+        "{clock}"
+    );
+    assert_eq!(make_all(tree.path()).unwrap(), all);
     assert_eq!(read("arch/um/os-Linux/util.c"), util);
 }
 
@@ -92,7 +109,7 @@ fn trees_of_known_series_take_all_edits() {
 fn newer_trees_keep_what_they_have() {
     let text = "unsigned long host_fp_size;\n";
     let tree = outline(text, "personality(PER_LINUX | ADDR_NO_RANDOMIZE);\n");
-    assert_eq!(make_all(tree.path()).unwrap(), ["seeded randomness"]);
+    assert_eq!(make_all(tree.path()).unwrap(), [&["seeded randomness"], &CLOCK[..]].concat());
     assert_eq!(fs::read_to_string(tree.path().join("arch/x86/um/os-Linux/registers.c")).unwrap(), text);
 }
 
