@@ -10,9 +10,11 @@
 //! sleeps often enough meets neither; [`RealTimeShare`] says how often that is.
 
 use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::OnceLock;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// The calling thread.
@@ -43,6 +45,45 @@ pub fn pin(processor: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(processor)?;
     Ok(sched_setaffinity(SELF, &only)?)
+}
+
+/// Lets another process, and those that it starts later, run on this processor alone.
+///
+/// # Errors
+/// When there is no such processor, or that process may not use it, or is gone.
+pub fn pin_process(process: u32, processor: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(processor)?;
+    Ok(sched_setaffinity(Pid::from_raw(process as i32), &only)?)
+}
+
+/// A processor that nobody else has who asks in this way, the one that the calling thread runs on if it can be had: for as
+/// long as the claim lives. Nothing where all that it may use are taken.
+///
+/// Claims are names of sockets in the network namespace: they end with their process, however that ends.
+#[derive(Debug)]
+pub struct Claim {
+    /// Which.
+    pub processor: usize,
+    _name: UnixListener,
+}
+
+impl Claim {
+    /// Claims one for a purpose, which is part of the name.
+    ///
+    /// # Errors
+    /// When the kernel says nothing about processors.
+    pub fn make(purpose: &str) -> io::Result<Option<Self>> {
+        let mut processors = usable_processors()?;
+        let current = sched_getcpu()?;
+        processors.sort_by_key(|&processor| processor != current);
+        let claim = |processor| {
+            let name = format!("narrows/{purpose}/processor-{processor}");
+            let address = SocketAddr::from_abstract_name(name).ok()?;
+            Some(Self { processor, _name: UnixListener::bind_addr(&address).ok()? })
+        };
+        Ok(processors.into_iter().find_map(claim))
+    }
 }
 
 /// The processors that the calling thread may use, in order.
