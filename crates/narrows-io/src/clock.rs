@@ -3,6 +3,11 @@
 //! Receive stamps come from the kernel in wall-clock time (`CLOCK_REALTIME`); everything else here runs on
 //! `CLOCK_MONOTONIC`, which no one can step. `WallClockOffset` joins the two.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId as TimerClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::host::time_is_virtual;
@@ -45,7 +50,7 @@ pub fn thread_processor_time() -> u64 {
 pub(crate) struct WallClockOffset {
     /// `CLOCK_REALTIME − CLOCK_MONOTONIC`, in nanoseconds.
     offset: u64,
-    /// When it was sampled.
+    /// When it was sampled: no stamp is later. The end of time where the offset is kept.
     now: MonotonicTime,
 }
 
@@ -86,10 +91,65 @@ impl WallClockOffset {
     /// A stamp ahead by less than a microsecond is the sampling's own error and counts as "now".
     pub(crate) fn monotonic(self, wall_nanoseconds: u64) -> Option<MonotonicTime> {
         let stamp = wall_nanoseconds.wrapping_sub(self.offset);
+        if self.now == Self::KEPT {
+            return Some(MonotonicTime(stamp));
+        }
         if stamp > self.now.0 {
             return (stamp - self.now.0 < 1_000).then_some(self.now);
         }
         (self.now.0 - stamp <= Self::OLDEST).then_some(MonotonicTime(stamp))
+    }
+
+    const KEPT: MonotonicTime = MonotonicTime(u64::MAX);
+}
+
+/// The wall clock's distance, sampled once for good: both clocks run alike, so that only setting the wall clock changes it,
+/// and the kernel tells of that. For where each look at a clock takes time.
+#[derive(Debug)]
+pub struct SteadyOffset {
+    offset: WallClockOffset,
+    /// Is readable when the wall clock was set.
+    set: TimerFd,
+}
+
+impl SteadyOffset {
+    /// Samples it.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptor left.
+    pub fn sample() -> io::Result<Self> {
+        let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
+        let set = TimerFd::new(TimerClockId::CLOCK_REALTIME, flags)?;
+        let mut steady = Self { offset: WallClockOffset::sample(), set };
+        steady.sample_anew()?;
+        Ok(steady)
+    }
+
+    /// Samples it again, once the wall clock was set.
+    ///
+    /// # Errors
+    /// When the kernel refuses, which it has no reason for.
+    pub fn sample_anew(&mut self) -> io::Result<()> {
+        const NEVER: TimeSpec = TimeSpec::new(1 << 33, 0);
+        let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME | TimerSetTimeFlags::TFD_TIMER_CANCEL_ON_SET;
+        // Before the sample, so that nothing is missed. What it had to tell is told by this call.
+        match self.set.set(Expiration::OneShot(NEVER), flags) {
+            Ok(()) | Err(nix::Error::ECANCELED) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        self.offset = WallClockOffset { now: WallClockOffset::KEPT, ..WallClockOffset::sample() };
+        Ok(())
+    }
+
+    pub(crate) fn offset(&self) -> WallClockOffset {
+        self.offset
+    }
+}
+
+impl AsFd for SteadyOffset {
+    /// Readable when the wall clock was set.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.set.as_fd()
     }
 }
 

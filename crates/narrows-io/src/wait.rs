@@ -50,10 +50,20 @@ impl<'fd> Waiting<'fd> {
 /// Sleeps until a descriptor is ready or `deadline` has come (never, if there is none; one in the past only
 /// looks). Returns how many are ready: zero for the deadline, and also when a signal handler ran in between,
 /// so look at the clock. Allocates nothing.
-#[expect(unsafe_code, reason = "a system call")]
 pub fn wait(descriptors: &mut [Waiting<'_>], deadline: Option<MonotonicTime>) -> io::Result<usize> {
+    let now = deadline.map_or(MonotonicTime::default(), |_| clock_monotonic());
+    wait_from(now, descriptors, deadline)
+}
+
+/// The same for a caller who knows what the clock shows now: it is not looked at.
+#[expect(unsafe_code, reason = "a system call")]
+pub fn wait_from(
+    now: MonotonicTime,
+    descriptors: &mut [Waiting<'_>],
+    deadline: Option<MonotonicTime>,
+) -> io::Result<usize> {
     let timeout = deadline.map(|deadline| {
-        let left = deadline.as_nanos().saturating_sub(clock_monotonic().as_nanos());
+        let left = deadline.as_nanos().saturating_sub(now.as_nanos());
         libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ }
     });
     for descriptor in &mut *descriptors {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use super::{BATCH, Offloads, PacketSocket, PacketSocketError, TrainStatistics};
-use crate::clock::{MonotonicTime, WallClockOffset};
+use crate::clock::{MonotonicTime, SteadyOffset, WallClockOffset};
 use crate::frame::{Frame, FramePool};
 use crate::offloaded::{Cut, Described, HEADER, TAG_AT, Whole};
 
@@ -51,6 +51,7 @@ pub struct ReceiveBatch {
     tails: Vec<u8>,
     controls: Vec<[u64; CONTROL]>,
     cut: Cut,
+    steady: Option<SteadyOffset>,
 }
 
 #[expect(unsafe_code, reason = "the system call's pointers")]
@@ -79,9 +80,28 @@ impl ReceiveBatch {
             tails: vec![0; BATCH * TAIL],
             controls: vec![[0; CONTROL]; BATCH],
             cut: Cut::default(),
+            steady: None,
         };
         batch.point();
         batch
+    }
+
+    /// Converts stamps with this from here on, and not with a sample for each batch.
+    pub fn convert_with(&mut self, steady: SteadyOffset) {
+        self.steady = Some(steady);
+    }
+
+    /// What it converts stamps with: readable when it is to be sampled anew.
+    pub fn steady_offset(&self) -> Option<&SteadyOffset> {
+        self.steady.as_ref()
+    }
+
+    /// Samples that anew, as the wall clock was set.
+    ///
+    /// # Errors
+    /// As of [`SteadyOffset::sample_anew`].
+    pub fn sample_offset_anew(&mut self) -> io::Result<()> {
+        self.steady.as_mut().map_or(Ok(()), SteadyOffset::sample_anew)
     }
 
     /// Points each message at its pieces. None of the vectors ever grows, so this holds for good.
@@ -264,7 +284,7 @@ impl PacketSocket {
             }
         })?;
         if count > 0 {
-            let offset = WallClockOffset::sample();
+            let offset = batch.steady.as_ref().map_or_else(WallClockOffset::sample, SteadyOffset::offset);
             match self.offloads {
                 Offloads::None => into.extend((0..count).map(|slot| batch.take(slot, offset, pool))),
                 offloads => (0..count).for_each(|slot| {

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use narrows_core::{Duration, Time};
-use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_io::wait::{EndSignals, Waiting, wait_from};
 use narrows_report::RunInfo;
 use narrows_scenario::ScenarioError;
 
@@ -80,24 +80,31 @@ impl PacketLoop {
     /// Sleeps until an instant, a frame, an answer of a feed, or one of these descriptors; says which of them are ready.
     pub(super) fn sleep(&mut self, until: Time, others: &[Waiting<'_>]) -> Result<Vec<bool>, LoopError> {
         // A port whose interface is full must be tried again before long.
-        let until = if self.sending.is_empty() { until } else { until.min(self.clock.now() + RETRY) };
+        let now = self.clock.now();
+        let until = if self.sending.is_empty() { until } else { until.min(now + RETRY) };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let ends = self.looks.descriptors(&self.ports);
-        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
         let mut waiting = others.to_vec();
+        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
         waiting.extend(caller.iter().map(Waiting::readable));
+        let wall_clock = self.batch.steady_offset();
+        waiting.extend(wall_clock.iter().map(|&clock| Waiting::readable(clock)));
         waiting.extend(ends.iter().map(Waiting::readable));
-        let slept = self.clock.now() < until;
-        let ready_count = wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let ready_count =
+            wait_from(self.clock.reading(now), &mut waiting, deadline).map_err(LoopError::Wait)?;
         self.clock.go_on();
-        let (found, rest) = waiting.split_at(others.len());
-        if let (Some(feeds), Some(caller)) = (&self.feeds, rest.first())
-            && caller.is_ready()
+        let mut found: Vec<bool> = waiting.iter().map(Waiting::is_ready).collect();
+        let mut rest = found.split_off(others.len()).into_iter();
+        if let Some(feeds) = &self.feeds
+            && rest.next() == Some(true)
         {
             feeds.called();
         }
-        let found = found.iter().map(Waiting::is_ready).collect();
-        if slept && ready_count == 0 {
+        if self.batch.steady_offset().is_some() && rest.next() == Some(true) {
+            self.batch.sample_offset_anew().map_err(LoopError::Wait)?;
+        }
+        self.looks.woken(rest);
+        if now < until && ready_count == 0 {
             self.learn_from(self.clock.now().since(until));
         }
         Ok(found)

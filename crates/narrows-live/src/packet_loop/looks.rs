@@ -1,7 +1,8 @@
 //! Which ports to look at for what has come.
 //!
 //! A few are looked at one after the other in each turn; many through the kernel's list of those that are ready
-//! ([`ReadySet`]), so that a turn costs what has come and not what there is.
+//! ([`ReadySet`]), so that a turn costs what has come and not what there is. In virtual time, where nothing comes while the
+//! loop is awake, those are due that the wait before the turn found ready.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,9 +17,12 @@ const FEW: usize = 4;
 /// Ports by their places.
 #[derive(Default)]
 pub(super) struct Looks {
-    /// Those to look at in this turn. Without a list of the kernel's, these are always all that have a cable.
+    /// Those to look at in this turn.
     pub(super) due: Vec<usize>,
+    cabled: Vec<usize>,
     ready: Option<ReadySet>,
+    /// What the last wait has found, where only that is looked at: one for each of the descriptors.
+    woken: Option<Vec<bool>>,
 }
 
 impl Looks {
@@ -31,16 +35,44 @@ impl Looks {
         };
         // Where the kernel has no descriptor left for a list, all are looked at.
         let ready = if cabled().count() > FEW { listed().ok() } else { None };
-        Self { due: cabled().map(|(at, _)| at).collect(), ready }
+        let cabled = cabled().map(|(at, _)| at).collect();
+        Self { due: Vec::new(), cabled, ready, woken: None }
+    }
+
+    /// From here on looks at nothing but what waits have found. A turn without one, as the last, still looks at all.
+    pub(super) fn rely_on_waits(&mut self) {
+        self.woken = Some(Vec::new());
+    }
+
+    /// What a wait has found.
+    pub(super) fn woken(&mut self, found: impl Iterator<Item = bool>) {
+        if let Some(woken) = &mut self.woken {
+            woken.clear();
+            woken.extend(found);
+        }
     }
 
     /// Finds out which are due; those that have not sent everything yet are in any case, as some send more when they are
     /// looked at.
     pub(super) fn find_due(&mut self, sending: &[u16]) -> io::Result<()> {
-        if let Some(ready) = &mut self.ready {
-            self.due.clear();
-            self.due.extend(sending.iter().map(|&at| usize::from(at)));
-            self.due.extend(ready.ready()?);
+        self.due.clear();
+        let woken = self.woken.as_deref().filter(|woken| !woken.is_empty());
+        let sending = || sending.iter().map(|&at| usize::from(at));
+        match (&mut self.ready, woken) {
+            (None, None) => self.due.extend(&self.cabled),
+            (None, Some(woken)) => {
+                let found = self.cabled.iter().zip(woken).filter(|&(_, &found)| found);
+                self.due.extend(sending().chain(found.map(|(&at, _)| at)));
+            }
+            (Some(ready), woken) => {
+                self.due.extend(sending());
+                if woken.is_none_or(|woken| woken[0]) {
+                    self.due.extend(ready.ready()?);
+                }
+            }
+        }
+        if let Some(woken) = &mut self.woken {
+            woken.clear();
         }
         Ok(())
     }

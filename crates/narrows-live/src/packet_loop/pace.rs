@@ -3,7 +3,7 @@
 use std::io;
 
 use narrows_core::{Duration, Time};
-use narrows_io::clock::thread_processor_time;
+use narrows_io::clock::{SteadyOffset, thread_processor_time};
 use narrows_io::host::time_is_virtual;
 use narrows_io::scheduling::{self, Priority, RealTimeShare};
 
@@ -138,6 +138,8 @@ impl PacketLoop {
         scheduling::set_priority(priority).map_err(refused)?;
         if time_is_virtual() && pace.wait == Wait::Timer {
             self.clock.hold();
+            self.looks.rely_on_waits();
+            self.batch.convert_with(SteadyOffset::sample().map_err(LoopError::Wait)?);
         }
         self.pace = pace;
         Ok(())
