@@ -54,6 +54,11 @@ impl Agenda {
         self.heap.first().map(|first| (first.at(), first.element()))
     }
 
+    /// All elements that have one, in no order.
+    pub(crate) fn elements(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.heap.iter().map(|entry| entry.element())
+    }
+
     /// Sets the instant of the element's next event: [`Time::NEVER`] where it has none.
     #[inline]
     pub(crate) fn set(&mut self, element: u32, at: Time) {

@@ -186,6 +186,14 @@ impl<B> Engine<B> {
         self.network.next_event()
     }
 
+    /// An instant before which nothing is delivered, unless something is handed in or changed before it: the next event, or
+    /// a later one. A driver that sleeps until it, in place of waking at each event inside the network, is late for no
+    /// delivery, and polling late changes nothing; but what is dropped meanwhile is told then.
+    #[inline]
+    pub fn next_delivery(&self) -> Option<Time> {
+        self.network.next_delivery()
+    }
+
     /// Returns the next event that is due up to and including `now`, in order. Call it until it returns nothing: only
     /// then has everything up to `now` been handled. Polling early is harmless and polling late changes nothing.
     #[inline]

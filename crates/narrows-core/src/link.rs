@@ -48,7 +48,7 @@ use crate::queue::context::{Draws, Noted};
 use crate::queue::{Context, Drops, Wire};
 use crate::random::{Seed, Stream};
 use crate::service::{Overhead, Work};
-use crate::time::Time;
+use crate::time::{Duration, Time};
 use air::Air;
 use asked::Asked;
 use constant::{Delay, Service};
@@ -207,6 +207,18 @@ impl Link {
     pub(crate) fn next_event(&self) -> Time {
         let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
         wire.min(self.line.next_due()).min(self.deadline)
+    }
+
+    /// Before when no packet leaves, unless one arrives or something is changed: what ends its transmission next has the
+    /// whole delay before it.
+    pub(crate) fn next_exit(&self) -> Time {
+        let skips = self.impairments.as_ref().is_some_and(|impairments| impairments.reorder.is_some());
+        let least = match &self.delay {
+            Delay::Constant(delay) if !skips => delay.0,
+            _ => Duration::ZERO,
+        };
+        let wire = self.transmission.as_ref().map_or(self.not_before, |transmission| transmission.end);
+        (wire + least).min(self.line.next_due()).min(self.deadline)
     }
 
     /// Takes a packet that arrives at `now`. All events up to `now` have been handled.

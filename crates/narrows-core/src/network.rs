@@ -155,6 +155,16 @@ impl Network {
         }
     }
 
+    pub(crate) fn next_delivery(&self) -> Option<Time> {
+        /// With more links in use than this, the search would take longer than an event.
+        const FEW: usize = 16;
+        let elements = self.agenda.elements();
+        if !self.decided.is_empty() || elements.len() > FEW {
+            return self.next_event();
+        }
+        elements.map(|element| self.links[element as usize].next_exit()).min()
+    }
+
     /// Handles all events up to and including `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {

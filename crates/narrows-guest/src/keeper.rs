@@ -149,6 +149,7 @@ fn boot(
     command.arg(format!("narrows_seed={seed}"));
     command.args([
         "norandmaps",
+        "seccomp=auto",
         "random.trust_cpu=off",
         "loglevel=4",
         "panic=-1",

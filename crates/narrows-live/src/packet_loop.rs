@@ -421,7 +421,10 @@ impl PacketLoop {
     fn next_event(&self) -> Time {
         let waiting = self.inputs.first().map(|input| input.at);
         let change = self.changes.front().and_then(|change| change.at());
-        let all = [self.engine.next_event(), self.timeline.peek(), waiting, change];
+        // Nobody waits for what happens inside, but for those who are asked for a delay or a rate then.
+        let asks = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
+        let engine = if asks { self.engine.next_event() } else { self.engine.next_delivery() };
+        let all = [engine, self.timeline.peek(), waiting, change];
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 

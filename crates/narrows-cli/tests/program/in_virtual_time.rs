@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use narrows_guest::kernel::GuestKernel;
 
-use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
+use crate::common::{Finished, NARROWS, Scratch, finish, has, narrows, root, run, start};
 
 /// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
 fn guest() -> bool {
@@ -92,11 +92,39 @@ fn round_trips_are_exact_from_the_first_and_a_second_apart() {
     let ended = finish(&mut inside([], "ping -c 3 $NARROWS_SERVER")).expect(0);
     let took = ended.out.split_once("0% packet loss, time ").unwrap().1.split_once("ms").unwrap().0;
     assert!((2000..2010).contains(&took.parse::<u32>().unwrap()), "{ended}");
-    // Milliseconds: least, mean, most.
-    let figures = ended.out.split_once(" = ").unwrap().1;
+    assert_round_trips(&ended, 10.0);
+}
+
+/// That each took as long, in milliseconds, within 1 µs.
+fn assert_round_trips(ended: &Finished, took: f64) {
+    // Least, mean, most.
+    let figures = ended.out.split_once("rtt min/avg/max/mdev = ").unwrap().1;
     for figure in figures.split('/').take(3) {
-        let microseconds = figure.parse::<f64>().unwrap() * 1000.0;
-        assert!((10_000.0..10_010.0).contains(&microseconds), "{ended}");
+        let apart = figure.parse::<f64>().unwrap() - took;
+        assert!((0.0..0.0015).contains(&(apart + 1e-9)), "{ended}");
+    }
+}
+
+#[test]
+fn the_wall_clock_may_be_set() {
+    if !guest() || !has("ping") {
+        return;
+    }
+    let line = "ping -q -c 1 $NARROWS_SERVER >before; date -s '2030-01-01 00:00:03' >/dev/null; ping -q -c 3 $NARROWS_SERVER; date +%Y";
+    let ended = finish(&mut inside([], line)).expect(0);
+    assert!(ended.out.ends_with("2030\n"), "{ended}");
+    assert_round_trips(&ended, 10.0);
+}
+
+#[test]
+fn a_guest_kernel_that_panics_shows_its_last_lines() {
+    if !guest() {
+        return;
+    }
+    let ended = finish(&mut inside([], "echo c >/proc/sysrq-trigger"));
+    assert_eq!(ended.code(), 2, "{ended}");
+    for words in ["the guest kernel broke off", "Kernel panic - not syncing: sysrq triggered crash"] {
+        assert!(ended.err.contains(words), "{ended}");
     }
 }
 

@@ -113,4 +113,31 @@ proptest! {
         copies.dedup();
         prop_assert_eq!(copies.len(), run.records.len(), "each copy has one verdict");
     }
+
+    /// From one input to the next, at every instant at which something happens.
+    #[test]
+    fn nothing_is_delivered_before_the_instant_that_was_told((plan, inputs) in plan_and_inputs()) {
+        let mut run = Run::new(&plan);
+        let untils = inputs.iter().map(|input| Some(input)).chain([None]);
+        for input in untils {
+            let until = input.map_or(END, |input| input.at);
+            let mut told = Time::ZERO;
+            while let Some(at) = run.engine.next_event() {
+                let next = run.engine.next_delivery().expect("there is an event");
+                prop_assert!(next >= at, "{} before the next event, {}", next, at);
+                told = told.max(next);
+                if at > until {
+                    break;
+                }
+                let before = run.records.len();
+                run.poll(at, 1);
+                let early = |record: &&Record| record.delivered() && record.at < told;
+                prop_assert_eq!(run.records[before..].iter().find(early), None, "told {}", told);
+            }
+            prop_assert_eq!(run.engine.next_event().is_none(), run.engine.next_delivery().is_none());
+            if let Some(input) = input {
+                run.input(input);
+            }
+        }
+    }
 }

@@ -51,8 +51,12 @@ impl Console {
     /// Why the guest's kernel ended by itself.
     pub(super) fn last_words(&self, memory: u64) -> String {
         let text = self.text();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines[lines.len().saturating_sub(LINES)..].join("\n  ");
+        let mut lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let panic = lines.iter().rev().find(|line| line.contains("Kernel panic")).copied();
+        let mut last = lines.split_off(lines.len().saturating_sub(LINES));
+        // What is behind it may be longer.
+        last.splice(0..0, panic.filter(|panic| !last.contains(panic)));
+        let last = last.join("\n  ");
         let memory = match killed_for_memory(&text).last() {
             Some(who) => format!("{}\n", out_of_memory(who, memory)),
             None => String::new(),

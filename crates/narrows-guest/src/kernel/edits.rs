@@ -1,6 +1,7 @@
 //! Edits of a kernel's sources: each checks what it replaces, is made once however often it is asked for, and is left out
 //! where the tree does not need it.
 
+mod abort;
 mod clock;
 mod layout;
 mod seed;
@@ -25,8 +26,8 @@ pub(super) struct Edit {
 }
 
 /// All of them, in the order in which they are made.
-const EDITS: [&Edit; 6] =
-    [&xstate::EDIT, &seed::EDIT, &layout::EDIT, &clock::STEPS, &clock::LOOKS, &clock::FAILURES];
+const EDITS: [&Edit; 7] =
+    [&xstate::EDIT, &seed::EDIT, &layout::EDIT, &clock::STEPS, &clock::LOOKS, &clock::FAILURES, &abort::EDIT];
 
 /// Stands for everything that narrows adds to a source tree: the configuration, the edits and how the build is called. In
 /// hexadecimal digits.
@@ -99,4 +100,4 @@ impl Edit {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use super::*;
+use crate::kernel::edits::tests as edits;
 use crate::kernel::store::Store;
 use crate::kernel::temporary::Folder;
 use crate::kernel::{Kept, Source};
@@ -20,24 +21,17 @@ linux:
 \t@cp $$(command -v cat) linux
 ";
 
-const REGISTERS: &str = "#include <stdlib.h>\n\t\tiov.iov_base = fp_regs;\n\t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n\
-                         \t\tif (ptrace(PTRACE_SETREGSET, pid))\n";
-const MAIN: &str = "#include <sys/resource.h>\n\tint ret, i, err;\n\n\tset_stklim();\n";
-const UTIL: &str = "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n\treturn getrandom(buf, len, flags);\n}\n";
-
 fn tree(folder: &Folder) -> PathBuf {
     let tree = folder.path().join("given/linux-6.99.1");
     let makefile = MAKEFILE.replace("READY", &ready(folder).display().to_string());
-    for (file, text) in [
+    let files = [
         ("Makefile", makefile.as_str()),
         ("Kconfig", ""),
         ("arch/um/Makefile", ""),
         ("arch/x86/um/Makefile", ""),
-        ("arch/x86/um/os-Linux/registers.c", REGISTERS),
-        ("arch/um/os-Linux/util.c", UTIL),
-        ("arch/um/os-Linux/main.c", MAIN),
         ("drivers/gpu/card.c", "never compiled"),
-    ] {
+    ];
+    for (file, text) in files.into_iter().chain(edits::OUTLINE) {
         let path = tree.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -89,7 +83,7 @@ fn an_archive_becomes_a_kernel() {
     let compiled = [Progress::Compiled(1), Progress::Compiled(2), Progress::Begins(Step::Keep)];
     assert_eq!(seen, [steps.as_slice(), &compiled].concat());
     let kept = only(&plan);
-    assert_eq!(kept.about.edits, ["hosts with AMX", "seeded randomness", "the same memory at every boot"]);
+    assert_eq!(kept.about.edits, edits::ALL);
     assert!(kept.queueing_disciplines().unwrap().contains(&"netem".to_owned()));
     assert!(!plan.folder.exists(), "the source is removed");
 }
@@ -102,7 +96,9 @@ fn a_given_tree_is_copied_and_stays_as_it_is() {
     let plan = BuildPlan { keep_source: true, ..plan(&folder, Source::Tree(given.clone())) };
     fs::write(ready(&folder), "").unwrap();
     build(&plan).0.unwrap();
-    assert_eq!(fs::read_to_string(given.join("arch/um/os-Linux/util.c")).unwrap(), UTIL);
+    for (file, text) in edits::OUTLINE {
+        assert_eq!(fs::read_to_string(given.join(file)).unwrap(), text);
+    }
     assert_eq!(fs::read_to_string(given.join(".config")).unwrap(), "of another build");
     assert!(!given.join("linux").exists());
     let copied = plan.folder.join("tree");

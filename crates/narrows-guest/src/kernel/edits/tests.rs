@@ -44,28 +44,85 @@ fn a_missing_file_is_named() {
 }
 
 /// What the files of 6.1 and 6.12 have at the places in question, in outline.
-fn outline(of_registers: &str, of_main: &str) -> Folder {
+pub(in crate::kernel) const OUTLINE: [(&str, &str); 6] = [
+    (
+        "arch/x86/um/os-Linux/registers.c",
+        "#include <stdlib.h>
+
+int restore(void)
+{
+	if (have_xstate_support) {
+		iov.iov_base = fp_regs;
+		iov.iov_len = FP_SIZE * sizeof(unsigned long);
+		if (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)
+			return -errno;
+	}
+}
+",
+    ),
+    (
+        "arch/um/os-Linux/main.c",
+        "#include <sys/resource.h>
+
+int main(int argc, char **argv, char **envp)
+{
+	int ret, i, err;
+
+	set_stklim();
+}
+",
+    ),
+    (
+        "arch/um/os-Linux/util.c",
+        "	for (;;)
+		if (kill(getpid(), SIGABRT) < 0)
+			exit(127);
+
+ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+{
+	return getrandom(buf, len, flags);
+}
+
+void after(void);
+",
+    ),
+    (
+        "arch/um/include/linux/time-internal.h",
+        "#define TIMER_MULTIPLIER 256
+#define TIMER_MIN_DELTA  500
+",
+    ),
+    (
+        "arch/um/kernel/time.c",
+        "static u64 timer_read(struct clocksource *cs)
+{
+			time_travel_update_time_rel(TIMER_MULTIPLIER);
+		return time_travel_time / TIMER_MULTIPLIER;
+}
+",
+    ),
+    (
+        "arch/um/kernel/skas/syscall.c",
+        "			um_udelay(1);
+			schedule();
+",
+    ),
+];
+
+/// All edits, by what they are for.
+pub(in crate::kernel) const ALL: [&str; 7] = [
+    "hosts with AMX",
+    "seeded randomness",
+    "the same memory at every boot",
+    "a clock of nanoseconds",
+    "cheap looks at the clock",
+    "cheap calls that fail",
+    "a panic that ends",
+];
+
+fn outline() -> Folder {
     let tree = Folder::new();
-    let files = [
-        ("arch/x86/um/os-Linux/registers.c", of_registers),
-        ("arch/um/os-Linux/main.c", of_main),
-        (
-            "arch/um/os-Linux/util.c",
-            "#include <init.h>\n\nssize_t os_getrandom(void *buf, size_t len, unsigned int flags)\n{\n\treturn \
-             getrandom(buf, len, flags);\n}\n\nvoid after(void);\n",
-        ),
-        (
-            "arch/um/include/linux/time-internal.h",
-            "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n\nvoid after(void);\n",
-        ),
-        (
-            "arch/um/kernel/time.c",
-            "static u64 timer_read(struct clocksource *cs)\n{\n\t\t\ttime_travel_update_time_rel(TIMER_MULTIPLIER);\n\t\treturn \
-             time_travel_time / TIMER_MULTIPLIER;\n}\n",
-        ),
-        ("arch/um/kernel/skas/syscall.c", "\t\t\tum_udelay(1);\n\t\t\tschedule();\n"),
-    ];
-    for (file, text) in files {
+    for (file, text) in OUTLINE {
         let path = tree.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -73,21 +130,10 @@ fn outline(of_registers: &str, of_main: &str) -> Folder {
     tree
 }
 
-const SHORT_BUFFER: &str = "#include <stdlib.h>\n\nint restore(void)\n{\n\tif (have_xstate_support) {\n\t\tiov.iov_base = \
-                            fp_regs;\n\t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n\t\tif \
-                            (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)\n\t\t\treturn -errno;\n\t}\n}\n";
-
-const RANDOMISED: &str = "#include <sys/resource.h>\n\nint main(int argc, char **argv, char **envp)\n{\n\tint ret, i, \
-                          err;\n\n\tset_stklim();\n}\n";
-
-const CLOCK: [&str; 3] = ["a clock of nanoseconds", "cheap looks at the clock", "cheap calls that fail"];
-
 #[test]
 fn trees_of_known_series_take_all_edits() {
-    let tree = outline(SHORT_BUFFER, RANDOMISED);
-    let all =
-        [&["hosts with AMX", "seeded randomness", "the same memory at every boot"], &CLOCK[..]].concat();
-    assert_eq!(make_all(tree.path()).unwrap(), all);
+    let tree = outline();
+    assert_eq!(make_all(tree.path()).unwrap(), ALL);
     let read = |file| fs::read_to_string(tree.path().join(file)).unwrap();
     let registers = read("arch/x86/um/os-Linux/registers.c");
     assert!(
@@ -101,16 +147,24 @@ fn trees_of_known_series_take_all_edits() {
         clock.contains("_rel(narrows_step());") && clock.contains("time_travel_time / TIMER_MULTIPLIER"),
         "{clock}"
     );
-    assert_eq!(make_all(tree.path()).unwrap(), all);
+    assert_eq!(make_all(tree.path()).unwrap(), ALL);
     assert_eq!(read("arch/um/os-Linux/util.c"), util);
 }
 
 #[test]
 fn newer_trees_keep_what_they_have() {
-    let text = "unsigned long host_fp_size;\n";
-    let tree = outline(text, "personality(PER_LINUX | ADDR_NO_RANDOMIZE);\n");
-    assert_eq!(make_all(tree.path()).unwrap(), [&["seeded randomness"], &CLOCK[..]].concat());
-    assert_eq!(fs::read_to_string(tree.path().join("arch/x86/um/os-Linux/registers.c")).unwrap(), text);
+    let tree = outline();
+    let registers = "unsigned long host_fp_size;\n";
+    for (file, text) in [
+        ("arch/x86/um/os-Linux/registers.c", registers),
+        ("arch/um/os-Linux/main.c", "personality(PER_LINUX | ADDR_NO_RANDOMIZE);\n"),
+    ] {
+        fs::write(tree.path().join(file), text).unwrap();
+    }
+    let missing = ["hosts with AMX", "the same memory at every boot"];
+    let rest: Vec<_> = ALL.into_iter().filter(|purpose| !missing.contains(purpose)).collect();
+    assert_eq!(make_all(tree.path()).unwrap(), rest);
+    assert_eq!(fs::read_to_string(tree.path().join("arch/x86/um/os-Linux/registers.c")).unwrap(), registers);
 }
 
 #[test]
