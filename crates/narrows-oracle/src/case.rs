@@ -37,11 +37,13 @@ pub enum Ours {
     Keys(&'static str),
 }
 
+/// How far apart the same instant may be in the kernel and here, in nanoseconds: each rounds in its own way.
+pub const ROUNDING: u64 = 2;
+
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// Every datagram's delay, at most so many nanoseconds apart, but for so many datagrams: those behind two events
-    /// within one step of the guest's clock.
+    /// Every datagram's delay, at most so many nanoseconds apart, but for so many datagrams.
     Delay(u64, usize),
     /// How many bytes of each flow have been delivered, at any instant: at most so many apart.
     Service(u64),

@@ -26,8 +26,16 @@ pub(super) struct Edit {
 }
 
 /// All of them, in the order in which they are made.
-const EDITS: [&Edit; 7] =
-    [&xstate::EDIT, &seed::EDIT, &layout::EDIT, &clock::STEPS, &clock::LOOKS, &clock::FAILURES, &abort::EDIT];
+const EDITS: [&Edit; 8] = [
+    &xstate::EDIT,
+    &seed::EDIT,
+    &layout::EDIT,
+    &clock::STEPS,
+    &clock::LOOKS,
+    &clock::FAILURES,
+    &clock::OFFERS,
+    &abort::EDIT,
+];
 
 /// Stands for everything that narrows adds to a source tree: the configuration, the edits and how the build is called. In
 /// hexadecimal digits.

@@ -1,6 +1,6 @@
 //! Why the two differ by as much as they do.
 
-/// A sentence for a case; empty where nothing differs but by steps of the guest's clock.
+/// A sentence for a case; empty where nothing differs.
 pub(super) fn of(case: &str) -> &'static str {
     match case {
         "netem-delay-own" | "netem-normal-own" => {
@@ -21,10 +21,6 @@ pub(super) fn of(case: &str) -> &'static str {
         "red-average" => {
             "As for pfifo; near its threshold the average keeps that difference for some packets, of which others are lost \
              then, but not more."
-        }
-        "pfifo" | "bfifo" | "pfifo-head-drop" => {
-            "A packet that comes within one step of the guest's clock of a departure finds the queue before it in the kernel, \
-             after it in narrows: one is lost in place of its neighbour."
         }
         "red" | "red-ecn" => {
             "Both draw. tc's weight, 1/16, follows from burst, min and avpkt; narrows had its own before."

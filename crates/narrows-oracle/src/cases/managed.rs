@@ -1,7 +1,7 @@
 //! Queue management behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
 
 use super::explanations;
-use crate::case::{Bound, Case, Ours};
+use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::codel::Parameters;
 use crate::traffic::{Datagram, Flow, merge, ms};
 
@@ -73,7 +73,7 @@ pub(super) fn cases() -> Vec<Case> {
     use Bound::*;
     let plain = Flow::new(0);
     let ect = Flow::new(0).class(2);
-    let exact = [Delay(1_000, 40), Fates(20), Order(40)];
+    let exact = [Delay(ROUNDING, 0), Fates(0), Order(0)];
     vec![
         case("pfifo", "qdisc add dev near parent 1:10 handle 10: pfifo limit 40", overload(plain), &exact),
         case("bfifo", "qdisc add dev near parent 1:10 handle 10: bfifo limit 40000", overload(plain), &exact),
@@ -104,7 +104,7 @@ pub(super) fn cases() -> Vec<Case> {
                 "red-average",
                 "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 20000 max 20001 avpkt 1000 burst 25 probability 0.5 bandwidth 10mbit",
                 overload(plain),
-                &[Delay(1_000, 150), Fates(100), Losses(2), Service(1_000)],
+                &[Delay(ROUNDING, 30), Fates(30), Losses(2), Service(1_000)],
             )
         },
         // An interval of whole packets' times would be over just when one departs.
@@ -115,7 +115,7 @@ pub(super) fn cases() -> Vec<Case> {
             &[
                 Delay(5_000_000, 0),
                 Losses(6),
-                KernelsCodel(Parameters { target: 5_000, interval: 97_000, ecn: false }, 12),
+                KernelsCodel(Parameters { target: 5_000, interval: 97_000, ecn: false }, 0),
             ],
         ),
         case(
@@ -123,10 +123,10 @@ pub(super) fn cases() -> Vec<Case> {
             "qdisc add dev near parent 1:10 handle 10: codel limit 1000 target 10ms interval 50ms ecn",
             overload(ect),
             &[
-                Delay(1_000, 40),
+                Delay(ROUNDING, 0),
                 Fates(0),
                 MarkCount(12),
-                KernelsCodel(Parameters { target: 10_000, interval: 50_000, ecn: true }, 12),
+                KernelsCodel(Parameters { target: 10_000, interval: 50_000, ecn: true }, 0),
             ],
         ),
         Case {

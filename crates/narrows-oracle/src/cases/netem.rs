@@ -1,11 +1,8 @@
 //! NetEm: the kernel's single queue, which ours is in exact mode.
 
 use super::explanations;
-use crate::case::{Bound, Case, Ours};
+use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Flow, ms};
-
-/// What the guest's clock moves by, twice: once when a datagram is sent, once when it is due.
-const TICKS: u64 = 512;
 
 fn case(name: &'static str, tc: &'static str, bounds: &[Bound]) -> Case {
     Case {
@@ -22,7 +19,7 @@ fn case(name: &'static str, tc: &'static str, bounds: &[Bound]) -> Case {
 /// The cases of NetEm.
 pub(super) fn cases() -> Vec<Case> {
     use Bound::*;
-    let exact = [Delay(TICKS, 0), Fates(0), Order(0)];
+    let exact = [Delay(ROUNDING, 0), Fates(0), Order(0)];
     vec![
         Case { tc: vec![], ours: Ours::Keys(""), ..case("cable", "", &exact) },
         case("netem-delay", "qdisc add dev near root netem delay 20ms", &exact),
@@ -40,8 +37,12 @@ pub(super) fn cases() -> Vec<Case> {
             ..case("netem-cells", "qdisc add dev near root netem rate 8mbit 20 48 5 limit 50", &exact)
         },
         case("netem-gap", "qdisc add dev near root netem delay 10ms reorder 100% gap 5", &exact),
-        // 28,000 steps of the guest's clock: a slot that began late by a part of a step would make all others late.
-        case("netem-slot", "qdisc add dev near root netem slot 7168us 7168us packets 9 limit 300", &exact),
+        // The kernel reckons each slot from when it looked at the clock, so all that follow are late by those looks.
+        case(
+            "netem-slot",
+            "qdisc add dev near root netem slot 7168us 7168us packets 9 limit 300",
+            &[Delay(500, 0), Fates(0), Order(0)],
+        ),
         case("netem-loss", "qdisc add dev near root netem loss 10%", &[LostShare]),
         case("netem-loss-correlated", "qdisc add dev near root netem loss 20% 40%", &[LostShare]),
         case("netem-loss-state", "qdisc add dev near root netem loss state 3% 30% 20% 60% 1%", &[LostShare]),

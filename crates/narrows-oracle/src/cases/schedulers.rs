@@ -1,7 +1,7 @@
 //! Schedulers behind a bottleneck that HTB makes: it takes a packet from the queue below it when it may send.
 
 use super::explanations;
-use crate::case::{Bound, Case, Ours};
+use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, merge, ms};
 
 const ROOT: [&str; 2] = [
@@ -52,7 +52,7 @@ fn three() -> Vec<Datagram> {
 /// The cases of schedulers.
 pub(super) fn cases() -> Vec<Case> {
     use Bound::*;
-    let exact = [Delay(1_000, 40), Fates(20), Order(40)];
+    let exact = [Delay(ROUNDING, 0), Fates(0), Order(0)];
     let turns = [Service(3_000), Losses(6)];
     vec![
         case(
@@ -121,7 +121,7 @@ pub(super) fn cases() -> Vec<Case> {
             &["qdisc add dev near parent 1:10 handle 20: sfq quantum 1500 limit 60"],
             below!("scheduler = { type = \"sfq\", quantum = \"1479 bytes\", bound = \"60 packets\" }"),
             three(),
-            &[Service(3_000), Losses(6)],
+            &[Service(0), Losses(0)],
         ),
         // CoDel has nothing to do here: what is lost is lost to the limit.
         case(
@@ -159,7 +159,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Flow::new(1).class(2).varied(ms(500) + 91_000, ms(1000), 9_000),
                 Flow::new(2).varied(53_000, ms(1500), 2_000),
             ]),
-            &[Delay(1_000, 40), Fates(0), MarkCount(6)],
+            &[Delay(ROUNDING, 0), Fates(0), MarkCount(6)],
         ),
         // Packets of any length, and the same words for both: what the quantum counts makes the difference.
         case(

@@ -1,7 +1,7 @@
 //! Token buckets: TBF, HTB.
 
 use super::explanations;
-use crate::case::{Bound, Case, Ours};
+use crate::case::{Bound, Case, Ours, ROUNDING};
 use crate::traffic::{Datagram, Flow, LONGEST, merge, ms};
 
 /// Busy and quiet times of 200 ms, for 0.8 seconds.
@@ -24,8 +24,7 @@ fn mixed(flow: u16) -> impl Fn(u64, u64, u64) -> Vec<Datagram> {
 }
 
 fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>) -> Case {
-    // Behind a packet that is let in by the one alone, all are one later until the queue is empty.
-    let bounds = vec![Bound::Delay(1_000, 300), Bound::Losses(6), Bound::Service(2_000)];
+    let bounds = vec![Bound::Delay(ROUNDING, 0), Bound::Fates(0), Bound::Order(0)];
     Case {
         name,
         tc,

@@ -6,6 +6,10 @@
 //! their instant, and both move it by as little as a loop lets them: the Nth since it last stood still by N ns, by 16 at
 //! least and 1,024 at most. A program that answers a packet loses some 50 ns; one that spins for 20 ms is through after
 //! 20,000 looks, no more than 1 µs late.
+//!
+//! The kernel itself has loops that look again and again whether another task is done, and offer it the processor
+//! (`cond_resched`). That task gets it when the slice of the one that loops is over, which is never where time stands still:
+//! freeing a process's entries of `/proc` was seen to loop for ever. After 10,000 offers without time passing each takes 1 µs.
 
 use super::Edit;
 
@@ -20,6 +24,8 @@ pub(super) const STEPS: Edit = Edit {
             "#define TIMER_MIN_DELTA  1 /* narrows: timers are at their instant */\n
 /* narrows: by how much a look at the clock, or a call that fails, moves it */
 unsigned int narrows_step(void);
+/* narrows: the processor is offered to others */
+void narrows_offer(void);
 ",
         ),
     ],
@@ -42,6 +48,24 @@ pub(super) const LOOKS: Edit = Edit {
 	return max(steps, 16U);
 }
 
+void narrows_offer(void)
+{
+	static unsigned long long reached;
+	static unsigned int offers;
+
+	if (time_travel_mode != TT_MODE_INFCPU && time_travel_mode != TT_MODE_EXTERNAL)
+		return;
+	if (time_travel_time != reached) {
+		reached = time_travel_time;
+		offers = 0;
+	}
+	if (++offers < 10000 || irqs_disabled() || in_interrupt() || time_travel_ext_waiting)
+		return;
+	offers = 10000;
+	time_travel_update_time_rel(1000);
+	reached = time_travel_time;
+}
+
 static u64 timer_read(struct clocksource *cs)
 ",
         ),
@@ -57,4 +81,14 @@ pub(super) const FAILURES: Edit = Edit {
     file: "arch/um/kernel/skas/syscall.c",
     unneeded: None,
     replacements: &[("\t\t\tum_udelay(1);\n", "\t\t\ttime_travel_ndelay(narrows_step());\n")],
+};
+
+pub(super) const OFFERS: Edit = Edit {
+    purpose: "kernel loops that wait for others",
+    file: "kernel/sched/core.c",
+    unneeded: None,
+    replacements: &[(
+        "int __sched __cond_resched(void)\n{\n",
+        "void narrows_offer(void);\n\nint __sched __cond_resched(void)\n{\n\tnarrows_offer();\n",
+    )],
 };

@@ -44,7 +44,7 @@ fn a_missing_file_is_named() {
 }
 
 /// What the files of 6.1 and 6.12 have at the places in question, in outline.
-pub(in crate::kernel) const OUTLINE: [(&str, &str); 6] = [
+pub(in crate::kernel) const OUTLINE: [(&str, &str); 7] = [
     (
         "arch/x86/um/os-Linux/registers.c",
         "#include <stdlib.h>
@@ -107,16 +107,24 @@ void after(void);
 			schedule();
 ",
     ),
+    (
+        "kernel/sched/core.c",
+        "int __sched __cond_resched(void)
+{
+	if (should_resched(0) && !irqs_disabled()) {
+",
+    ),
 ];
 
 /// All edits, by what they are for.
-pub(in crate::kernel) const ALL: [&str; 7] = [
+pub(in crate::kernel) const ALL: [&str; 8] = [
     "hosts with AMX",
     "seeded randomness",
     "the same memory at every boot",
     "a clock of nanoseconds",
     "cheap looks at the clock",
     "cheap calls that fail",
+    "kernel loops that wait for others",
     "a panic that ends",
 ];
 
