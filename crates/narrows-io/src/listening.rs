@@ -12,13 +12,21 @@ const LISTENS: [(&str, &str); 4] = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07")
 /// # Errors
 /// When the namespace cannot be entered.
 pub fn listeners(namespace: &Namespace) -> Result<usize, NamespaceError> {
-    namespace.run(|| {
-        let count = |(table, state): &(&str, &str)| {
-            let rows = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
-            rows.lines().skip(1).filter(|row| row.split_whitespace().nth(3) == Some(state)).count()
-        };
-        LISTENS.iter().map(count).sum()
-    })
+    namespace.run(|| count("thread-self"))
+}
+
+/// The same of the namespace of a process: none where it has ended. Enters nothing, so a packet loop does not stand still
+/// meanwhile: leaving a namespace may take the kernel 40 ms.
+pub fn listeners_beside(process: u32) -> usize {
+    count(&process.to_string())
+}
+
+fn count(process: &str) -> usize {
+    let of_table = |(table, state): &(&str, &str)| {
+        let rows = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
+        rows.lines().skip(1).filter(|row| row.split_whitespace().nth(3) == Some(state)).count()
+    };
+    LISTENS.iter().map(of_table).sum()
 }
 
 #[cfg(test)]
@@ -34,6 +42,14 @@ mod tests {
         let listener = a.run(|| std::net::TcpListener::bind("127.0.0.1:0")).unwrap().unwrap();
         assert_eq!(listeners(&a).unwrap(), 1);
         assert_eq!(listeners(&b).unwrap(), 0);
+        for (namespace, count) in [(&a, 1), (&b, 0)] {
+            let mut sleeper = std::process::Command::new("sleep");
+            sleeper.arg("60");
+            let mut sleeper = crate::process::spawn(sleeper, namespace).unwrap();
+            assert_eq!(listeners_beside(sleeper.id()), count);
+            sleeper.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
+            sleeper.wait().unwrap();
+        }
         drop(listener);
         assert_eq!(listeners(&a).unwrap(), 0);
     }

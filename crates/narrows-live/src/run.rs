@@ -1,5 +1,6 @@
 //! A whole run: set the stage, start the programs, run the loop, report, clean up.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -276,9 +277,15 @@ fn play(
     signals: &mut EndSignals,
 ) -> Result<Played, RunError> {
     let mut beside = Vec::new();
+    // Before there is any packet, as it takes long.
+    let mut listening = BTreeMap::new();
+    for (name, _) in &options.beside {
+        let host = chosen_host(stage, Some(name))?;
+        listening.insert(name, listening::listeners(&host.namespace).map_err(StageError::from)?);
+    }
     for (name, line) in &options.beside {
         let host = chosen_host(stage, Some(name))?;
-        let listening = listening::listeners(&host.namespace).map_err(StageError::from)?;
+        let listening = listening.entry(name).or_default();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]).envs(environment.iter().cloned()).stdin(Stdio::null());
         let mut program = process::spawn(command, &host.namespace)?;
@@ -335,7 +342,7 @@ fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<C
 fn wait_until_it_listens(
     network: &mut PacketLoop,
     host: &Host,
-    before: usize,
+    listening: &mut usize,
     program: &mut Running,
     line: &str,
     signals: &mut EndSignals,
@@ -350,10 +357,12 @@ fn wait_until_it_listens(
                 let (host, line) = (host.name.clone(), line.to_owned());
                 return Err(RunError::Beside { host, line, status });
             }
-            None if listening::listeners(&host.namespace).map_err(StageError::from)? > before => {
-                return Ok(None);
-            }
             None => {}
+        }
+        let before = *listening;
+        *listening = listening::listeners_beside(program.id()).max(before);
+        if *listening > before {
+            return Ok(None);
         }
     }
     Ok(None)

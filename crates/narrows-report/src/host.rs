@@ -63,7 +63,7 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
     if kind == Kind::ExactVirtual {
         return writeln!(
             f,
-            "  the clock stood still while anything computed; each look at it takes it on by the least that it can show"
+            "  the clock stood still while anything computed; each look at it takes it on by some nanoseconds"
         );
     }
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));

@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn nothing_is_delivered_before_the_instant_that_was_told((plan, inputs) in plan_and_inputs()) {
         let mut run = Run::new(&plan);
-        let untils = inputs.iter().map(|input| Some(input)).chain([None]);
+        let untils = inputs.iter().map(Some).chain([None]);
         for input in untils {
             let until = input.map_or(END, |input| input.at);
             let mut told = Time::ZERO;

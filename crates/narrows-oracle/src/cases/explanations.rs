@@ -13,14 +13,20 @@ pub(super) fn of(case: &str) -> &'static str {
             "What has a flipped bit is dropped by the receiver's stack. The kernel may flip one of the sender's link address, \
              which nobody notices: 6 bytes of a frame of 500."
         }
-        "htb-shares" | "htb-quanta" | "htb-priorities" => {
-            "Tokens of one class and of another suffice within one step of the guest's clock: the kernel sees both at its next \
-             look and takes the order of levels and priorities, narrows the order of instants. What follows is another order \
-             with the same shares, and with frames of any length other packets that are lost."
+        "htb-shares" => {
+            "At 15 Mbit/s a byte takes 533⅓ ns. The kernel cuts each packet's time to whole nanoseconds, and so gains about \
+             half a nanosecond a packet on narrows, which carries what is left over: 300 ns after 640 packets. There the one \
+             class's tokens suffice just before the other's in the kernel, and just after in narrows. What follows is another \
+             order with the same shares, and with frames of any length other packets that are lost."
+        }
+        "htb-quanta" | "htb-priorities" => {
+            "Tokens of one class and of another suffice at the same instant: the kernel takes the order of levels and \
+             priorities, narrows the order in which they came to wait. What follows is another order with the same shares, and \
+             with frames of any length other packets that are lost."
         }
         "red-average" => {
-            "As for pfifo; near its threshold the average keeps that difference for some packets, of which others are lost \
-             then, but not more."
+            "Near the threshold the two averages, of which the kernel's has a fraction of few bits, are on different sides of \
+             it for a packet now and then: a neighbour is lost in its place, but not more."
         }
         "red" | "red-ecn" => {
             "Both draw. tc's weight, 1/16, follows from burst, min and avpkt; narrows had its own before."

@@ -41,9 +41,8 @@ const ROOT: [&str; 2] = [
     "class add dev near parent 1: classid 1:1 htb rate 20mbit ceil 20mbit burst 6000b cburst 6000b",
 ];
 
-/// Where an instant at which tokens suffice falls between two steps of the guest's clock, the kernel may take another packet
-/// first, and what follows is another order with the same shares.
-/// They may be a turn of each class and a packet of each apart.
+/// Where tokens of both suffice at one instant, or at two that differ by what is rounded, the kernel may take another packet
+/// first, and what follows is another order with the same shares. They may be a turn of each class and a packet of each apart.
 fn shares(case: Case, turns: u64) -> Case {
     Case { bounds: vec![Bound::Service(turns + 2 * u64::from(LONGEST)), Bound::Losses(60)], ..case }
 }

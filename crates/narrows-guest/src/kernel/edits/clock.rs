@@ -9,7 +9,8 @@
 //!
 //! The kernel itself has loops that look again and again whether another task is done, and offer it the processor
 //! (`cond_resched`). That task gets it when the slice of the one that loops is over, which is never where time stands still:
-//! freeing a process's entries of `/proc` was seen to loop for ever. After 10,000 offers without time passing each takes 1 µs.
+//! freeing a process's entries of `/proc` was seen to loop for ever. After a million offers without time passing each takes
+//! 1 µs. (Reading `/proc/net/tcp` makes some ten thousand.)
 
 use super::Edit;
 
@@ -59,9 +60,9 @@ void narrows_offer(void)
 		reached = time_travel_time;
 		offers = 0;
 	}
-	if (++offers < 10000 || irqs_disabled() || in_interrupt() || time_travel_ext_waiting)
+	if (++offers < 1000000 || irqs_disabled() || in_interrupt() || time_travel_ext_waiting)
 		return;
-	offers = 10000;
+	offers = 1000000;
 	time_travel_update_time_rel(1000);
 	reached = time_travel_time;
 }
