@@ -15,8 +15,8 @@ pub fn listeners(namespace: &Namespace) -> Result<usize, NamespaceError> {
     namespace.run(|| count("thread-self"))
 }
 
-/// The same of the namespace of a process: none where it has ended. Enters nothing, so a packet loop does not stand still
-/// meanwhile: leaving a namespace may take the kernel 40 ms.
+/// The same of the namespace of a process: none where it has ended. Enters nothing and starts no thread, so that a packet
+/// loop can ask between packets.
 pub fn listeners_beside(process: u32) -> usize {
     count(&process.to_string())
 }

@@ -277,7 +277,7 @@ fn play(
     signals: &mut EndSignals,
 ) -> Result<Played, RunError> {
     let mut beside = Vec::new();
-    // Before there is any packet, as it takes long.
+    // Before there is any packet.
     let mut listening = BTreeMap::new();
     for (name, _) in &options.beside {
         let host = chosen_host(stage, Some(name))?;

@@ -79,10 +79,6 @@ impl PacketLoop {
 
     /// Sleeps until an instant, a frame, an answer of a feed, or one of these descriptors; says which of them are ready.
     pub(super) fn sleep(&mut self, until: Time, others: &[Waiting<'_>]) -> Result<Vec<bool>, LoopError> {
-        // A port whose interface is full must be tried again before long.
-        let now = self.clock.now();
-        let until = if self.sending.is_empty() { until } else { until.min(now + RETRY) };
-        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let ends = self.looks.descriptors(&self.ports);
         let mut waiting = others.to_vec();
         let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
@@ -90,6 +86,10 @@ impl PacketLoop {
         let wall_clock = self.batch.steady_offset();
         waiting.extend(wall_clock.iter().map(|&clock| Waiting::readable(clock)));
         waiting.extend(ends.iter().map(Waiting::readable));
+        let now = self.clock.now();
+        // A port whose interface is full must be tried again before long.
+        let until = if self.sending.is_empty() { until } else { until.min(now + RETRY) };
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         let ready_count =
             wait_from(self.clock.reading(now), &mut waiting, deadline).map_err(LoopError::Wait)?;
         self.clock.go_on();

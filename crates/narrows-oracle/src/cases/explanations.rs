@@ -20,9 +20,8 @@ pub(super) fn of(case: &str) -> &'static str {
              order with the same shares, and with frames of any length other packets that are lost."
         }
         "htb-quanta" | "htb-priorities" => {
-            "Tokens of one class and of another suffice at the same instant: the kernel takes the order of levels and \
-             priorities, narrows the order in which they came to wait. What follows is another order with the same shares, and \
-             with frames of any length other packets that are lost."
+            "Tokens of one class and of another suffice at the same instant, and the two take them in different order. What \
+             follows is another order with the same shares, and with frames of any length other packets that are lost."
         }
         "red-average" => {
             "Near the threshold the two averages, of which the kernel's has a fraction of few bits, are on different sides of \
