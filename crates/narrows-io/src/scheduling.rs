@@ -203,4 +203,16 @@ mod tests {
         .join()
         .unwrap();
     }
+
+    #[test]
+    fn each_claim_has_a_processor_of_its_own_until_it_is_given_up() {
+        let purpose = format!("test-{}", std::process::id());
+        let claims: Vec<_> = std::iter::from_fn(|| Claim::make(&purpose).unwrap()).collect();
+        let mut claimed: Vec<_> = claims.iter().map(|claim| claim.processor).collect();
+        claimed.sort_unstable();
+        assert_eq!(claimed, usable_processors().unwrap());
+        assert!(Claim::make(&purpose).unwrap().is_none());
+        drop(claims);
+        assert!(Claim::make(&purpose).unwrap().is_some());
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use narrows_guest::kernel::GuestKernel;
 
-use crate::common::{Finished, NARROWS, Scratch, finish, has, narrows, root, run, start};
+use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
 
 /// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
 fn guest() -> bool {
@@ -92,17 +92,36 @@ fn round_trips_are_exact_from_the_first_and_a_second_apart() {
     let ended = finish(&mut inside([], "ping -c 3 $NARROWS_SERVER")).expect(0);
     let took = ended.out.split_once("0% packet loss, time ").unwrap().1.split_once("ms").unwrap().0;
     assert!((2000..2010).contains(&took.parse::<u32>().unwrap()), "{ended}");
-    assert_round_trips(&ended, 10.0);
+    assert_round_trips(&ended.out, 10.0);
 }
 
 /// That each took as long, in milliseconds, within 1 µs.
-fn assert_round_trips(ended: &Finished, took: f64) {
+fn assert_round_trips(said: &str, took: f64) {
     // Least, mean, most.
-    let figures = ended.out.split_once("rtt min/avg/max/mdev = ").unwrap().1;
+    let figures = said.split_once("rtt min/avg/max/mdev = ").unwrap().1;
     for figure in figures.split('/').take(3) {
         let apart = figure.parse::<f64>().unwrap() - took;
-        assert!((0.0..0.0015).contains(&(apart + 1e-9)), "{ended}");
+        assert!((0.0..0.0015).contains(&(apart + 1e-9)), "{said}");
     }
+}
+
+/// More cables than are looked at one by one, and a program beside, which narrows looks after while it runs.
+#[test]
+fn round_trips_are_exact_between_many_hosts_and_of_programs_beside() {
+    if !guest() || !has("ping") {
+        return;
+    }
+    let links = "links.ab = { between = ['a', 'b'], delay = '5ms' }\nlinks.cd = { between = ['c', 'd'], delay = '10ms' }\n\
+                 links.ef = { between = ['e', 'f'], delay = '1ms' }\n";
+    let hosts: String = ('a'..='f').map(|host| format!("[hosts.{host}]\n")).collect();
+    let folder = Scratch::new();
+    let scenario = folder.write("net.toml", &format!("{links}{hosts}"));
+    let beside = "ping -q -c 3 $NARROWS_HOST_D | tail -1";
+    let flags = ["--virtual", "--quiet", scenario.to_str().unwrap(), "--on", "c", beside];
+    let ended = finish(&mut run(flags, "sleep 1; ping -q -c 3 $NARROWS_HOST_B | tail -1")).expect(0);
+    let (first, second) = ended.out.trim_end().split_once('\n').expect("two lines");
+    assert_round_trips(first, 20.0);
+    assert_round_trips(second, 10.0);
 }
 
 #[test]
@@ -113,7 +132,7 @@ fn the_wall_clock_may_be_set() {
     let line = "ping -q -c 1 $NARROWS_SERVER >before; date -s '2030-01-01 00:00:03' >/dev/null; ping -q -c 3 $NARROWS_SERVER; date +%Y";
     let ended = finish(&mut inside([], line)).expect(0);
     assert!(ended.out.ends_with("2030\n"), "{ended}");
-    assert_round_trips(&ended, 10.0);
+    assert_round_trips(&ended.out, 10.0);
 }
 
 #[test]
