@@ -77,6 +77,22 @@ impl CableEnd {
         }
     }
 
+    /// The packet socket, where it is reached by one.
+    pub fn packet_socket(&self) -> Option<&PacketSocket> {
+        match self {
+            Self::PacketSocket(socket) => Some(socket),
+            Self::Xdp(_) | Self::Tap(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn packet_socket_mut(&mut self) -> Option<&mut PacketSocket> {
+        match self {
+            Self::PacketSocket(socket) => Some(socket),
+            Self::Xdp(_) | Self::Tap(_) => None,
+        }
+    }
+
     /// How it is reached, with what the interface's driver does of it, for a reader.
     pub fn description(&self) -> String {
         match self {

@@ -11,6 +11,7 @@
 //! | [`qdisc`] | the kernel's own queueing disciplines |
 //! | [`offload`] | checksum, segmentation, receive and VLAN offloads of an interface |
 //! | [`cable_end`], [`packet_socket`], [`xdp`], [`tap`], [`frame`] | frames received and sent in batches |
+//! | [`exchange`] | frames sent, a wait and frames received by one system call, where the kernel has it |
 //! | [`bpf`] | programs for the kernel's packet paths, assembled here |
 //! | `offloaded` | trains cut into packets and joined again, checksums left open |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
@@ -35,6 +36,7 @@ pub mod cable_end;
 pub mod clock;
 pub mod descriptors;
 pub mod detour;
+pub mod exchange;
 pub mod frame;
 pub mod host;
 pub mod icmp;

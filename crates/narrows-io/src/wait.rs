@@ -62,24 +62,32 @@ pub fn wait_from(
     descriptors: &mut [Waiting<'_>],
     deadline: Option<MonotonicTime>,
 ) -> io::Result<usize> {
-    let timeout = deadline.map(|deadline| {
-        let left = deadline.as_nanos().saturating_sub(now.as_nanos());
-        libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ }
-    });
-    for descriptor in &mut *descriptors {
-        descriptor.entry.revents = 0;
-    }
+    let timeout = timeout(now, deadline);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `Waiting` is a transparent pollfd, the slice is live and of the length given; the time-out is
-    // null or live; a null signal mask is allowed.
-    let result = unsafe {
-        libc::ppoll(descriptors.as_mut_ptr().cast(), descriptors.len() as _, timeout, std::ptr::null())
-    };
+    let entries = entries(descriptors);
+    // SAFETY: the slice is live and of the length given; the time-out is null or live; a null signal mask is allowed.
+    let result = unsafe { libc::ppoll(entries.as_mut_ptr(), entries.len() as _, timeout, std::ptr::null()) };
     match nix::errno::Errno::result(result) {
         Ok(ready) => Ok(ready as usize),
         Err(nix::Error::EINTR) => Ok(0),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// What is left until a deadline.
+pub(crate) fn timeout(now: MonotonicTime, deadline: Option<MonotonicTime>) -> Option<libc::timespec> {
+    let left = deadline?.as_nanos().saturating_sub(now.as_nanos());
+    Some(libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ })
+}
+
+/// What the kernel is given, with nothing found yet.
+#[expect(unsafe_code, reason = "a slice of one type seen as one of another")]
+pub(crate) fn entries<'a>(descriptors: &'a mut [Waiting<'_>]) -> &'a mut [libc::pollfd] {
+    for descriptor in &mut *descriptors {
+        descriptor.entry.revents = 0;
+    }
+    // SAFETY: `Waiting` is a transparent pollfd, and the slice is borrowed for as long as what is given.
+    unsafe { std::slice::from_raw_parts_mut(descriptors.as_mut_ptr().cast(), descriptors.len()) }
 }
 
 /// The timer slack that this process began with, in nanoseconds; 0 while it still has that.

@@ -53,6 +53,11 @@ impl Clock {
         HELD.set(None);
     }
 
+    /// The same, where somebody has read the clock since.
+    pub(crate) fn go_on_from(&self, reading: MonotonicTime) {
+        HELD.set(Some(self.instant(reading)));
+    }
+
     /// Looks without pause until this instant.
     pub(crate) fn spin_until(&self, at: Time) {
         while self.now() < at {

@@ -11,6 +11,7 @@ mod answer;
 mod attend;
 mod crew;
 mod disturbance;
+mod exchange;
 mod feed;
 mod host;
 mod intake;
@@ -32,6 +33,7 @@ use narrows_core::{BuildError, Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
 use narrows_frame::capture::verdicts::Passage;
 use narrows_io::cable_end::CableEndError;
+use narrows_io::exchange::Exchange;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{ReceiveBatch, Received};
 use narrows_io::wait::{EndSignal, EndSignals, wait};
@@ -152,7 +154,11 @@ pub struct PacketLoop {
     ports: Vec<Port>,
     /// Those that have something to send, by their places.
     sending: Vec<u16>,
+    /// Whether some interface did not take all of it.
+    is_stuck: bool,
     looks: Looks,
+    /// What frames are sent and received by as the loop waits, where the kernel offers that.
+    exchange: Option<Exchange>,
     routers: Routers,
     meter: Meter,
     recorder: Option<Recorder>,
@@ -223,6 +229,8 @@ impl PacketLoop {
             looks: Looks::new(&ports),
             ports,
             sending: Vec::new(),
+            is_stuck: false,
+            exchange: None,
             routers,
             engine,
             recorder: None,
@@ -337,7 +345,11 @@ impl PacketLoop {
         let mut unattended = 0;
         self.clock.go_on();
         loop {
-            self.turn()?;
+            self.turn_inside()?;
+            let now = self.clock.now();
+            if now >= end || !self.sends_in_waiting() || self.rest.is_needed() {
+                self.let_leave()?;
+            }
             self.call_feeds();
             let now = self.clock.now();
             if now >= end {
@@ -430,6 +442,13 @@ impl PacketLoop {
 
     /// Receives, hands in, releases, sends. Gives the instant up to which all has been done.
     fn turn(&mut self) -> Result<Time, LoopError> {
+        let watermark = self.turn_inside()?;
+        self.let_leave()?;
+        Ok(watermark)
+    }
+
+    /// All of it but sending.
+    fn turn_inside(&mut self) -> Result<Time, LoopError> {
         // What arrived before now is in the sockets by now.
         let watermark = self.clock.now();
         self.heed();
@@ -438,11 +457,15 @@ impl PacketLoop {
         self.hand_in(watermark)?;
         self.release(watermark)?;
         self.tell_feeds();
+        Ok(watermark)
+    }
+
+    fn let_leave(&mut self) -> Result<(), LoopError> {
         self.send()?;
         if let Some(capture) = &mut self.capture {
             capture.turn_ended(self.engine.now());
         }
-        Ok(watermark)
+        Ok(())
     }
 }
 

@@ -124,6 +124,31 @@ fn round_trips_are_exact_between_many_hosts_and_of_programs_beside() {
     assert_round_trips(second, 10.0);
 }
 
+/// That a C program of `guest/`, which tries what the guest kernel's edits have changed for programs, says this at its end.
+fn assert_says(name: &str, wanted: &str) {
+    if !guest() || !has("gcc") {
+        return;
+    }
+    let folder = Scratch::new();
+    let source = format!("{}/tests/program/guest/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let program = folder.file(name);
+    let mut compile = Command::new("gcc");
+    compile.args(["-O1", "-pthread", "-o", program.to_str().unwrap(), &source]);
+    finish(&mut compile).expect(0);
+    let ended = finish(&mut inside([], program.to_str().unwrap())).expect(0);
+    assert_eq!(ended.out, format!("{wanted}\n"), "{ended}");
+}
+
+#[test]
+fn floating_point_registers_are_a_program_s_own() {
+    assert_says("registers", "kept");
+}
+
+#[test]
+fn looks_at_clocks_agree_whichever_way_they_are_made() {
+    assert_says("clocks", "agree");
+}
+
 #[test]
 fn the_wall_clock_may_be_set() {
     if !guest() || !has("ping") {

@@ -2,8 +2,11 @@
 //! where the tree does not need it.
 
 mod abort;
+mod calls;
 mod clock;
+mod clock_page;
 mod layout;
+mod registers;
 mod seed;
 mod xstate;
 
@@ -13,27 +16,26 @@ use std::path::Path;
 use super::configuration::OPTIONS;
 use super::{KernelError, command};
 
-/// One change of one file.
+/// One change of a tree.
 pub(super) struct Edit {
     /// What it is for, in a few words.
     pub(super) purpose: &'static str,
-    /// The file, in the tree.
-    file: &'static str,
-    /// What the file has where the kernel does by itself what the edit is for.
-    unneeded: Option<&'static str>,
-    /// What is replaced by what; each is there exactly once.
-    replacements: &'static [(&'static str, &'static str)],
+    /// A file, and what it has where the kernel does by itself what the edit is for.
+    unneeded: Option<(&'static str, &'static str)>,
+    /// The files, in the tree, and in each what is replaced by what: it is there exactly once.
+    files: &'static [(&'static str, &'static [(&'static str, &'static str)])],
 }
 
 /// All of them, in the order in which they are made.
-const EDITS: [&Edit; 8] = [
+const EDITS: [&Edit; 9] = [
     &xstate::EDIT,
     &seed::EDIT,
     &layout::EDIT,
     &clock::STEPS,
-    &clock::LOOKS,
-    &clock::FAILURES,
     &clock::OFFERS,
+    &clock_page::EDIT,
+    &registers::EDIT,
+    &calls::EDIT,
     &abort::EDIT,
 ];
 
@@ -42,8 +44,11 @@ const EDITS: [&Edit; 8] = [
 #[must_use]
 pub fn recipe_hash() -> String {
     let edits = EDITS.iter().flat_map(|edit| {
-        let texts = edit.replacements.iter().flat_map(|(before, after)| [*before, *after]);
-        [edit.file, edit.unneeded.unwrap_or_default()].into_iter().chain(texts)
+        let files = edit.files.iter().flat_map(|&(file, replacements)| {
+            [file].into_iter().chain(replacements.iter().flat_map(|&(before, after)| [before, after]))
+        });
+        let (file, mark) = edit.unneeded.unwrap_or_default();
+        [file, mark].into_iter().chain(files)
     });
     let calls = command::MAKE_ARGUMENTS.into_iter();
     format!("{:016x}", fnv_1a([OPTIONS].into_iter().chain(edits).chain(calls)))
@@ -61,17 +66,11 @@ pub(super) fn fnv_1a<'a>(texts: impl Iterator<Item = &'a str>) -> u64 {
 /// Makes all edits in a tree; what those are for that were needed.
 ///
 /// # Errors
-/// A file is not as an edit expects. The files of edits before it are changed then.
+/// A file is not as an edit expects. What was edited before it is changed then.
 pub(super) fn make_all(tree: &Path) -> Result<Vec<String>, KernelError> {
     let mut made = Vec::new();
     for edit in EDITS {
-        let path = tree.join(edit.file);
-        let text = fs::read_to_string(&path)
-            .map_err(|cause| edit.unexpected(format!("which cannot be read: {cause}")))?;
-        if let Some(edited) = edit.apply(&text)? {
-            if edited != text {
-                fs::write(&path, edited).map_err(KernelError::file("write", &path))?;
-            }
+        if edit.make(tree)? {
             made.push(edit.purpose.to_owned());
         }
     }
@@ -79,13 +78,32 @@ pub(super) fn make_all(tree: &Path) -> Result<Vec<String>, KernelError> {
 }
 
 impl Edit {
-    /// The text with the edit made, be it by now or before; nothing where it is not needed.
-    fn apply(&self, text: &str) -> Result<Option<String>, KernelError> {
-        if self.unneeded.is_some_and(|mark| text.contains(mark)) {
-            return Ok(None);
+    /// Makes it, be it for the first time or again; whether it is needed.
+    fn make(&self, tree: &Path) -> Result<bool, KernelError> {
+        let read = |file: &str| {
+            fs::read_to_string(tree.join(file))
+                .map_err(|cause| self.unexpected(file, format!("which cannot be read: {cause}")))
+        };
+        if let Some((file, mark)) = self.unneeded
+            && read(file)?.contains(mark)
+        {
+            return Ok(false);
         }
+        for &(file, replacements) in self.files {
+            let text = read(file)?;
+            let edited = self.apply(file, replacements, &text)?;
+            if edited != text {
+                let path = tree.join(file);
+                fs::write(&path, edited).map_err(KernelError::file("write", &path))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// A file's text with its replacements made, be it by now or before.
+    fn apply(&self, file: &str, replacements: &[(&str, &str)], text: &str) -> Result<String, KernelError> {
         let mut edited = text.to_owned();
-        for (before, after) in self.replacements {
+        for (before, after) in replacements {
             if edited.contains(after) {
                 continue;
             }
@@ -93,17 +111,20 @@ impl Edit {
                 1 => edited = edited.replacen(before, after, 1),
                 count => {
                     let line = before.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-                    return Err(self.unexpected(format!(
-                        "where the part that begins with `{line}` is there {count} times in place of once"
-                    )));
+                    return Err(self.unexpected(
+                        file,
+                        format!(
+                            "where the part that begins with `{line}` is there {count} times in place of once"
+                        ),
+                    ));
                 }
             }
         }
-        Ok(Some(edited))
+        Ok(edited)
     }
 
-    fn unexpected(&self, why: String) -> KernelError {
-        KernelError::Edit { file: self.file.into(), edit: self.purpose, why }
+    fn unexpected(&self, file: &str, why: String) -> KernelError {
+        KernelError::Edit { file: file.into(), edit: self.purpose, why }
     }
 }
 

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 pub(crate) use guard::Guard;
 pub use receive::{ReceiveBatch, Received};
+pub(crate) use send::Pieces;
 pub use send::{SendStop, Sent};
 
 use crate::link::InterfaceIndex;

@@ -120,22 +120,30 @@ impl ReceiveBatch {
         }
     }
 
-    /// Fills the slots from the socket; how many.
-    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
-    fn fill(&mut self, socket: &mut PacketSocket) -> io::Result<usize> {
+    /// How the slots are filled: the kernel gives what is there, and says how long frames were that are cut off.
+    pub(crate) const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+
+    /// [`BATCH`] slots for `recvmmsg` to fill, each of which points at two pieces and a control buffer of the lengths given,
+    /// all owned by `self`.
+    pub(crate) fn slots(&mut self) -> &mut [libc::mmsghdr] {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL]>() as _;
         }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        &mut self.headers
+    }
+
+    /// Fills the slots from the socket; how many.
+    #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
+    fn fill(&mut self, socket: &mut PacketSocket) -> io::Result<usize> {
+        let slots = self.slots();
         loop {
-            // SAFETY: every header points at two pieces and a control buffer of the lengths given, all owned by
-            // `self`, and none is borrowed now; a null timeout is allowed.
+            // SAFETY: every slot points at live buffers, none of which is borrowed now; a null timeout is allowed.
             let result = unsafe {
                 libc::recvmmsg(
                     socket.descriptor.as_raw_fd(),
-                    self.headers.as_mut_ptr(),
+                    slots.as_mut_ptr(),
                     BATCH as u32,
-                    flags as _,
+                    Self::FLAGS as _,
                     std::ptr::null_mut(),
                 )
             };
@@ -285,13 +293,25 @@ impl PacketSocket {
         })?;
         if count > 0 {
             let offset = batch.steady.as_ref().map_or_else(WallClockOffset::sample, SteadyOffset::offset);
-            match self.offloads {
-                Offloads::None => into.extend((0..count).map(|slot| batch.take(slot, offset, pool))),
-                offloads => (0..count).for_each(|slot| {
-                    batch.cut(slot, offset, offloads, &mut self.trains, pool, into);
-                }),
-            }
+            self.take(batch, count, offset, pool, into);
         }
         Ok(count)
+    }
+
+    /// Takes what the first slots of a batch hold, which this socket has filled.
+    pub(crate) fn take(
+        &mut self,
+        batch: &mut ReceiveBatch,
+        count: usize,
+        offset: WallClockOffset,
+        pool: &mut FramePool,
+        into: &mut Vec<Received>,
+    ) {
+        match self.offloads {
+            Offloads::None => into.extend((0..count).map(|slot| batch.take(slot, offset, pool))),
+            offloads => (0..count).for_each(|slot| {
+                batch.cut(slot, offset, offloads, &mut self.trains, pool, into);
+            }),
+        }
     }
 }

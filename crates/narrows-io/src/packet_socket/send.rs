@@ -8,6 +8,9 @@ use crate::frame::Frame;
 use crate::offloaded::HEADER;
 use crate::offloaded::join::{self, MOST};
 
+/// A frame as it is sent: what is left for hardware to do, and its bytes.
+pub(crate) type Pieces = [libc::iovec; 2];
+
 /// How far a call to [`PacketSocket::send`] came.
 #[derive(Debug)]
 #[must_use = "frames beyond `count` were not sent"]
@@ -69,25 +72,9 @@ impl PacketSocket {
     #[expect(unsafe_code, reason = "a system call that no crate wraps without allocating")]
     fn send_batch<F: AsRef<[u8]>>(&self, frames: &[F]) -> Result<usize, nix::Error> {
         // SAFETY: both are plain integers and pointers, for which all zeros is a value.
-        let (mut pieces, mut headers): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
+        let (mut pieces, mut headers): ([Pieces; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-        let filled = frames.len().min(BATCH);
-        // Nothing is left for hardware to do.
-        let finished = [0_u8; HEADER];
-        let before = match self.offloads {
-            Offloads::None | Offloads::Whole => 0,
-            Offloads::Finished | Offloads::Carried => HEADER,
-        };
-        for ((frame, piece), header) in frames.iter().zip(&mut pieces).zip(&mut headers) {
-            let bytes = frame.as_ref();
-            // The kernel only reads through these pointers.
-            *piece = [
-                libc::iovec { iov_base: finished.as_ptr().cast_mut().cast(), iov_len: before },
-                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
-            ];
-            header.msg_hdr.msg_iov = piece.as_mut_ptr();
-            header.msg_hdr.msg_iovlen = 2;
-        }
+        let filled = self.point(frames, &mut pieces, &mut headers);
         // SAFETY: the first `filled` headers point at two pieces each, which point at live bytes of the lengths given.
         let result = unsafe {
             libc::sendmmsg(
@@ -98,6 +85,35 @@ impl PacketSocket {
             )
         };
         nix::errno::Errno::result(result).map(|count| count as usize)
+    }
+
+    /// Points headers at pieces and those at the first frames, as many as there is room for; how many.
+    pub(crate) fn point<F: AsRef<[u8]>>(
+        &self,
+        frames: &[F],
+        pieces: &mut [Pieces],
+        headers: &mut [libc::mmsghdr],
+    ) -> usize {
+        /// Nothing is left for hardware to do.
+        static FINISHED: [u8; HEADER] = [0; HEADER];
+        let before = match self.offloads {
+            Offloads::None | Offloads::Whole => 0,
+            Offloads::Finished | Offloads::Carried => HEADER,
+        };
+        let rooms = pieces.iter_mut().zip(headers);
+        let mut filled = 0;
+        for (frame, (piece, header)) in frames.iter().zip(rooms) {
+            let bytes = frame.as_ref();
+            // The kernel only reads through these pointers.
+            *piece = [
+                libc::iovec { iov_base: FINISHED.as_ptr().cast_mut().cast(), iov_len: before },
+                libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() },
+            ];
+            header.msg_hdr.msg_iov = piece.as_mut_ptr();
+            header.msg_hdr.msg_iovlen = 2;
+            filled += 1;
+        }
+        filled
     }
 
     /// With [`Offloads::Carried`], says how many of the first frames one call to [`PacketSocket::send_joined`] should be given,
@@ -111,7 +127,8 @@ impl PacketSocket {
         self.carries_trains().then_some(self.trains)
     }
 
-    fn carries_trains(&self) -> bool {
+    /// Whether it carries trains.
+    pub fn carries_trains(&self) -> bool {
         self.offloads == Offloads::Carried
     }
 

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bpf;
+mod exchange;
 mod interfaces;
 mod lab;
 mod leftovers;

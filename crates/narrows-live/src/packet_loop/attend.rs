@@ -8,7 +8,7 @@ use narrows_report::RunInfo;
 use narrows_scenario::ScenarioError;
 
 use super::crew::What;
-use super::{End, LoopError, PacketLoop, WAKE_EARLY, all_notes};
+use super::{End, LoopError, PacketLoop, WAKE_EARLY, all_notes, exchange};
 use crate::cabling::FarEnd;
 use crate::control::{Reply, Request, ScenarioInForce};
 
@@ -79,6 +79,7 @@ impl PacketLoop {
 
     /// Sleeps until an instant, a frame, an answer of a feed, or one of these descriptors; says which of them are ready.
     pub(super) fn sleep(&mut self, until: Time, others: &[Waiting<'_>]) -> Result<Vec<bool>, LoopError> {
+        let sends_in_waiting = self.sends_in_waiting();
         let ends = self.looks.descriptors(&self.ports);
         let mut waiting = others.to_vec();
         let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
@@ -88,12 +89,26 @@ impl PacketLoop {
         waiting.extend(ends.iter().map(Waiting::readable));
         let now = self.clock.now();
         // A port whose interface is full must be tried again before long.
-        let until = if self.sending.is_empty() { until } else { until.min(now + RETRY) };
+        let until = if self.is_stuck { until.min(now + RETRY) } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
-        let ready_count =
-            wait_from(self.clock.reading(now), &mut waiting, deadline).map_err(LoopError::Wait)?;
-        self.clock.go_on();
+        let from = self.clock.reading(now);
+        let exchanged = match &mut self.exchange {
+            Some(exchange) if sends_in_waiting => {
+                let sockets = exchange::sockets(&self.ports, &self.looks);
+                Some(exchange.exchange(&sockets, from, &mut waiting, deadline).map_err(LoopError::Wait)?)
+            }
+            _ => None,
+        };
+        let ready_count = match &exchanged {
+            Some(exchanged) => exchanged.waited.map(|(ready_count, _)| ready_count),
+            None => Some(wait_from(from, &mut waiting, deadline).map_err(LoopError::Wait)?),
+        };
         let mut found: Vec<bool> = waiting.iter().map(Waiting::is_ready).collect();
+        drop(waiting);
+        match exchanged {
+            Some(exchanged) => self.exchanged(exchanged)?,
+            None => self.clock.go_on(),
+        }
         let mut rest = found.split_off(others.len()).into_iter();
         if let Some(feeds) = &self.feeds
             && rest.next() == Some(true)
@@ -103,8 +118,10 @@ impl PacketLoop {
         if self.batch.steady_offset().is_some() && rest.next() == Some(true) {
             self.batch.sample_offset_anew().map_err(LoopError::Wait)?;
         }
-        self.looks.woken(rest);
-        if now < until && ready_count == 0 {
+        let exchange = self.exchange.as_ref();
+        let has_come = |place| exchange.is_some_and(|exchange| exchange.holds(place));
+        self.looks.woken(rest.enumerate().map(|(place, found)| found || has_come(place)));
+        if now < until && ready_count == Some(0) {
             self.learn_from(self.clock.now().since(until));
         }
         Ok(found)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use narrows_core::Time;
-use narrows_io::host::{ProcessorTime, RunDelay};
+use narrows_io::host::{ProcessorTime, RunDelay, time_is_virtual};
 use narrows_io::privileges;
 
 use crate::clock::Clock;
@@ -44,7 +44,8 @@ struct Watch {
 }
 
 impl Disturbances {
-    /// To be called by the thread that runs the loop. Without a thread to watch it, only the beginning and the end are known.
+    /// To be called by the thread that runs the loop. Without a thread to watch it, only the beginning and the end are known;
+    /// it has none where time is virtual, as nothing makes anybody late there.
     pub(super) fn watch(clock: Clock) -> Self {
         let before = ProcessorTime::read().ok();
         let delay = RunDelay::of_this_thread().ok();
@@ -52,14 +53,16 @@ impl Disturbances {
         watch.look(clock);
         let (end, ended) = mpsc::channel();
         let theirs = Arc::clone(&watch);
-        let thread = thread::Builder::new().name("host watch".into()).spawn(move || {
-            // It needs none; and reads as well where the kernel lets it give up none.
-            let _ = privileges::give_up();
-            while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
-                theirs.look(clock);
-            }
+        let thread = (!time_is_virtual()).then(|| {
+            thread::Builder::new().name("host watch".into()).spawn(move || {
+                // It needs none; and reads as well where the kernel lets it give up none.
+                let _ = privileges::give_up();
+                while ended.recv_timeout(SECOND) == Err(RecvTimeoutError::Timeout) {
+                    theirs.look(clock);
+                }
+            })
         });
-        Self { clock, watch, end: Some(end), thread: thread.ok() }
+        Self { clock, watch, end: Some(end), thread: thread.and_then(Result::ok) }
     }
 
     /// Up to now.

@@ -22,8 +22,13 @@ impl PacketLoop {
             let at = self.looks.due[look];
             let mut more_from = Time::NEVER;
             for _ in 0..BATCHES_A_TURN {
-                let Some(cable) = &mut self.ports[at].cable else { break };
-                let count = cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
+                let count = match self.take_exchanged(at) {
+                    Some(count) => count,
+                    None => {
+                        let Some(cable) = &mut self.ports[at].cable else { break };
+                        cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?
+                    }
+                };
                 let last = self.sort_out(at);
                 more_from = if count < ReceiveBatch::FRAMES { Time::NEVER } else { last };
                 if count < ReceiveBatch::FRAMES {

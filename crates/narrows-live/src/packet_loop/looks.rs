@@ -77,6 +77,11 @@ impl Looks {
         Ok(())
     }
 
+    /// Those with cables, where each is waited for by itself.
+    pub(super) fn waited_for(&self) -> &[usize] {
+        if self.ready.is_some() { &[] } else { &self.cabled }
+    }
+
     /// What becomes readable when a frame comes to any of the ports.
     pub(super) fn descriptors<'a>(&'a self, ports: &'a [Port]) -> Vec<BorrowedFd<'a>> {
         match &self.ready {

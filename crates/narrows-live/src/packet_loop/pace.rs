@@ -7,7 +7,7 @@ use narrows_io::clock::{SteadyOffset, thread_processor_time};
 use narrows_io::host::time_is_virtual;
 use narrows_io::scheduling::{self, Priority, RealTimeShare};
 
-use super::{LoopError, PacketLoop};
+use super::{LoopError, PacketLoop, exchange};
 
 /// How the loop waits for the next event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,6 +140,7 @@ impl PacketLoop {
             self.clock.hold();
             self.looks.rely_on_waits();
             self.batch.convert_with(SteadyOffset::sample().map_err(LoopError::Wait)?);
+            self.exchange = exchange::of(&self.ports, &self.looks);
         }
         self.pace = pace;
         Ok(())

@@ -1,11 +1,14 @@
 //! What the engine lets go: deliveries out of their ports, and what the network itself has to say.
 
-use narrows_core::{Body, Event, Time, Verdict};
+use std::ops::Range;
+
+use narrows_core::{Body, Event, PortId, Time, Verdict};
 use narrows_frame::MacAddress;
 use narrows_frame::capture::verdicts::{Fate, Passage};
 use narrows_frame::edit::Edits;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::SendStop;
+use narrows_report::Meter;
 
 use super::answer::Told;
 use super::{LoopError, Outgoing, PacketLoop};
@@ -90,11 +93,7 @@ impl PacketLoop {
                     let refused = matches!(&step.stopped, Some(stop) if !matches!(stop, SendStop::Full));
                     capture.sent(before, step.count, refused);
                 }
-                let sent_now = batch[..step.count].iter();
-                for Passage { scheduled, .. } in sent_now.filter_map(|outgoing| outgoing.passage) {
-                    self.meter.released(port.id, scheduled, before.since(scheduled));
-                    self.meter.sent(after.since(scheduled));
-                }
+                left(&mut self.meter, port.id, &batch[..step.count], before..after);
                 port.trains.left(&batch[..step.count]);
                 sent += step.count;
                 match step.stopped {
@@ -127,8 +126,17 @@ impl PacketLoop {
         });
         sending.sort_unstable();
         sending.dedup();
+        self.is_stuck = !sending.is_empty();
         self.sending = sending;
         Ok(())
+    }
+}
+
+/// Counts frames of a port that an interface took between two instants.
+pub(super) fn left(meter: &mut Meter, port: PortId, frames: &[Outgoing], taken: Range<Time>) {
+    for Passage { scheduled, .. } in frames.iter().filter_map(|outgoing| outgoing.passage) {
+        meter.released(port, scheduled, taken.start.since(scheduled));
+        meter.sent(taken.end.since(scheduled));
     }
 }
 

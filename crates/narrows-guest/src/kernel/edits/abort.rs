@@ -7,10 +7,12 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "a panic that ends",
-    file: "arch/um/os-Linux/util.c",
     unneeded: None,
-    replacements: &[(
-        "\t\tif (kill(getpid(), SIGABRT) < 0)\n",
-        "\t\tif (getpid() == 1 /* narrows */ || kill(getpid(), SIGABRT) < 0)\n",
+    files: &[(
+        "arch/um/os-Linux/util.c",
+        &[(
+            "\t\tif (kill(getpid(), SIGABRT) < 0)\n",
+            "\t\tif (getpid() == 1 /* narrows */ || kill(getpid(), SIGABRT) < 0)\n",
+        )],
     )],
 };

@@ -16,37 +16,36 @@ use super::Edit;
 
 pub(super) const STEPS: Edit = Edit {
     purpose: "a clock of nanoseconds",
-    file: "arch/um/include/linux/time-internal.h",
     unneeded: None,
-    replacements: &[
-        ("#define TIMER_MULTIPLIER 256\n", "#define TIMER_MULTIPLIER 1 /* narrows: nanoseconds */\n"),
+    files: &[
         (
-            "#define TIMER_MIN_DELTA  500\n",
-            "#define TIMER_MIN_DELTA  1 /* narrows: timers are at their instant */\n
+            "arch/um/include/linux/time-internal.h",
+            &[
+                ("#define TIMER_MULTIPLIER 256\n", "#define TIMER_MULTIPLIER 1 /* narrows: nanoseconds */\n"),
+                (
+                    "#define TIMER_MIN_DELTA  500\n",
+                    "#define TIMER_MIN_DELTA  1 /* narrows: timers are at their instant */\n
 /* narrows: by how much a look at the clock, or a call that fails, moves it */
 unsigned int narrows_step(void);
 /* narrows: the processor is offered to others */
 void narrows_offer(void);
 ",
+                ),
+            ],
         ),
-    ],
-};
-
-pub(super) const LOOKS: Edit = Edit {
-    purpose: "cheap looks at the clock",
-    file: "arch/um/kernel/time.c",
-    unneeded: None,
-    replacements: &[
         (
-            "static u64 timer_read(struct clocksource *cs)\n",
-            "unsigned int narrows_step(void)
+            "arch/um/kernel/time.c",
+            &[
+                (
+                    "static u64 timer_read(struct clocksource *cs)\n",
+                    "unsigned int narrows_step(void)
 {
-	static unsigned long long reached;
-	static unsigned int steps;
+	struct narrows_clock *clock = narrows_clock;
 
-	steps = time_travel_time == reached ? min(steps + 1, 1024U) : 0;
-	reached = time_travel_time + max(steps, 16U);
-	return max(steps, 16U);
+	clock->steps = time_travel_time == clock->reached ?
+		min(clock->steps + 1, 1024U) : 0;
+	clock->reached = time_travel_time + max(clock->steps, 16U);
+	return max(clock->steps, 16U);
 }
 
 void narrows_offer(void)
@@ -69,27 +68,28 @@ void narrows_offer(void)
 
 static u64 timer_read(struct clocksource *cs)
 ",
+                ),
+                (
+                    "time_travel_update_time_rel(TIMER_MULTIPLIER);\n",
+                    "time_travel_update_time_rel(narrows_step());\n",
+                ),
+            ],
         ),
         (
-            "time_travel_update_time_rel(TIMER_MULTIPLIER);\n",
-            "time_travel_update_time_rel(narrows_step());\n",
+            "arch/um/kernel/skas/syscall.c",
+            &[("\t\t\tum_udelay(1);\n", "\t\t\ttime_travel_ndelay(narrows_step());\n")],
         ),
     ],
 };
 
-pub(super) const FAILURES: Edit = Edit {
-    purpose: "cheap calls that fail",
-    file: "arch/um/kernel/skas/syscall.c",
-    unneeded: None,
-    replacements: &[("\t\t\tum_udelay(1);\n", "\t\t\ttime_travel_ndelay(narrows_step());\n")],
-};
-
 pub(super) const OFFERS: Edit = Edit {
     purpose: "kernel loops that wait for others",
-    file: "kernel/sched/core.c",
     unneeded: None,
-    replacements: &[(
-        "int __sched __cond_resched(void)\n{\n",
-        "void narrows_offer(void);\n\nint __sched __cond_resched(void)\n{\n\tnarrows_offer();\n",
+    files: &[(
+        "kernel/sched/core.c",
+        &[(
+            "int __sched __cond_resched(void)\n{\n",
+            "void narrows_offer(void);\n\nint __sched __cond_resched(void)\n{\n\tnarrows_offer();\n",
+        )],
     )],
 };

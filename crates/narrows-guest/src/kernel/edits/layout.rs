@@ -8,17 +8,18 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "the same memory at every boot",
-    file: "arch/um/os-Linux/main.c",
-    unneeded: Some("PER_LINUX | ADDR_NO_RANDOMIZE"),
-    replacements: &[
-        ("#include <sys/resource.h>\n", "#include <sys/personality.h>\n#include <sys/resource.h>\n"),
-        (
-            "\tint ret, i, err;
+    unneeded: Some(("arch/um/os-Linux/main.c", "PER_LINUX | ADDR_NO_RANDOMIZE")),
+    files: &[(
+        "arch/um/os-Linux/main.c",
+        &[
+            ("#include <sys/resource.h>\n", "#include <sys/personality.h>\n#include <sys/resource.h>\n"),
+            (
+                "\tint ret, i, err;
 
 \tset_stklim();
 ",
-            "\tint ret, i, err;
-\tchar self[4096];
+                "\tint ret, i, err;
+\tstatic char self[4096];
 
 \t/* narrows: the same layout, and with it the same memory, at every boot */
 \tret = personality(0xffffffff);
@@ -34,6 +35,7 @@ pub(super) const EDIT: Edit = Edit {
 
 \tset_stklim();
 ",
-        ),
-    ],
+            ),
+        ],
+    )],
 };

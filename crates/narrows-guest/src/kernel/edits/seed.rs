@@ -8,15 +8,16 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "seeded randomness",
-    file: "arch/um/os-Linux/util.c",
     unneeded: None,
-    replacements: &[(
-        "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
+    files: &[(
+        "arch/um/os-Linux/util.c",
+        &[(
+            "ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 {
 \treturn getrandom(buf, len, flags);
 }
 ",
-        r#"/* narrows: with narrows_seed=N, randomness is SplitMix64's stream from N */
+            r#"/* narrows: with narrows_seed=N, randomness is SplitMix64's stream from N */
 static int narrows_seeded;
 static unsigned long long narrows_state;
 
@@ -50,5 +51,6 @@ ssize_t os_getrandom(void *buf, size_t len, unsigned int flags)
 	return len;
 }
 "#,
+        )],
     )],
 };

@@ -3,33 +3,59 @@ use crate::kernel::temporary::Folder;
 
 const EXAMPLE: Edit = Edit {
     purpose: "an example",
-    file: "some/file.c",
-    unneeded: Some("does_it_itself"),
-    replacements: &[("int a;\n", "int a;\nint b;\n"), ("return a;", "return a + b;")],
+    unneeded: Some(("other/file.c", "does_it_itself")),
+    files: &[
+        ("some/file.c", &[("int a;\n", "int a;\nint b;\n"), ("return a;", "return a + b;")]),
+        ("more/file.c", &[("one", "two")]),
+    ],
 };
+
+const BEFORE: &str = "int a;\nint f(void)\n{\n\treturn a;\n}\n";
+const AFTER: &str = "int a;\nint b;\nint f(void)\n{\n\treturn a + b;\n}\n";
+
+/// A tree of files with these texts.
+fn tree(files: &[(&str, &str)]) -> Folder {
+    let tree = Folder::new();
+    for (file, text) in files {
+        let path = tree.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    tree
+}
+
+fn example(some: &str) -> Folder {
+    tree(&[("some/file.c", some), ("more/file.c", "one"), ("other/file.c", "")])
+}
 
 #[test]
 fn an_edit_is_made_once() {
-    let before = "int a;\nint f(void)\n{\n\treturn a;\n}\n";
-    let once = EXAMPLE.apply(before).unwrap().unwrap();
-    assert_eq!(once, "int a;\nint b;\nint f(void)\n{\n\treturn a + b;\n}\n");
-    assert_eq!(EXAMPLE.apply(&once).unwrap().unwrap(), once);
+    let tree = example(BEFORE);
+    let read = |file| fs::read_to_string(tree.path().join(file)).unwrap();
+    for _ in 0..2 {
+        assert!(EXAMPLE.make(tree.path()).unwrap());
+        assert_eq!((read("some/file.c"), read("more/file.c")), (AFTER.into(), "two".into()));
+    }
 }
 
 #[test]
 fn an_edit_that_was_begun_is_ended() {
-    let edited = EXAMPLE.apply("int a;\nint b;\n{\n\treturn a;\n}\n").unwrap().unwrap();
+    let tree = example("int a;\nint b;\n{\n\treturn a;\n}\n");
+    EXAMPLE.make(tree.path()).unwrap();
+    let edited = fs::read_to_string(tree.path().join("some/file.c")).unwrap();
     assert_eq!(edited, "int a;\nint b;\n{\n\treturn a + b;\n}\n");
 }
 
 #[test]
 fn a_kernel_that_does_it_itself_is_left_alone() {
-    assert_eq!(EXAMPLE.apply("void does_it_itself(void);\n").unwrap(), None);
+    let tree = tree(&[("some/file.c", BEFORE), ("other/file.c", "void does_it_itself(void);\n")]);
+    assert!(!EXAMPLE.make(tree.path()).unwrap());
+    assert_eq!(fs::read_to_string(tree.path().join("some/file.c")).unwrap(), BEFORE);
 }
 
 #[test]
 fn a_tree_that_is_not_as_expected_is_said_so() {
-    let text = |text| EXAMPLE.apply(text).unwrap_err().to_string();
+    let text = |text| EXAMPLE.make(example(text).path()).unwrap_err().to_string();
     let missing = text("int a;\nreturn 0;\n");
     assert!(missing.contains("some/file.c") && missing.contains("`return a;` is there 0 times"), "{missing}");
     let twice = text("int a;\nreturn a;\nreturn a;\n");
@@ -44,7 +70,7 @@ fn a_missing_file_is_named() {
 }
 
 /// What the files of 6.1 and 6.12 have at the places in question, in outline.
-pub(in crate::kernel) const OUTLINE: [(&str, &str); 7] = [
+pub(in crate::kernel) const OUTLINE: [(&str, &str); 13] = [
     (
         "arch/x86/um/os-Linux/registers.c",
         "#include <stdlib.h>
@@ -88,13 +114,23 @@ void after(void);
     ),
     (
         "arch/um/include/linux/time-internal.h",
-        "#define TIMER_MULTIPLIER 256
+        "#include <shared/timetravel.h>
+
+#define TIMER_MULTIPLIER 256
 #define TIMER_MIN_DELTA  500
 ",
     ),
     (
         "arch/um/kernel/time.c",
-        "static u64 timer_read(struct clocksource *cs)
+        "static LIST_HEAD(time_travel_events);
+
+	case UM_TIMETRAVEL_FREE_UNTIL:
+		break;
+
+static void time_travel_add_event(struct time_travel_event *e,
+				  unsigned long long time)
+
+static u64 timer_read(struct clocksource *cs)
 {
 			time_travel_update_time_rel(TIMER_MULTIPLIER);
 		return time_travel_time / TIMER_MULTIPLIER;
@@ -103,8 +139,85 @@ void after(void);
     ),
     (
         "arch/um/kernel/skas/syscall.c",
-        "			um_udelay(1);
+        "#include <asm/delay.h>
+
+	syscall = UPT_SYSCALL_NR(r);
+			um_udelay(1);
 			schedule();
+",
+    ),
+    (
+        "arch/um/os-Linux/skas/process.c",
+        "void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+{
+	interrupt_end();
+
+	while (1) {
+		if (put_fp_registers(pid, regs->fp)) {
+			fatal_sigsegv();
+		}
+		if (get_fp_registers(pid, regs->fp)) {
+			fatal_sigsegv();
+		}
+
+		UPT_SYSCALL_NR(regs) = -1; /* Assume: It's not a syscall */
+",
+    ),
+    (
+        "arch/um/os-Linux/skas/mem.c",
+        "static inline long do_syscall_stub(struct mm_id *mm_idp)
+{
+	err = ptrace(PTRACE_CONT, pid, 0, 0);
+	if (err)
+		panic(err);
+
+	wait_stub_done(pid);
+",
+    ),
+    (
+        "arch/um/kernel/process.c",
+        "void interrupt_end(void)
+{
+			do_signal(regs);
+",
+    ),
+    (
+        "arch/x86/um/shared/sysdep/ptrace.h",
+        "struct uml_pt_regs {
+	int is_user;
+};
+",
+    ),
+    (
+        "arch/x86/um/vdso/vma.c",
+        "#include <linux/init.h>
+
+static int __init init_vdso(void)
+{
+	copy_page(page_address(um_vdso), vdso_start);
+}
+
+{
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
+",
+    ),
+    (
+        "arch/x86/um/vdso/um_vdso.c",
+        "#include <asm/unistd.h>
+
+{
+	long ret;
+
+	asm(\"syscall\"
+		: \"=a\" (ret)
+		: \"0\" (__NR_clock_gettime), \"D\" (clock), \"S\" (ts)
+{
+	long ret;
+
+	asm(\"syscall\"
+		: \"=a\" (ret)
+		: \"0\" (__NR_gettimeofday), \"D\" (tv), \"S\" (tz)
 ",
     ),
     (
@@ -117,25 +230,20 @@ void after(void);
 ];
 
 /// All edits, by what they are for.
-pub(in crate::kernel) const ALL: [&str; 8] = [
+pub(in crate::kernel) const ALL: [&str; 9] = [
     "hosts with AMX",
     "seeded randomness",
     "the same memory at every boot",
     "a clock of nanoseconds",
-    "cheap looks at the clock",
-    "cheap calls that fail",
     "kernel loops that wait for others",
+    "a clock that programs read by themselves",
+    "floating-point registers that stay where they are",
+    "several system calls made as one",
     "a panic that ends",
 ];
 
 fn outline() -> Folder {
-    let tree = Folder::new();
-    for (file, text) in OUTLINE {
-        let path = tree.path().join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    tree
+    tree(&OUTLINE)
 }
 
 #[test]
@@ -163,13 +271,20 @@ fn trees_of_known_series_take_all_edits() {
 fn newer_trees_keep_what_they_have() {
     let tree = outline();
     let registers = "unsigned long host_fp_size;\n";
+    let (_, by_ptrace) = OUTLINE.iter().find(|(file, _)| file.ends_with("skas/process.c")).unwrap();
+    let by_seccomp = format!("int using_seccomp;\n{by_ptrace}");
     for (file, text) in [
         ("arch/x86/um/os-Linux/registers.c", registers),
         ("arch/um/os-Linux/main.c", "personality(PER_LINUX | ADDR_NO_RANDOMIZE);\n"),
+        ("arch/um/os-Linux/skas/process.c", by_seccomp.as_str()),
     ] {
         fs::write(tree.path().join(file), text).unwrap();
     }
-    let missing = ["hosts with AMX", "the same memory at every boot"];
+    let missing = [
+        "hosts with AMX",
+        "the same memory at every boot",
+        "floating-point registers that stay where they are",
+    ];
     let rest: Vec<_> = ALL.into_iter().filter(|purpose| !missing.contains(purpose)).collect();
     assert_eq!(make_all(tree.path()).unwrap(), rest);
     assert_eq!(fs::read_to_string(tree.path().join("arch/x86/um/os-Linux/registers.c")).unwrap(), registers);

@@ -11,15 +11,16 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "hosts with AMX",
-    file: "arch/x86/um/os-Linux/registers.c",
-    unneeded: Some("host_fp_size"),
-    replacements: &[
-        ("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <string.h>\n"),
-        (
-            "\t\tiov.iov_base = fp_regs;
+    unneeded: Some(("arch/x86/um/os-Linux/registers.c", "host_fp_size")),
+    files: &[(
+        "arch/x86/um/os-Linux/registers.c",
+        &[
+            ("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <string.h>\n"),
+            (
+                "\t\tiov.iov_base = fp_regs;
 \t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);
 \t\tif (ptrace(PTRACE_SETREGSET,",
-            "\t\t/*
+                "\t\t/*
 \t\t * narrows: the host takes a whole xstate only. What lies beyond
 \t\t * FP_SIZE is AMX's, which no guest program can be permitted:
 \t\t * zero, and of the components only those before it are named
@@ -32,6 +33,7 @@ pub(super) const EDIT: Edit = Edit {
 \t\tiov.iov_base = whole;
 \t\tiov.iov_len = sizeof(whole);
 \t\tif (ptrace(PTRACE_SETREGSET,",
-        ),
-    ],
+            ),
+        ],
+    )],
 };

@@ -1,0 +1,67 @@
+//! Sending and receiving as the loop waits, where the kernel does all that by one call ([`Exchange`]): what is due to leave
+//! stays with its port until then. Time stands still meanwhile.
+
+use narrows_io::exchange::{Exchange, Exchanged};
+use narrows_io::packet_socket::PacketSocket;
+
+use super::looks::Looks;
+use super::release::left;
+use super::{LoopError, Outgoing, PacketLoop, Port};
+
+/// For all ports, where each is waited for by itself and is a packet socket that carries no trains.
+pub(super) fn of(ports: &[Port], looks: &Looks) -> Option<Exchange> {
+    let cabled = looks.waited_for();
+    let fit = sockets(ports, looks).iter().filter(|(socket, _)| !socket.carries_trains()).count();
+    if cabled.is_empty() || fit < cabled.len() {
+        return None;
+    }
+    Exchange::new(fit)
+}
+
+/// Those that are waited for, with what is to leave by them, in order of the ports.
+pub(super) fn sockets<'a>(ports: &'a [Port], looks: &Looks) -> Vec<(&'a PacketSocket, &'a [Outgoing])> {
+    let ports = looks.waited_for().iter().map(|&at| &ports[at]);
+    ports
+        .filter_map(|port| Some((port.cable.as_ref()?.end.packet_socket()?, port.outgoing.as_slice())))
+        .collect()
+}
+
+impl PacketLoop {
+    /// Whether what is to leave does so as the loop waits.
+    pub(super) fn sends_in_waiting(&self) -> bool {
+        let few = |&at: &u16| self.ports[usize::from(at)].outgoing.len() <= Exchange::FRAMES;
+        // A capture is told before and after each frame is sent; what an interface refused is sent by itself.
+        self.exchange.is_some() && self.capture.is_none() && !self.is_stuck && self.sending.iter().all(few)
+    }
+
+    /// What came of an exchange: counts what was sent, and sends by itself what was not.
+    pub(super) fn exchanged(&mut self, exchanged: Exchanged) -> Result<(), LoopError> {
+        let now = self.clock.now();
+        for (&at, count) in self.looks.waited_for().iter().zip(exchanged.sent) {
+            let port = &mut self.ports[at];
+            left(&mut self.meter, port.id, &port.outgoing[..count], now..now);
+            for outgoing in port.outgoing.drain(..count) {
+                self.frames.recycle(outgoing.frame);
+            }
+        }
+        let ports = &self.ports;
+        self.sending.retain(|&at| !ports[usize::from(at)].outgoing.is_empty());
+        match exchanged.waited {
+            Some((_, now)) => self.clock.go_on_from(now),
+            None => {
+                self.send()?;
+                self.clock.go_on();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what an exchange has brought to a port, if that was not taken; how many frames.
+    pub(super) fn take_exchanged(&mut self, at: usize) -> Option<usize> {
+        let exchange = self.exchange.as_mut()?;
+        let place = self.looks.waited_for().iter().position(|&other| other == at)?;
+        let socket = self.ports[at].cable.as_mut()?.end.packet_socket_mut()?;
+        let steady = self.batch.steady_offset()?;
+        exchange.take(place, socket, steady, &mut self.frames, &mut self.received)
+    }
+}
