@@ -20,8 +20,8 @@ use super::{KernelError, command};
 pub(super) struct Edit {
     /// What it is for, in a few words.
     pub(super) purpose: &'static str,
-    /// A file, and what it has where the kernel does by itself what the edit is for.
-    unneeded: Option<(&'static str, &'static str)>,
+    /// Files, and what one of them has where the kernel does by itself what the edit is for, or can do without.
+    unneeded: &'static [(&'static str, &'static str)],
     /// The files, in the tree, and in each what is replaced by what: it is there exactly once.
     files: &'static [(&'static str, &'static [(&'static str, &'static str)])],
 }
@@ -47,8 +47,7 @@ pub fn recipe_hash() -> String {
         let files = edit.files.iter().flat_map(|&(file, replacements)| {
             [file].into_iter().chain(replacements.iter().flat_map(|&(before, after)| [before, after]))
         });
-        let (file, mark) = edit.unneeded.unwrap_or_default();
-        [file, mark].into_iter().chain(files)
+        edit.unneeded.iter().flat_map(|&(file, mark)| [file, mark]).chain(files)
     });
     let calls = command::MAKE_ARGUMENTS.into_iter();
     format!("{:016x}", fnv_1a([OPTIONS].into_iter().chain(edits).chain(calls)))
@@ -84,10 +83,10 @@ impl Edit {
             fs::read_to_string(tree.join(file))
                 .map_err(|cause| self.unexpected(file, format!("which cannot be read: {cause}")))
         };
-        if let Some((file, mark)) = self.unneeded
-            && read(file)?.contains(mark)
-        {
-            return Ok(false);
+        for &(file, mark) in self.unneeded {
+            if read(file)?.contains(mark) {
+                return Ok(false);
+            }
         }
         for &(file, replacements) in self.files {
             let text = read(file)?;

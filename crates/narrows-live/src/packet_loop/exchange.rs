@@ -30,8 +30,8 @@ impl PacketLoop {
     /// Whether what is to leave does so as the loop waits.
     pub(super) fn sends_in_waiting(&self) -> bool {
         let few = |&at: &u16| self.ports[usize::from(at)].outgoing.len() <= Exchange::FRAMES;
-        // A capture is told before and after each frame is sent; what an interface refused is sent by itself.
-        self.exchange.is_some() && self.capture.is_none() && !self.is_stuck && self.sending.iter().all(few)
+        // What an interface refused is sent by itself.
+        self.exchange.is_some() && !self.is_stuck && self.sending.iter().all(few)
     }
 
     /// What came of an exchange: counts what was sent, and sends by itself what was not.
@@ -39,6 +39,11 @@ impl PacketLoop {
         let now = self.clock.now();
         for (&at, count) in self.looks.waited_for().iter().zip(exchanged.sent) {
             let port = &mut self.ports[at];
+            if let Some(capture) = self.capture.as_mut().filter(|_| count > 0) {
+                let sent = port.outgoing[..count].iter().map(Outgoing::captured);
+                capture.stage(self.engine.now(), port.id, sent);
+                capture.sent(now, count, false);
+            }
             left(&mut self.meter, port.id, &port.outgoing[..count], now..now);
             for outgoing in port.outgoing.drain(..count) {
                 self.frames.recycle(outgoing.frame);
@@ -46,12 +51,11 @@ impl PacketLoop {
         }
         let ports = &self.ports;
         self.sending.retain(|&at| !ports[usize::from(at)].outgoing.is_empty());
+        // What was not sent, and a capture, if there is one.
+        self.let_leave()?;
         match exchanged.waited {
             Some((_, now)) => self.clock.go_on_from(now),
-            None => {
-                self.send()?;
-                self.clock.go_on();
-            }
+            None => self.clock.go_on(),
         }
         Ok(())
     }

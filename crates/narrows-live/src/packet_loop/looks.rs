@@ -2,17 +2,21 @@
 //!
 //! A few are looked at one after the other in each turn; many through the kernel's list of those that are ready
 //! ([`ReadySet`]), so that a turn costs what has come and not what there is. In virtual time, where nothing comes while the
-//! loop is awake, those are due that the wait before the turn found ready.
+//! loop is awake, those are due that the wait before the turn found ready; and as a system call is dear there and what it
+//! does is not, more are waited for one by one.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use narrows_io::host::time_is_virtual;
 use narrows_io::ready_set::ReadySet;
 
 use super::Port;
 
 /// With more cables than this, looking at each takes longer than asking the kernel which are ready.
 const FEW: usize = 4;
+/// The same in virtual time.
+const FEW_IN_VIRTUAL_TIME: usize = 16;
 
 /// Ports by their places.
 #[derive(Default)]
@@ -34,7 +38,8 @@ impl Looks {
             io::Result::Ok(ready)
         };
         // Where the kernel has no descriptor left for a list, all are looked at.
-        let ready = if cabled().count() > FEW { listed().ok() } else { None };
+        let few = if time_is_virtual() { FEW_IN_VIRTUAL_TIME } else { FEW };
+        let ready = if cabled().count() > few { listed().ok() } else { None };
         let cabled = cabled().map(|(at, _)| at).collect();
         Self { due: Vec::new(), cabled, ready, woken: None }
     }

@@ -142,7 +142,7 @@ pub(super) fn left(meter: &mut Meter, port: PortId, frames: &[Outgoing], taken: 
 
 impl Outgoing {
     /// As a capture has it, if it is sent.
-    fn captured(&self) -> (Fate, &[u8]) {
+    pub(super) fn captured(&self) -> (Fate, &[u8]) {
         (self.passage.map_or(Fate::Answered, Fate::Released), &self.frame)
     }
 }

@@ -7,7 +7,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "a panic that ends",
-    unneeded: None,
+    unneeded: &[],
     files: &[(
         "arch/um/os-Linux/util.c",
         &[(

@@ -9,7 +9,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "several system calls made as one",
-    unneeded: None,
+    unneeded: &[],
     files: &[(
         "arch/um/kernel/skas/syscall.c",
         &[

@@ -16,7 +16,7 @@ use super::Edit;
 
 pub(super) const STEPS: Edit = Edit {
     purpose: "a clock of nanoseconds",
-    unneeded: None,
+    unneeded: &[],
     files: &[
         (
             "arch/um/include/linux/time-internal.h",
@@ -84,7 +84,7 @@ static u64 timer_read(struct clocksource *cs)
 
 pub(super) const OFFERS: Edit = Edit {
     purpose: "kernel loops that wait for others",
-    unneeded: None,
+    unneeded: &[],
     files: &[(
         "kernel/sched/core.c",
         &[(

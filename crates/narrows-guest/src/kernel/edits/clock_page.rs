@@ -14,7 +14,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "a clock that programs read by themselves",
-    unneeded: None,
+    unneeded: &[],
     files: &[
         (
             "arch/um/include/linux/time-internal.h",

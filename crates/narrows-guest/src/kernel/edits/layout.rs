@@ -8,7 +8,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "the same memory at every boot",
-    unneeded: Some(("arch/um/os-Linux/main.c", "PER_LINUX | ADDR_NO_RANDOMIZE")),
+    unneeded: &[("arch/um/os-Linux/main.c", "PER_LINUX | ADDR_NO_RANDOMIZE")],
     files: &[(
         "arch/um/os-Linux/main.c",
         &[

@@ -8,7 +8,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "seeded randomness",
-    unneeded: None,
+    unneeded: &[],
     files: &[(
         "arch/um/os-Linux/util.c",
         &[(

@@ -3,7 +3,7 @@ use crate::kernel::temporary::Folder;
 
 const EXAMPLE: Edit = Edit {
     purpose: "an example",
-    unneeded: Some(("other/file.c", "does_it_itself")),
+    unneeded: &[("other/file.c", "does_it_itself")],
     files: &[
         ("some/file.c", &[("int a;\n", "int a;\nint b;\n"), ("return a;", "return a + b;")]),
         ("more/file.c", &[("one", "two")]),
@@ -69,8 +69,8 @@ fn a_missing_file_is_named() {
     assert!(error.contains("arch/x86/um/os-Linux/registers.c, which cannot be read"), "{error}");
 }
 
-/// What the files of 6.1 and 6.12 have at the places in question, in outline.
-pub(in crate::kernel) const OUTLINE: [(&str, &str); 13] = [
+/// What the files of 6.12 have at the places in question, in outline.
+pub(in crate::kernel) const OUTLINE: [(&str, &str); 15] = [
     (
         "arch/x86/um/os-Linux/registers.c",
         "#include <stdlib.h>
@@ -175,10 +175,22 @@ static u64 timer_read(struct clocksource *cs)
 ",
     ),
     (
-        "arch/um/kernel/process.c",
-        "void interrupt_end(void)
+        "arch/um/include/shared/skas/mm_id.h",
+        "struct mm_id {
+	int syscall_data_len;
+};
+",
+    ),
+    (
+        "arch/um/kernel/skas/mmu.c",
+        "	new_id->stack = stack;
+",
+    ),
+    (
+        "arch/um/kernel/signal.c",
+        "void do_signal(struct pt_regs *regs)
 {
-			do_signal(regs);
+	while (get_signal(&ksig)) {
 ",
     ),
     (

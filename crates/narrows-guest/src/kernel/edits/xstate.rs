@@ -11,7 +11,7 @@ use super::Edit;
 
 pub(super) const EDIT: Edit = Edit {
     purpose: "hosts with AMX",
-    unneeded: Some(("arch/x86/um/os-Linux/registers.c", "host_fp_size")),
+    unneeded: &[("arch/x86/um/os-Linux/registers.c", "host_fp_size")],
     files: &[(
         "arch/x86/um/os-Linux/registers.c",
         &[
