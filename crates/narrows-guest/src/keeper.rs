@@ -37,6 +37,8 @@ const SAME: Duration = Duration::from_millis(300);
 /// while it handles its clock.
 const CALL: Duration = Duration::from_millis(40);
 const CALLS: u32 = 25;
+/// By how much virtual time may lag behind real time at a shell's prompt and catch up.
+const BEHIND: Duration = Duration::from_millis(50);
 /// How often the window's size is looked at, and other things of which nobody tells us.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -390,10 +392,14 @@ impl Keeper {
         if let Some(controller) = &mut self.controller {
             heard = controller.attend()?;
             if let Some(at) = controller.waits_for() {
-                let due = self.prompting.is_none_or(|(virtual_time, real)| {
-                    now >= later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))
+                let due = self.prompting.map(|(virtual_time, real)| {
+                    later(real, Duration::from_nanos(at.saturating_sub(virtual_time)))
                 });
-                if due {
+                if due.is_none_or(|due| now >= due) {
+                    // What was computed meanwhile took no virtual time: that is not made up for.
+                    if due.is_some_and(|due| now >= later(due, BEHIND)) {
+                        self.prompting = Some((at, now));
+                    }
                     controller.grant()?;
                 }
             }

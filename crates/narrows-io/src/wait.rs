@@ -140,7 +140,9 @@ impl EndSignals {
     pub fn take(&mut self) -> io::Result<Option<EndSignal>> {
         let Some(taken) = self.descriptor.read_signal()? else { return Ok(None) };
         let signal = Signal::try_from(taken.ssi_signo as i32).ok();
-        Ok(signal.map(|signal| EndSignal { signal, from_terminal: taken.ssi_code == libc::SI_KERNEL }))
+        // One that is gone tells the first process of its session, and nobody else.
+        let to_all = |signal| taken.ssi_code == libc::SI_KERNEL && signal != Signal::SIGHUP;
+        Ok(signal.map(|signal| EndSignal { signal, from_terminal: to_all(signal) }))
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use narrows_guest::kernel::GuestKernel;
 
 use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
+use crate::leftovers::without_terminal;
 
 /// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
 fn guest() -> bool {
@@ -147,6 +148,24 @@ fn floating_point_registers_are_a_program_s_own() {
 #[test]
 fn looks_at_clocks_agree_whichever_way_they_are_made() {
     assert_says("clocks", "agree");
+}
+
+#[test]
+fn a_shell_at_a_terminal_keeps_to_real_time_at_its_prompt() {
+    if !guest() || !has("python3") {
+        return;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/guest/terminal.py");
+    let mut shell = Command::new("python3");
+    shell.args([script, NARROWS, "shell", "--virtual", "--quiet", "--delay", "5ms"]);
+    assert_eq!(finish(&mut shell).expect(0).out, "as a terminal\n");
+}
+
+#[test]
+fn a_shell_ends_with_its_terminal() {
+    if guest() && has("python3") {
+        assert_eq!(without_terminal(&["shell", "--virtual", "--quiet", "--delay", "5ms"]), "129\n");
+    }
 }
 
 #[test]

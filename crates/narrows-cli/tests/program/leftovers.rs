@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{Finished, Started, eventually, finish, has, is_root, live, narrows, run, start};
+use crate::common::{
+    Finished, NARROWS, Started, eventually, finish, has, is_root, live, narrows, run, start,
+};
 
 /// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
@@ -179,6 +182,23 @@ fn after_sigterm_and_sighup() {
         assert_eq!(ended.code(), 128 + number, "{ended}");
         traces.are_gone();
     }
+}
+
+/// A command that `hangup.py` starts at a terminal of its own, which goes when it says that it is ready: its exit status.
+pub(crate) fn without_terminal(narrows: &[&str]) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/hangup.py");
+    let mut command = Command::new("python3");
+    finish(command.args([script, NARROWS]).args(narrows)).expect(0).out
+}
+
+#[test]
+fn after_its_terminal_was_closed() {
+    if !live() || !has("python3") {
+        return;
+    }
+    let line = ["run", "--quiet", "--delay", "1ms", "--", "sh", "-c", "echo ready; sleep 1000"];
+    assert_eq!(without_terminal(&line), "129\n");
+    assert_eq!(without_terminal(&["shell", "--quiet", "--delay", "1ms"]), "129\n");
 }
 
 #[test]

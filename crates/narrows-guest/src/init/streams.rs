@@ -24,8 +24,11 @@ use crate::plan::Plan;
 const LINE: &str = "/dev/ttyS0";
 /// How much is carried at once, in bytes.
 const CHUNK: usize = 1 << 14;
-/// How often a terminal is looked at where nothing happens: what is typed comes with the guest's next event.
-const TICK: std::time::Duration = std::time::Duration::from_millis(10);
+/// How often, in virtual time, streams are looked at where nothing happens: what is typed comes with the guest's next event.
+/// Elsewhere than at a prompt virtual time rushes on, and that is soon.
+const TICK: std::time::Duration = std::time::Duration::from_secs(1);
+/// The same at a shell's prompt, where virtual time keeps to real time.
+const TICK_AT_PROMPT: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// What the program reads from.
 enum Input {
@@ -311,6 +314,9 @@ impl Streams {
         let prompting = front == child.as_raw() as u32 || parent(front) == Some(child.as_raw());
         if prompting != self.prompting {
             self.prompting = prompting;
+            if let Some(ticks) = &self.ticks {
+                tick(ticks, if prompting { TICK_AT_PROMPT } else { TICK })?;
+            }
             self.say(&FromGuest::Prompting(prompting))?;
         }
         Ok(())
@@ -330,8 +336,12 @@ fn read(from: Option<&impl AsFd>, buffer: &mut [u8]) -> io::Result<Option<usize>
 
 fn ticks() -> io::Result<TimerFd> {
     let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-    timer.set(Expiration::Interval(TimeSpec::from(TICK)), TimerSetTimeFlags::empty())?;
+    tick(&timer, TICK)?;
     Ok(timer)
+}
+
+fn tick(timer: &TimerFd, every: std::time::Duration) -> io::Result<()> {
+    Ok(timer.set(Expiration::Interval(TimeSpec::from(every)), TimerSetTimeFlags::empty())?)
 }
 
 /// A pipe from the program, of which reading never waits.
