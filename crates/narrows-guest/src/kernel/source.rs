@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use super::{KernelError, tools};
 
 /// Source packages whose kernels were built with this recipe and ran narrows' own live engine, the newest first.
-pub const VERIFIED_PACKAGES: [&str; 1] = ["linux-source-6.12"];
+pub const VERIFIED_PACKAGES: [&str; 2] = ["linux-source-7.2", "linux-source-6.12"];
 /// The series of those packages, in words.
-pub(super) const VERIFIED_SERIES: &str = "6.12";
+pub(super) const VERIFIED_SERIES: &str = "7.2 and 6.12";
 
 /// What a source package's name begins with.
 const PACKAGES: &str = "linux-source-";
