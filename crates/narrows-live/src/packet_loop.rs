@@ -346,8 +346,7 @@ impl PacketLoop {
         self.clock.go_on();
         loop {
             self.turn_inside()?;
-            let now = self.clock.now();
-            if now >= end || !self.sends_in_waiting() || self.rest.is_needed() {
+            if !self.sends_in_waiting() || self.rest.is_needed() || self.clock.now() >= end {
                 self.let_leave()?;
             }
             self.call_feeds();

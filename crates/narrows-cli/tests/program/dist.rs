@@ -87,6 +87,13 @@ fn a_picture_is_svg_or_png() {
     {
         assert!(text.contains(words), "{words}");
     }
+    let plain = scratch.file("plain.svg");
+    dist(["plot", path(&file), "--unit", "ms", "-o", path(&plain)]).expect(0);
+    let text = std::fs::read_to_string(plain).unwrap();
+    assert!(
+        text.contains("Longer delays") && !text.contains("Quantiles"),
+        "nothing to compare quantiles with"
+    );
     if has("rsvg-convert") {
         let png = scratch.file("rtt.png");
         dist(["plot", path(&file), "--unit", "ms", "-o", path(&png)]).expect(0);

@@ -23,11 +23,12 @@ const ENDS: usize = 60;
 const STYLES: [Style; 3] = [Style::Solid, Style::Dashed, Style::Dotted];
 
 /// Four panels: a histogram of the sample (nanoseconds) with what each distribution puts into its bins; distribution
-/// functions; the share of longer delays, on a logarithmic axis, where tails can be told apart; quantiles against
-/// quantiles, where a perfect fit is the diagonal.
+/// functions; the share of longer delays, on a logarithmic axis, where tails can be told apart; where there are
+/// distributions, quantiles against quantiles, where a perfect fit is the diagonal.
 pub fn figure(title: &str, sample: &Sample, distributions: &[(String, &Distribution)]) -> Figure {
     let draw = Draw { sample, distributions, view: view(sample) };
     let [lower, middle, upper] = sample.quartiles().map(short_time);
+    let quantiles = (!distributions.is_empty()).then(|| draw.quantiles());
     Figure {
         title: title.into(),
         subtitle: format!(
@@ -37,7 +38,7 @@ pub fn figure(title: &str, sample: &Sample, distributions: &[(String, &Distribut
             short_time(sample.sd()),
         ),
         columns: 2,
-        panels: vec![draw.histogram(), draw.cumulative(), draw.longer(), draw.quantiles()],
+        panels: [draw.histogram(), draw.cumulative(), draw.longer()].into_iter().chain(quantiles).collect(),
     }
 }
 

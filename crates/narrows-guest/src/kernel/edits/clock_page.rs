@@ -4,8 +4,8 @@
 //! programs that move packets look twice for each. With these edits the kernel shares a page with every program: what the
 //! clock shows, until when nothing else happens, and how far each of the clocks is from it. The vDSO, through which the C
 //! library looks, adds the step that the look takes (as `clock.rs` has it) by itself, and makes the system call only
-//! when that would come to the next event. When the program next enters the kernel, its clock goes on from there. What
-//! programs see, and when, is the same with and without.
+//! when that would come to the next event. When the program next enters the kernel, its clock goes on from there. Clocks show
+//! the same with and without; but programs take turns at system calls, and there are fewer.
 //!
 //! A program that writes to that page sets the clock of the guest, forward and not beyond the next event; it could as well
 //! have looked that often.
