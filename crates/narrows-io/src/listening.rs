@@ -21,6 +21,18 @@ pub fn listeners_beside(process: u32) -> usize {
     count(&process.to_string())
 }
 
+/// How many TCP and UDP sockets of that namespace are in use: sums that the kernel keeps. A look for listeners goes through the
+/// tables of all namespaces, which takes milliseconds; where this is what it was, hardly anybody listens who did not before.
+pub fn sockets_beside(process: u32) -> usize {
+    let of_file = |file: &str| {
+        let sums = fs::read_to_string(format!("/proc/{process}/net/{file}")).unwrap_or_default();
+        let rows = sums.lines().filter(|row| row.starts_with("TCP") || row.starts_with("UDP"));
+        // As in `UDP6: inuse 3`.
+        rows.filter_map(|row| row.split_whitespace().nth(2)?.parse::<usize>().ok()).sum::<usize>()
+    };
+    of_file("sockstat") + of_file("sockstat6")
+}
+
 fn count(process: &str) -> usize {
     let of_table = |(table, state): &(&str, &str)| {
         let rows = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
@@ -47,6 +59,7 @@ mod tests {
             sleeper.arg("60");
             let mut sleeper = crate::process::spawn(sleeper, namespace).unwrap();
             assert_eq!(listeners_beside(sleeper.id()), count);
+            assert_eq!(sockets_beside(sleeper.id()), count);
             sleeper.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
             sleeper.wait().unwrap();
         }

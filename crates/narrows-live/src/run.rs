@@ -37,6 +37,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
 const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
+/// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
+const LONG_LOOK: usize = 100;
 /// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
 /// where other users' folders are.
 const NEEDED: [Capability; 5] = [
@@ -347,7 +349,8 @@ fn wait_until_it_listens(
     line: &str,
     signals: &mut EndSignals,
 ) -> Result<Option<i32>, RunError> {
-    for _ in 0..LOOKS {
+    let mut sockets = None;
+    for look in 0..LOOKS {
         if let End::Signal(ended) = network.run_for(PAUSE, None, signals)? {
             return Ok(Some(ended.signal as i32));
         }
@@ -359,6 +362,11 @@ fn wait_until_it_listens(
             }
             None => {}
         }
+        let sockets_now = Some(listening::sockets_beside(program.id()));
+        if sockets_now == sockets && look % LONG_LOOK != 0 {
+            continue;
+        }
+        sockets = sockets_now;
         let before = *listening;
         *listening = listening::listeners_beside(program.id()).max(before);
         if *listening > before {
