@@ -7,7 +7,7 @@ import select
 import sys
 import time
 
-PATIENCE = 120  # seconds: for a machine under any load
+PATIENCE = 50  # seconds: for a machine under any load
 
 process, person = pty.fork()
 if process == 0:

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 
-PATIENCE = 120  # seconds of real time: for a machine under any load
+PATIENCE = 50  # seconds of real time: for a machine under any load
 
 person, programs = pty.openpty()
 fcntl.ioctl(programs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
