@@ -112,9 +112,13 @@ fn round_trips_are_exact_between_many_hosts_and_of_programs_beside() {
     if !guest() || !has("ping") {
         return;
     }
-    let links = "links.ab = { between = ['a', 'b'], delay = '5ms' }\nlinks.cd = { between = ['c', 'd'], delay = '10ms' }\n\
-                 links.ef = { between = ['e', 'f'], delay = '1ms' }\n";
-    let hosts: String = ('a'..='f').map(|host| format!("[hosts.{host}]\n")).collect();
+    let delays = [5, 10, 1, 1, 1, 1, 1, 1, 1];
+    let pairs: Vec<_> = ('a'..='r').step_by(2).zip(('b'..='r').step_by(2)).collect();
+    let link = |((near, far), delay): (&(char, char), i32)| {
+        format!("links.{near}{far} = {{ between = ['{near}', '{far}'], delay = '{delay}ms' }}\n")
+    };
+    let links: String = pairs.iter().zip(delays).map(link).collect();
+    let hosts: String = ('a'..='r').map(|host| format!("[hosts.{host}]\n")).collect();
     let folder = Scratch::new();
     let scenario = folder.write("net.toml", &format!("{links}{hosts}"));
     let beside = "ping -q -c 3 $NARROWS_HOST_D | tail -1";
