@@ -5,6 +5,7 @@ mod abort;
 mod calls;
 mod clock;
 mod clock_page;
+mod input;
 mod layout;
 mod registers;
 mod seed;
@@ -27,7 +28,7 @@ pub(super) struct Edit {
 }
 
 /// All of them, in the order in which they are made.
-const EDITS: [&Edit; 9] = [
+const EDITS: [&Edit; 10] = [
     &xstate::EDIT,
     &seed::EDIT,
     &layout::EDIT,
@@ -36,6 +37,7 @@ const EDITS: [&Edit; 9] = [
     &clock_page::EDIT,
     &registers::EDIT,
     &calls::EDIT,
+    &input::EDIT,
     &abort::EDIT,
 ];
 
