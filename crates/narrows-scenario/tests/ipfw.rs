@@ -477,6 +477,22 @@ fn commands_change_what_is_there() {
     assert!(ipfw::sets_line(0).starts_with("enable 0 1 2") && ipfw::sets_line(0).ends_with(" 30\n"));
 }
 
+/// As in FreeBSD, PIE has both refinements unless told otherwise.
+#[test]
+fn pie_may_be_told_to_be_basic() {
+    let toml =
+        |options: &str| script(&format!("pipe 1 config bw 1M pie {options}\n")).to_toml("net", ["a", "b"]);
+    for (options, derandomize, cap_drop) in
+        [("", true, true), ("noderand", false, true), ("nocapdrop derand", true, false)]
+    {
+        let toml = toml(options);
+        let keys = format!("derandomize = {derandomize}, cap-drop = {cap_drop}");
+        assert!(toml.contains(&keys), "{options}: {toml}");
+    }
+    let script = script("pipe 1 config bw 1M pie ts\n");
+    assert_eq!(script.lines[0].remarks[1..], ["`ts` changes nothing: delays are measured by time stamps"]);
+}
+
 /// The keys of pipes and queues that directions of links have, too, are such keys with such values.
 #[test]
 fn keys_of_pipes_are_keys_of_links() {

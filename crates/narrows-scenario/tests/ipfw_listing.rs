@@ -5,6 +5,7 @@ use std::slice;
 
 use narrows_core::classify::Flow;
 use narrows_core::rules::Rule;
+use narrows_scenario::Scenario;
 use narrows_scenario::ipfw::{
     self, Command, Context, ListedFlow, ListedRule, ListedState, Listing, Object, Script, StateKind,
 };
@@ -85,6 +86,38 @@ fn dynamic_rules_stand_behind_the_others() {
          00100 7 1234 (299s) PARENT 1 proto 253 10.0.0.1 40000 <-> 10.0.0.2 80\n"
     );
     assert!(!shown("ipfw show 100", &states).contains("Dynamic"));
+}
+
+/// A script becomes a scenario, and what a run of that lists is what the script said, or what ipfw takes where it is silent.
+#[test]
+fn fair_queueing_is_listed_as_it_was_said() {
+    let listed = |options: &str| {
+        let script = format!(
+            "pipe 2 config bw 1Mbit/s\nsched 2 config type {options}\nadd 9 pipe 2 ip from any to any\n"
+        );
+        let script = Script::parse(&script, "fair.conf", &Context::default())
+            .unwrap_or_else(|error| panic!("{error}"));
+        let scenario = Scenario::parse(&script.to_toml("net", ["a", "b"]), "fair.toml");
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        let objects = scenario.links[0].rules().expect("it has rules").objects();
+        let text =
+            ipfw::object_lines(&objects, Object::Scheduler, slice::from_ref(&(2..=2)), |_, _| Vec::new());
+        text.lines().last().unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        listed("fq_pie quantum 300 limit 600 flows 16 target 20ms nocapdrop noecn"),
+        " FQ_PIE target 20ms tupdate 15ms alpha 0.125 beta 1.25 max_burst 150ms max_ecnth 0.100 quantum 300 limit 600 \
+         flows 16 NoECN NoCapDrop TS Derand"
+    );
+    assert_eq!(
+        listed("fq_pie"),
+        " FQ_PIE target 15ms tupdate 15ms alpha 0.125 beta 1.25 max_burst 150ms max_ecnth 0.100 quantum 1514 limit 10240 \
+         flows 1024 ECN CapDrop TS Derand"
+    );
+    assert_eq!(
+        listed("fq_codel interval 50ms noecn"),
+        " FQ_CODEL target 5ms interval 50ms quantum 1514 limit 10240 flows 1024 NoECN"
+    );
 }
 
 #[test]

@@ -341,6 +341,7 @@ fn queue() -> impl Strategy<Value = String> {
         "type = \"codel\"",
         "type = \"codel\", target = \"1.5ms\", interval = \"20ms\", ecn = false",
         "type = \"pie\", alpha = 0.25, beta = 2, burst = \"0s\", mark-below = \"12.5%\"",
+        "type = \"pie\", derandomize = true, cap-drop = true, steep-above = \"250ms\"",
     ]);
     (policy, bound).prop_map(|(policy, bound)| format!("{{ {policy}{bound} }}"))
 }

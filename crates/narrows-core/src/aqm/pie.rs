@@ -12,9 +12,16 @@
 //! packets' worth of bytes wait, and during the burst allowance, which is granted anew whenever there is no congestion at
 //! all and runs out with time.
 //!
-//! This is the RFC's basic pseudocode (appendix A) with ECN (section 5.1); its other enhancements (section 5: no sudden
-//! jumps of p, dropping at even distances, switching off) are not in that base and not here. What it leaves open, or where
-//! this differs:
+//! This is the RFC's basic pseudocode (appendix A) with ECN (section 5.1). Three refinements are there for who asks:
+//! - **Drops at even distances** ([`PieConfig::derandomize`]; section 5.4): the probabilities of the packets let in since the
+//!   last drop or mark are added up. While the sum, with that of the arriving one, is below 0.85, it is let in; from 8.5 on it is
+//!   dropped (or marked); between, it is with probability p.
+//! - **No sudden jumps** ([`PieConfig::cap_drop`]; section 5.5): from p = 0.1 on it rises by at most 0.02 at an update.
+//! - **More at long delays** ([`PieConfig::steep_above`]): above such a delay p rises by 0.02 more at each update. It is in
+//!   Linux, at 250 ms.
+//!
+//! Linux and Dummynet have the first two unless told otherwise. Switching off (section 5.3) is not here. What the RFC leaves
+//! open, or where this differs:
 //! - The queue's delay is how long the packet at the head has waited, at the instant of an update: the time stamp option.
 //!   Appendix A keeps the delay of the packet that departed last, which goes stale: with nothing more to send it stays
 //!   what it was, and p goes up in an empty queue. (Linux sets it to zero there.) Little's law, the other option, would
@@ -36,7 +43,7 @@
 //! ```
 
 use alloc::sync::Arc;
-use core::ops::RangeInclusive;
+use core::ops::{Range, RangeInclusive};
 
 use crate::aqm::periodic::Periodic;
 use crate::aqm::{Aqm, Judgement, Waiting};
@@ -65,6 +72,12 @@ pub struct PieConfig {
     pub ecn: bool,
     /// At this probability and above they are dropped even so. 10 %.
     pub mark_below: Probability,
+    /// Whether drops come at even distances. No.
+    pub derandomize: bool,
+    /// Whether the probability, from 10 % on, rises by no more than 2 % at an update. No.
+    pub cap_drop: bool,
+    /// Above this delay it rises by 2 % more at each update. Up to 10 s; never.
+    pub steep_above: Option<Duration>,
 }
 
 impl PieConfig {
@@ -85,6 +98,9 @@ impl Default for PieConfig {
             mean_packet: Bytes::new(1024),
             ecn: true,
             mark_below: Probability::from_ratio(1, 10).expect("a tenth is a probability"),
+            derandomize: false,
+            cap_drop: false,
+            steep_above: None,
         }
     }
 }
@@ -97,20 +113,29 @@ pub struct Pie {
     probability: f64,
     /// The delay at the last update.
     old_delay: Duration,
-    /// How much longer bursts are let pass.
-    burst: Duration,
     /// The number of the last update, or `NOT_BEGUN`.
     updates: u64,
+    /// How many there were since bursts were last allowed.
+    since_grant: u32,
+    /// The probabilities of the packets that were let in since the last drop or mark, added up, in 2⁻²⁸: `accu_prob_` in the
+    /// RFC.
+    accumulated: u32,
 }
 
 const NOT_BEGUN: u64 = u64::MAX;
+/// Probabilities are added up in 2⁻²⁸: of 10⁻⁶ at least, they are so within 0.2 %.
+const UNITS_OF_ONE: f64 = 268_435_456.0;
+/// Below 0.85 no packet is dropped, and from 8.5 on the next one is.
+const EVEN: Range<u32> = (0.85 * UNITS_OF_ONE) as u32..(8.5 * UNITS_OF_ONE) as u32;
+/// By how much the probability rises where that is bounded, or more where the delay is long.
+const STEP: f64 = 0.02;
 
 impl Pie {
     /// A policy for one queue. Hand in an `Arc` to share the parameters.
     pub fn new(config: impl Into<Arc<PieConfig>>) -> Self {
         let config = config.into();
-        let burst = config.burst;
-        Self { config, probability: 0.0, old_delay: Duration::ZERO, burst, updates: NOT_BEGUN }
+        let old_delay = Duration::ZERO;
+        Self { config, probability: 0.0, old_delay, updates: NOT_BEGUN, since_grant: 0, accumulated: 0 }
     }
 
     fn begin(&mut self, now: Time) {
@@ -124,11 +149,30 @@ impl Pie {
         delay + delay < self.config.target
     }
 
+    /// For how much longer bursts are let pass.
+    fn burst_left(&self) -> Duration {
+        let passed = self.period().nanos().saturating_mul(self.since_grant.into());
+        self.config.burst.saturating_sub(Duration::from_nanos(passed))
+    }
+
     /// Whether an arriving packet must not be dropped, whatever the probability.
     fn is_spared(&self, waiting: Waiting) -> bool {
-        self.burst > Duration::ZERO
+        self.burst_left() > Duration::ZERO
             || self.is_short(self.old_delay) && self.probability < 0.2
             || waiting.backlog.bytes <= 2 * self.config.mean_packet.get()
+    }
+
+    /// What becomes of a packet that is not spared, with a number drawn from 0 to 1: the end of `drop_early` in the RFC.
+    fn lets_in(&mut self, drawn: f64) -> bool {
+        if !self.config.derandomize {
+            return drawn >= self.probability;
+        }
+        // At most 9.5: far from the greatest number.
+        let own = (self.probability * UNITS_OF_ONE + 0.5) as u32;
+        let sum = if self.probability == 0.0 { 0 } else { self.accumulated + own };
+        let lets_in = sum < EVEN.start || sum < EVEN.end && drawn >= self.probability;
+        self.accumulated = if lets_in { sum } else { 0 };
+        lets_in
     }
 }
 
@@ -157,10 +201,16 @@ impl Periodic for Pie {
     /// `calculate_drop_prob` in the RFC.
     fn update(&mut self, delay: Duration) -> bool {
         let before = (self.probability, self.old_delay);
-        let PieConfig { target, alpha, beta, .. } = *self.config;
+        let PieConfig { target, alpha, beta, cap_drop, steep_above, .. } = *self.config;
         let deviation = delay.seconds() - target.seconds();
         let change = delay.seconds() - self.old_delay.seconds();
-        let step = (alpha * deviation + beta * change) / scale(self.probability);
+        let mut step = (alpha * deviation + beta * change) / scale(self.probability);
+        if cap_drop && self.probability >= 0.1 {
+            step = step.min(STEP);
+        }
+        if steep_above.is_some_and(|steep| delay > steep) {
+            step += STEP;
+        }
         let mut probability = self.probability + step;
         if delay == Duration::ZERO && self.old_delay == Duration::ZERO {
             probability *= 0.98;
@@ -174,8 +224,7 @@ impl Periodic for Pie {
     }
 
     fn leave_out(&mut self, updates: u64, delay: Duration) {
-        let span = Duration::from_nanos(self.period().nanos().saturating_mul(updates));
-        self.burst = self.burst.saturating_sub(span);
+        self.since_grant = self.since_grant.saturating_add(u32::try_from(updates).unwrap_or(u32::MAX));
         self.old_delay = delay;
     }
 }
@@ -192,9 +241,9 @@ impl Aqm for Pie {
         self.catch_up(now, waiting.oldest);
         let delay = waiting.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
         if self.probability == 0.0 && self.is_short(delay) && self.is_short(self.old_delay) {
-            self.burst = self.config.burst;
+            self.since_grant = 0;
         }
-        if self.is_spared(waiting) || context.draw_at_arrival(packet).uniform() >= self.probability {
+        if self.is_spared(waiting) || self.lets_in(context.draw_at_arrival(packet).uniform()) {
             return Judgement::Pass;
         }
         let marks = self.config.ecn && self.probability < self.config.mark_below.as_f64();

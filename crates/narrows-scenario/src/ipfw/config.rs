@@ -141,6 +141,10 @@ pub struct Pie {
     pub mark_below: Option<Share>,
     /// Whether packets are marked.
     pub ecn: Option<bool>,
+    /// Whether drops come at even distances; yes.
+    pub derandomize: Option<bool>,
+    /// Whether steps of the probability are bounded; yes.
+    pub cap_drop: Option<bool>,
 }
 
 /// Parameters of schedulers of flows that are told apart by a hash; nothing for the default.

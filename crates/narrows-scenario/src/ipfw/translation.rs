@@ -205,6 +205,8 @@ fn pie_keys(table: &mut Inline, pie: Pie, ecn: bool) {
     table.quoted("burst", pie.burst);
     table.quoted("mark-below", pie.mark_below);
     table.plain("ecn", Some(pie.ecn.unwrap_or(ecn)));
+    table.plain("derandomize", Some(pie.derandomize.unwrap_or(true)));
+    table.plain("cap-drop", Some(pie.cap_drop.unwrap_or(true)));
 }
 
 fn loss(loss: Loss) -> String {

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use narrows_core::classify::Prefix;
+use narrows_core::queue::Bound;
 use narrows_core::rules::Table;
 use narrows_core::sched::Weight;
 
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::ipfw::{self, Config, Hashed, Management, Network, Object, SchedulerType};
-use crate::value::{LossModel, Losses, Policy, Queue, SchedulerKind};
+use crate::value::{Codel, Division, LossModel, Losses, Pie, Policy, Queue, Scheduler, SchedulerKind};
 
 impl RulesLink {
     /// What ipfw would list: a pipe for each, and a scheduler where queues share it.
@@ -82,10 +83,9 @@ fn flow_set(number: u32, queue: &PipeQueue, of: Queue) -> Config {
 
 fn scheduler(pipe: &Pipe, has_queues: bool) -> Option<SchedulerType> {
     if let Some(own) = &pipe.direction.scheduler {
-        let hashed = Hashed::default();
-        return match own.kind {
-            SchedulerKind::FqCodel => Some(SchedulerType::FqCodel(hashed, ipfw::Codel::default())),
-            SchedulerKind::FqPie => Some(SchedulerType::FqPie(hashed, ipfw::Pie::default())),
+        return match own.policy {
+            Policy::Codel(policy) => Some(SchedulerType::FqCodel(hashed(own), codel(policy))),
+            Policy::Pie(policy) => Some(SchedulerType::FqPie(hashed(own), pie(policy))),
             _ => None,
         };
     }
@@ -101,6 +101,18 @@ fn scheduler(pipe: &Pipe, has_queues: bool) -> Option<SchedulerType> {
     })
 }
 
+fn hashed(own: &Scheduler) -> Hashed {
+    let limit = match own.bound {
+        Some(Bound::Packets(packets)) => u32::try_from(packets).ok(),
+        _ => None,
+    };
+    let flows = match own.serves {
+        Division::Flows { count, .. } => count,
+        _ => None,
+    };
+    Hashed { quantum: own.quantum.and_then(|quantum| u32::try_from(quantum.get()).ok()), limit, flows }
+}
+
 fn loss(model: &LossModel) -> Option<ipfw::Loss> {
     match &model.losses {
         Losses::Chance(chance) => Some(ipfw::Loss::Independent(chance.rate)),
@@ -113,20 +125,27 @@ fn loss(model: &LossModel) -> Option<ipfw::Loss> {
 
 fn management(queue: &Queue) -> Management {
     match queue.policy {
-        Policy::Codel(codel) => Management::Codel(ipfw::Codel {
-            target: codel.target,
-            interval: codel.interval,
-            ecn: Some(codel.ecn.unwrap_or(true)),
-        }),
-        Policy::Pie(pie) => Management::Pie(ipfw::Pie {
-            target: pie.target,
-            update: pie.update,
-            alpha: pie.alpha,
-            beta: pie.beta,
-            burst: pie.burst,
-            mark_below: pie.mark_below,
-            ecn: Some(pie.ecn.unwrap_or(true)),
-        }),
+        Policy::Codel(own) => Management::Codel(codel(own)),
+        Policy::Pie(own) => Management::Pie(pie(own)),
         _ => Management::DropTail,
+    }
+}
+
+/// What is not given is as a scenario has it, and not as ipfw would.
+fn codel(own: Codel) -> ipfw::Codel {
+    ipfw::Codel { target: own.target, interval: own.interval, ecn: Some(own.ecn.unwrap_or(true)) }
+}
+
+fn pie(own: Pie) -> ipfw::Pie {
+    ipfw::Pie {
+        target: own.target,
+        update: own.update,
+        alpha: own.alpha,
+        beta: own.beta,
+        burst: own.burst,
+        mark_below: own.mark_below,
+        ecn: Some(own.ecn.unwrap_or(true)),
+        derandomize: Some(own.derandomize.unwrap_or(false)),
+        cap_drop: Some(own.cap_drop.unwrap_or(false)),
     }
 }

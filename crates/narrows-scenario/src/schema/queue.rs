@@ -188,6 +188,12 @@ pub(super) struct PieQueue {
     ecn: Option<bool>,
     /// At this probability and above they are dropped even so; 10 %.
     mark_below: Option<Share>,
+    /// Whether drops come at even distances; no.
+    derandomize: Option<bool>,
+    /// Whether the probability, from 10 % on, rises by no more than 2 % at an update; no.
+    cap_drop: Option<bool>,
+    /// Above this delay it rises by 2 % more at each update; never.
+    steep_above: Option<Time>,
 }
 
 /// DualPI2.

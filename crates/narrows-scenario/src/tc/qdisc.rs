@@ -10,7 +10,7 @@ use crate::netem::words::{Word, Words};
 use crate::netem::{self};
 use crate::node::suggest;
 use crate::problem::{Found, Problem, one_of};
-use classless::{fifo, fq_codel, red, sfq, timed};
+use classless::{codel, fifo, fq_codel, fq_pie, pie, red, sfq};
 
 /// A discipline.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,6 +116,7 @@ pub(super) const NAMES: &[&str] = &[
     "pfifo_fast",
     "red",
     "fq_codel",
+    "fq_pie",
     "codel",
     "pie",
     "sfq",
@@ -130,7 +131,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("drr", "the key `scheduler` of a link, of type `drr`"),
     ("qfq", "the key `scheduler` of a link, of type `qfq`"),
     ("fq", "fq_codel; pacing is the sender's matter"),
-    ("fq_pie", "the key `scheduler = \"fq_pie\"` of a link"),
     ("cake", "fq_codel below tbf or htb"),
     ("mq", "a link has one queue: leave it out"),
     ("mqprio", "prio"),
@@ -172,8 +172,9 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         }
         "red" => red(word, words)?,
         "fq_codel" => fq_codel(words)?,
-        "codel" => timed("codel", ("interval", "interval"), words)?,
-        "pie" => timed("pie", ("tupdate", "update"), words)?,
+        "fq_pie" => fq_pie(words)?,
+        "codel" => codel(words)?,
+        "pie" => pie(words)?,
         "sfq" => sfq(words)?,
         "ingress" => {
             words.take_if("----------------");

@@ -104,6 +104,38 @@ fn red_averages_as_tc_has_it() {
     );
 }
 
+/// The kernel's PIE has more than the RFC's base; tc's gains are sixteenths, and its words in no order.
+#[test]
+fn pie_is_the_kernels() {
+    let of = |words: &str| {
+        let all = keys(&format!("tc qdisc add dev eth0 root {words}"));
+        all.into_iter().find(|key| key.contains("pie")).unwrap()
+    };
+    let kernels =
+        "mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, steep-above = \"250ms\" }";
+    assert_eq!(
+        of("pie limit 500 target 20ms tupdate 30ms alpha 4 beta 32 ecn"),
+        format!(
+            "link.up.queue={{ type = \"pie\", bound = \"500 packets\", target = \"20ms\", update = \"30ms\", \
+             alpha = 0.25, beta = 2, ecn = true, {kernels}"
+        )
+    );
+    assert_eq!(
+        of("fq_pie flows 64 quantum 1514 ecn_prob 20 memory_limit 32Mb target 5ms"),
+        format!(
+            "link.up.scheduler={{ type = \"fq_pie\", flows = 64, quantum = \"1514 bytes\", \
+             mark-below = \"20%\", target = \"5ms\", ecn = false, {kernels}"
+        )
+    );
+    fails("tc qdisc add dev eth0 root pie alpha 0", "found `0`, expected a number", "0", &["1 to 32"]);
+    fails(
+        "tc qdisc add dev eth0 root fq_pie bytemode",
+        "`bytemode` is no option of `fq_pie`",
+        "bytemode",
+        &["`ecn_prob`"],
+    );
+}
+
 #[test]
 fn a_full_sfq_drops_where_the_kernel_does() {
     fails(

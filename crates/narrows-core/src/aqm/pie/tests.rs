@@ -4,13 +4,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// RFC 8033, appendix A, with an update at each of its instants, the delay being the age of the packet at the head.
+/// RFC 8033, appendix A, with B's de-randomization and cap of steps, and an update at each of its instants, the delay being the age of the packet at the head.
 struct Model {
     config: PieConfig,
     packets: VecDeque<(u64, u64, u32)>,
     now: u64,
     next_update: u64,
     drop_prob: f64,
+    accu_prob: f64,
     qdelay_old: u64,
     burst_allowance: u64,
     updates: u64,
@@ -24,6 +25,7 @@ impl Model {
             now: 0,
             next_update: config.update.nanos(),
             drop_prob: 0.0,
+            accu_prob: 0.0,
             qdelay_old: 0,
             burst_allowance: config.burst.nanos(),
             updates: 0,
@@ -56,6 +58,14 @@ impl Model {
                 break;
             }
         }
+        if self.config.cap_drop && self.drop_prob >= 0.1 && p > 0.02 {
+            p = 0.02;
+        }
+        if let Some(long) = self.config.steep_above
+            && current > long.nanos()
+        {
+            p += 0.02;
+        }
         self.drop_prob += p;
         if current == 0 && self.qdelay_old == 0 {
             self.drop_prob *= 0.98;
@@ -66,13 +76,25 @@ impl Model {
         self.updates += 1;
     }
 
-    fn drop_early(&self, u: f64) -> bool {
+    fn drop_early(&mut self, u: f64) -> bool {
         let qdelay_ref = self.config.target.nanos();
         let bytes: u64 = self.packets.iter().map(|&(_, _, length)| u64::from(length)).sum();
         if 2 * self.qdelay_old < qdelay_ref && self.drop_prob < 0.2
             || bytes <= 2 * self.config.mean_packet.get()
         {
             return false;
+        }
+        if self.config.derandomize {
+            if self.drop_prob == 0.0 {
+                self.accu_prob = 0.0;
+            }
+            self.accu_prob += self.drop_prob;
+            if self.accu_prob < 0.85 {
+                return false;
+            }
+            if self.accu_prob >= 8.5 {
+                return true;
+            }
         }
         u < self.drop_prob
     }
@@ -90,6 +112,9 @@ impl Model {
         } else {
             Judgement::Drop
         };
+        if judgement != Judgement::Pass {
+            self.accu_prob = 0.0;
+        }
         if judgement != Judgement::Drop {
             self.packets.push_back((number, now, length));
         }
@@ -171,8 +196,10 @@ fn compare(steps: &[Step], config: PieConfig) -> Seen {
         }
         let pie = &tested.policy;
         assert_eq!(pie.probability.to_bits(), model.drop_prob.to_bits(), "at {now}");
+        let accumulated = f64::from(pie.accumulated) / UNITS_OF_ONE;
+        assert!((accumulated - model.accu_prob).abs() < 1e-5, "{accumulated}, {} at {now}", model.accu_prob);
         assert_eq!(
-            (pie.old_delay.nanos(), pie.burst.nanos(), pie.updates),
+            (pie.old_delay.nanos(), pie.burst_left().nanos(), pie.updates),
             (model.qdelay_old, model.burst_allowance, model.updates)
         );
         seen.most = seen.most.max(pie.probability);
@@ -191,12 +218,18 @@ proptest! {
         target in 1u64..30,
         burst in 0u64..200,
         ecn in any::<bool>(),
+        derandomize in any::<bool>(),
+        cap_drop in any::<bool>(),
+        steep_above in proptest::option::of(1u64..100),
     ) {
         let config = PieConfig {
             update: Duration::from_millis(update),
             target: Duration::from_millis(target),
             burst: Duration::from_millis(burst),
             ecn,
+            derandomize,
+            cap_drop,
+            steep_above: steep_above.map(Duration::from_millis),
             ..PieConfig::default()
         };
         compare(&steps, config);
@@ -226,8 +259,57 @@ fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
                 .map(|i| if i.is_multiple_of(3) { Step::Depart(800) } else { Step::Arrive(300, 1000, true) }),
         )
         .collect();
-    let seen = compare(&steps, PieConfig::default());
-    assert!(seen.dropped > 100 && seen.marked > 100 && seen.most == 1.0, "{seen:?}");
+    let basic = PieConfig::default();
+    let steep = Some(Duration::from_millis(250));
+    let refined = PieConfig { derandomize: true, cap_drop: true, steep_above: steep, ..basic };
+    let [seen, of_refined] = [basic, refined].map(|config| compare(&steps, config));
+    for seen in [&seen, &of_refined] {
+        assert!(seen.dropped > 100 && seen.marked > 50 && seen.most == 1.0, "{seen:?}");
+    }
+    assert_ne!(seen, of_refined);
+}
+
+/// RFC 8033, 5.4: with p fixed, drops are at least 0.85/p packets apart and at most 8.5/p, and at a mean distance that the
+/// two stretches give: 0.85/p − 1 packets are spared, and of those after them each is dropped with p, up to the last.
+#[test]
+fn drops_come_at_even_distances() {
+    const P: f64 = 1.0 / 16.0;
+    const DROPS: u32 = 20_000;
+    let mut random = crate::random::Stream::new(crate::Seed(1), "pie", "even distances").nth(0);
+    let mut distances = Vec::new();
+    let mut pie = Pie { probability: P, ..Pie::new(PieConfig { derandomize: true, ..PieConfig::default() }) };
+    let mut distance = 0;
+    while distances.len() < DROPS as usize {
+        distance += 1;
+        if !pie.lets_in(random.uniform()) {
+            distances.push(core::mem::take(&mut distance));
+        }
+    }
+    assert!(distances.iter().all(|distance| (14..=136).contains(distance)));
+    // The 14th packet is the first that brings the sum to 0.85, and the 136th brings it to 8.5.
+    let mean = distances.iter().sum::<u32>() as f64 / f64::from(DROPS);
+    let expected = 13.0 + (1.0 - libm::pow(1.0 - P, 123.0)) / P;
+    let deviation = (1.0 - P).sqrt() / P / f64::from(DROPS).sqrt();
+    assert!((mean - expected).abs() < 4.0 * deviation, "{mean}, expected {expected} ± {deviation}");
+}
+
+/// 5.5: from a probability of 10 % on, no update adds more than 2 %, save at long delays where that is asked for.
+#[test]
+fn steps_are_bounded() {
+    let config = PieConfig { cap_drop: true, ..PieConfig::default() };
+    let step = |config, probability| {
+        let mut pie = Pie { probability, ..Pie::new(config) };
+        pie.update(Duration::from_millis(300));
+        pie.probability - probability
+    };
+    // 0.125·0.285 + 1.25·0.3 = 0.410625, half of it below 0.1.
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    assert!(near(step(PieConfig::default(), 0.2), 0.410_625) && near(step(config, 0.2), 0.02));
+    assert!(near(step(config, 0.099), 0.205_312_5), "below 10 % it is not bounded");
+    let steep = PieConfig { steep_above: Some(Duration::from_millis(250)), ..config };
+    assert!(near(step(steep, 0.2), 0.04));
+    let longer = PieConfig { steep_above: Some(Duration::from_millis(300)), ..steep };
+    assert!(near(step(longer, 0.2), 0.02));
 }
 
 proptest! {
@@ -252,8 +334,8 @@ proptest! {
         }
         prop_assert_eq!(at_once.probability.to_bits(), one_by_one.probability.to_bits());
         prop_assert_eq!(
-            (at_once.old_delay, at_once.burst, at_once.updates),
-            (one_by_one.old_delay, one_by_one.burst, one_by_one.updates)
+            (at_once.old_delay, at_once.since_grant, at_once.updates),
+            (one_by_one.old_delay, one_by_one.since_grant, one_by_one.updates)
         );
     }
 }
@@ -264,7 +346,7 @@ fn what_was_missed_is_made_up_for_in_bounded_time() {
     let century = Duration::from_secs(100 * 365 * 86_400);
     for config in [
         PieConfig::default(),
-        PieConfig { alpha: *PieConfig::ALPHA.start(), beta: 0.0, ..PieConfig::default() },
+        PieConfig { alpha: *PieConfig::ALPHA.start(), beta: 0.0, cap_drop: true, ..PieConfig::default() },
     ] {
         let mut pie = Pie { probability: 1.0, ..Pie::new(config) };
         pie.begin(Time::ZERO);

@@ -279,9 +279,17 @@ impl Reader<'_, '_> {
                 .problem("`onoff` is known to ipfw and not to narrows")
                 .help("PIE as in RFC 8033 is always on, and drops nothing while the queue is short"));
         }
-        if let Some(word) = self.words.take_if(&["capdrop", "nocapdrop", "dre", "ts", "derand", "noderand"]) {
-            self.remarks.push(format!("`{}` changes nothing: PIE is that of RFC 8033", word.text));
+        if let Some(word) = self.words.take_if(&["dre", "ts"]) {
+            self.remarks.push(format!("`{}` changes nothing: delays are measured by time stamps", word.text));
             return Ok(true);
+        }
+        for (yes, no, value) in
+            [("capdrop", "nocapdrop", &mut pie.cap_drop), ("derand", "noderand", &mut pie.derandomize)]
+        {
+            if let Some(word) = self.words.take_if(&[yes, no]) {
+                *value = Some(word.text == yes);
+                return Ok(true);
+            }
         }
         for (name, gain) in [("alpha", &mut pie.alpha), ("beta", &mut pie.beta)] {
             if self.words.take_if(&[name]).is_some() {

@@ -143,8 +143,8 @@ fn queue_line(text: &mut String, config: &Config, number: u32, scheduler: u32, f
             probability.as_f64(),
             if ecn { " (ecn)" } else { "" }
         ),
-        Some(Management::Codel(codel)) => format!(" AQM CoDel {}", codel_words(codel, false)),
-        Some(Management::Pie(pie)) => format!(" AQM type PIE {}", pie_words(pie, false)),
+        Some(Management::Codel(codel)) => format!(" AQM CoDel {}", codel_words(codel, false).join(" ")),
+        Some(Management::Pie(pie)) => format!(" AQM type PIE {}", pie_words(pie, false).join(" ")),
     };
     let (weight, longest) = (config.weight.unwrap_or(0), config.longest.unwrap_or(0));
     let priority = config.priority.unwrap_or(0);
@@ -157,25 +157,33 @@ fn ecn_word(ecn: bool) -> &'static str {
     if ecn { "ECN" } else { "NoECN" }
 }
 
-fn codel_words(codel: Codel, ecn: bool) -> String {
+/// Values, and switches.
+fn codel_words(codel: Codel, ecn: bool) -> [String; 2] {
     let target = codel.target.unwrap_or(Duration::from_millis(5));
     let interval = codel.interval.unwrap_or(Duration::from_millis(100));
-    format!("target {target} interval {interval} {}", ecn_word(codel.ecn.unwrap_or(ecn)))
+    [format!("target {target} interval {interval}"), ecn_word(codel.ecn.unwrap_or(ecn)).into()]
 }
 
-fn pie_words(pie: Pie, ecn: bool) -> String {
+/// Values, and switches.
+fn pie_words(pie: Pie, ecn: bool) -> [String; 2] {
     let time = |time: Option<Duration>, default| time.unwrap_or(Duration::from_millis(default));
     let gain = |gain: Option<crate::units::Number>, default: f64| gain.map_or(default, |gain| gain.as_f64());
-    format!(
-        "target {} tupdate {} alpha {} beta {} max_burst {} max_ecnth {:.3} {}",
+    let values = format!(
+        "target {} tupdate {} alpha {} beta {} max_burst {} max_ecnth {:.3}",
         time(pie.target, 15),
         time(pie.update, 15),
         gain(pie.alpha, 0.125),
         gain(pie.beta, 1.25),
         time(pie.burst, 150),
-        pie.mark_below.map_or(0.1, |share| share.as_f64()),
-        ecn_word(pie.ecn.unwrap_or(ecn))
-    )
+        pie.mark_below.map_or(0.1, |share| share.as_f64())
+    );
+    let switches = format!(
+        "{} {} TS {}",
+        ecn_word(pie.ecn.unwrap_or(ecn)),
+        if pie.cap_drop.unwrap_or(true) { "CapDrop" } else { "NoCapDrop" },
+        if pie.derandomize.unwrap_or(true) { "Derand" } else { "NoDerand" }
+    );
+    [values, switches]
 }
 
 fn scheduler_line(
@@ -191,15 +199,14 @@ fn scheduler_line(
         " sched {number} type {} flags 0x{flags:x} {buckets} buckets {active} active\n",
         kind.word()
     );
-    let (words, hashed) = match kind {
+    let ([values, switches], hashed) = match kind {
         SchedulerType::FqCodel(hashed, codel) => (codel_words(codel, true), hashed),
         SchedulerType::FqPie(hashed, pie) => (pie_words(pie, true), hashed),
         _ => return,
     };
-    let (rest, ecn) = words.rsplit_once(' ').unwrap_or((&words, ""));
     let (quantum, flows) = (hashed.quantum.unwrap_or(1514), hashed.flows.unwrap_or(1024));
     let limit = hashed.limit.unwrap_or(10_240);
-    *text += &format!(" {} {rest} quantum {quantum} limit {limit} flows {flows} {ecn}\n", kind.word());
+    *text += &format!(" {} {values} quantum {quantum} limit {limit} flows {flows} {switches}\n", kind.word());
 }
 
 fn mask_line(text: &mut String, mask: Option<FlowMask>) {

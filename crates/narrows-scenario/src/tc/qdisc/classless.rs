@@ -1,7 +1,7 @@
 //! Disciplines without classes: queues with and without management, and flows by a hash.
 
-use narrows_core::Bytes;
 use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration};
 
 use super::{Fifo, Kind, missing, number, size, time, unknown, whole};
 use crate::netem::units;
@@ -166,26 +166,86 @@ pub(super) fn fq_codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
     Ok(whole("fq_codel", "scheduler", table.text()))
 }
 
-/// `codel` or `pie`. `interval` is tc's word for how often they look, and the key that it becomes.
-pub(super) fn timed(
-    name: &'static str,
-    interval: (&str, &str),
-    words: &mut Words<'_>,
-) -> Result<Kind, Problem> {
-    let mut table = Table::of(name);
+pub(super) fn codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut table = Table::of("codel");
     let mut ecn = false;
     while let Some(word) = words.take() {
         match word.text {
             "limit" => table.quoted("bound", Bound::Packets(number(word, words, 1, 1 << 30)? as u64)),
-            "target" => table.quoted("target", time(word, words)?),
-            text if text == interval.0 => table.quoted(interval.1, time(word, words)?),
+            "target" | "interval" => table.quoted(word.text, time(word, words)?),
             "ecn" => ecn = true,
             "noecn" => ecn = false,
-            _ => return Err(unknown(word, name, &["limit", "target", interval.0, "ecn", "noecn"])),
+            _ => return Err(unknown(word, "codel", &["limit", "target", "interval", "ecn", "noecn"])),
         }
     }
     table.put("ecn", ecn);
-    Ok(whole(name, "queue", table.text()))
+    Ok(whole("codel", "queue", table.text()))
+}
+
+pub(super) fn pie(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut table = Table::of("pie");
+    let mut ecn = false;
+    while let Some(word) = words.take() {
+        if !pie_option(word, words, &mut table, &mut ecn)? {
+            return Err(unknown(word, "pie", &PIE));
+        }
+    }
+    Ok(whole("pie", "queue", refined(table, ecn)))
+}
+
+pub(super) fn fq_pie(words: &mut Words<'_>) -> Result<Kind, Problem> {
+    let mut table = Table::of("fq_pie");
+    let mut ecn = false;
+    while let Some(word) = words.take() {
+        match word.text {
+            "flows" => table.put("flows", number(word, words, 1, 65536)?),
+            "quantum" => table.quoted("quantum", size(word, words)?),
+            "ecn_prob" => table.quoted("mark-below", format!("{}%", number(word, words, 0, 100)?)),
+            "memory_limit" => {
+                words.expect(word, "a number")?;
+            }
+            _ => {
+                if !pie_option(word, words, &mut table, &mut ecn)? {
+                    let own = ["flows", "quantum", "ecn_prob", "memory_limit"];
+                    return Err(unknown(word, "fq_pie", &[&PIE[..], &own[..]].concat()));
+                }
+            }
+        }
+    }
+    Ok(whole("fq_pie", "scheduler", refined(table, ecn)))
+}
+
+const PIE: [&str; 7] = ["limit", "target", "tupdate", "alpha", "beta", "ecn", "noecn"];
+
+/// Reads what `pie` and `fq_pie` both have; whether it was that.
+fn pie_option(
+    word: Word<'_>,
+    words: &mut Words<'_>,
+    table: &mut Table,
+    ecn: &mut bool,
+) -> Result<bool, Problem> {
+    match word.text {
+        "limit" => table.quoted("bound", Bound::Packets(number(word, words, 1, 1 << 30)? as u64)),
+        "target" => table.quoted("target", time(word, words)?),
+        "tupdate" => table.quoted("update", time(word, words)?),
+        // In sixteenths of a hertz.
+        "alpha" => table.put("alpha", number(word, words, 1, 32)? as f64 / 16.0),
+        "beta" => table.put("beta", number(word, words, 0, 32)? as f64 / 16.0),
+        "ecn" => *ecn = true,
+        "noecn" => *ecn = false,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// With what the kernel's PIE always has, beyond the RFC's base.
+fn refined(mut table: Table, ecn: bool) -> String {
+    table.put("ecn", ecn);
+    table.quoted("mean-packet", "1500 bytes");
+    table.put("derandomize", true);
+    table.put("cap-drop", true);
+    table.quoted("steep-above", Duration::from_millis(250));
+    table.text()
 }
 
 pub(super) fn sfq(words: &mut Words<'_>) -> Result<Kind, Problem> {

@@ -28,10 +28,27 @@ pub struct Pie {
     pub ecn: Option<bool>,
     /// At this probability and above they are dropped even so; 10 %.
     pub mark_below: Option<Share>,
+    /// Whether drops come at even distances; no.
+    pub derandomize: Option<bool>,
+    /// Whether the probability, from 10 % on, rises by no more than 2 % at an update; no.
+    pub cap_drop: Option<bool>,
+    /// Above this delay it rises by 2 % more at each update; never.
+    pub steep_above: Option<Duration>,
 }
 
-pub(crate) const KEYS: &[&str] =
-    &["target", "update", "alpha", "beta", "burst", "mean-packet", "ecn", "mark-below"];
+pub(crate) const KEYS: &[&str] = &[
+    "target",
+    "update",
+    "alpha",
+    "beta",
+    "burst",
+    "mean-packet",
+    "ecn",
+    "mark-below",
+    "derandomize",
+    "cap-drop",
+    "steep-above",
+];
 
 impl Pie {
     /// Reads its keys from a table that may have others.
@@ -47,6 +64,9 @@ impl Pie {
             mean_packet: table.optional("mean-packet", units::packet_size)?,
             ecn: table.optional("ecn", Node::boolean)?,
             mark_below: table.optional("mark-below", Share::read)?,
+            derandomize: table.optional("derandomize", Node::boolean)?,
+            cap_drop: table.optional("cap-drop", Node::boolean)?,
+            steep_above: time("steep-above", Duration::ZERO)?,
         })
     }
 
@@ -62,6 +82,9 @@ impl Pie {
             mean_packet: self.mean_packet.unwrap_or(default.mean_packet),
             ecn: self.ecn.unwrap_or(default.ecn),
             mark_below: self.mark_below.map_or(default.mark_below, Share::probability),
+            derandomize: self.derandomize.unwrap_or(default.derandomize),
+            cap_drop: self.cap_drop.unwrap_or(default.cap_drop),
+            steep_above: self.steep_above.or(default.steep_above),
         }
     }
 
@@ -79,13 +102,27 @@ impl Pie {
         table.quoted("mean-packet", self.mean_packet);
         table.plain("ecn", self.ecn);
         table.quoted("mark-below", self.mark_below);
+        table.plain("derandomize", self.derandomize);
+        table.plain("cap-drop", self.cap_drop);
+        table.quoted("steep-above", self.steep_above);
     }
 
     pub(crate) fn words(self) -> String {
-        let PieConfig { target, update, alpha, beta, burst, mean_packet: _, ecn, mark_below } = self.config();
+        let PieConfig { target, update, alpha, beta, burst, mean_packet: _, ecn, mark_below, .. } =
+            self.config();
         let ecn = if ecn { format!("ECN below {mark_below}") } else { format!("ECN {}", on_off(ecn)) };
-        format!(
+        let mut words = format!(
             "PIE, target {target}, update every {update}, α {alpha}, β {beta}, bursts of {burst} pass, {ecn}"
-        )
+        );
+        if self.config().derandomize {
+            words += ", drops at even distances";
+        }
+        if self.config().cap_drop {
+            words += ", steps of up to 2 %";
+        }
+        if let Some(delay) = self.config().steep_above {
+            words += &format!(", 2 % more above {delay}");
+        }
+        words
     }
 }
