@@ -6,7 +6,7 @@ use narrows_io::exchange::Exchange;
 use narrows_io::frame::FramePool;
 use narrows_io::host::time_is_virtual;
 use narrows_io::packet_socket::{PacketSocket, ReceiveBatch};
-use narrows_io::wait::{Waiting, wake_on_time};
+use narrows_io::wait::{Waiting, wait, wake_on_time};
 
 use crate::lab::{Lab, frame, privileged};
 
@@ -81,6 +81,7 @@ fn what_an_interface_does_not_take_ends_it_before_the_wait() {
         assert_eq!((exchanged.sent, exchanged.waited), (vec![1, 0], None));
         assert!(!exchange.holds(0) && !exchange.holds(1));
         assert!(clock_monotonic() < after(now, 100_000_000));
+        wait(&mut [Waiting::readable(&host)], Some(after(now, 1_000_000_000))).unwrap();
         let (mut batch, mut pool, mut received) = (ReceiveBatch::new(), FramePool::default(), Vec::new());
         host.receive(&mut batch, &mut pool, &mut received).unwrap();
         assert_eq!(received.iter().filter(|received| received.frame[..] == good[..]).count(), 1);
