@@ -38,8 +38,8 @@ pub(super) fn of(case: &str) -> &'static str {
         }
         "pie" | "pie-ecn" | "fq_pie" => {
             "Both draw. Theirs: tupdate is rounded up to jiffies, and the timer comes one jiffy later: 20 ms are 30 at 100 Hz, \
-             which is what narrows is told here. The kernel has the RFC's optional parts (drops at even distances, steps of at \
-             most 2 %, 2 % more above 250 ms), narrows the base of appendix A: a documented choice. Both lose what is too much."
+             which is what narrows is told here, with what the kernel has beyond the RFC's base. The kernel goes by how long the \
+             packet had waited that went last, narrows by how long the next one has."
         }
         "qfq" => {
             "Both approximate the same fluid system, the kernel by QFQ+, which gives an aggregate of classes the link for \

@@ -25,12 +25,24 @@ fn case(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds:
 
 /// What ours is below the bottleneck, as keys.
 macro_rules! below {
-    ($queue:literal) => {
+    ($queue:expr) => {
         Ours::Keys(concat!(
             "overhead = \"frame\"\nscheduler = { type = \"htb\", classes = [{ name = \"all\", rate = \"10mbit\", ",
             "burst = \"2000 bytes\", cburst = \"2000 bytes\", queue = ",
             $queue,
             " }] }",
+        ))
+    };
+}
+
+/// PIE as the kernel has it, at the interval that 20 ms are there.
+macro_rules! pie {
+    ($more:literal) => {
+        below!(concat!(
+            "{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\", mean-packet = \"1500 bytes\", ",
+            "derandomize = true, cap-drop = true, steep-above = \"250ms\"",
+            $more,
+            " }",
         ))
     };
 }
@@ -49,10 +61,9 @@ fn steady(case: Case) -> Case {
     Case { traffic: Flow::new(0).varied(137_000, ms(3000), 12_000), steady_from: ms(500), ..case }
 }
 
-/// A little more than the link takes, of packets that can be marked, for three seconds, of which the last two and a half count.
-fn slight(case: Case) -> Case {
-    let flow = Flow::new(0).class(2);
-    Case { traffic: flow.varied(137_000, ms(3000), 10_800), steady_from: ms(500), ..case }
+/// More than the link takes, for ten seconds, of which the last eight count: a controller swings.
+fn long(flow: Flow, kilobits: u64, case: Case) -> Case {
+    Case { traffic: flow.varied(137_000, ms(10_000), kilobits), steady_from: ms(2000), ..case }
 }
 
 /// A tenth of a second with twice what the link takes, and as long with next to nothing, for three seconds.
@@ -130,22 +141,30 @@ pub(super) fn cases() -> Vec<Case> {
             ],
         ),
         Case {
-            ours: below!("{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false }"),
-            ..steady(case(
-                "pie",
-                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
-                vec![],
-                &[LostShare, MeanDelay],
-            ))
+            ours: pie!(", ecn = false"),
+            ..long(
+                Flow::new(0),
+                12_000,
+                case(
+                    "pie",
+                    "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
+                    vec![],
+                    &[LostShare, MeanDelay],
+                ),
+            )
         },
         Case {
-            ours: below!("{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\" }"),
-            ..slight(case(
-                "pie-ecn",
-                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
-                vec![],
-                &[LostShare, MarkedShare, MeanDelay],
-            ))
+            ours: pie!(""),
+            ..long(
+                Flow::new(0).class(2),
+                10_800,
+                case(
+                    "pie-ecn",
+                    "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
+                    vec![],
+                    &[LostShare, MarkedShare, MeanDelay],
+                ),
+            )
         },
     ]
 }

@@ -174,17 +174,18 @@ pub(super) fn cases() -> Vec<Case> {
             &[Service(3_000), Fates(0)],
         ),
         Case {
-            steady_from: ms(1000),
+            steady_from: ms(2000),
             ..case(
                 "fq_pie",
                 &["qdisc add dev near parent 1:10 handle 20: fq_pie limit 1000 target 15ms tupdate 20ms"],
                 below!(
-                    "scheduler = { type = \"fq_pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false }"
+                    "scheduler = { type = \"fq_pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false, \
+                     mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, steep-above = \"250ms\" }"
                 ),
                 merge([
-                    Flow::new(0).varied(137_000, ms(3000), 7_000),
-                    Flow::new(1).varied(91_000, ms(3000), 5_500),
-                    Flow::new(2).varied(53_000, ms(3000), 1_000),
+                    Flow::new(0).varied(137_000, ms(40_000), 7_000),
+                    Flow::new(1).varied(91_000, ms(40_000), 5_500),
+                    Flow::new(2).varied(53_000, ms(40_000), 1_000),
                 ]),
                 &[LostShare, MeanDelay],
             )
