@@ -11,7 +11,7 @@ use crate::traffic::Datagram;
 pub struct Case {
     /// Its name: lower case and hyphens.
     pub name: &'static str,
-    /// Commands for tc, without `tc`; the device is `near`.
+    /// Commands for tc, without `tc`. The device is `near`, where datagrams leave, or `far`, where they arrive.
     pub tc: Vec<&'static str>,
     /// What makes ours of it.
     pub ours: Ours,
@@ -79,7 +79,8 @@ impl Case {
     /// # Errors
     /// When narrows does not understand the commands or the keys.
     pub fn scenario(&self) -> Result<String, ScenarioError> {
-        let script = || self.tc.iter().map(|line| format!("tc {line}\n")).collect::<String>();
+        let ends = |line: &str| line.replace("dev near", "dev client").replace("dev far", "dev server");
+        let script = || self.tc.iter().map(|line| format!("tc {}\n", ends(line))).collect::<String>();
         match self.ours {
             Ours::SameWords => Script::parse(&script(), self.name)?.scenario_text(false),
             Ours::ExactNetem => Script::parse(&script(), self.name)?.scenario_text(true),

@@ -60,7 +60,7 @@ pub fn observe(case: &Case, narrows: &Path, folder: &Path) -> Result<Observed, F
     Ok(Observed { kernel: kernel(case)?, live: live(case, narrows, folder)? })
 }
 
-/// Sends the datagrams through a cable whose near end has the discipline.
+/// Sends the datagrams through a cable whose ends have the disciplines.
 fn kernel(case: &Case) -> Result<Trace, Failure> {
     let namespaces = [Namespace::create()?, Namespace::create()?];
     let end = |at: usize| VethEnd { namespace: &namespaces[at], name: NAMES[at], mac: Some(MACS[at]) };
@@ -79,7 +79,8 @@ fn kernel(case: &Case) -> Result<Trace, Failure> {
     for line in &case.tc {
         let mut command = Command::new("tc");
         command.args(line.split_whitespace());
-        let status = spawn(command, &namespaces[0])?.wait()?;
+        let at = usize::from(line.contains("dev far"));
+        let status = spawn(command, &namespaces[at])?.wait()?;
         if !status.success() {
             return Err(Failure(format!("tc {line}: {status}")));
         }

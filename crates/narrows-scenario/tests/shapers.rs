@@ -331,6 +331,7 @@ fn assignments() {
         ("access.down.scheduler.rest.queue.bound=9kB", "queue = \"9000 bytes\""),
         ("access.down.policer={ rate = \"1mbit\", burst = \"9kB\" }", "policer = { rate = \"1mbit\""),
         ("access.down.policer.exceed=pass", "exceed = \"pass\""),
+        ("access.down.policer.overhead=frame", "overhead = \"frame\", exceed = \"pass\""),
     ] {
         scenario.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
         let toml = scenario.to_toml();

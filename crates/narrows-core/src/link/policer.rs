@@ -8,8 +8,8 @@
 //! conforming in any span d ≤ min(burst + rate·d, mtu + peak·d)
 //! ```
 //!
-//! It comes after the loss at ingress, which is that of the wire before, and ahead of the MTU and the queue. Costs are by the
-//! link's overhead, with the packet's own link header where that counts.
+//! It comes after the loss at ingress, which is that of the wire before, and ahead of the MTU and the queue. Costs are by its
+//! own overhead or else the link's, with the packet's own link header where that counts.
 
 use crate::counters::{DropReason, Tally};
 use crate::pool::{PacketRef, PacketState};
@@ -33,6 +33,8 @@ pub struct PolicerConfig {
     pub peak: Option<Peak>,
     /// What a packet costs at least.
     pub mpu: Bytes,
+    /// What a packet costs; nothing for the link's overhead. In Linux it is the IP packet for what arrives at a device.
+    pub overhead: Option<Overhead>,
     /// What becomes of packets that exceed.
     pub exceed: Exceed,
 }
@@ -54,6 +56,7 @@ pub enum Exceed {
 pub struct Policer {
     buckets: Buckets,
     mpu: Bytes,
+    overhead: Option<Overhead>,
     exceed: Exceed,
     counts: PolicerCounts,
 }
@@ -73,9 +76,9 @@ impl Policer {
     /// # Errors
     /// When the rate or a bucket is zero, the peak rate is not above the rate, or a burst is beyond what can be counted.
     pub fn new(config: PolicerConfig) -> Result<Self, ShapingError> {
-        let PolicerConfig { rate, burst, peak, mpu, exceed } = config;
+        let PolicerConfig { rate, burst, peak, mpu, overhead, exceed } = config;
         let buckets = Buckets::new(rate, burst, peak).map_err(ShapingFault::of_all)?;
-        Ok(Self { buckets, mpu, exceed, counts: PolicerCounts::default() })
+        Ok(Self { buckets, mpu, overhead, exceed, counts: PolicerCounts::default() })
     }
 
     /// What it has counted.
@@ -84,7 +87,8 @@ impl Policer {
     }
 
     /// Whether a packet conforms at `now`.
-    fn conforms(&mut self, now: Time, packet: &PacketState, overhead: &Overhead) -> bool {
+    fn conforms(&mut self, now: Time, packet: &PacketState, links: &Overhead) -> bool {
+        let overhead = self.overhead.as_ref().unwrap_or(links);
         let cost = bucket::cost_with_header(packet.length, packet.link_header, overhead, self.mpu);
         let conforms = self.buckets.afford(now, cost);
         if conforms {

@@ -14,6 +14,7 @@ const CONFIG: PolicerConfig = PolicerConfig {
     burst: Bytes::new(3_000),
     peak: None,
     mpu: Bytes::new(0),
+    overhead: None,
     exceed: Exceed::Drop,
 };
 
@@ -82,6 +83,12 @@ fn the_overhead_counts_and_a_change_begins_anew() {
     // Full again, and no faster than its peak: 900 and no more.
     for (length, conforms) in [(900, true), (900, false), (70, true), (44, false)] {
         assert_eq!(probe(&mut engine, Time::from_nanos(2), length, 0).is_ok(), conforms, "{length}");
+    }
+    // By an overhead of its own: three packets of 1000 bytes, whatever the link counts.
+    let policer = Policer::new(PolicerConfig { overhead: Some(Overhead::IP), ..config }).expect("in range");
+    engine.change(Time::from_nanos(2), link, Change::Policer(Some(policer)));
+    for (length, conforms) in [(1000, true), (1000, true), (1000, true), (1, false)] {
+        assert_eq!(probe(&mut engine, Time::from_nanos(3), length, 0).is_ok(), conforms, "{length}");
     }
     engine.change(Time::from_nanos(3), link, Change::Policer(None));
     assert_eq!(probe(&mut engine, Time::from_nanos(3), 60_000, 0), Ok(0));

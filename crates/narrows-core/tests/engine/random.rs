@@ -271,6 +271,7 @@ fn policer() -> impl Strategy<Value = PolicerConfig> {
         burst: Bytes::new(burst),
         peak: None,
         mpu: Bytes::new(64),
+        overhead: None,
         exceed,
     })
 }

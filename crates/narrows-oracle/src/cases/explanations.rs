@@ -23,6 +23,18 @@ pub(super) fn of(case: &str) -> &'static str {
             "Tokens of one class and of another suffice at the same instant, and the two take them in different order. What \
              follows is another order with the same shares, and with frames of any length other packets that are lost."
         }
+        "policer" => {
+            "For what arrives the kernel counts IP packets, whose link header is gone by then, and so does narrows."
+        }
+        "policer-lengths" => {
+            "Where a script does not say what becomes of the rest, tc says that it is to be classified again. It comes to the \
+             same policer, which has no more tokens for it than before, and after 16 times the kernel drops it."
+        }
+        "policer-peak" => "Ours was wrong: what was to be classified again passed.",
+        "policer-behind-tbf" => {
+            "Ours was wrong: where a shaper of the same way counts frames, the policer did so, too, 14 bytes more for each \
+             packet."
+        }
         "red-average" => {
             "Near the threshold the two averages, of which the kernel's has a fraction of few bits, are on different sides of \
              it for a packet now and then: a neighbour is lost in its place, but not more."

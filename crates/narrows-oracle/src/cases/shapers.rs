@@ -1,4 +1,4 @@
-//! Token buckets: TBF, HTB.
+//! Token buckets: TBF, HTB, policers.
 
 use super::explanations;
 use crate::case::{Bound, Case, Ours, ROUNDING};
@@ -54,6 +54,16 @@ fn htb(classes: [&'static str; 2]) -> Vec<&'static str> {
         "filter add dev near parent 1: protocol ip prio 1 u32 match ip sport 4000 0xffff flowid 1:10",
     ];
     [&ROOT[..], &classes, &leaves].concat()
+}
+
+/// A filter for what arrives.
+macro_rules! policer {
+    ($filter:literal) => {
+        vec![
+            "qdisc add dev far handle ffff: ingress",
+            concat!("filter add dev far parent ffff: protocol ip prio 1 ", $filter),
+        ]
+    };
 }
 
 /// The cases of shapers.
@@ -119,6 +129,42 @@ pub(super) fn cases() -> Vec<Case> {
                 merge([on_and_off(mixed(0), 18_000, 18_000), on_and_off(mixed(1), 20_000, 2_000)]),
             ),
             4_000,
+        ),
+        case(
+            "policer",
+            policer!("u32 match u32 0 0 police rate 10mbit burst 10000 drop flowid :1"),
+            on_and_off(alike(0), 16_000, 6_000),
+        ),
+        // As tc has it without a word of what becomes of the rest.
+        case(
+            "policer-lengths",
+            policer!("u32 match u32 0 0 police rate 10mbit burst 10000 flowid :1"),
+            on_and_off(mixed(0), 14_000, 5_000),
+        ),
+        case(
+            "policer-peak",
+            policer!(
+                "matchall action police rate 10mbit burst 40000 peakrate 20mbit mtu 3000 conform-exceed reclassify"
+            ),
+            on_and_off(mixed(0), 25_000, 0),
+        ),
+        case(
+            "policer-mpu",
+            policer!("matchall action police rate 1mbit burst 2000 mpu 200 conform-exceed drop"),
+            merge([
+                Flow::new(0).length(60).varied(0, ms(1000), 300),
+                Flow::new(1).length(800).varied(0, ms(1000), 600),
+            ]),
+        ),
+        // Nothing waits in the bucket at the near end, which counts frames.
+        case(
+            "policer-behind-tbf",
+            [
+                vec!["qdisc add dev near root tbf rate 1gbit burst 100000 limit 1000000"],
+                policer!("u32 match u32 0 0 police rate 10mbit burst 10000 drop flowid :1"),
+            ]
+            .concat(),
+            on_and_off(alike(0), 16_000, 6_000),
         ),
     ]
 }

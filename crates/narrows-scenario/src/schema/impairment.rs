@@ -260,6 +260,8 @@ pub(super) struct PolicerParts {
     mtu: Option<Size>,
     /// What the shortest packet counts; nothing.
     mpu: Option<Size>,
+    /// What a packet counts; what it counts for the link.
+    overhead: Option<super::Overhead>,
     /// What becomes of packets for which there are no tokens; they are dropped.
     exceed: Option<Exceed>,
 }

@@ -18,6 +18,16 @@ pub(super) struct Police {
     pub(super) passes: bool,
 }
 
+/// Whether packets beyond the rate pass. One that is to be classified again comes to the same policer, until the kernel has
+/// had enough of that and drops it.
+fn beyond(verdict: &str) -> Option<bool> {
+    match verdict {
+        "drop" | "shot" | "reclassify" => Some(false),
+        "pass" | "ok" | "continue" | "pipe" => Some(true),
+        _ => None,
+    }
+}
+
 pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Problem> {
     const EXAMPLE: &str = "police rate 1mbit burst 10k drop";
     let (mut own, mut burst, mut peakrate, mut mtu, mut mpu, mut passes) =
@@ -26,8 +36,8 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Prob
         match word.text {
             "rate" | "burst" | "buffer" | "maxburst" | "peakrate" | "mtu" | "minburst" | "mpu"
             | "overhead" | "linklayer" | "avrate" | "index" | "conform-exceed" | "action" => words.take(),
-            "drop" | "shot" | "pass" | "ok" | "continue" | "pipe" | "reclassify" | "conform" => {
-                passes = !matches!(word.text, "drop" | "shot");
+            "drop" | "shot" | "pass" | "ok" | "continue" | "pipe" | "reclassify" => {
+                passes = beyond(word.text).unwrap_or_default();
                 words.take();
                 continue;
             }
@@ -42,15 +52,11 @@ pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Police, Prob
             "conform-exceed" | "action" => {
                 let verdict = words.expect(word, "what becomes of packets beyond the rate")?;
                 let exceed = verdict.text.split('/').next().unwrap_or_default();
-                passes = match exceed {
-                    "drop" | "shot" => false,
-                    "pass" | "ok" | "continue" | "pipe" | "reclassify" => true,
-                    other => {
-                        return Err(verdict
-                            .problem(format!("{} is nothing that becomes of packets", Found(other)))
-                            .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`"));
-                    }
-                };
+                passes = beyond(exceed).ok_or_else(|| {
+                    verdict
+                        .problem(format!("{} is nothing that becomes of packets", Found(exceed)))
+                        .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")
+                })?;
             }
             _ => {
                 words.expect(word, "a value")?;

@@ -430,6 +430,8 @@ fn police_text(police: Police) -> String {
     table.quoted("peakrate", police.peakrate);
     table.quoted("mtu", police.mtu);
     table.quoted("mpu", police.mpu);
+    // What has arrived has left its link header behind when the kernel counts it.
+    table.quoted("overhead", Some("ip"));
     table.quoted("exceed", police.passes.then_some("pass"));
     table.finish()
 }

@@ -1,12 +1,14 @@
 //! A policer at the entrance of a link: `{ rate = "10mbit", burst = "20kB", exceed = "drop" }`.
 
 use narrows_core::sched::Peak;
+use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Exceed, Policer, PolicerConfig, Rate};
 
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units;
 use crate::value::inline::Inline;
+use crate::value::overhead;
 use crate::value::scheduler::{below_one_packet, bucket_burst, bucket_rate};
 
 /// What a link does with packets that come faster than a bucket has tokens.
@@ -22,6 +24,8 @@ pub struct PolicerUse {
     pub mtu: Option<Bytes>,
     /// What the shortest packet counts.
     pub mpu: Bytes,
+    /// What a packet costs; nothing for what it costs the link.
+    pub overhead: Option<Overhead>,
     /// What becomes of packets for which there are no tokens.
     pub exceed: PolicerExceed,
 }
@@ -38,7 +42,7 @@ pub enum PolicerExceed {
     Pass,
 }
 
-const KEYS: &[&str] = &["rate", "burst", "peakrate", "mtu", "mpu", "exceed"];
+const KEYS: &[&str] = &["rate", "burst", "peakrate", "mtu", "mpu", "overhead", "exceed"];
 const EXCEEDS: &[(&str, PolicerExceed)] =
     &[("drop", PolicerExceed::Drop), ("mark", PolicerExceed::Mark), ("pass", PolicerExceed::Pass)];
 const MTU: Bytes = Bytes::new(1500);
@@ -59,6 +63,7 @@ impl PolicerUse {
             peakrate: table.optional("peakrate", bucket_rate)?,
             mtu: table.optional("mtu", units::packet_size)?,
             mpu: table.optional("mpu", units::packet_size)?.unwrap_or_default(),
+            overhead: table.optional("overhead", overhead::read)?,
             exceed: table
                 .optional("exceed", |node| node.choice("thing to do with such packets", EXCEEDS))?
                 .unwrap_or_default(),
@@ -89,14 +94,14 @@ impl PolicerUse {
 
     /// The engine's.
     pub(crate) fn build(self) -> Policer {
-        let Self { rate, burst, peakrate, mpu, exceed, .. } = self;
+        let Self { rate, burst, peakrate, mpu, overhead, exceed, .. } = self;
         let peak = peakrate.map(|rate| Peak { rate, mtu: self.mtu() });
         let exceed = match exceed {
             PolicerExceed::Drop => Exceed::Drop,
             PolicerExceed::Mark => Exceed::Mark,
             PolicerExceed::Pass => Exceed::Pass,
         };
-        Policer::new(PolicerConfig { rate, burst, peak, mpu, exceed })
+        Policer::new(PolicerConfig { rate, burst, peak, mpu, overhead, exceed })
             .expect("rates and bursts above zero are read, and a peak rate above the rate")
     }
 
@@ -112,6 +117,7 @@ impl PolicerUse {
         table.quoted("peakrate", self.peakrate);
         table.quoted("mtu", self.mtu);
         table.quoted("mpu", Some(self.mpu).filter(|mpu| mpu.get() > 0));
+        table.plain("overhead", self.overhead.map(overhead::text));
         let exceed = EXCEEDS.iter().find(|(_, known)| *known == self.exceed).map(|(name, _)| *name);
         table.quoted("exceed", exceed.filter(|_| self.exceed != PolicerExceed::Drop));
         table.finish()

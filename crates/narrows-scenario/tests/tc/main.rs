@@ -280,7 +280,14 @@ fn changes_and_deletions() {
 fn ingress_polices_the_other_way() {
     let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
         tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 10mbit burst 10k drop flowid :1\n";
-    assert_eq!(keys(text), ["link.down.policer={ rate = \"10mbit\", burst = \"10240 bytes\" }"]);
+    let policer = "link.down.policer={ rate = \"10mbit\", burst = \"10240 bytes\", overhead = \"ip\"";
+    assert_eq!(keys(text), [format!("{policer} }}")]);
+    for (beyond, drops) in
+        [("", true), ("conform-exceed reclassify", true), ("conform-exceed pipe/ok", false)]
+    {
+        let exceed = if drops { "" } else { ", exceed = \"pass\"" };
+        assert_eq!(keys(&text.replace("drop", beyond)), [format!("{policer}{exceed} }}")], "{beyond}");
+    }
     let some = text.replace("0.0.0.0/0", "10.0.0.0/8");
     fails(
         &some,
