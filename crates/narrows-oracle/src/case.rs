@@ -20,6 +20,8 @@ pub struct Case {
     /// From when on it counts in shares, means and distributions, in nanoseconds since the first: what is before is the
     /// way there.
     pub steady_from: u64,
+    /// A discipline that not every kernel and every `tc` has.
+    pub needs: Option<&'static str>,
     /// What is compared, and how near it has to be.
     pub bounds: Vec<Bound>,
     /// Why the two differ by as much as they do, for people.

@@ -1,5 +1,6 @@
 //! The cases.
 
+mod dualpi2;
 mod explanations;
 mod managed;
 mod netem;
@@ -10,7 +11,7 @@ use crate::case::Case;
 
 /// All of them.
 pub fn all() -> Vec<Case> {
-    [netem::cases(), shapers::cases(), managed::cases(), schedulers::cases()].concat()
+    [netem::cases(), shapers::cases(), managed::cases(), schedulers::cases(), dualpi2::cases()].concat()
 }
 
 #[cfg(test)]

@@ -60,6 +60,20 @@ pub fn observe(case: &Case, narrows: &Path, folder: &Path) -> Result<Observed, F
     Ok(Observed { kernel: kernel(case)?, live: live(case, narrows, folder)? })
 }
 
+/// What `tc` says where it, or the kernel, lacks the discipline that the case needs.
+///
+/// # Errors
+/// When a namespace or `tc` cannot be had.
+pub fn lack(case: &Case) -> Result<Option<String>, Failure> {
+    let Some(discipline) = case.needs else { return Ok(None) };
+    let mut command = Command::new("tc");
+    // With an option: a `tc` that does not know the discipline can do without.
+    command.args(["qdisc", "add", "dev", "lo", "root", discipline, "limit", "1000"]);
+    let output = Namespace::create()?.run(|| command.output())??;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok((!output.status.success()).then(|| said.lines().next().unwrap_or_default().to_owned()))
+}
+
 /// Sends the datagrams through a cable whose ends have the disciplines.
 fn kernel(case: &Case) -> Result<Trace, Failure> {
     let namespaces = [Namespace::create()?, Namespace::create()?];

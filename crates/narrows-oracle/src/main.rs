@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use narrows_oracle::case::Case;
 use narrows_oracle::compare::Outcome;
-use narrows_oracle::folder::{observed, outcome};
-use narrows_oracle::guest::{observe, receive_live, send_live};
+use narrows_oracle::folder::{leave_out, left_out, observed, outcome};
+use narrows_oracle::guest::{lack, observe, receive_live, send_live};
 use narrows_oracle::{cases, model, table};
 
 const USAGE: &str = "narrows-oracle guest FOLDER NARROWS [CASE…]   in a guest: runs cases, and leaves what was observed in FOLDER
@@ -68,7 +68,12 @@ fn chosen(names: &[&str]) -> Result<Vec<Case>, String> {
 
 fn guest(folder: &Path, narrows: &Path, names: &[&str]) -> Result<bool, String> {
     for case in chosen(names)? {
-        let observed = observe(&case, narrows, folder).map_err(|error| format!("{}: {error}", case.name))?;
+        let failed = |error| format!("{}: {error}", case.name);
+        if let Some(said) = lack(&case).map_err(failed)? {
+            leave_out(folder, &case, &said)?;
+            continue;
+        }
+        let observed = observe(&case, narrows, folder).map_err(failed)?;
         let json = serde_json::to_vec(&observed).map_err(|error| error.to_string())?;
         let path = folder.join(format!("{}.json", case.name));
         fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -85,7 +90,10 @@ fn model_only(folder: &Path, name: &str) -> Result<bool, String> {
 }
 
 fn compare_all(folder: &Path, names: &[&str]) -> Result<bool, String> {
-    let outcomes = chosen(names)?.iter().map(|case| outcome(folder, case)).collect::<Result<Vec<_>, _>>()?;
+    let (out, cases): (Vec<Case>, _) =
+        chosen(names)?.into_iter().partition(|case| left_out(folder, case).is_some());
+    out.iter().filter_map(|case| left_out(folder, case)).for_each(|why| eprintln!("{why}"));
+    let outcomes = cases.iter().map(|case| outcome(folder, case)).collect::<Result<Vec<_>, _>>()?;
     print!("{}\n{}", table::markdown(&outcomes), table::configurations(&outcomes));
     Ok(outcomes.iter().all(Outcome::holds))
 }

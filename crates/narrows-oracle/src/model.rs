@@ -13,7 +13,8 @@ use crate::sender::{FIRST_FLOW, PORT};
 use crate::trace::{Came, Trace};
 use crate::traffic::{Datagram, HEADERS};
 
-/// What the engine makes of the datagrams, when they are handed in at these instants of the wall clock, in nanoseconds.
+/// What the engine makes of the datagrams, when they are handed in at these instants of the wall clock, in nanoseconds, a
+/// second after the beginning of the run.
 ///
 /// # Errors
 /// When narrows does not understand the case.
@@ -21,11 +22,20 @@ use crate::traffic::{Datagram, HEADERS};
 /// # Panics
 /// When the scenario is none between a client and a server.
 pub fn run(case: &Case, sent: &[u64]) -> Result<Trace, ScenarioError> {
+    run_from(case, sent, sent.first().map_or(0, |first| first - 1_000_000_000))
+}
+
+/// The same in a run that begins then: controllers act at whole multiples of their period from there.
+///
+/// # Errors
+/// When narrows does not understand the case.
+///
+/// # Panics
+/// When the scenario is none between a client and a server.
+pub fn run_from(case: &Case, sent: &[u64], begin: u64) -> Result<Trace, ScenarioError> {
     let scenario = Scenario::parse(&case.scenario()?, case.name)?;
     let mut engine = Engine::new(scenario.network()).expect("a scenario that was understood can be built");
     let port = engine.port("client.link").expect("the link begins at the client");
-    // A run counts from its beginning, which is some time before the first datagram is sent.
-    let begin = sent.first().map_or(0, |first| first - 1_000_000_000);
     let mut came = Vec::new();
     let mut poll = |engine: &mut Engine<usize>, until: u64| {
         while let Some(event) = engine.poll(Time::from_nanos(until)) {

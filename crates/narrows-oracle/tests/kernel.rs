@@ -6,7 +6,7 @@ use std::{env, fs, thread};
 
 use narrows_guest::kernel::GuestKernel;
 use narrows_guest::machine::Machine;
-use narrows_oracle::folder::outcome;
+use narrows_oracle::folder::{left_out, outcome};
 use narrows_oracle::{cases, table};
 
 /// Guests that run at once: each needs a processor.
@@ -34,6 +34,8 @@ fn the_kernels_disciplines_and_ours_are_as_near_as_they_should_be() {
         guests.into_iter().for_each(|guest| guest.join().expect("a guest has run its cases"));
     });
 
+    let (out, cases): (Vec<_>, Vec<_>) =
+        cases.into_iter().partition(|case| left_out(&folder, case).is_some());
     let outcomes: Vec<_> =
         cases.iter().map(|case| outcome(&folder, case).unwrap_or_else(|error| panic!("{error}"))).collect();
     let text = format!("{}\n{}", table::markdown(&outcomes), table::configurations(&outcomes));
@@ -41,6 +43,7 @@ fn the_kernels_disciplines_and_ours_are_as_near_as_they_should_be() {
     fs::write(folder.join("oracles.json"), table::json(&outcomes).expect("plain values"))
         .expect("it could be written before");
     println!("{}\nthe same in {}", table::markdown(&outcomes), folder.display());
+    out.iter().filter_map(|case| left_out(&folder, case)).for_each(|why| println!("{why}"));
     let exceeded: Vec<&str> =
         outcomes.iter().filter(|outcome| !outcome.holds()).map(|outcome| outcome.case).collect();
     assert!(exceeded.is_empty(), "farther apart than they may be: {exceeded:?}");

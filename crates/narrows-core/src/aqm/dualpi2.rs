@@ -18,8 +18,9 @@
 //!
 //! This is the pseudocode of appendix A.2. There is no draw: as in the RFC's `recur`, each queue adds the probability to a
 //! sum, and acts whenever that exceeds 1. What it leaves open, or where this differs:
-//! - Which queue goes first when both wait. [`Sharing::Weighted`] is round robin by bytes, L first; [`Sharing::TimeShifted`]
-//!   takes the packet that has waited longer, after an addition to the wait of L's.
+//! - Which queue goes first when both wait. [`Sharing::Weighted`] is round robin by bytes sent, L first, and begins anew
+//!   when one of the two was empty, where Linux keeps the credit; [`Sharing::TimeShifted`] takes the packet that has waited
+//!   longer, after an addition to the wait of L's.
 //! - Range checks, left out in the RFC for clarity: p′, p_CL and p_L are kept within 0 … 1. Without that, p_CL above 1
 //!   adds more to `recur`'s sum than it takes away, and L would go on marking long after the overload.
 //! - A queue's delay is how long its first packet has waited, at the instant of an update; the native probability goes by
@@ -247,8 +248,8 @@ impl DualPi2 {
         if low { &mut self.low } else { &mut self.classic }.push_back(packet, pool);
     }
 
-    /// Takes out the packet whose turn it is, and says whether it is L's.
-    fn next(&mut self, now: Time, pool: &mut Pool) -> Option<(PacketRef, bool)> {
+    /// Takes out the packet whose turn it is, and says whether it is L's, and how it changes the credit if it is sent.
+    fn next(&mut self, now: Time, pool: &mut Pool) -> Option<(PacketRef, bool, i64)> {
         let low = match (self.low.oldest, self.classic.oldest) {
             (None, None) => return None,
             (Some(low), Some(classic)) => match self.config.sharing {
@@ -262,12 +263,14 @@ impl DualPi2 {
         };
         let contended = self.low.oldest.is_some() && self.classic.oldest.is_some();
         let packet = if low { &mut self.low } else { &mut self.classic }.pop_front(pool)?;
-        if let (true, Sharing::Weighted { low: lows, classic: classics }) = (contended, self.config.sharing) {
-            // Below 2⁴⁸, as only one packet goes beyond zero either way.
-            let length = i64::from(pool.get(packet).length);
-            self.credit += if low { length * i64::from(classics) } else { -length * i64::from(lows) };
-        }
-        Some((packet, low))
+        let length = i64::from(pool.get(packet).length);
+        // Below 2⁴⁸ in all, as only one packet goes beyond zero either way.
+        let cost = match self.config.sharing {
+            Sharing::Weighted { classic, .. } if contended && low => length * i64::from(classic),
+            Sharing::Weighted { low, .. } if contended => -length * i64::from(low),
+            _ => 0,
+        };
+        Some((packet, low, cost))
     }
 
     fn judge_low(&mut self, now: Time, packet: &PacketState) -> Fate {
@@ -337,7 +340,7 @@ impl Queue for DualPi2 {
 
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
         self.advance(now);
-        while let Some((packet, low)) = self.next(now, context.pool) {
+        while let Some((packet, low, cost)) = self.next(now, context.pool) {
             let state = context.pool.get(packet);
             match if low { self.judge_low(now, state) } else { self.judge_classic(state) } {
                 Fate::Dropped => {
@@ -347,6 +350,7 @@ impl Queue for DualPi2 {
                 Fate::Marked => _ = context.mark(packet),
                 Fate::Goes => {}
             }
+            self.credit += cost;
             return Dequeue::Packet(packet);
         }
         Dequeue::Empty

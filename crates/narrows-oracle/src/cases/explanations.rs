@@ -53,6 +53,22 @@ pub(super) fn of(case: &str) -> &'static str {
              which is what narrows is told here, with what the kernel has beyond the RFC's base. The kernel goes by how long the \
              packet had waited that went last, narrows by how long the next one has."
         }
+        "dualpi2-step" => {
+            "RFC 9332 marks when its sum of probabilities is above 1, and so does narrows: the first packet beyond the step \
+             makes it 1, and goes without."
+        }
+        "dualpi2-protection" => {
+            "The kernel lets L begin with 12.1 kB in advance, eight packets of the MTU, narrows with none. At nine to one this \
+             puts each flow a tenth of it ahead or behind, 1.2 kB; and a packet of each is the least that they can differ by."
+        }
+        "dualpi2-coupled" => {
+            "The kernel draws, narrows has the sums of RFC 9332. The kernel keeps the credit of the weights while one queue is \
+             empty, so that one packet of L in twelve waits for one of C here, and is beyond the step; in narrows the count \
+             begins anew, and L goes first."
+        }
+        "dualpi2-drops" | "dualpi2-marks" | "dualpi2-gains" | "dualpi2-overload" => {
+            "The kernel draws, narrows has the sums of RFC 9332. Its updates are at another phase."
+        }
         "qfq" => {
             "Both approximate the same fluid system, the kernel by QFQ+, which gives an aggregate of classes the link for \
              its whole budget. Each may be off by a few packets (B-WFI ≤ 3·φ·σ + 2·φ·L); together they are by 3."

@@ -19,6 +19,7 @@ fn case(name: &'static str, queue: &'static str, traffic: Vec<Datagram>, bounds:
         traffic,
         bounds: bounds.to_vec(),
         steady_from: 0,
+        needs: None,
         explanation: explanations::of(name),
     }
 }

@@ -12,6 +12,7 @@ fn case(name: &'static str, tc: &'static str, bounds: &[Bound]) -> Case {
         traffic: Flow::new(0).length(500).varied(0, ms(1000), 8_000),
         bounds: bounds.to_vec(),
         steady_from: 0,
+        needs: None,
         explanation: explanations::of(name),
     }
 }

@@ -36,6 +36,7 @@ fn case(
         traffic,
         bounds: bounds.to_vec(),
         steady_from: 0,
+        needs: None,
         explanation: explanations::of(name),
     }
 }

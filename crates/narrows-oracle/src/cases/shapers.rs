@@ -32,6 +32,7 @@ fn case(name: &'static str, tc: Vec<&'static str>, traffic: Vec<Datagram>) -> Ca
         traffic,
         bounds,
         steady_from: 0,
+        needs: None,
         explanation: explanations::of(name),
     }
 }

@@ -1,6 +1,7 @@
 //! Queueing disciplines and their options.
 
 mod classless;
+mod dualpi2;
 
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
@@ -11,6 +12,7 @@ use crate::netem::{self};
 use crate::node::suggest;
 use crate::problem::{Found, Problem, one_of};
 use classless::{codel, fifo, fq_codel, fq_pie, pie, red, sfq};
+use dualpi2::dualpi2;
 
 /// A discipline.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +121,7 @@ pub(super) const NAMES: &[&str] = &[
     "fq_pie",
     "codel",
     "pie",
+    "dualpi2",
     "sfq",
     "netem",
     "delay",
@@ -175,6 +178,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "fq_pie" => fq_pie(words)?,
         "codel" => codel(words)?,
         "pie" => pie(words)?,
+        "dualpi2" => dualpi2(words)?,
         "sfq" => sfq(words)?,
         "ingress" => {
             words.take_if("----------------");

@@ -277,6 +277,47 @@ fn changes_and_deletions() {
 }
 
 #[test]
+fn dualpi2_is_as_tc_has_it() {
+    let of = |words: &str| {
+        let all = keys(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"));
+        assert_eq!(all.len(), 1);
+        all[0].clone()
+    };
+    let key = |words: &str| format!("link.up.queue={{ type = \"dualpi2\", {words} }}");
+    let usual = "step = \"1ms\", least = \"0 packets\", weights = { low = 90, classic = 10 }";
+    assert_eq!(of(""), key(usual));
+    assert_eq!(of("l4s_ect drop_on_overload drop_dequeue split_gso memlimit 90000"), key(usual));
+    assert_eq!(
+        of("limit 500p target 20ms tupdate 10ms alpha 0.16 beta 3.2 coupling_factor 3 step_thresh 800us \
+            min_qlen_step 2 classic_protection 25%"),
+        key("bound = \"500 packets\", coupling = 3, target = \"20ms\", update = \"10ms\", alpha = 0.15625, \
+            beta = 3.19921875, step = \"800us\", least = \"2 packets\", weights = { low = 75, classic = 25 }")
+    );
+    // tc says: target=16.7ms tupdate=16.7ms alpha=0.166660 beta=3.000000, of which 42 and 768 256ths are left.
+    let by_round_trip =
+        format!("target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, {usual}");
+    assert_eq!(of("max_rtt 100ms"), key(&by_round_trip));
+    assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
+    for (words, title, at, says) in [
+        ("step_thresh 5p", "a step in packets", "5p", "say a time"),
+        ("overflow", "`overflow` is not understood", "overflow", "lose packets"),
+        ("classic_protection 0", "`0` is no share of the link", "0\n", "from 1% to 99%"),
+        ("tupdate 100us", "`tupdate` is 100us", "tupdate", "from 1ms"),
+        ("alpha 0.005", "`0.005` is no gain in hertz", "0.005", "from 0.01"),
+        ("typical_rtt 2ms max_rtt 1ms", "`typical_rtt` is above `max_rtt`", "max_rtt", ""),
+        (
+            "max_rtt 2ms",
+            "target 333us, tupdate 333us, alpha 8.32421875 and beta 150 follow",
+            "max_rtt",
+            "1ms and more",
+        ),
+        ("coupling 2", "`coupling` is no option of `dualpi2`", "coupling", ""),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"), title, at, &[says]);
+    }
+}
+
+#[test]
 fn ingress_polices_the_other_way() {
     let text = "tc qdisc add dev eth0 handle ffff: ingress\n\
         tc filter add dev eth0 parent ffff: protocol ip prio 50 u32 match ip src 0.0.0.0/0 police rate 10mbit burst 10k drop flowid :1\n";

@@ -140,22 +140,23 @@ impl Model {
         }
     }
 
-    fn scheduler_chooses_lq(&mut self) -> bool {
+    /// Whether it is L's turn, and what a packet sent adds to the credit.
+    fn scheduler_chooses_lq(&mut self) -> (bool, i64) {
         match (self.lq.front(), self.cq.front(), self.config.sharing) {
             (Some(l), Some(c), Sharing::Weighted { low, classic }) => {
                 let to_lq = self.credit <= 0;
-                self.credit += match to_lq {
+                let cost = match to_lq {
                     true => i64::from(l.length) * i64::from(classic),
                     false => -i64::from(c.length) * i64::from(low),
                 };
-                to_lq
+                (to_lq, cost)
             }
             (Some(l), Some(c), Sharing::TimeShifted(shift)) => {
-                self.now - l.at + shift.nanos() >= self.now - c.at
+                (self.now - l.at + shift.nanos() >= self.now - c.at, 0)
             }
             (l, ..) => {
                 self.credit = 0;
-                l.is_some()
+                (l.is_some(), 0)
             }
         }
     }
@@ -168,7 +169,8 @@ impl Model {
         while self.lq.len() + self.cq.len() > 0 {
             let mut marked = false;
             let packet;
-            if self.scheduler_chooses_lq() {
+            let (to_lq, cost) = self.scheduler_chooses_lq();
+            if to_lq {
                 packet = self.lq.pop_front().unwrap();
                 if p_cl < 1.0 {
                     let native = if self.lq.len() as u64 >= self.config.least {
@@ -196,6 +198,7 @@ impl Model {
             }
             // A mark on what has one already changes nothing.
             marked &= packet.ecn != FlowKey::CONGESTION_EXPERIENCED;
+            self.credit += cost;
             seen.push(Seen::Sent(packet.number, marked));
             return seen;
         }
@@ -431,6 +434,29 @@ fn weights_share_the_wire() {
     }
     let lead: i64 = low - 3 * classic;
     assert!((-1200..=1500).contains(&lead), "{low} {classic}");
+}
+
+/// What is dropped has not used the wire: with a quarter of the classic queue's packets dropped, those that go have its share.
+#[test]
+fn what_is_dropped_takes_nothing_of_the_share() {
+    let config =
+        DualPi2Config { sharing: Sharing::Weighted { low: 1, classic: 1 }, ..DualPi2Config::default() };
+    let mut bench = Bench::new(config, Bound::Packets(10_000));
+    bench.queue.base = 0.499;
+    bench.queue.updates = 0;
+    for _ in 0..4_000 {
+        bench.enqueue(0, 1000, LOW);
+        bench.enqueue(0, 1000, NOT_CAPABLE);
+    }
+    let mut sent = [0u32; 2];
+    for _ in 0..2_000 {
+        for seen in bench.dequeue(0) {
+            if let Seen::Sent(number, _) = seen {
+                sent[(number % 2) as usize] += 1;
+            }
+        }
+    }
+    assert_eq!(sent, [1_000, 1_000]);
 }
 
 #[test]

@@ -36,22 +36,22 @@ pub(super) fn fifo(name: &'static str, words: &mut Words<'_>) -> Result<Kind, Pr
 }
 
 /// Options that are written as the entries of a table.
-struct Table(Vec<String>);
+pub(super) struct Table(Vec<String>);
 
 impl Table {
-    fn of(kind: &str) -> Self {
+    pub(super) fn of(kind: &str) -> Self {
         Self(vec![format!("type = \"{kind}\"")])
     }
 
-    fn put(&mut self, key: &str, value: impl std::fmt::Display) {
+    pub(super) fn put(&mut self, key: &str, value: impl std::fmt::Display) {
         self.0.push(format!("{key} = {value}"));
     }
 
-    fn quoted(&mut self, key: &str, value: impl std::fmt::Display) {
+    pub(super) fn quoted(&mut self, key: &str, value: impl std::fmt::Display) {
         self.put(key, format!("\"{value}\""));
     }
 
-    fn text(self) -> String {
+    pub(super) fn text(self) -> String {
         format!("{{ {} }}", self.0.join(", "))
     }
 }

@@ -58,7 +58,7 @@ impl DualPi2 {
             beta: table.optional("beta", |node| Number::within(node, DualPi2Config::BETA))?,
             coupling: table.optional("coupling", |node| Number::within(node, DualPi2Config::COUPLING))?,
             low_latency: step.or(ramp),
-            least: table.optional("least", units::packets)?,
+            least: table.optional("least", least)?,
             sharing: weights.or(shift),
         })
     }
@@ -120,6 +120,14 @@ impl DualPi2 {
         format!(
             "DualPI2, target {target}, update every {update}, α {alpha}, β {beta}, coupling {coupling}; low latency (ECT(1)) {native}; {shares}"
         )
+    }
+}
+
+/// A number of packets, which may be zero.
+fn least(node: &Node) -> Result<u64, Problem> {
+    match node.text("").is_ok_and(|text| text.trim() == "0 packets") {
+        true => Ok(0),
+        false => units::packets(node),
     }
 }
 
