@@ -259,6 +259,7 @@ pub const OF_TC: &[&str] = &[
     "sfq",
     "red",
     "fq_codel",
+    "dualpi2",
     "hpd",
     "rate",
     "1mbit",

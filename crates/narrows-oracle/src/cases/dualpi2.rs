@@ -84,9 +84,10 @@ pub(super) fn cases() -> Vec<Case> {
             CLASSIC.varied(137_000, ms(10_000), 12_000),
             &[LostShare, MeanDelay],
         ),
+        // The step is so far away that all marks are those of the coupling.
         case(
             "dualpi2-coupled",
-            "qdisc add dev near parent 1:10 handle 10: dualpi2 limit 1000",
+            "qdisc add dev near parent 1:10 handle 10: dualpi2 limit 1000 step_thresh 5ms",
             merge([LOW.varied(137_000, ms(10_000), 3_000), CLASSIC.varied(91_000, ms(10_000), 7_500)]),
             &[LostShare, MarkedShare, MeanDelay],
         ),

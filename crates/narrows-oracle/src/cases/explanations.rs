@@ -42,6 +42,10 @@ pub(super) fn of(case: &str) -> &'static str {
         "red" | "red-ecn" => {
             "Both draw. tc's weight, 1/16, follows from burst, min and avpkt; narrows had its own before."
         }
+        "gred" => {
+            "The kernel's is a RED for each drop precedence, told apart by a mark, and none of them gentle: with one it is what \
+             narrows calls `red`. Both draw."
+        }
         "codel" | "codel-ecn" | "fq_codel" | "fq_codel-ecn" => {
             "Theirs: the kernel works 1/√count out by one Newton step on 16 bits at each drop, from 1 on: 0.5 for the second \
              where it is 0.707, 0.5625 for the third where it is 0.577. So its second drop comes 20.7 ms early at an interval \
@@ -63,8 +67,8 @@ pub(super) fn of(case: &str) -> &'static str {
         }
         "dualpi2-coupled" => {
             "The kernel draws, narrows has the sums of RFC 9332. The kernel keeps the credit of the weights while one queue is \
-             empty, so that one packet of L in twelve waits for one of C here, and is beyond the step; in narrows the count \
-             begins anew, and L goes first."
+             empty, so that one packet of L in twelve waits for one of C here; in narrows the count begins anew, and L goes \
+             first."
         }
         "dualpi2-drops" | "dualpi2-marks" | "dualpi2-gains" | "dualpi2-overload" => {
             "The kernel draws, narrows has the sums of RFC 9332. Its updates are at another phase."

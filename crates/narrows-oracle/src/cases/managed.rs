@@ -107,6 +107,21 @@ pub(super) fn cases() -> Vec<Case> {
             vec![],
             &[Fates(0), MarkedShare, MeanDelay],
         )),
+        // So small a probability that the average gets to the upper threshold, beyond which RED drops all and gentle RED not.
+        Case {
+            tc: [
+                &ROOT[..],
+                &[
+                    "qdisc add dev near parent 1:10 handle 10: gred setup vqs 1 default 0",
+                    "qdisc change dev near parent 1:10 handle 10: gred vq 0 limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02 bandwidth 10mbit",
+                ],
+            ]
+            .concat(),
+            ours: below!(
+                "{ type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.02, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = false }"
+            ),
+            ..steady(case("gred", "", vec![], &[LostShare, MeanDelay]))
+        },
         // The thresholds are so near one another that nothing is left to chance.
         Case {
             ours: below!(

@@ -139,7 +139,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("mqprio", "prio"),
     ("multiq", "prio"),
     ("choke", "red"),
-    ("gred", "the key `queue`, of type `gred`"),
+    ("gred", "red, in each class of a scheduler"),
     ("sfb", "fq_codel"),
     ("dsmark", "the classes of a scheduler match `dscp` themselves"),
     ("clsact", "ingress"),
