@@ -62,9 +62,15 @@ fn steady(case: Case) -> Case {
     Case { traffic: Flow::new(0).varied(137_000, ms(3000), 12_000), steady_from: ms(500), ..case }
 }
 
-/// More than the link takes, for ten seconds, of which the last eight count: a controller swings.
-fn long(flow: Flow, kilobits: u64, case: Case) -> Case {
-    Case { traffic: flow.varied(137_000, ms(10_000), kilobits), steady_from: ms(2000), ..case }
+/// A fifth more than the link takes, for ten seconds, of which the last eight count: a controller swings.
+fn long(case: Case) -> Case {
+    Case { traffic: Flow::new(0).varied(137_000, ms(10_000), 12_000), steady_from: ms(2000), ..case }
+}
+
+/// A little more than the link takes, of packets that can be marked, for three seconds: it is marked until PIE, whose probability
+/// goes on rising as nobody responds, drops it.
+fn slight(case: Case) -> Case {
+    Case { traffic: Flow::new(0).class(2).varied(137_000, ms(3000), 10_800), ..case }
 }
 
 /// A tenth of a second with twice what the link takes, and as long with next to nothing, for three seconds.
@@ -158,29 +164,21 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         Case {
             ours: pie!(", ecn = false"),
-            ..long(
-                Flow::new(0),
-                12_000,
-                case(
-                    "pie",
-                    "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
-                    vec![],
-                    &[LostShare, MeanDelay],
-                ),
-            )
+            ..long(case(
+                "pie",
+                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms noecn",
+                vec![],
+                &[LostShare, MeanDelay],
+            ))
         },
         Case {
             ours: pie!(""),
-            ..long(
-                Flow::new(0).class(2),
-                10_800,
-                case(
-                    "pie-ecn",
-                    "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
-                    vec![],
-                    &[LostShare, MarkedShare, MeanDelay],
-                ),
-            )
+            ..slight(case(
+                "pie-ecn",
+                "qdisc add dev near parent 1:10 handle 10: pie limit 1000 target 15ms tupdate 20ms ecn",
+                vec![],
+                &[LostShare, MarkedShare, MeanDelay],
+            ))
         },
     ]
 }
