@@ -1,12 +1,12 @@
 # Targets a person would guess. `make` alone says what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-NARROWS := target/release/narrows
+NARROWS := $(or $(CARGO_TARGET_DIR),target)/release/narrows
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## the program, in target/release/narrows
+build: ## the program, in target/release/narrows (or where CARGO_TARGET_DIR says)
 	cargo build --release --locked -p narrows-cli
 
 demo: build ## the main job: a program behind a modelled network, live and in virtual time
