@@ -294,7 +294,7 @@ fn shares(what: &'static str, kernel: &Trace, ours: &Trace, of: impl Fn(&Trace) 
 
 /// The live run beside the engine in virtual time, which knows when datagrams were sent and not when they came to narrows:
 /// the same packets in the same order, marked alike, at the same instants. Where the nanoseconds between decide which of two
-/// neighbours is lost or marked, as in DualPI2's sums, it is as many of those sent up to any instant, but for a few.
+/// neighbours is lost or marked, as in DualPI2's and PIE's sums, it is as many of those sent up to any instant, but for a few.
 fn live_row(live: &Trace, model: &Trace) -> Row {
     let key = |trace: &Trace| -> Vec<(u32, u8)> {
         trace.came.iter().map(|came| (came.number, came.traffic_class)).collect()

@@ -193,6 +193,11 @@ fn a_part_of_a_queue_keeps_the_others() {
     assert_eq!(managed(&scenario), "CoDel, target 7ms, interval 200ms, ECN on");
     scenario.assign("access.down.queue.type=pie").unwrap();
     assert!(managed(&scenario).starts_with("PIE, target 7ms, update every 15ms"), "what both know is kept");
+    for assignment in ["derandomize=true", "cap-drop=true", "steep-above=250ms"] {
+        scenario.assign(&format!("access.down.queue.{assignment}")).unwrap();
+    }
+    let refined = "drops at even distances, steps of up to 2 %, 2 % more above 250ms";
+    assert!(managed(&scenario).ends_with(refined), "{}", managed(&scenario));
     assert_eq!(down(&scenario).bound(), Bound::Packets(9));
     scenario.assign("access.down.queue.type=fifo").unwrap();
     assert_eq!((managed(&scenario).as_str(), down(&scenario).bound()), ("", Bound::Packets(9)));

@@ -230,6 +230,13 @@ pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64
     units::integer(word, "a number", low, high)
 }
 
+/// A limit of packets; tc prints `limit 100p`.
+pub(super) fn packets(after: Word<'_>, words: &mut Words<'_>) -> Result<Bound, Problem> {
+    let mut word = words.expect(after, "a number of packets")?;
+    word.text = word.text.trim_end_matches('p');
+    Ok(Bound::Packets(units::integer(word, "a limit", 1, 1 << 30)? as u64))
+}
+
 pub(super) fn time(after: Word<'_>, words: &mut Words<'_>) -> Result<Duration, Problem> {
     Ok(units::time_in_micros(words.expect(after, "a time")?)?.value)
 }

@@ -3,7 +3,7 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration};
 
-use super::{Fifo, Kind, missing, number, size, time, unknown, whole};
+use super::{Fifo, Kind, missing, number, packets, size, time, unknown, whole};
 use crate::netem::units;
 use crate::netem::words::{Word, Words};
 use crate::problem::{Found, Problem};
@@ -139,12 +139,7 @@ pub(super) fn fq_codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let mut table = Table::of("fq_codel");
     while let Some(word) = words.take() {
         match word.text {
-            "limit" => {
-                let number = words.expect(word, "a number of packets")?;
-                let mut plain = number;
-                plain.text = number.text.trim_end_matches('p');
-                table.quoted("bound", Bound::Packets(units::size(plain, "a limit", "packets")?.value.into()));
-            }
+            "limit" => table.quoted("bound", packets(word, words)?),
             "flows" => table.put("flows", number(word, words, 1, 65536)?),
             "quantum" => table.quoted("quantum", size(word, words)?),
             "target" => table.quoted("target", time(word, words)?),
@@ -171,7 +166,7 @@ pub(super) fn codel(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let mut ecn = false;
     while let Some(word) = words.take() {
         match word.text {
-            "limit" => table.quoted("bound", Bound::Packets(number(word, words, 1, 1 << 30)? as u64)),
+            "limit" => table.quoted("bound", packets(word, words)?),
             "target" | "interval" => table.quoted(word.text, time(word, words)?),
             "ecn" => ecn = true,
             "noecn" => ecn = false,
@@ -225,7 +220,7 @@ fn pie_option(
     ecn: &mut bool,
 ) -> Result<bool, Problem> {
     match word.text {
-        "limit" => table.quoted("bound", Bound::Packets(number(word, words, 1, 1 << 30)? as u64)),
+        "limit" => table.quoted("bound", packets(word, words)?),
         "target" => table.quoted("target", time(word, words)?),
         "tupdate" => table.quoted("update", time(word, words)?),
         // In sixteenths of a hertz.
@@ -252,12 +247,7 @@ pub(super) fn sfq(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let mut table = Table::of("sfq");
     while let Some(word) = words.take() {
         match word.text {
-            "limit" => {
-                let number = words.expect(word, "a number of packets")?;
-                let mut plain = number;
-                plain.text = number.text.trim_end_matches('p');
-                table.quoted("bound", Bound::Packets(units::size(plain, "a limit", "packets")?.value.into()));
-            }
+            "limit" => table.quoted("bound", packets(word, words)?),
             "quantum" => table.quoted("quantum", size(word, words)?),
             "flows" | "divisor" => table.put("flows", number(word, words, 1, 65536)?),
             // Hashes are perturbed to part flows that met by chance; here 1024 flows meet seldom enough.

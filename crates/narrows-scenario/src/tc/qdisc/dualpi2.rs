@@ -5,7 +5,7 @@ use narrows_core::aqm::DualPi2Config;
 use narrows_core::queue::Bound;
 
 use super::classless::Table;
-use super::{Kind, number, time, unknown, whole};
+use super::{Kind, number, packets, time, unknown, whole};
 use crate::netem::units;
 use crate::netem::words::{Word, Words};
 use crate::problem::{Found, Problem};
@@ -49,12 +49,7 @@ pub(super) fn dualpi2(words: &mut Words<'_>) -> Result<Kind, Problem> {
     let (mut step, mut least, mut protection) = (USUAL_STEP, 0, USUAL_PROTECTION);
     while let Some(word) = words.take() {
         match word.text {
-            "limit" => {
-                let number = words.expect(word, "a number of packets")?;
-                let mut plain = number;
-                plain.text = number.text.trim_end_matches('p');
-                table.quoted("bound", Bound::Packets(units::integer(plain, "a limit", 1, 1 << 30)? as u64));
-            }
+            "limit" => table.quoted("bound", packets(word, words)?),
             "target" => controller.target = Some(span(word, words, Duration::from_micros(100))?),
             "tupdate" => controller.update = Some(span(word, words, Duration::from_millis(1))?),
             "alpha" => controller.alpha = Some(gain(word, words, *DualPi2Config::ALPHA.start())?),

@@ -108,19 +108,19 @@ impl Pie {
     }
 
     pub(crate) fn words(self) -> String {
-        let PieConfig { target, update, alpha, beta, burst, mean_packet: _, ecn, mark_below, .. } =
-            self.config();
+        let config = self.config();
+        let PieConfig { target, update, alpha, beta, burst, ecn, mark_below, .. } = config;
         let ecn = if ecn { format!("ECN below {mark_below}") } else { format!("ECN {}", on_off(ecn)) };
         let mut words = format!(
             "PIE, target {target}, update every {update}, α {alpha}, β {beta}, bursts of {burst} pass, {ecn}"
         );
-        if self.config().derandomize {
+        if config.derandomize {
             words += ", drops at even distances";
         }
-        if self.config().cap_drop {
+        if config.cap_drop {
             words += ", steps of up to 2 %";
         }
-        if let Some(delay) = self.config().steep_above {
+        if let Some(delay) = config.steep_above {
             words += &format!(", 2 % more above {delay}");
         }
         words

@@ -1,0 +1,113 @@
+//! Queue management, and flows by a hash.
+
+use crate::{fails, keys};
+
+/// The weights are those that `tc -d qdisc show` prints as `ewma 4` and `ewma 2`; without a burst it is tc's own.
+#[test]
+fn red_averages_as_tc_has_it() {
+    let of = |options: &str| {
+        keys(&format!("tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 {options}"))
+    };
+    let all = of("burst 25 probability 0.3");
+    let queue = all.iter().find(|key| key.starts_with("link.up.queue")).unwrap();
+    for part in ["weight = 0.0625", "probability = 0.3", "longest-packet = \"1000 bytes\"", "ecn = false"] {
+        assert!(queue.contains(part), "{part}\n{queue}");
+    }
+    assert!(
+        of("burst 16").iter().any(|key| key.contains("weight = 0.25") && key.contains("probability = 0.02"))
+    );
+    assert_eq!(of(""), of("burst 25"));
+    fails(
+        "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 burst 14",
+        "a burst of 14 packets is too short for `min`, which is 15000 bytes",
+        "burst",
+        &["it takes at least 15 packets of `avpkt`"],
+    );
+}
+
+/// The kernel's PIE has more than the RFC's base; tc's gains are sixteenths, and its words in no order.
+#[test]
+fn pie_is_the_kernels() {
+    let of = |words: &str| {
+        let all = keys(&format!("tc qdisc add dev eth0 root {words}"));
+        all.into_iter().find(|key| key.contains("pie")).unwrap()
+    };
+    let kernels =
+        "mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, steep-above = \"250ms\" }";
+    assert_eq!(
+        of("pie limit 500p target 20ms tupdate 30ms alpha 4 beta 32 ecn"),
+        format!(
+            "link.up.queue={{ type = \"pie\", bound = \"500 packets\", target = \"20ms\", update = \"30ms\", \
+             alpha = 0.25, beta = 2, ecn = true, {kernels}"
+        )
+    );
+    assert_eq!(
+        of("fq_pie flows 64 quantum 1514 ecn_prob 20 memory_limit 32Mb target 5ms"),
+        format!(
+            "link.up.scheduler={{ type = \"fq_pie\", flows = 64, quantum = \"1514 bytes\", \
+             mark-below = \"20%\", target = \"5ms\", ecn = false, {kernels}"
+        )
+    );
+    fails("tc qdisc add dev eth0 root pie alpha 0", "found `0`, expected a number", "0", &["1 to 32"]);
+    for name in ["codel", "pie", "fq_codel", "fq_pie", "sfq", "dualpi2"] {
+        let text = format!("tc qdisc add dev eth0 root {name} limit 0p\n");
+        fails(&text, "found `0`, expected a limit", "0p", &["1 to"]);
+    }
+    fails(
+        "tc qdisc add dev eth0 root fq_pie bytemode",
+        "`bytemode` is no option of `fq_pie`",
+        "bytemode",
+        &["`ecn_prob`"],
+    );
+}
+
+#[test]
+fn a_full_sfq_drops_where_the_kernel_does() {
+    fails(
+        "tc qdisc add dev eth0 root sfq limit 60 headdrop",
+        "`headdrop` of `sfq` has no place in a script",
+        "headdrop",
+        &["queue = { drop = \"head\" }"],
+    );
+}
+
+#[test]
+fn dualpi2_is_as_tc_has_it() {
+    let of = |words: &str| {
+        let all = keys(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"));
+        assert_eq!(all.len(), 1);
+        all[0].clone()
+    };
+    let key = |words: &str| format!("link.up.queue={{ type = \"dualpi2\", {words} }}");
+    let usual = "step = \"1ms\", least = \"0 packets\", weights = { low = 90, classic = 10 }";
+    assert_eq!(of(""), key(usual));
+    assert_eq!(of("l4s_ect drop_on_overload drop_dequeue split_gso memlimit 90000"), key(usual));
+    assert_eq!(
+        of("limit 500p target 20ms tupdate 10ms alpha 0.16 beta 3.2 coupling_factor 3 step_thresh 800us \
+            min_qlen_step 2 classic_protection 25%"),
+        key("bound = \"500 packets\", coupling = 3, target = \"20ms\", update = \"10ms\", alpha = 0.15625, \
+            beta = 3.19921875, step = \"800us\", least = \"2 packets\", weights = { low = 75, classic = 25 }")
+    );
+    // tc says: target=16.7ms tupdate=16.7ms alpha=0.166660 beta=3.000000, of which 42 and 768 256ths are left.
+    let by_round_trip =
+        format!("target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, {usual}");
+    assert_eq!(of("max_rtt 100ms"), key(&by_round_trip));
+    assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
+    for (words, title, at, says) in [
+        ("step_thresh 5p", "a step in packets", "5p", "say a time"),
+        ("overflow", "`overflow` is not understood", "overflow", "lose packets"),
+        ("classic_protection 0", "`0` is no share of the link", "0\n", "from 1% to 99%"),
+        ("tupdate 100us", "`tupdate` is 100us", "tupdate", "from 1ms"),
+        ("alpha 0.005", "`0.005` is no gain in hertz", "0.005", "from 0.01"),
+        ("typical_rtt 2ms max_rtt 1ms", "`typical_rtt` is above `max_rtt`", "max_rtt", ""),
+        (
+            "max_rtt 2ms",
+            "target 333us, tupdate 333us, alpha 8.32421875 and beta 150 follow",
+            "max_rtt",
+            "1ms and more",
+        ),
+        ("coupling 2", "`coupling` is no option of `dualpi2`", "coupling", ""),
+    ] {
+        fails(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"), title, at, &[says]);
+    }
+}
