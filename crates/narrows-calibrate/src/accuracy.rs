@@ -5,7 +5,7 @@ use std::fmt;
 use narrows_core::model::{cumulative, quantile};
 use narrows_core::{Duration, Seed, Stream};
 use narrows_lab::statistics::Sample;
-use narrows_live::packet_loop::Wait;
+use narrows_live::director::Wait;
 use narrows_report::Quantiles;
 use narrows_scenario::Scenario;
 use serde::Serialize;

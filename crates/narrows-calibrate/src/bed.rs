@@ -16,7 +16,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_io::{offload, stack};
 use narrows_live::cabling::Cabling;
-use narrows_live::packet_loop::{End, PacketLoop, Wait};
+use narrows_live::director::{Director, End, Threads, Wait};
 use narrows_live::stage::{Host, Stage};
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::Scenario;
@@ -57,7 +57,9 @@ impl Bed {
     ) -> Result<(T, Report), CalibrateError> {
         let mut stage = Stage::set(scenario, Cabling::default())?;
         let prepared = prepare(&stage)?;
-        let mut packets = PacketLoop::new(Engine::new(network)?, scenario.clone(), stage.take_cables());
+        let (engine, cables) = (Engine::new(network)?, stage.take_cables());
+        let one = Threads { most: Some(1), ..Threads::default() };
+        let mut packets = Director::new(engine, scenario.clone(), cables, &one)?;
         packets.wait_by(how);
         let (thread, done) = start(prepared, load)?;
         if let End::Signal(_) = packets.run(Some(done.as_fd()), &mut self.signals)? {

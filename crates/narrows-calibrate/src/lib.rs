@@ -31,7 +31,7 @@ use narrows_io::offload::OffloadError;
 use narrows_io::packet_socket::PacketSocketError;
 use narrows_io::route_socket::NetlinkError;
 use narrows_io::stack::StackError;
-use narrows_live::packet_loop::LoopError;
+use narrows_live::director::LoopError;
 use narrows_live::stage::StageError;
 use narrows_scenario::ScenarioError;
 use serde::Serialize;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use narrows_live::packet_loop::Wait;
+use narrows_live::director::Wait;
 use narrows_scenario::Scenario;
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 //! A sender whose packets fall on a grid of the emulator's own would see errors that an independent one does not, and
 //! one that answers what the emulator lets go is always in step with it.
 
-use narrows_live::packet_loop::Wait;
+use narrows_live::director::Wait;
 use narrows_scenario::Scenario;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use narrows_core::{Draw, Duration, PacketState, Target, Time};
 use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::FramePool;
 use narrows_io::packet_socket::{PacketSocket, ReceiveBatch};
-use narrows_live::packet_loop::Wait;
+use narrows_live::director::Wait;
 use narrows_scenario::Scenario;
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_live::cabling::Cabling;
 use narrows_live::capture::CapturePlan;
 use narrows_live::control;
-use narrows_live::packet_loop::{Pace, Threads, Wait};
+use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 use narrows_scenario::code_point;

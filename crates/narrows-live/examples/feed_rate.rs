@@ -26,7 +26,7 @@ use narrows_core::{
     Duration, Engine, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, Seed, Target, Verdict,
 };
 use narrows_live::clock::Clock;
-use narrows_live::feeds::Feeds;
+use narrows_live::feeds::{FeedServers, Feeds, wanted};
 
 /// Values written at once, as by a program that draws them in arrays.
 const STRIDE: u64 = 1000;
@@ -53,9 +53,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let folder = std::env::temp_dir().join(format!("narrows-feed-rate-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
-    let mut feeds = Feeds::new(&folder)?;
-    feeds.update(&engine, engine.links(), |_, _| None)?;
-    let path = feeds.places().next().ok_or("it has one feed")?.path.clone();
+    let mut servers = FeedServers::new(&folder)?;
+    let mut feeds = Feeds::new(servers.caller().clone());
+    let (inlets, failed) = servers.update(&wanted(&engine, engine.links()), |_, _| None);
+    failed.map_or(Ok(()), Err)?;
+    feeds.take(inlets);
+    let path = servers.places().next().ok_or("it has one feed")?.path.clone();
     let writer = thread::spawn(move || write(&path));
 
     let task = std::fs::read_link("/proc/thread-self")?;
@@ -118,7 +121,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         counters.used, counters.underruns
     );
     println!("the loop was late by {late} at most");
-    drop(feeds);
+    drop(servers);
     let _ = writer.join();
     std::fs::remove_dir(&folder)?;
     Ok(())

@@ -7,6 +7,7 @@
 //!        ◀─answers──        ◀─ring──  (questions)
 //! ```
 //!
+//! [`FeedServers`] makes the sockets and threads, apart from the packet loop, which has the ends of the rings ([`Feeds`]).
 //! The thread sleeps in the kernel until something comes; whatever a writer does, it harms no more than that thread. The
 //! packet loop takes values out of the ring in each turn and hands them in with the instants at which they came, all
 //! without a system call. `docs/feeds.md` is for those who write writers.
@@ -18,37 +19,29 @@ pub mod protocol;
 mod questions;
 mod record;
 mod server;
+mod servers;
 mod socket;
 mod writer;
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 
-use narrows_core::{Duration, Engine, FeedView, LinkId, Question, Time};
-use narrows_io::privileges;
+use narrows_core::{Engine, FeedView, LinkId, Question, Time};
 use narrows_io::waker::Waker;
-use narrows_report::FeedWriters;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
-use channel::{Asked, Outlet, channel};
-use lead::Lead;
-use server::Server;
-use socket::Socket;
+use channel::{Asked, Outlet};
 
+pub use servers::FeedServers;
 pub use socket::{Leftover, leftovers};
 
 /// The variable by which programs inside a run find the socket of its feed, if it has just one; of each feed, it is
 /// this, `_`, and the names of its link and itself in capitals.
 pub const ENVIRONMENT: &str = "NARROWS_FEED";
-
-/// A feed may be given a longer lead later, up to this many values.
-const RING: usize = 4096;
 
 /// Why there is no feed.
 #[derive(Debug, thiserror::Error)]
@@ -90,11 +83,45 @@ pub struct Batch {
     pub values: Vec<i64>,
 }
 
-/// The feeds of a run.
+/// A feed that a link has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The link.
+    pub link: LinkId,
+    /// Its name.
+    pub link_name: String,
+    /// That of the feed.
+    pub name: String,
+    /// How many values are held at most.
+    pub lead: usize,
+    /// Whether it asks for each packet.
+    pub two_way: bool,
+    /// How many questions it has asked already.
+    pub asked: u64,
+}
+
+/// The feeds that these links of an engine have.
+pub fn wanted<B>(engine: &Engine<B>, links: impl IntoIterator<Item = LinkId>) -> Vec<Wanted> {
+    let of_link = |link| {
+        let view = engine.view(link);
+        let name = view.name();
+        let feeds = view.feeds().into_iter().map(|feed| Wanted {
+            link,
+            link_name: name.to_owned(),
+            name: feed.config.name.clone(),
+            lead: feed.config.lead,
+            two_way: feed.config.ask.is_some(),
+            asked: feed.counters.asked,
+        });
+        feeds.collect::<Vec<_>>()
+    };
+    links.into_iter().flat_map(of_link).collect()
+}
+
+/// The feeds of a packet loop: the ends of their rings.
 #[derive(Debug)]
 pub struct Feeds {
-    folder: PathBuf,
-    open: Vec<Feed>,
+    open: Vec<Inlet>,
     /// Called when there are answers to questions.
     caller: Arc<Waker>,
     /// What has come and is not handed in yet, in the order in which it came.
@@ -105,114 +132,44 @@ pub struct Feeds {
     told: Time,
 }
 
-/// A feed that has its socket.
+/// Where the values of a feed come in.
 #[derive(Debug)]
-struct Feed {
+struct Inlet {
     link: LinkId,
     name: Arc<str>,
-    place: Place,
+    two_way: bool,
     outlet: Outlet,
-    thread: Option<JoinHandle<()>>,
-    _socket: Socket,
+}
+
+/// What a packet loop's feeds are from now on: these that it has, and these new ones.
+#[derive(Debug, Default)]
+pub struct Inlets {
+    stay: Vec<(LinkId, Arc<str>)>,
+    new: Vec<Inlet>,
 }
 
 impl Feeds {
-    /// None yet; their sockets will be in this folder.
-    ///
-    /// # Errors
-    /// When the kernel has no descriptor left.
-    pub fn new(folder: &Path) -> io::Result<Self> {
-        Ok(Self {
-            folder: folder.into(),
+    /// None yet. `caller` is called when there are answers to questions.
+    pub fn new(caller: Arc<Waker>) -> Self {
+        Self {
             open: Vec::new(),
-            caller: Arc::new(Waker::new()?),
+            caller,
             batches: VecDeque::new(),
             questions: Vec::new(),
             spent: Vec::new(),
             told: Time::NEVER,
-        })
-    }
-
-    /// Makes a socket for each feed of these links that has none, and closes those of feeds that are gone. `span` is the
-    /// lead in time of a link's feed, where it is given so.
-    ///
-    /// # Errors
-    /// When a socket cannot be made. Those of other feeds are there.
-    pub fn update<B>(
-        &mut self,
-        engine: &Engine<B>,
-        links: impl IntoIterator<Item = LinkId>,
-        span: impl Fn(&str, &str) -> Option<Duration>,
-    ) -> Result<(), FeedError> {
-        let mut before = std::mem::take(&mut self.open);
-        let mut result = Ok(());
-        for link in links {
-            let view = engine.view(link);
-            for feed in view.feeds() {
-                let config = feed.config;
-                let lead = match span(view.name(), &config.name) {
-                    Some(span) => Lead::Span(span, config.lead),
-                    None => Lead::Values(config.lead),
-                };
-                let two_way = config.ask.is_some();
-                let same = |open: &Feed| {
-                    open.link == link && *open.name == *config.name && open.place.two_way == two_way
-                };
-                match before.iter().position(same) {
-                    Some(at) => {
-                        let open = before.swap_remove(at);
-                        open.outlet.set_lead(lead);
-                        self.open.push(open);
-                    }
-                    None => {
-                        // One of the same name may stand in the way of the new socket.
-                        before.retain(|open| open.link != link || *open.name != *config.name);
-                        let place = (view.name(), config.name.as_str());
-                        match self.start(link, place, lead, two_way, feed.counters.asked) {
-                            Ok(open) => self.open.push(open),
-                            Err(cause) => {
-                                let feed = format!("{}/{}", place.0, place.1);
-                                result = Err(FeedError::Make { feed, cause });
-                            }
-                        }
-                    }
-                }
-            }
         }
-        result
     }
 
-    fn start(
-        &self,
-        link: LinkId,
-        (link_name, name): (&str, &str),
-        lead: Lead,
-        two_way: bool,
-        first_question: u64,
-    ) -> io::Result<Feed> {
-        let (socket, listener) = Socket::make(&self.folder, link_name, name)?;
-        let waker = Arc::new(Waker::new()?);
-        let (outlet, intake) = channel(lead.most().max(RING), lead, waker.clone());
-        let caller = two_way.then(|| (self.caller.clone(), first_question));
-        let server = Server::new(listener, intake, waker, caller);
-        let thread = thread::Builder::new().name("feed".into()).spawn(move || {
-            // Its sockets are open; and it reads them as well where the kernel lets it give up none.
-            let _ = privileges::give_up();
-            server.run()
-        })?;
-        let path = socket.path().to_owned();
-        let place = Place { link: link_name.into(), name: name.into(), path, two_way };
-        Ok(Feed { link, name: name.into(), place, outlet, thread: Some(thread), _socket: socket })
+    /// Takes these in place of those before.
+    pub fn take(&mut self, inlets: Inlets) {
+        self.open.retain(|open| inlets.stay.iter().any(|(link, name)| (open.link, &open.name) == (*link, name)));
+        self.open.extend(inlets.new);
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
-    }
-
-    /// Where they are.
-    pub fn places(&self) -> impl Iterator<Item = &Place> {
-        self.open.iter().map(|feed| &feed.place)
     }
 
     /// Takes what had come by `until`, as much as the engine has room for. No system call.
@@ -268,14 +225,14 @@ impl Feeds {
                 feed.outlet.tell(waiting, view.counters.used + view.counters.underruns);
             });
         }
-        if self.open.iter().all(|feed| !feed.place.two_way) {
+        if self.open.iter().all(|feed| !feed.two_way) {
             return;
         }
         engine.take_questions(&mut self.questions);
         for question in self.questions.drain(..) {
             let feeds = engine.view(question.link).feeds();
             let Some(config) = feeds.get(question.feed as usize).map(|view| view.config) else { continue };
-            let of_it = |feed: &&mut Feed| feed.link == question.link && *feed.name == *config.name;
+            let of_it = |feed: &&mut Inlet| feed.link == question.link && *feed.name == *config.name;
             let Some(feed) = self.open.iter_mut().find(of_it) else { continue };
             let until = clock.reading(question.at + config.ask.unwrap_or_default());
             let record = record::encode(&question, clock.reading(question.at), until);
@@ -298,39 +255,12 @@ impl Feeds {
     pub fn called(&self) {
         self.caller.clear();
     }
-
-    /// What became of writers.
-    pub fn writers(&self) -> impl Iterator<Item = FeedWriters> {
-        self.open.iter().map(|feed| {
-            let counts = &feed.outlet.shared.counts;
-            let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-            FeedWriters {
-                link: feed.place.link.clone(),
-                feed: feed.place.name.clone(),
-                writers: of(&counts.writers),
-                refused_writers: of(&counts.refused),
-                malformed_writers: of(&counts.malformed),
-                torn_values: of(&counts.torn),
-                unanswered: of(&counts.unanswered),
-            }
-        })
-    }
 }
 
-impl Feed {
+impl Inlet {
     fn view<B, T>(&self, engine: &Engine<B>, of: impl FnOnce(&FeedView<'_>) -> T) -> Option<T> {
         let feeds = engine.view(self.link).feeds();
         feeds.iter().find(|view| *view.config.name == *self.name).map(of)
-    }
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        self.outlet.end();
-        if let Some(thread) = self.thread.take() {
-            // It does not panic; if it did, there would be nothing to do about it.
-            let _ = thread.join();
-        }
     }
 }
 

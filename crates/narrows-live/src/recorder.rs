@@ -16,7 +16,7 @@ use narrows_frame::log::{
 };
 use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
 use narrows_io::privileges;
-use narrows_scenario::Scenario;
+use narrows_scenario::{NamedFile, Scenario};
 
 /// What is kept of each packet, unless all of it is: enough for any headers.
 const HEADERS: u32 = 128;
@@ -34,8 +34,6 @@ pub struct Recorder {
     file: String,
     whole: bool,
     ended: Ended,
-    /// How many of the scenario's files are in the log.
-    files: usize,
     /// When all that was recorded was last passed on to the writing thread.
     passed_on: Time,
 }
@@ -72,8 +70,8 @@ impl Recorder {
         };
         let log = LogWriter::new(file.clone(), sink, &header)?;
         let ended = Ended { at: Time::ZERO, arrivals: 0, verdicts: 0, stragglers: 0, inside: 0 };
-        let mut recorder = Self { log, file, whole, ended, files: 0, passed_on: Time::ZERO };
-        recorder.files(scenario)?;
+        let mut recorder = Self { log, file, whole, ended, passed_on: Time::ZERO };
+        scenario.files().iter().try_for_each(|file| recorder.file(file))?;
         // A run that is killed before its first packet leaves a log, too.
         recorder.log.flush()?;
         Ok(recorder)
@@ -84,17 +82,12 @@ impl Recorder {
         self.whole
     }
 
-    /// Keeps the files that the scenario, or a change of it that comes next, names and that are not in the log yet.
+    /// Keeps a file that the scenario, or a change of it that comes next, names.
     ///
     /// # Errors
     /// When the log cannot be written.
-    pub fn files(&mut self, scenario: &Scenario) -> Result<(), WriteError> {
-        let all = scenario.files();
-        for file in all.iter().skip(self.files) {
-            self.log.file(&file.name, &file.contents)?;
-        }
-        self.files = all.len();
-        Ok(())
+    pub fn file(&mut self, file: &NamedFile) -> Result<(), WriteError> {
+        self.log.file(&file.name, &file.contents)
     }
 
     /// A packet is handed in at `at`, `late` after it came; its headers take up the first `headers` bytes.

@@ -11,6 +11,7 @@
 //! which its answer leaves, as Linux does.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use narrows_core::{Duration, PortId, Target, Time};
 use narrows_frame::LinkLayer;
@@ -24,11 +25,14 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 
-/// All of them.
-#[derive(Debug, Default)]
-pub(crate) struct Routers(Vec<Router>);
+/// All of them. Their addresses and routes are those of the scenario at the start: nothing changes these in a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Routers {
+    scenario: Arc<Scenario>,
+    all: Vec<Router>,
+}
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Router {
     name: String,
     port: PortId,
@@ -48,21 +52,22 @@ pub(crate) enum Occasion {
 
 impl Routers {
     /// Those of the scenario that the engine has a port of.
-    pub(crate) fn new(scenario: &Scenario, port: impl Fn(&str) -> Option<PortId>) -> Self {
+    pub(crate) fn new(scenario: Arc<Scenario>, port: impl Fn(&str) -> Option<PortId>) -> Self {
         let router = |router: &narrows_scenario::Router| {
             let name = router.name.clone();
             Some(Router { port: port(&name)?, name, budget: Budget::default(), withheld: 0 })
         };
-        Self(scenario.routers.iter().filter_map(router).collect())
+        let all = scenario.routers.iter().filter_map(router).collect();
+        Self { scenario, all }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// The port of a router.
     pub(crate) fn port(&self, name: &str) -> Option<PortId> {
-        self.0.iter().find(|router| router.name == name).map(|router| router.port)
+        self.all.iter().find(|router| router.name == name).map(|router| router.port)
     }
 
     /// Writes over `answer` what the router at this port says about a frame; whether it says anything.
@@ -71,15 +76,14 @@ impl Routers {
         at: Time,
         port: PortId,
         occasion: Occasion,
-        scenario: &Scenario,
         frame: &[u8],
         answer: &mut Vec<u8>,
     ) -> bool {
-        let Some(router) = self.0.iter_mut().find(|router| router.port == port) else { return false };
+        let Some(router) = self.all.iter_mut().find(|router| router.port == port) else { return false };
         let parsed = parse(LinkLayer::Ethernet, frame);
         let [sender, own] = [parsed.key.source, parsed.key.destination].map(canonical);
         let (error, source) = match occasion {
-            Occasion::Dropped(error) => (error, scenario.router_address(&router.name, sender)),
+            Occasion::Dropped(error) => (error, self.scenario.router_address(&router.name, sender)),
             Occasion::Own if echo_reply(LinkLayer::Ethernet, frame, answer) => return true,
             Occasion::Own if tcp_reset(LinkLayer::Ethernet, frame, answer) => return true,
             Occasion::Own => match parsed.key.transport {
@@ -98,21 +102,28 @@ impl Routers {
         is_allowed
     }
 
-    /// For the report: which routers had more to say than they may.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        let silenced = self.0.iter().filter(|router| router.withheld > 0);
-        silenced.map(|router| {
-            format!(
-                "router {}: {} ICMP errors were not sent: a router sends {MOST_A_SECOND} a second, {AT_ONCE} at once",
-                router.name, router.withheld
-            )
-        })
+    /// Those that had more to say than they may, and how many messages they did not send.
+    pub(crate) fn silenced(&self) -> Vec<(String, u64)> {
+        let silenced = self.all.iter().filter(|router| router.withheld > 0);
+        silenced.map(|router| (router.name.clone(), router.withheld)).collect()
     }
+
+    /// The port of the router that sends into this link, if it is one.
+    pub(crate) fn sender_into(&self, link: &str, destination: [u8; 16]) -> Option<PortId> {
+        self.port(sender_into(&self.scenario, link, destination)?)
+    }
+}
+
+/// For the report: that a router had more to say than it may.
+pub(crate) fn silenced_note((router, withheld): &(String, u64)) -> String {
+    format!(
+        "router {router}: {withheld} ICMP errors were not sent: a router sends {MOST_A_SECOND} a second, {AT_ONCE} at once"
+    )
 }
 
 /// The router that sends into this link, if it is one: that on the way of a packet to this destination, where the link is
 /// a medium that routers at both ends share.
-pub(crate) fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) -> Option<&'a str> {
+fn sender_into<'a>(scenario: &'a Scenario, link: &str, destination: [u8; 16]) -> Option<&'a str> {
     let sends = |interface: &&Interface| {
         interface.path.iter().any(|target| matches!(target, Target::Link { name, .. } if name == link))
     };

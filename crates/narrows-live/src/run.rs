@@ -27,7 +27,7 @@ use crate::capture::CapturePlan;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::feeds::FeedError;
 use crate::outside::{OutsideError, WayToTheOutside};
-use crate::packet_loop::{End, LoopError, Pace, PacketLoop, Threads};
+use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::probe::{ProbePlan, Probes};
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
 use crate::standing::StandingError;
@@ -209,10 +209,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         );
     }
     info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
-    let mut network = PacketLoop::new(engine, scenario, stage.take_cables());
     let (threads, remark) = threads(options);
     info.notes.extend(remark);
-    network.spread(&threads)?;
+    let mut network = Director::new(engine, scenario, stage.take_cables(), &threads)?;
     network.certify(&options.bounds);
     network.listen(control, info.clone());
     network.open_feeds(&options.run_folder)?;
@@ -225,8 +224,11 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         network.capture(plan).map_err(LoopError::from)?;
     }
     // The recorder's and the feeds' threads are there by now, and run where they like.
-    network.keep_pace(options.pace)?;
+    network.keep_pace(options.pace);
+    network.start()?;
     let result = play(&mut network, &stage, options, &environment, &mut signals);
+    // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
+    let halted = network.halt();
     // Whatever happened, no program of the run outlives it.
     process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
     let (Played { status, probes, notes }, broken) = match result {
@@ -238,6 +240,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         Err(error) => return Err(error),
     };
     info.notes.extend(notes);
+    if broken.is_none() {
+        halted?;
+    }
     let mut report = network.finish(&mut info)?;
     report.probes = probes;
     Ok(Outcome { report, status, broken })
@@ -272,7 +277,7 @@ struct Played {
 
 /// Starts the programs, and keeps the network going until they have ended.
 fn play(
-    network: &mut PacketLoop,
+    network: &mut Director,
     stage: &Stage,
     options: &RunOptions,
     environment: &[(String, OsString)],
@@ -308,7 +313,14 @@ fn play(
     // No sooner: a program that regained at exec what we had given up would lose its death signal.
     let notes = keep_privileges(&NEEDED).into_iter().collect();
     let status = match program {
-        Some(mut program) => accompany(network, &mut program, signals)?,
+        Some(mut program) => {
+            let status = accompany(network, &mut program, signals)?;
+            if probes.is_none() {
+                // Sockets that it leaves open have no part in the run.
+                network.halt()?;
+            }
+            status
+        }
         None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
             End::Ready => 0,
             End::Signal(ended) => by_signal(ended.signal as i32),
@@ -342,7 +354,7 @@ fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<C
 /// Keeps the network going until a program that was started beside CMD listens, has ended well, or has had its time.
 /// Gives the signal that asked us to end meanwhile.
 fn wait_until_it_listens(
-    network: &mut PacketLoop,
+    network: &mut Director,
     host: &Host,
     listening: &mut usize,
     program: &mut Running,
@@ -379,7 +391,7 @@ fn wait_until_it_listens(
 /// Keeps the network going until the program has ended. A signal that asks us to end is passed on to it, and it is
 /// killed when it has not ended after a while.
 fn accompany(
-    network: &mut PacketLoop,
+    network: &mut Director,
     program: &mut Running,
     signals: &mut EndSignals,
 ) -> Result<u8, RunError> {

@@ -25,7 +25,7 @@ use crate::capture::CapturePlan;
 use crate::clock::Clock;
 use crate::container::ContainerError;
 use crate::control::ControlSocket;
-use crate::packet_loop::{End, LoopError, Pace, PacketLoop};
+use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::run::{RunError, by_signal, keep_privileges};
 use crate::stage::Cable;
 
@@ -247,7 +247,7 @@ pub(crate) enum Heed {
 
 /// A network that stands.
 pub(crate) struct Standing {
-    pub(crate) network: PacketLoop,
+    pub(crate) network: Director,
     signals: EndSignals,
     watch: Watch,
     info: RunInfo,
@@ -271,7 +271,8 @@ impl Standing {
         options: &StandingOptions,
     ) -> Result<Self, RunError> {
         let Ground { signals, control, watch, mut info } = ground;
-        let mut network = PacketLoop::new(engine, scenario, cables);
+        let one = Threads { most: Some(1), ..Threads::default() };
+        let mut network = Director::new(engine, scenario, cables, &one)?;
         network.certify(&options.bounds);
         network.listen(control, info.clone());
         network.open_feeds(&options.run_folder)?;
@@ -281,7 +282,8 @@ impl Standing {
         if let Some(plan) = &options.capture {
             network.capture(plan).map_err(LoopError::from)?;
         }
-        network.keep_pace(options.pace)?;
+        network.keep_pace(options.pace);
+        network.start()?;
         info.notes.extend(keep_privileges(&NEEDED));
         Ok(Self { network, signals, watch, info, ended: None })
     }
@@ -346,7 +348,7 @@ impl Standing {
         /// How often one looks.
         const LOOK: Duration = Duration::from_millis(5);
         let clock = Clock::start();
-        while self.network.holds_packets() && u128::from(clock.now().nanos()) < patience.as_nanos() {
+        while self.network.holds_packets()? && u128::from(clock.now().nanos()) < patience.as_nanos() {
             match self.network.run_for(LOOK, None, &mut self.signals) {
                 Ok(End::Ready) => {}
                 Ok(End::Signal(_)) => return Ok(()),

@@ -1,6 +1,6 @@
 //! From counters and meters to the entries of a report.
 
-use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, PortId, Rate, Tally, Time};
+use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, PortCounters, PortId, Rate, Tally, Time};
 
 use crate::class;
 use crate::flows;
@@ -13,6 +13,7 @@ use crate::router;
 use crate::rules;
 use crate::shaped;
 
+/// What a direction has counted. Its texts are [`describe`]'s.
 pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) -> Option<Direction> {
     let view = engine.view(engine.link(&info.link)?);
     let all = view.counters();
@@ -28,15 +29,15 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
     let flowing = ended.since(began);
     let took_time = counters.busy > Duration::ZERO && view.instance_counts().is_none();
     Some(Direction {
-        link: info.link.clone(),
+        link: String::new(),
         lane: info.lane,
-        rules: info.rules.clone(),
-        from: info.from.clone(),
-        to: info.to.clone(),
-        asked: info.asked.clone(),
+        rules: None,
+        from: String::new(),
+        to: String::new(),
+        asked: String::new(),
         asked_rate_bps: info.rate_bps,
         asked_delay_ns: info.delay.map(Duration::nanos),
-        overhead: info.overhead.clone(),
+        overhead: String::new(),
         offered: throughput(counters.arrived, counters.arrivals),
         delivered: throughput(counters.left, counters.departures),
         dropped_packets: dropped.packets,
@@ -62,8 +63,18 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
     })
 }
 
-pub(crate) fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<((PortId, PortId), Pair)> {
-    let name = |port| engine.port_name(port).to_owned();
+/// Says which direction it is, and what was asked of it.
+pub(crate) fn describe(direction: &mut Direction, info: &DirectionInfo) {
+    direction.link.clone_from(&info.link);
+    direction.rules.clone_from(&info.rules);
+    direction.from.clone_from(&info.from);
+    direction.to.clone_from(&info.to);
+    direction.asked.clone_from(&info.asked);
+    direction.overhead.clone_from(&info.overhead);
+}
+
+pub(crate) fn pairs(meter: &Meter, names: &[String]) -> Vec<((PortId, PortId), Pair)> {
+    let name = |port: PortId| names.get(usize::from(port.index())).cloned().unwrap_or_default();
     let pair = |from, to, pair: &PairMeter| Pair {
         from_port: name(from),
         to_port: name(to),
@@ -81,12 +92,11 @@ pub(crate) fn pairs<B>(engine: &Engine<B>, meter: &Meter) -> Vec<((PortId, PortI
     meter.pairs().map(|(from, to, seen)| ((from, to), pair(from, to, seen))).collect()
 }
 
-pub(crate) fn port<B>(port: PortId, engine: &Engine<B>, meter: &Meter) -> PortReport {
+pub(crate) fn port(place: usize, counters: PortCounters, meter: &Meter, names: &[String]) -> PortReport {
     let unseen = PortMeter::default();
-    let counters = engine.port_counters(port);
-    let seen = meter.ports().get(usize::from(port.index())).unwrap_or(&unseen);
+    let seen = meter.ports().get(place).unwrap_or(&unseen);
     PortReport {
-        name: engine.port_name(port).to_owned(),
+        name: names.get(place).cloned().unwrap_or_default(),
         arrived_packets: counters.arrived.packets,
         arrived_bytes: counters.arrived.bytes,
         delivered_packets: counters.delivered.packets,
@@ -139,8 +149,9 @@ pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
     }
 }
 
-/// Adds up every packet three ways: over the whole network, at each link, and over the verdicts that were polled.
-pub(crate) fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> Conservation {
+/// Adds up every packet over the whole network and at each link; over the verdicts that were polled it is for
+/// [`seen_by`].
+pub(crate) fn conservation<B>(engine: &Engine<B>, now: Time) -> Conservation {
     let mut sum = Conservation { inside_packets: engine.inside(), ..Conservation::default() };
     for port in engine.ports() {
         let port = engine.port_counters(port);
@@ -187,6 +198,11 @@ pub(crate) fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> C
             sum.inside_packets
         ));
     }
+    sum
+}
+
+/// Adds up every packet a third way: over the verdicts that were polled.
+pub(crate) fn seen_by(meter: &Meter, sum: &mut Conservation) {
     let seen = |of: fn(&PortMeter) -> u64| meter.ports().iter().map(of).sum::<u64>();
     for (what, seen, counted) in [
         ("delivered", seen(|p| p.delivered), sum.delivered_packets),
@@ -197,7 +213,6 @@ pub(crate) fn conservation<B>(engine: &Engine<B>, meter: &Meter, now: Time) -> C
                 .push(format!("events: {counted} packets were {what}, but {seen} such events seen"));
         }
     }
-    sum
 }
 
 /// What the counters of a link say it holds, which is negative if more left than came.

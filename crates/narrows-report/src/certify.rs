@@ -140,6 +140,11 @@ impl Watch {
         Self { bound, packets: 0, intervals: Vec::new() }
     }
 
+    /// For the same bound, with nothing noted.
+    pub(crate) fn anew(&self) -> Self {
+        Self::new(self.bound)
+    }
+
     /// A packet that was scheduled at an instant was released so much later.
     pub(crate) fn released(&mut self, scheduled: Time, lateness: Duration) {
         if lateness > self.bound {
@@ -175,7 +180,7 @@ impl Watch {
         }
     }
 
-    /// Adds what another watch for the same bound took note of in the same time.
+    /// Adds what another watch for the same bound took note of, at the same time or another.
     pub(crate) fn add(&mut self, other: &Self) {
         self.packets += other.packets;
         self.intervals.extend_from_slice(&other.intervals);
@@ -317,6 +322,36 @@ mod tests {
         assert_eq!(max.measured_ns, None, "there is no greatest");
         meter.send_failed(port(), 1);
         assert_eq!(kept(&meter), [false, false]);
+    }
+
+    #[test]
+    fn meters_of_one_time_after_the_other_add_up_to_one_of_the_whole() {
+        let bounds = [(Quantile::P99, 20), (Quantile::Max, 90)];
+        let lateness = |n: u64| if n % 10 == 3 { 100 + n } else { n % 17 };
+        let mut whole = meter(&bounds, []);
+        let mut parts = [meter(&bounds, []), meter(&bounds, []).successor(), meter(&bounds, []).successor()];
+        for n in 0..300u64 {
+            let scheduled = Time::from_nanos(n * 1_000_000);
+            for meter in [&mut whole, &mut parts[(n / 100) as usize]] {
+                meter.released(port(), scheduled, Duration::from_micros(lateness(n)));
+                meter.input_lateness(port(), Duration::from_micros(n));
+                meter.sent(Duration::from_micros(2 * n));
+                meter.receive_ring_dropped(port(), n % 3);
+            }
+        }
+        let mut sum = meter(&bounds, []);
+        // One that was in use before is as good as a new one.
+        let mut used = meter(&bounds, [500; 50]);
+        used.clear();
+        used.add(&parts[1]);
+        [&parts[0], &used, &parts[2]].into_iter().for_each(|part| sum.add(part));
+        let all = |meter: &Meter| {
+            let totals = Totals::of(meter);
+            let spreads = [&totals.lateness, &totals.input_lateness, &totals.sent]
+                .map(|spread| crate::build::quantiles(spread.as_ref().unwrap()));
+            (spreads, certificates(&totals), untrue(&totals), totals.later_than, totals.lost)
+        };
+        assert_eq!(all(&sum), all(&whole));
     }
 
     #[test]

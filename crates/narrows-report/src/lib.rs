@@ -40,7 +40,7 @@ pub use flows::{FlowReport, FlowsReport};
 pub use host::{HostReport, ThreadReport};
 pub use info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
-pub use part::{Part, Place};
+pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,

@@ -124,6 +124,51 @@ impl Meter {
         self.watches = watched.into_iter().map(Watch::new).collect();
     }
 
+    /// One that goes on where this one is: it asks for the same bounds, and has seen nothing.
+    pub fn successor(&self) -> Self {
+        let watches = self.watches.iter().map(Watch::anew).collect();
+        Self { bounds: self.bounds.clone(), watches, ..Self::new(self.ports.len()) }
+    }
+
+    /// Forgets what it has seen, and keeps its memory: whoever goes on with it allocates no more than before.
+    pub fn clear(&mut self) {
+        for port in &mut self.ports {
+            let PortMeter { delivered, dropped, lateness, input_lateness, ring_drops, send_failures } = port;
+            [delivered, dropped, ring_drops, send_failures].into_iter().for_each(|count| *count = 0);
+            for LatenessMeter { spread, later_than } in lateness.as_deref_mut().into_iter() {
+                spread.clear();
+                *later_than = Default::default();
+            }
+            input_lateness.as_deref_mut().into_iter().for_each(Spread::clear);
+        }
+        for (_, pair) in &mut self.pairs {
+            (pair.packets, pair.bytes) = (0, 0);
+            pair.delay.clear();
+            pair.queueing.clear();
+        }
+        self.sent.as_deref_mut().into_iter().for_each(Spread::clear);
+        self.stragglers.as_deref_mut().into_iter().for_each(Spread::clear);
+        self.watches.iter_mut().for_each(|watch| *watch = watch.anew());
+    }
+
+    /// Adds what another one has seen that watched the same engine at another time, for the same bounds.
+    pub fn add(&mut self, other: &Self) {
+        if let Some(last) = other.ports.len().checked_sub(1) {
+            self.grow(last);
+        }
+        for (port, more) in self.ports.iter_mut().zip(&other.ports) {
+            port.add(more);
+        }
+        for ((from, to), more) in other.pairs.iter().filter(|(_, more)| more.packets > 0) {
+            self.pair(*from, *to, more.first, more.first_length).add(more);
+        }
+        add_spread(&mut self.sent, &other.sent);
+        add_spread(&mut self.stragglers, &other.stragglers);
+        for (watch, more) in self.watches.iter_mut().zip(&other.watches) {
+            watch.add(more);
+        }
+    }
+
     /// Takes note of an event that was polled.
     pub fn verdict<B>(&mut self, event: &Event<'_, B>) {
         let from = event.id.port();
@@ -181,10 +226,14 @@ impl Meter {
 
     fn port(&mut self, port: PortId) -> &mut PortMeter {
         let index = usize::from(port.index());
+        self.grow(index);
+        &mut self.ports[index]
+    }
+
+    fn grow(&mut self, index: usize) {
         if index >= self.ports.len() {
             self.ports.resize_with(index + 1, PortMeter::default);
         }
-        &mut self.ports[index]
     }
 
     fn pair(&mut self, from: PortId, to: PortId, at: Time, length: u32) -> &mut PairMeter {
@@ -206,11 +255,33 @@ impl Meter {
     }
 
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (PortId, PortId, &PairMeter)> {
-        self.pairs.iter().map(|((from, to), pair)| (*from, *to, &**pair))
+        let seen = self.pairs.iter().filter(|(_, pair)| pair.packets > 0);
+        seen.map(|((from, to), pair)| (*from, *to, &**pair))
+    }
+}
+
+fn add_spread(sum: &mut Option<Box<Spread>>, more: &Option<Box<Spread>>) {
+    if let Some(more) = more.as_deref().filter(|more| more.count() > 0) {
+        sum.get_or_insert_with(|| Box::new(Spread::new())).add(more);
     }
 }
 
 impl PortMeter {
+    fn add(&mut self, more: &Self) {
+        self.delivered += more.delivered;
+        self.dropped += more.dropped;
+        self.ring_drops += more.ring_drops;
+        self.send_failures += more.send_failures;
+        add_spread(&mut self.input_lateness, &more.input_lateness);
+        if let Some(more) = more.lateness.as_deref().filter(|more| more.spread.count() > 0) {
+            let sum = self.lateness.get_or_insert_with(|| {
+                Box::new(LatenessMeter { spread: Spread::new(), later_than: [0; LATENESS_BOUNDS.len()] })
+            });
+            sum.spread.add(&more.spread);
+            sum.later_than.iter_mut().zip(more.later_than).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
     /// Packets that were never released, for want of room or by a refusal.
     pub(crate) fn lost_by_the_system(&self) -> u64 {
         self.ring_drops + self.send_failures
@@ -230,7 +301,19 @@ impl PairMeter {
         }
     }
 
+    /// Adds what was seen later.
+    fn add(&mut self, later: &Self) {
+        self.packets += later.packets;
+        self.bytes += later.bytes;
+        self.last = self.last.max(later.last);
+        self.delay.add(&later.delay);
+        self.queueing.add(&later.queueing);
+    }
+
     fn count(&mut self, at: Time, length: u32, delay: Duration, queueing: Duration) {
+        if self.packets == 0 {
+            (self.first, self.first_length) = (at, length);
+        }
         self.packets += 1;
         self.bytes += u64::from(length);
         self.last = at;
@@ -268,6 +351,11 @@ impl Spread {
 
     pub(crate) fn empty() -> Self {
         Self::new()
+    }
+
+    fn clear(&mut self) {
+        self.histogram.reset();
+        (self.least, self.greatest, self.sum) = (u64::MAX, 0, 0);
     }
 
     pub(crate) fn count(&self) -> u64 {

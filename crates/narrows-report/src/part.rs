@@ -1,6 +1,6 @@
 //! A report put together from the parts of a run, each of which has an engine and a meter of its own.
 
-use narrows_core::{Element, Engine, PortId};
+use narrows_core::{Element, Engine, PortCounters, PortId};
 
 use crate::build::{self, lateness, quantiles};
 use crate::certify;
@@ -9,7 +9,7 @@ use crate::info::RunInfo;
 use crate::meter::Meter;
 use crate::report::{Conservation, Direction, Losses, Pair, PortReport, Report, SCHEMA};
 use crate::router::{self, RouterReport};
-use crate::rules::{self, RulesReport};
+use crate::rules::{RuleCounts, RulesReport};
 use crate::totals::Totals;
 
 /// Something in a network that only one part of a run has.
@@ -36,11 +36,23 @@ pub struct Part {
     totals: Totals,
 }
 
-impl Part {
-    /// The part of a run that an engine and a meter stand for, and that has what `has` says. All parts of a run have engines
-    /// of the same network and are asked with the same `info`. To be asked for when [`Engine::poll`] has nothing more that is
-    /// due, and all that it gave went through the meter.
-    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter, has: &dyn Fn(Place) -> bool) -> Self {
+/// What an engine had counted at an instant: taken by the thread that has the engine, in which nothing is put into words;
+/// [`Part::of`] does that, wherever there is time.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    directions: Vec<(usize, Direction)>,
+    rules: Vec<(usize, RuleCounts)>,
+    routers: Vec<(usize, RouterReport)>,
+    feeds: Vec<(usize, FeedReport)>,
+    ports: Vec<(usize, PortCounters)>,
+    conservation: Conservation,
+    stragglers: u64,
+}
+
+impl Counts {
+    /// Of an engine that has what `has` says. All parts of a run have engines of the same network and are asked with the
+    /// same `info`. To be asked for when [`Engine::poll`] has nothing more that is due.
+    pub fn of<B>(info: &RunInfo, engine: &Engine<B>, has: &dyn Fn(Place) -> bool) -> Self {
         let now = info.span.1;
         let has_element = |element| has(Place::Element(element));
         let directions = info.directions.iter().enumerate().filter_map(|(place, direction)| {
@@ -49,27 +61,55 @@ impl Part {
                 .then(|| build::direction(direction, engine, now))?
                 .map(|d| (place, d))
         });
-        let rules = rules::rules(&info.rules, engine, now).into_iter().enumerate();
+        let rules = engine.rules().enumerate().filter(|&(_, rules)| has_element(Element::Rules(rules)));
         let routers = router::routers(engine).into_iter().enumerate();
         let feeds = engine.links().filter(|&link| has_element(Element::Link(link)));
         let ports = engine.ports().enumerate().filter(|&(_, port)| has(Place::Port(port)));
         Self {
             directions: directions.collect(),
-            rules: rules
-                .zip(engine.rules())
-                .filter_map(|(report, rules)| has_element(Element::Rules(rules)).then_some(report))
-                .collect(),
+            rules: rules.map(|(place, rules)| (place, RuleCounts::of(rules, engine, now))).collect(),
             routers: routers
                 .zip(engine.routers())
                 .filter_map(|(report, router)| has_element(Element::Router(router)).then_some(report))
                 .collect(),
-            pairs: build::pairs(engine, meter),
             feeds: feeds
                 .flat_map(|link| feed::of_link(link, engine).map(move |feed| (link.index() as usize, feed)))
                 .collect(),
-            ports: ports.map(|(place, port)| (place, build::port(port, engine, meter))).collect(),
-            conservation: build::conservation(engine, meter, now),
+            ports: ports.map(|(place, port)| (place, engine.port_counters(port))).collect(),
+            conservation: build::conservation(engine, now),
             stragglers: engine.stragglers(),
+        }
+    }
+}
+
+impl Part {
+    /// The part of a run that an engine and a meter stand for, and that has what `has` says. To be asked for when
+    /// [`Engine::poll`] has nothing more that is due, and all that it gave went through the meter.
+    pub fn new<B>(info: &RunInfo, engine: &Engine<B>, meter: &Meter, has: &dyn Fn(Place) -> bool) -> Self {
+        let names: Vec<String> = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
+        Self::of(info, Counts::of(info, engine, has), meter, &names)
+    }
+
+    /// The same of what the engine had counted; `ports` are the names of all ports, in the order of their numbers.
+    pub fn of(info: &RunInfo, counts: Counts, meter: &Meter, ports: &[String]) -> Self {
+        let mut counts = counts;
+        for (place, direction) in &mut counts.directions {
+            if let Some(info) = info.directions.get(*place) {
+                build::describe(direction, info);
+            }
+        }
+        build::seen_by(meter, &mut counts.conservation);
+        let rules = counts.rules.into_iter().map(|(place, rules)| (place, rules.report(&info.rules)));
+        let port = |(place, counters)| (place, build::port(place, counters, meter, ports));
+        Self {
+            directions: counts.directions,
+            rules: rules.collect(),
+            routers: counts.routers,
+            pairs: build::pairs(meter, ports),
+            feeds: counts.feeds,
+            ports: counts.ports.into_iter().map(port).collect(),
+            conservation: counts.conservation,
+            stragglers: counts.stragglers,
             totals: Totals::of(meter),
         }
     }

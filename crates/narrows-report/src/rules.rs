@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use narrows_core::rules::{Exceeded, Rule, RuleView, StateKind, StateView};
+use narrows_core::rules::{Exceeded, Rule, RuleCounters, RuleView, StateKind, StateView};
 use narrows_core::{Element, Engine, RulesCounters, RulesId, Tally, Time};
 use narrows_scenario::ipfw;
 use serde::Serialize;
@@ -120,18 +120,37 @@ impl From<Tally> for Count {
     }
 }
 
-/// All rules as they are at `now`, in the order of their names.
-pub(crate) fn rules<B>(info: &[RulesInfo], engine: &Engine<B>, now: Time) -> Vec<RulesReport> {
-    let report = |id: RulesId| {
-        let name = engine.element_name(Element::Rules(id));
-        let ends = info.iter().find(|info| info.name == name);
-        let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped } =
-            engine.rules_counters(id);
+/// Rules as they were at an instant, before they are put into words.
+#[derive(Clone, Debug)]
+pub(crate) struct RuleCounts {
+    name: String,
+    counters: RulesCounters,
+    exceeded: Exceeded,
+    rules: Vec<(Rule, RuleCounters, bool)>,
+    states: Vec<StateView>,
+}
+
+impl RuleCounts {
+    pub(crate) fn of<B>(id: RulesId, engine: &Engine<B>, now: Time) -> Self {
         let set = engine.rule_set(id);
+        let rule = |view: RuleView<'_>| (view.rule.clone(), view.counters, view.enabled);
+        Self {
+            name: engine.element_name(Element::Rules(id)).to_owned(),
+            counters: engine.rules_counters(id),
+            exceeded: set.exceeded(),
+            rules: set.rules().map(rule).collect(),
+            states: set.states(now),
+        }
+    }
+
+    pub(crate) fn report(self, info: &[RulesInfo]) -> RulesReport {
+        let ends = info.iter().find(|info| info.name == self.name);
+        let RulesCounters { arrived: [out, incoming], returned, piped, passed, denied, no_pipe, looped } =
+            self.counters;
         RulesReport {
-            name: name.to_owned(),
             from: ends.map(|info| info.from.clone()),
             to: ends.map(|info| info.to.clone()),
+            name: self.name,
             arrived_out: out.into(),
             arrived_in: incoming.into(),
             piped: piped.into(),
@@ -140,12 +159,11 @@ pub(crate) fn rules<B>(info: &[RulesInfo], engine: &Engine<B>, now: Time) -> Vec
             denied: denied.into(),
             no_pipe: no_pipe.into(),
             looped: looped.into(),
-            bounds: bounds(set.exceeded()),
-            rules: set.rules().map(rule_report).collect(),
-            dynamic_rules: set.states(now).iter().map(dynamic).collect(),
+            bounds: bounds(self.exceeded),
+            rules: self.rules.into_iter().map(rule_report).collect(),
+            dynamic_rules: self.states.iter().map(dynamic).collect(),
         }
-    };
-    engine.rules().map(report).collect()
+    }
 }
 
 fn bounds(Exceeded { states, depth, calls, forgotten }: Exceeded) -> Bounds {
@@ -158,17 +176,15 @@ fn bounds(Exceeded { states, depth, calls, forgotten }: Exceeded) -> Bounds {
     }
 }
 
-fn rule_report(RuleView { rule, counters, enabled }: RuleView<'_>) -> RuleReport {
+fn rule_report((rule, counters, enabled): (Rule, RuleCounters, bool)) -> RuleReport {
+    let (number, set) = (rule.number, rule.set);
     // The default rule is in a set of its own, which goes without saying.
-    let text = match rule.number {
-        u16::MAX => ipfw::rule_text(&Rule { set: 0, ..rule.clone() }),
-        _ => ipfw::rule_text(rule),
-    };
+    let shown = if number == u16::MAX { Rule { set: 0, ..rule } } else { rule };
     RuleReport {
-        number: rule.number,
-        set: rule.set,
+        number,
+        set,
         enabled,
-        rule: text,
+        rule: ipfw::rule_text(&shown),
         packets: counters.packets,
         bytes: counters.bytes,
         last_ns: counters.last.map(Time::nanos),

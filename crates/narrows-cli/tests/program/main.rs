@@ -25,6 +25,7 @@ mod main_job;
 mod malformed;
 mod netem;
 mod ordinary_user;
+mod overload;
 mod pace;
 mod privileges;
 mod probes;

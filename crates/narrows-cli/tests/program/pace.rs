@@ -37,13 +37,14 @@ fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
 }
 
 #[test]
-fn the_loop_is_bound_to_a_processor_and_programs_are_not() {
+fn packet_threads_are_bound_to_a_processor_and_programs_are_not() {
     if !live() {
         return;
     }
     let own = allowed(&fs::read_to_string("/proc/self/status").unwrap());
     let first = own.split([',', '-']).next().unwrap();
-    let line = "grep Cpus_allowed_list /proc/self/status; grep Cpus_allowed_list /proc/$PPID/status >&2";
+    let line = "grep Cpus_allowed_list /proc/self/status; \
+                grep -h Cpus_allowed_list $(dirname $(grep -l packets /proc/$PPID/task/*/comm))/status >&2";
     let ended = finish(&mut run(["--quiet", "--cpu", first], line)).expect(0);
     assert_eq!(allowed(&ended.out), own, "{ended}");
     assert_eq!(allowed(&ended.err), first, "{ended}");

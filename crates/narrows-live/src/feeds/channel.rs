@@ -97,6 +97,15 @@ pub(super) struct Outlet {
     waker: Arc<Waker>,
 }
 
+/// What directs the thread: apart from the packet loop's end, whose turns it does not disturb.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) shared: Arc<Shared>,
+    waker: Arc<Waker>,
+    /// Of the ring.
+    capacity: usize,
+}
+
 /// The thread's end.
 #[derive(Debug)]
 pub(super) struct Intake {
@@ -124,7 +133,7 @@ pub(super) fn channel(capacity: usize, lead: Lead, waker: Arc<Waker>) -> (Outlet
     });
     let outlet =
         Outlet { values: out, questions: ask, taken: 0, has_asked: false, shared: shared.clone(), waker };
-    outlet.set_lead(lead);
+    outlet.handle().set_lead(lead);
     (outlet, Intake { values: into, questions: asked, given: 0, shared })
 }
 
@@ -177,13 +186,21 @@ impl Outlet {
         }
     }
 
+    /// What directs the thread.
+    pub(super) fn handle(&self) -> Handle {
+        let capacity = self.values.buffer().capacity();
+        Handle { shared: self.shared.clone(), waker: self.waker.clone(), capacity }
+    }
+}
+
+impl Handle {
     /// From now on so many values may wait, as far as the ring has room.
     pub(super) fn set_lead(&self, lead: Lead) {
         let (most, span) = match lead {
             Lead::Values(most) => (most, Duration::ZERO),
             Lead::Span(span, most) => (most, span.max(Duration::from_nanos(1))),
         };
-        self.shared.lead.store(most.clamp(1, self.values.buffer().capacity()), Ordering::Relaxed);
+        self.shared.lead.store(most.clamp(1, self.capacity), Ordering::Relaxed);
         self.shared.span.store(span.nanos(), Ordering::Relaxed);
     }
 

@@ -1,11 +1,12 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
 use narrows_core::model::{Fed, FeedConfig, OnEmpty};
 use narrows_core::{
-    Change, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Seed, Target, Verdict,
+    Change, Duration, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Seed, Target, Verdict,
 };
 
 use super::*;
@@ -17,6 +18,7 @@ const LOOK: std::time::Duration = std::time::Duration::from_millis(2);
 /// A link from `a` to `b` whose delays are fed, and what the packet loop does with it.
 struct Run {
     folder: PathBuf,
+    servers: FeedServers,
     feeds: Feeds,
     engine: Engine<u32>,
     clock: Clock,
@@ -43,14 +45,24 @@ impl Run {
         config.ports.push(PortConfig { name: "b".into(), entry: Target::Port("b".into()) });
         let engine = Engine::new(config).unwrap();
         let (port, link) = (engine.port("a").unwrap(), engine.link("wire").unwrap());
-        let mut feeds = Feeds::new(&folder).unwrap();
-        feeds.update(&engine, engine.links(), |_, _| None).unwrap();
+        let servers = FeedServers::new(&folder).unwrap();
+        let feeds = Feeds::new(servers.caller().clone());
         let clock = Clock::start();
-        Self { folder, feeds, engine, clock, port, link, delays: Vec::new(), begins: Vec::new() }
+        let mut run =
+            Self { folder, servers, feeds, engine, clock, port, link, delays: Vec::new(), begins: Vec::new() };
+        run.update_feeds();
+        run
+    }
+
+    /// What happens when the links of the run have changed.
+    fn update_feeds(&mut self) {
+        let (inlets, failed) = self.servers.update(&wanted(&self.engine, self.engine.links()), |_, _| None);
+        assert!(failed.is_none(), "{failed:?}");
+        self.feeds.take(inlets);
     }
 
     fn connect(&self) -> UnixStream {
-        UnixStream::connect(&self.feeds.places().next().unwrap().path).unwrap()
+        UnixStream::connect(&self.servers.places().next().unwrap().path).unwrap()
     }
 
     /// A turn of the loop in which this many packets have come, all at `at`.
@@ -112,7 +124,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.feeds.open.clear();
+        self.servers.update(&[], |_, _| None);
         let left: Vec<_> = fs::read_dir(&self.folder).unwrap().collect();
         let _ = fs::remove_dir_all(&self.folder);
         if !thread::panicking() {
@@ -183,7 +195,7 @@ fn feeds_that_stay_keep_their_writer_and_others_get_a_socket_of_their_own() {
     let change = |run: &mut Run, feed: FeedConfig| {
         let now = run.clock.now();
         run.engine.change(now, run.link, Change::Delay(Box::new(Fed::new(feed))));
-        run.feeds.update(&run.engine, run.engine.links(), |_, _| None).unwrap();
+        run.update_feeds();
     };
     change(&mut run, FeedConfig { lead: 100, ..drop_on_empty() });
     write(&mut writer, &[3]);
@@ -191,16 +203,16 @@ fn feeds_that_stay_keep_their_writer_and_others_get_a_socket_of_their_own() {
     run.turn(now, 3);
     run.until("they are out", |run| run.engine.inside() == 0);
     assert_eq!(run.delays, [Some(1), Some(2), Some(3)]);
-    let first = run.feeds.places().next().unwrap().path.clone();
+    let first = run.servers.places().next().unwrap().path.clone();
     change(&mut run, FeedConfig::new("another"));
     let mut last = [0; 8];
     writer.read_exact(&mut last).unwrap();
     assert_eq!(i64::from_le_bytes(last), -3, "that feed is no more");
     assert!(!first.exists());
-    assert_eq!(run.feeds.places().map(|place| place.name.as_str()).collect::<Vec<_>>(), ["another"]);
+    assert_eq!(run.servers.places().map(|place| place.name.as_str()).collect::<Vec<_>>(), ["another"]);
     // One that becomes two-way is another feed to its writer.
     change(&mut run, FeedConfig { ask: Some(Duration::from_secs(1)), ..FeedConfig::new("another") });
-    assert!(run.feeds.places().all(|place| place.two_way && place.path.exists()));
+    assert!(run.servers.places().all(|place| place.two_way && place.path.exists()));
 }
 
 #[test]
@@ -233,7 +245,7 @@ fn a_question_is_the_packets_and_its_answer_is_in_time_however_late_the_loop_loo
 #[test]
 fn programs_find_feeds_by_their_names() {
     let run = Run::new(FeedConfig::new("far-away_2"));
-    let environment: Vec<_> = environment(&run.feeds.places().cloned().collect::<Vec<_>>())
+    let environment: Vec<_> = environment(&run.servers.places().cloned().collect::<Vec<_>>())
         .into_iter()
         .map(|(name, _)| name)
         .collect();

@@ -89,7 +89,7 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.outlet.end();
+        self.outlet.handle().end();
         let ended = self.thread.take().map(JoinHandle::join);
         let _ = std::fs::remove_file(&self.path);
         if !thread::panicking() {
@@ -386,9 +386,9 @@ fn a_changed_lead_takes_effect() {
     let feed = Feed::ahead(100);
     let mut writer = feed.connect();
     assert_eq!(writer.ask(&[-2]), 100);
-    feed.outlet.set_lead(Lead::Values(7));
+    feed.outlet.handle().set_lead(Lead::Values(7));
     assert_eq!(writer.ask(&[-2]), 7);
-    feed.outlet.set_lead(Lead::Values(1_000_000));
+    feed.outlet.handle().set_lead(Lead::Values(1_000_000));
     assert_eq!(writer.ask(&[-2]), 100, "what the ring has room for");
 }
 

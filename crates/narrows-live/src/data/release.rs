@@ -11,14 +11,14 @@ use narrows_io::packet_socket::SendStop;
 use narrows_report::Meter;
 
 use super::answer::Told;
-use super::{LoopError, Outgoing, PacketLoop};
+use super::{DataLoop, LoopError, Outgoing};
 
 /// Frames sent by one call. They count as released when it begins, so it should not take long.
 const SENT_AT_ONCE: usize = 16;
 /// Frames that wait for an interface whose queue is full; what comes beyond counts as a failure to send.
 const MOST_UNSENT: usize = 4096;
 
-impl PacketLoop {
+impl DataLoop {
     /// Takes what the engine has decided by the watermark.
     pub(super) fn release(&mut self, watermark: Time) -> Result<(), LoopError> {
         // No further than to the last event that is due: a packet may still be on its way from the interface to the

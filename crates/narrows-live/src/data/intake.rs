@@ -5,21 +5,20 @@ use narrows_frame::LinkLayer;
 use narrows_frame::parse::parse_cut;
 use narrows_io::packet_socket::ReceiveBatch;
 
-use super::crew::{Answer, What};
-use super::{Input, LoopError, Outgoing, PacketLoop};
+use super::{DataLoop, Input, LoopError, Outgoing};
 use crate::local::Fate;
 
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;
 
-impl PacketLoop {
+impl DataLoop {
     /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine
     /// may go no further, or what is left in a socket would come too late for its instant.
     pub(super) fn receive(&mut self) -> Result<Time, LoopError> {
         let mut complete = Time::NEVER;
-        self.looks.find_due(&self.sending).map_err(LoopError::Wait)?;
-        for look in 0..self.looks.due.len() {
-            let at = self.looks.due[look];
+        self.poll_set.find_due(&self.sending).map_err(LoopError::Wait)?;
+        for look in 0..self.poll_set.due.len() {
+            let at = self.poll_set.due[look];
             let mut more_from = Time::NEVER;
             for _ in 0..BATCHES_A_TURN {
                 let count = match self.take_exchanged(at) {
@@ -77,8 +76,7 @@ impl PacketLoop {
         let count = self.inputs.partition_point(|input| input.at <= watermark);
         let mut inputs = std::mem::take(&mut self.inputs);
         for Input { at, port, received, .. } in inputs.drain(..count) {
-            // What counts from the first packet may begin with it: then it is in force for that packet.
-            self.timeline.first_packet(at);
+            self.first_packet(at);
             self.apply_changes(at)?;
             self.hand_in_values(at)?;
             self.catch_up(at)?;
@@ -108,44 +106,5 @@ impl PacketLoop {
     /// Lets routers answer what happened up to an instant, before what comes in then.
     pub(super) fn catch_up(&mut self, at: Time) -> Result<(), LoopError> {
         if self.routers.is_empty() { Ok(()) } else { self.release(at) }
-    }
-
-    /// Makes the changes that are due by then: what the timeline says, and what was asked for.
-    fn apply_changes(&mut self, until: Time) -> Result<(), LoopError> {
-        loop {
-            let step = self.timeline.peek().filter(|&at| at <= until);
-            let asked = self.changes.front().and_then(|change| change.at()).filter(|&at| at <= until);
-            if let Some(at) = asked
-                && step.is_none_or(|step| at < step)
-                && let Some(change) = self.changes.pop_front()
-            {
-                self.catch_up(at)?;
-                self.make(at, &change.what)?;
-            } else if step.is_some()
-                && let Some(event) = self.timeline.next()
-            {
-                self.catch_up(event.at)?;
-                // The scenario tried its timeline when it was read; what `set` changed since may make a step wrong.
-                if let Err(error) = self.assign(event.at, &event.set)? {
-                    self.note(|| format!("the timeline at {} was left out: {error}", event.at));
-                }
-            } else {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Makes a change that was asked for, and says what came of it.
-    fn make(&mut self, at: Time, what: &What) -> Result<(), LoopError> {
-        let outcome = match what {
-            What::Set(assignments) => self.assign(at, assignments)?.map(|()| None),
-            What::Ipfw { link, file, commands } => self.ipfw(at, link.as_deref(), file, commands)?,
-        };
-        let outcome = outcome.map_err(|error| error.to_string());
-        match &self.mailbox {
-            Some(mailbox) => mailbox.answer(Answer::Changed(outcome)),
-            None => self.outcome = Some(outcome),
-        }
-        Ok(())
     }
 }

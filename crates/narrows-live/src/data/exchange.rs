@@ -4,14 +4,14 @@
 use narrows_io::exchange::{Exchange, Exchanged};
 use narrows_io::packet_socket::PacketSocket;
 
-use super::looks::Looks;
+use super::poll_set::PollSet;
 use super::release::left;
-use super::{LoopError, Outgoing, PacketLoop, Port};
+use super::{DataLoop, LoopError, Outgoing, Port};
 
 /// For all ports, where each is waited for by itself and is a packet socket that carries no trains.
-pub(super) fn of(ports: &[Port], looks: &Looks) -> Option<Exchange> {
-    let cabled = looks.waited_for();
-    let fit = sockets(ports, looks).iter().filter(|(socket, _)| !socket.carries_trains()).count();
+pub(super) fn of(ports: &[Port], poll_set: &PollSet) -> Option<Exchange> {
+    let cabled = poll_set.waited_for();
+    let fit = sockets(ports, poll_set).iter().filter(|(socket, _)| !socket.carries_trains()).count();
     if cabled.is_empty() || fit < cabled.len() {
         return None;
     }
@@ -19,14 +19,14 @@ pub(super) fn of(ports: &[Port], looks: &Looks) -> Option<Exchange> {
 }
 
 /// Those that are waited for, with what is to leave by them, in order of the ports.
-pub(super) fn sockets<'a>(ports: &'a [Port], looks: &Looks) -> Vec<(&'a PacketSocket, &'a [Outgoing])> {
-    let ports = looks.waited_for().iter().map(|&at| &ports[at]);
+pub(super) fn sockets<'a>(ports: &'a [Port], poll_set: &PollSet) -> Vec<(&'a PacketSocket, &'a [Outgoing])> {
+    let ports = poll_set.waited_for().iter().map(|&at| &ports[at]);
     ports
         .filter_map(|port| Some((port.cable.as_ref()?.end.packet_socket()?, port.outgoing.as_slice())))
         .collect()
 }
 
-impl PacketLoop {
+impl DataLoop {
     /// Whether what is to leave does so as the loop waits.
     pub(super) fn sends_in_waiting(&self) -> bool {
         let few = |&at: &u16| self.ports[usize::from(at)].outgoing.len() <= Exchange::FRAMES;
@@ -37,7 +37,7 @@ impl PacketLoop {
     /// What came of an exchange: counts what was sent, and sends by itself what was not.
     pub(super) fn exchanged(&mut self, exchanged: Exchanged) -> Result<(), LoopError> {
         let now = self.clock.now();
-        for (&at, count) in self.looks.waited_for().iter().zip(exchanged.sent) {
+        for (&at, count) in self.poll_set.waited_for().iter().zip(exchanged.sent) {
             let port = &mut self.ports[at];
             if let Some(capture) = self.capture.as_mut().filter(|_| count > 0) {
                 let sent = port.outgoing[..count].iter().map(Outgoing::captured);
@@ -63,7 +63,7 @@ impl PacketLoop {
     /// Takes what an exchange has brought to a port, if that was not taken; how many frames.
     pub(super) fn take_exchanged(&mut self, at: usize) -> Option<usize> {
         let exchange = self.exchange.as_mut()?;
-        let place = self.looks.waited_for().iter().position(|&other| other == at)?;
+        let place = self.poll_set.waited_for().iter().position(|&other| other == at)?;
         let socket = self.ports[at].cable.as_mut()?.end.packet_socket_mut()?;
         let steady = self.batch.steady_offset()?;
         exchange.take(place, socket, steady, &mut self.frames, &mut self.received)

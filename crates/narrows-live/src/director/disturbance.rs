@@ -1,4 +1,4 @@
-//! What took the processor from the packet loop, second by second: for intervals in which packets were late.
+//! What took the processor from packet threads, second by second: for intervals in which packets were late.
 //!
 //! A thread of its own reads the kernel's sums once a second, so that the loop is not held up by that.
 
@@ -22,11 +22,11 @@ const MOST: usize = 3600;
 pub(super) struct Taken {
     /// What the hypervisor gave to others, over all processors, in nanoseconds.
     pub(super) stolen: Option<u64>,
-    /// What the loop's thread waited for a processor that others had, in nanoseconds.
+    /// What packet threads waited for a processor that others had, in nanoseconds.
     pub(super) waited: Option<u64>,
 }
 
-/// Watches the thread that made it.
+/// Watches packet threads.
 #[derive(Debug)]
 pub(super) struct Disturbances {
     clock: Clock,
@@ -39,17 +39,16 @@ pub(super) struct Disturbances {
 #[derive(Debug)]
 struct Watch {
     before: Option<ProcessorTime>,
-    delay: Option<RunDelay>,
+    delays: Vec<RunDelay>,
     readings: Mutex<Readings>,
 }
 
 impl Disturbances {
-    /// To be called by the thread that runs the loop. Without a thread to watch it, only the beginning and the end are known;
-    /// it has none where time is virtual, as nothing makes anybody late there.
-    pub(super) fn watch(clock: Clock) -> Self {
+    /// Those with these delays. Without a thread to watch them, only the beginning and the end are known; there is none where
+    /// time is virtual, as nothing makes anybody late there.
+    pub(super) fn watch(clock: Clock, delays: Vec<RunDelay>) -> Self {
         let before = ProcessorTime::read().ok();
-        let delay = RunDelay::of_this_thread().ok();
-        let watch = Arc::new(Watch { before, delay, readings: Mutex::default() });
+        let watch = Arc::new(Watch { before, delays, readings: Mutex::default() });
         watch.look(clock);
         let (end, ended) = mpsc::channel();
         let theirs = Arc::clone(&watch);
@@ -89,7 +88,8 @@ impl Watch {
     fn look(&self, clock: Clock) {
         let stolen = self.before.zip(ProcessorTime::read().ok());
         let stolen = stolen.map(|(before, now)| now.stolen_since(before));
-        let waited = self.delay.as_ref().and_then(|delay| delay.read().ok());
+        let waited = self.delays.iter().map(|delay| delay.read().ok()).sum::<Option<u64>>();
+        let waited = waited.filter(|_| !self.delays.is_empty());
         self.readings().add(clock.now(), Taken { stolen, waited });
     }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_the_value() {
-        let watched = Disturbances::watch(Clock::start());
+        let watched = Disturbances::watch(Clock::start(), RunDelay::of_this_thread().into_iter().collect());
         watched.look();
         let end = Clock::start().now();
         let taken = watched.around(Time::ZERO, end);

@@ -7,7 +7,7 @@ use narrows_io::clock::{SteadyOffset, thread_processor_time};
 use narrows_io::host::time_is_virtual;
 use narrows_io::scheduling::{self, Priority, RealTimeShare};
 
-use super::{LoopError, PacketLoop, exchange};
+use super::{DataLoop, LoopError, exchange};
 
 /// How the loop waits for the next event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn list(processors: &[usize]) -> String {
 }
 
 /// As users write it.
-pub(super) fn name(priority: Priority) -> &'static str {
+pub(crate) fn name(priority: Priority) -> &'static str {
     match priority {
         Priority::Usual => "usual",
         Priority::High => "high",
@@ -102,20 +102,9 @@ pub(super) fn name(priority: Priority) -> &'static str {
     }
 }
 
-impl PacketLoop {
-    /// Has the calling thread, which is to run the loop, run like this, and starts the other threads of the loop, where it
-    /// was spread, to run like this, too. To be called last. Threads and programs that are started later run as usual.
-    ///
-    /// # Errors
-    /// When there is no such processor, the priority is not allowed, or a thread cannot be started.
-    pub fn keep_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
-        self.start_crew(pace)?;
-        let processor = self.processors.first().copied().or(pace.processor);
-        self.keep_own_pace(Pace { processor, ..pace })
-    }
-
-    /// The same of the calling thread alone.
-    pub(super) fn keep_own_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
+impl DataLoop {
+    /// Has the calling thread, which is to run the loop, run like this.
+    pub(super) fn keep_pace(&mut self, pace: Pace) -> Result<(), LoopError> {
         if let Some(processor) = pace.processor {
             scheduling::pin(processor).map_err(|cause| PaceError::Processor {
                 processor,
@@ -138,9 +127,9 @@ impl PacketLoop {
         scheduling::set_priority(priority).map_err(refused)?;
         if time_is_virtual() && pace.wait == Wait::Timer {
             self.clock.hold();
-            self.looks.rely_on_waits();
+            self.poll_set.rely_on_waits();
             self.batch.convert_with(SteadyOffset::sample().map_err(LoopError::Wait)?);
-            self.exchange = exchange::of(&self.ports, &self.looks);
+            self.exchange = exchange::of(&self.ports, &self.poll_set);
         }
         self.pace = pace;
         Ok(())

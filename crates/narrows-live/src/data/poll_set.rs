@@ -20,7 +20,7 @@ const FEW_IN_VIRTUAL_TIME: usize = 16;
 
 /// Ports by their places.
 #[derive(Default)]
-pub(super) struct Looks {
+pub(super) struct PollSet {
     /// Those to look at in this turn.
     pub(super) due: Vec<usize>,
     cabled: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct Looks {
     woken: Option<Vec<bool>>,
 }
 
-impl Looks {
+impl PollSet {
     pub(super) fn new(ports: &[Port]) -> Self {
         let cabled = || ports.iter().enumerate().filter_map(|(at, port)| Some((at, port.cable.as_ref()?)));
         let listed = || {

@@ -3,7 +3,7 @@
 use narrows_core::{Duration, Time};
 use narrows_report::TrainsReport;
 
-use super::{Outgoing, PacketLoop};
+use super::{DataLoop, Outgoing};
 
 /// What was seen of trains at one port.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +33,7 @@ impl Trains {
     }
 }
 
-impl PacketLoop {
+impl DataLoop {
     /// What the report says of trains, where they are carried.
     pub(super) fn trains(&self) -> Option<TrainsReport> {
         let ends = self.ports.iter().filter_map(|port| port.cable.as_ref());

@@ -6,14 +6,11 @@
 
 use std::sync::Arc;
 
-use narrows_core::{Element, Engine, Parts, PortId};
+use narrows_core::{Element, Engine, Parts};
 use narrows_io::scheduling::usable_processors;
 use narrows_report::Place;
 
-use super::crew::Mate;
-use super::looks::Looks;
 use super::pace::PaceError;
-use super::{LoopError, PacketLoop};
 
 /// On how many threads the parts of a network that have nothing to do with one another are to run, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +44,7 @@ fn room(processors: usize) -> usize {
 
 /// What a loop has of a network.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Share(Option<Several>);
+pub(crate) struct Share(Option<Several>);
 
 /// Where there are several.
 #[derive(Clone, Debug)]
@@ -60,7 +57,7 @@ struct Several {
 
 impl Share {
     /// Whether it is this loop's.
-    pub(super) fn has(&self, place: Place) -> bool {
+    pub(crate) fn has(&self, place: Place) -> bool {
         self.0.as_ref().is_none_or(|several| {
             let part = match place {
                 Place::Port(port) => several.parts.of_port(port),
@@ -70,54 +67,29 @@ impl Share {
         })
     }
 
-    pub(super) fn has_element(&self, element: Element) -> bool {
+    pub(crate) fn has_element(&self, element: Element) -> bool {
         self.has(Place::Element(element))
     }
 
     /// Links may have been added.
-    pub(super) fn update<B>(&mut self, engine: &Engine<B>) {
+    pub(crate) fn update<B>(&mut self, engine: &Engine<B>) {
         if let Some(several) = &mut self.0 {
             several.parts = engine.parts();
         }
     }
 }
 
-impl PacketLoop {
-    /// Shares the network out among threads, as far as it has parts that have nothing to do with one another. To be called
-    /// before anything else; [`PacketLoop::keep_pace`] starts them.
-    ///
-    /// # Errors
-    /// When fewer processors are named than there will be threads, or the kernel has no descriptor left.
-    pub fn spread(&mut self, threads: &Threads) -> Result<(), LoopError> {
-        let parts = self.engine.parts();
-        let mut sizes = vec![0; parts.count()];
-        for port in self.ports.iter().filter(|port| port.cable.is_some()) {
-            sizes[parts.of_port(port.id)] += 1;
-        }
-        // The first packet of all tells when such a timeline begins.
-        let can_share = !self.timeline.awaits_first_packet();
-        let in_use = if can_share { sizes.iter().filter(|&&size| size > 0).count() } else { 1 };
-        let count = threads.count(in_use)?;
-        self.processors = threads.processors.clone();
+impl Share {
+    /// Those of several loops, for so many threads at the most; one that has it all where there are no independent
+    /// components, or no room for more threads. `sizes` is how many ports with cables each component has.
+    pub(crate) fn among(parts: Parts, sizes: &[usize], threads: &Threads) -> Result<Vec<Self>, PaceError> {
+        let count = threads.count(sizes.iter().filter(|&&size| size > 0).count())?;
         if count < 2 {
-            return Ok(());
+            return Ok(vec![Self::default()]);
         }
-        let threads: Arc<[usize]> = deal(&sizes, count).into();
-        let share = |own| Share(Some(Several { own, threads: threads.clone(), parts: parts.clone() }));
-        for number in 1..count {
-            let share = share(number);
-            let of_it = |port: PortId| share.has(Place::Port(port));
-            let cables =
-                self.ports.iter_mut().filter(|port| of_it(port.id)).filter_map(|port| port.cable.take());
-            let cables = cables.collect();
-            let engine = Engine::new(self.scenario.network())?;
-            let mut other = Self::begun(self.clock, engine, self.scenario.clone(), cables);
-            other.share = share;
-            self.crew.join(Mate::new(number, other).map_err(LoopError::Wait)?).map_err(LoopError::Wait)?;
-        }
-        self.share = share(0);
-        self.looks = Looks::new(&self.ports);
-        Ok(())
+        let threads: Arc<[usize]> = deal(sizes, count).into();
+        let share = |own| Self(Some(Several { own, threads: threads.clone(), parts: parts.clone() }));
+        Ok((0..count).map(share).collect())
     }
 }
 

@@ -6,8 +6,8 @@ use narrows_frame::answer::IcmpError;
 use narrows_frame::parse::parse;
 use narrows_io::frame::Frame;
 
-use super::{LoopError, Outgoing, PacketLoop};
-use crate::router::{Occasion, sender_into};
+use super::{DataLoop, LoopError, Outgoing};
+use crate::router::Occasion;
 
 /// Who may have something to say about a packet.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Told {
     }
 }
 
-impl PacketLoop {
+impl DataLoop {
     /// Says what there is to say about a frame that came in at the port `from` and got its verdict at `at`.
     pub(super) fn tell(&mut self, at: Time, from: PortId, told: Told, frame: Frame) -> Result<(), LoopError> {
         match told {
@@ -53,8 +53,7 @@ impl PacketLoop {
                 let view = self.engine.view(link);
                 let mtu = Bytes::new(view.mtu().map_or(0, |mtu| mtu.bytes.into()));
                 let destination = parse(LinkLayer::Ethernet, &frame).key.destination;
-                let router = sender_into(&self.scenario, view.name(), destination);
-                match router.and_then(|router| self.routers.port(router)) {
+                match self.routers.sender_into(view.name(), destination) {
                     Some(port) => {
                         self.answer_by(at, port, Occasion::Dropped(IcmpError::TooBig(mtu)), &frame)?;
                     }
@@ -76,7 +75,7 @@ impl PacketLoop {
     ) -> Result<(), LoopError> {
         // Later only where an input came first that the engine knew of too late.
         let at = at.max(self.engine.now());
-        if !self.routers.answer(at, port, occasion, &self.scenario, frame, &mut self.made) {
+        if !self.routers.answer(at, port, occasion, frame, &mut self.made) {
             return Ok(());
         }
         let packet = parse(LinkLayer::Ethernet, &self.made);

@@ -1,0 +1,86 @@
+//! More packets than the host can carry: whoever asks gets an answer, whoever ends the run is heard, and the report says what
+//! was lost.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::common::{Scratch, eventually, finish, live, narrows, start};
+
+/// Hosts in a chain. Each link is a component of its own, so that two threads share them.
+const HOSTS: usize = 40;
+
+fn chain() -> String {
+    let mut text = String::from("seed = 3\n");
+    for host in 0..HOSTS {
+        writeln!(text, "[hosts.h{host}]").unwrap();
+    }
+    for link in 1..HOSTS {
+        let (from, to) = (link - 1, link);
+        writeln!(text, "[links.l{link}]\nbetween = [\"h{from}\", \"h{to}\"]\nrate = \"100mbit\"\ndelay = \"1ms\"").unwrap();
+    }
+    text
+}
+
+/// Probes that two processors cannot carry; they go both ways over each link.
+const LOAD: [&str; 3] = ["--shards", "2", "--probe=2000"];
+
+#[test]
+fn a_run_that_is_overloaded_answers_and_ends_when_its_program_does() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (scenario, report) = (scratch.write("chain.toml", &chain()), scratch.file("report.json"));
+    let mut arguments = vec!["run", scenario.to_str().unwrap()];
+    arguments.extend(LOAD);
+    let line = "echo number $NARROWS_RUN ready; read line";
+    arguments.extend(["--json", report.to_str().unwrap(), "--", "sh", "-c", line]);
+    let mut command = narrows(arguments);
+    let mut run = start(command.stdin(std::process::Stdio::piped()));
+    let number = run.until_it_says("ready").split_whitespace().nth(1).unwrap().to_owned();
+    // Each waits five seconds for its answer at the most.
+    let mut answered: Vec<Value> = Vec::new();
+    for _ in 0..10 {
+        let ended = finish(&mut narrows(["stats", "--run", &number, "--json"])).expect(0);
+        answered.push(ended.json());
+    }
+    finish(&mut narrows(["set", "--run", &number, "l1.up.delay=2ms"]));
+    assert!(answered.iter().any(|report| report["conservation"]["in_packets"].as_u64() > Some(0)));
+    run.tell("end");
+    let ended = run.wait().expect(0);
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    assert_eq!(report["conservation"]["violations"], Value::Array(Vec::new()), "{report:#}");
+    assert!(report["host"]["threads"].as_array().unwrap().len() == 2, "{ended}");
+    // Where it was overloaded, it says so, and where packets were lost.
+    let late = report["input_lateness"]["p50_ns"].as_u64().unwrap() > 10_000_000;
+    assert_eq!(ended.err.contains("overloaded: half of the packets were read"), late, "{ended}");
+    let lost = report["losses"]["receive_ring_dropped_packets"].as_u64().unwrap();
+    if late && lost > 0 {
+        assert!(ended.err.contains(&format!("; {lost} were lost before they could be read: ")), "{ended}");
+    }
+}
+
+#[test]
+fn a_run_that_is_overloaded_hears_signals() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let scenario = scratch.write("chain.toml", &chain());
+    for (signal, status) in [("TERM", 143), ("INT", 130)] {
+        let mut arguments = vec!["run", scenario.to_str().unwrap()];
+        arguments.extend(LOAD);
+        arguments.extend(["--", "sh", "-c", "echo number $NARROWS_RUN ready; exec sleep 1000"]);
+        let mut run = start(&mut narrows(arguments));
+        let number = run.until_it_says("ready").split_whitespace().nth(1).unwrap().to_owned();
+        // It has packets to carry.
+        eventually("packets cross", || {
+            let report = finish(&mut narrows(["stats", "--run", &number, "--json"])).expect(0).json();
+            report["conservation"]["delivered_packets"].as_u64() > Some(1000)
+        });
+        run.signal(signal);
+        let ended = run.wait().expect(status);
+        assert!(ended.err.contains("one-way delay"), "there is a report: {ended}");
+    }
+}

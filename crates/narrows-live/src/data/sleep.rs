@@ -1,0 +1,126 @@
+//! Sleeping, and what the kernel says of losses.
+
+use narrows_core::{Duration, Time};
+use narrows_io::packet_socket::{ReceiveBatch, Received};
+use narrows_io::wait::{Waiting, wait_from};
+
+use super::{DataLoop, LoopError, WAKE_EARLY, exchange};
+use crate::cabling::FarEnd;
+
+/// How soon a port whose interface is full is tried again.
+const RETRY: Duration = Duration::from_micros(100);
+/// For how long, and in how many frames of a port, what nobody has time for is counted at the end.
+const COUNTING_TAKES: Duration = Duration::from_millis(200);
+const MOST_COUNTED: usize = 1 << 20;
+
+impl DataLoop {
+    /// Sleeps until an instant, a frame, an answer of a feed, or an order.
+    pub(super) fn sleep(&mut self, until: Time) -> Result<(), LoopError> {
+        let called = self.inbox.called.clone();
+        let sends_in_waiting = self.sends_in_waiting();
+        let ends = self.poll_set.descriptors(&self.ports);
+        let mut waiting = vec![Waiting::readable(&*called)];
+        let caller = self.feeds.as_ref().map(|feeds| feeds.caller());
+        waiting.extend(caller.iter().map(Waiting::readable));
+        let wall_clock = self.batch.steady_offset();
+        waiting.extend(wall_clock.iter().map(|&clock| Waiting::readable(clock)));
+        waiting.extend(ends.iter().map(Waiting::readable));
+        let now = self.clock.now();
+        // A port whose interface is full must be tried again before long.
+        let until = if self.is_stuck { until.min(now + RETRY) } else { until };
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
+        let from = self.clock.reading(now);
+        let exchanged = match &mut self.exchange {
+            Some(exchange) if sends_in_waiting => {
+                let sockets = exchange::sockets(&self.ports, &self.poll_set);
+                Some(exchange.exchange(&sockets, from, &mut waiting, deadline).map_err(LoopError::Wait)?)
+            }
+            _ => None,
+        };
+        let ready_count = match &exchanged {
+            Some(exchanged) => exchanged.waited.map(|(ready_count, _)| ready_count),
+            None => Some(wait_from(from, &mut waiting, deadline).map_err(LoopError::Wait)?),
+        };
+        let found: Vec<bool> = waiting.iter().map(Waiting::is_ready).collect();
+        drop(waiting);
+        match exchanged {
+            Some(exchanged) => self.exchanged(exchanged)?,
+            None => self.clock.go_on(),
+        }
+        let mut rest = found.into_iter();
+        if rest.next() == Some(true) {
+            called.clear();
+        }
+        if let Some(feeds) = &self.feeds
+            && rest.next() == Some(true)
+        {
+            feeds.called();
+        }
+        if self.batch.steady_offset().is_some() && rest.next() == Some(true) {
+            self.batch.sample_offset_anew().map_err(LoopError::Wait)?;
+        }
+        let exchange = self.exchange.as_ref();
+        let has_come = |place| exchange.is_some_and(|exchange| exchange.holds(place));
+        self.poll_set.woken(rest.enumerate().map(|(place, found)| found || has_come(place)));
+        if now < until && ready_count == Some(0) {
+            self.learn_from(self.clock.now().since(until));
+        }
+        Ok(())
+    }
+
+    /// A timer was late by this: at once the next sleep ends earlier, or by and by the sleeps get longer again.
+    fn learn_from(&mut self, late: Duration) {
+        let (now, wanted) = (self.wake_early.nanos(), late.nanos().saturating_mul(2));
+        let next = if wanted > now { wanted } else { now - (now - wanted) / 16 };
+        self.wake_early = Duration::from_nanos(next.clamp(*WAKE_EARLY.start(), *WAKE_EARLY.end()));
+    }
+
+    /// Asks the sockets how many packets the kernel had no room for.
+    pub(super) fn count_lost(&mut self) -> Result<(), LoopError> {
+        for port in &mut self.ports {
+            let Some(cable) = &mut port.cable else { continue };
+            let statistics = cable.end.statistics()?;
+            self.meter.send_failed(port.id, statistics.refused - port.refused);
+            port.refused = statistics.refused;
+            let dropped = statistics.dropped + cable.far.as_mut().map_or(0, FarEnd::dropped);
+            let new = dropped.saturating_sub(port.ring_drops);
+            self.meter.receive_ring_dropped(port.id, new);
+            if let Some(recorder) = self.recorder.as_mut().filter(|_| new > 0) {
+                recorder.lost(self.engine.now(), port.id, new)?;
+            }
+            port.ring_drops = dropped.max(port.ring_drops);
+        }
+        Ok(())
+    }
+
+    /// Counts what had come by `end` and nobody had time for: it is lost.
+    pub(super) fn lose_unread(&mut self, end: Time) -> Result<(), LoopError> {
+        for input in self.inputs.extract_if(.., |input| input.at <= end) {
+            self.meter.receive_ring_dropped(input.port, 1);
+            self.frames.recycle(input.received.frame);
+        }
+        let give_up = self.clock.now() + COUNTING_TAKES;
+        for at in 0..self.ports.len() {
+            let id = self.ports[at].id;
+            let mut counted = 0;
+            while counted < MOST_COUNTED && self.clock.now() < give_up {
+                let Some(cable) = &mut self.ports[at].cable else { break };
+                let count = cable.end.receive(&mut self.batch, &mut self.frames, &mut self.received)?;
+                counted += count;
+                let clock = self.clock;
+                let came =
+                    |received: &&Received| received.stamp.is_none_or(|stamp| clock.instant(stamp) <= end);
+                let lost = self.received.iter().filter(came).count() as u64;
+                self.meter.receive_ring_dropped(id, lost);
+                if let Some(recorder) = self.recorder.as_mut().filter(|_| lost > 0) {
+                    recorder.lost(end, id, lost)?;
+                }
+                self.received.drain(..).for_each(|received| self.frames.recycle(received.frame));
+                if count < ReceiveBatch::FRAMES {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,473 @@
+//! The director of a network that runs in real time: everything but the moving of packets.
+//!
+//! It has the scenario with its timeline, the control socket, the sockets of feeds, and the reports; it waits for the
+//! program's end and for signals. The [packet threads](crate::data), each with independent components of the network, are
+//! told what to do by orders and answer with raw counters. The director never makes them wait, and waits for them only so
+//! long: however busy they are, a signal is heard at once and a client gets an answer.
+
+mod disturbance;
+mod host;
+mod ipfw;
+mod plan;
+mod report;
+mod requests;
+mod worker;
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use narrows_core::{Duration, Engine, PortId, Time};
+use narrows_frame::WriteError;
+use narrows_io::frame::Frame;
+use narrows_io::host::ProcessorTime;
+use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
+use narrows_report::{LatenessBound, OneWay, RunInfo};
+use narrows_scenario::Scenario;
+
+use self::disturbance::Disturbances;
+use self::host::HostWatch;
+use self::plan::Plan;
+use self::worker::WorkerPool;
+use crate::capture::{Capture, CapturePlan};
+use crate::clock::Clock;
+use crate::control::ControlSocket;
+use crate::data::DataLoop;
+use crate::data::orders::{Answer, Order};
+use crate::data::share::Share;
+use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
+use crate::recorder::{self, Recorder};
+use crate::router::Routers;
+use crate::stage::Cable;
+
+pub use crate::data::LoopError;
+pub use crate::data::pace::{Pace, PaceError, Wait};
+pub use crate::data::share::Threads;
+
+/// How long packet threads may take to start, and to stand still: longer than any turn of theirs.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What ends a run in real time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// What it was waiting for is ready: the program has ended, or the time is over.
+    Ready,
+    /// We were asked to end, by this signal.
+    Signal(EndSignal),
+}
+
+/// A network that runs in real time.
+pub struct Director {
+    clock: Clock,
+    plan: Plan,
+    pool: WorkerPool,
+    /// The names of all ports, in the order of their numbers.
+    ports: Vec<String>,
+    control: Option<(ControlSocket, RunInfo)>,
+    /// Where the record will be.
+    record: Option<PathBuf>,
+    pace: Pace,
+    /// The processors of the packet threads, if any are named.
+    processors: Vec<usize>,
+    /// Once the packet threads are started.
+    host: Option<HostWatch>,
+    is_halted: bool,
+}
+
+impl Director {
+    /// Sets the network up, on no more than so many threads. The clock starts here.
+    ///
+    /// # Errors
+    /// When fewer processors are named than there will be threads, or the kernel has no descriptor left.
+    pub fn new(
+        engine: Engine<Frame>,
+        scenario: Scenario,
+        cables: Vec<Cable>,
+        threads: &Threads,
+    ) -> Result<Self, LoopError> {
+        let clock = Clock::start();
+        let plan = Plan::new(scenario);
+        let scenario = plan.scenario();
+        let ports = engine.ports().map(|port| engine.port_name(port).to_owned()).collect();
+        let (parts, mut sizes) = (engine.parts(), vec![0; engine.parts().count()]);
+        let port_of = |cable: &Cable| engine.port(&cable.name);
+        cables.iter().filter_map(port_of).for_each(|port| sizes[parts.of_port(port)] += 1);
+        // The first packet of all tells when such a timeline begins.
+        let most = if plan.awaits_first_packet() { Some(1) } else { threads.most };
+        let shares = Share::among(parts, &sizes, &Threads { most, ..threads.clone() })?;
+        let routers = Routers::new(Arc::new(scenario.clone()), |name| engine.port(name));
+        let mut pool = WorkerPool::new().map_err(LoopError::Wait)?;
+        let (mut cables, mut engine) = (cables, Some(engine));
+        for share in shares {
+            let own = match engine.take() {
+                Some(engine) => engine,
+                None => Engine::new(scenario.network())?,
+            };
+            let is_its = |cable: &mut Cable| {
+                own.port(&cable.name).is_some_and(|port: PortId| share.has(narrows_report::Place::Port(port)))
+            };
+            let its = cables.extract_if(.., is_its).collect();
+            let routers = routers.clone();
+            pool.add(|inbox| DataLoop::new(clock, own, its, routers, share, inbox)).map_err(LoopError::Wait)?;
+        }
+        if let Some(data) = pool.waiting().next() {
+            data.changes.await_first_packet(plan.first_packet());
+        }
+        let (control, record, pace, processors) = (None, None, Pace::default(), threads.processors.clone());
+        Ok(Self { clock, plan, pool, ports, control, record, pace, processors, host: None, is_halted: false })
+    }
+
+    /// Keeps a record of all inputs and verdicts from here on. Of several threads each has a file beside this one until
+    /// [`Director::finish`] joins them. To be called before the network runs.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn record(&mut self, path: &Path, whole: bool) -> Result<(), WriteError> {
+        let (started, scenario) = (self.clock.started(), self.plan.scenario());
+        for (number, data) in self.pool.waiting().enumerate() {
+            let part = if number == 0 { path.to_owned() } else { recorder::part(path, number) };
+            data.recorder = Some(Recorder::create(&part, scenario, &data.engine, started, whole)?);
+        }
+        self.record = Some(path.into());
+        Ok(())
+    }
+
+    /// Captures what leaves and what is dropped from here on, on the first packet thread. To be called before the network
+    /// runs.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn capture(&mut self, plan: &CapturePlan) -> Result<(), WriteError> {
+        let (started, scenario) = (self.clock.started(), self.plan.scenario());
+        if let Some(data) = self.pool.waiting().next() {
+            data.capture = Some(Capture::create(plan, scenario, &data.engine, started)?);
+        }
+        Ok(())
+    }
+
+    /// Waits in another way than [`Wait::Hybrid`].
+    pub fn wait_by(&mut self, wait: Wait) {
+        self.pace.wait = wait;
+    }
+
+    /// Asks for these bounds on lateness.
+    pub fn certify(&mut self, bounds: &[LatenessBound]) {
+        self.pool.waiting().for_each(|data| data.meter.certify(bounds.iter().copied()));
+        for worker in &mut self.pool.workers {
+            worker.seen.certify(bounds.iter().copied());
+        }
+    }
+
+    /// Takes requests from a control socket; `info` is what reports begin with.
+    pub fn listen(&mut self, control: ControlSocket, info: RunInfo) {
+        self.control = Some((control, info));
+    }
+
+    /// Makes the sockets of all feeds, those of feeds that come later as well. To be called before the network runs.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn open_feeds(&mut self, folder: &Path) -> Result<(), FeedError> {
+        let failed = |cause| FeedError::Make { feed: "of the run".into(), cause };
+        let scenario = self.plan.scenario();
+        let mut all = Vec::new();
+        for data in self.pool.waiting() {
+            let mut servers = FeedServers::new(folder).map_err(failed)?;
+            let (inlets, error) = servers.update(&data.wanted_feeds(), lead_in_time(scenario));
+            if let Some(error) = error {
+                return Err(error);
+            }
+            let mut feeds = Feeds::new(servers.caller().clone());
+            feeds.take(inlets);
+            data.feeds = Some(feeds);
+            all.push(servers);
+        }
+        for (worker, servers) in self.pool.workers.iter_mut().zip(all) {
+            worker.feeds = Some(servers);
+        }
+        Ok(())
+    }
+
+    /// How programs of the run find the feeds that have sockets.
+    pub fn feed_environment(&self) -> Vec<(String, PathBuf)> {
+        feeds::environment(&self.places())
+    }
+
+    /// Where the sockets of all feeds are, in the order of their links.
+    fn places(&self) -> Vec<Place> {
+        let servers = self.pool.workers.iter().filter_map(|worker| worker.feeds.as_ref());
+        let mut all: Vec<_> = servers.flat_map(FeedServers::places).cloned().collect();
+        all.sort_by(|a, b| a.link.cmp(&b.link));
+        all
+    }
+
+    /// Has packet threads run like this from when they are started.
+    pub fn keep_pace(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+
+    /// Starts the packet threads, each on its processor where some are named, and waits until they run as they should.
+    /// Whoever does not call it has them started by the first [`Director::run`].
+    ///
+    /// # Errors
+    /// When there is no such processor, the priority is not allowed, or a thread cannot be started.
+    pub fn start(&mut self) -> Result<(), LoopError> {
+        if self.host.is_some() {
+            return Ok(());
+        }
+        let processors = self.processors.iter().copied().map(Some).chain(std::iter::repeat(self.pace.processor));
+        let pace = self.pace;
+        self.pool.start(processors.map(|processor| Pace { processor, ..pace }))?;
+        let mut delays = Vec::new();
+        let count = self.pool.len();
+        self.await_all(count, |pool, number, answer| match answer {
+            Answer::Ready { delay, backends } => {
+                delays.extend(delay);
+                pool.workers[number].backends = backends;
+                None
+            }
+            other => Some(other),
+        })?;
+        let disturbances = Disturbances::watch(self.clock, delays);
+        self.host = Some(HostWatch { processors: ProcessorTime::read().ok(), disturbances });
+        self.keep_ahead();
+        Ok(())
+    }
+
+    /// Runs until the descriptor is readable (a program has ended) or a signal asks us to end.
+    ///
+    /// # Errors
+    /// When an interface fails or the record cannot be written.
+    pub fn run(&mut self, ready: Option<BorrowedFd<'_>>, signals: &mut EndSignals) -> Result<End, LoopError> {
+        self.run_until(Time::NEVER, ready, signals)
+    }
+
+    /// The same, for no longer than this.
+    ///
+    /// # Errors
+    /// As of [`Director::run`].
+    pub fn run_for(
+        &mut self,
+        span: std::time::Duration,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<End, LoopError> {
+        let span = Duration::from_nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
+        self.run_until(self.clock.now() + span, ready, signals)
+    }
+
+    fn run_until(
+        &mut self,
+        end: Time,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &mut EndSignals,
+    ) -> Result<End, LoopError> {
+        self.start()?;
+        loop {
+            self.hear()?;
+            self.keep_ahead();
+            let until = end.min(self.plan.wake());
+            let [called, signal, is_ready, has_clients] = self.sleep(until, ready, signals)?;
+            if signal && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
+                return Ok(End::Signal(signal));
+            }
+            if called {
+                self.hear()?;
+            }
+            if is_ready {
+                return Ok(End::Ready);
+            }
+            if has_clients {
+                self.serve(ready, signals)?;
+            }
+            if self.clock.now() >= end {
+                return Ok(End::Ready);
+            }
+        }
+    }
+
+    /// Sleeps until an instant, or until a packet thread, a signal, what ends the run, or a client calls: which of them did.
+    fn sleep(
+        &self,
+        until: Time,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &EndSignals,
+    ) -> Result<[bool; 4], LoopError> {
+        let called = self.pool.called().clone();
+        let clients: Vec<_> = self.control.iter().flat_map(|(control, _)| control.descriptors()).collect();
+        let mut waiting = vec![Waiting::readable(&*called), Waiting::readable(signals)];
+        waiting.extend(ready.iter().map(Waiting::readable));
+        let before_clients = waiting.len();
+        for (client, reads, writes) in &clients {
+            if *reads {
+                waiting.push(Waiting::readable(client));
+            }
+            if *writes {
+                waiting.push(Waiting::writable(client));
+            }
+        }
+        let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
+        wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
+        let is_ready = |waiting: &Waiting<'_>| waiting.is_ready();
+        let has_clients = waiting[before_clients..].iter().any(is_ready);
+        Ok([is_ready(&waiting[0]), is_ready(&waiting[1]), ready.is_some() && is_ready(&waiting[2]), has_clients])
+    }
+
+    /// Makes steps of the timeline that are near, and tells packet threads of them.
+    fn keep_ahead(&mut self) {
+        let now = self.clock.now();
+        let feeds_before = self.feeds_in_force();
+        self.plan.advance(now);
+        if let Some(steps) = self.plan.follow(now, self.pool.len()) {
+            let mut steps = steps.into_iter();
+            self.pool.tell(|_| Order::Follow(steps.next().unwrap_or_default()));
+            self.pool.call();
+        }
+        if feeds_before != self.feeds_in_force() {
+            self.pool.tell(|_| Order::Feeds);
+            self.pool.call();
+        }
+    }
+
+    /// Takes what packet threads say.
+    fn hear(&mut self) -> Result<(), LoopError> {
+        while let Some((number, answer)) = self.pool.next() {
+            self.take(number, answer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an answer that nobody waits for.
+    ///
+    /// # Errors
+    /// When it is that the thread has failed.
+    fn take(&mut self, number: usize, answer: Answer) -> Result<(), LoopError> {
+        match answer {
+            Answer::Failed(error) => return Err(error),
+            Answer::Gone => return Err(LoopError::Gone(number)),
+            Answer::Sampled(sampled) => self.pool.workers[number].take(sampled),
+            Answer::FirstPacket(at) => self.plan.first_packet_came(at),
+            Answer::LeftOut(at, error) => {
+                self.plan.note(|| format!("a change at {at} was left out: {error}"));
+            }
+            Answer::Feeds(wanted) => {
+                let scenario = self.plan.scenario();
+                let worker = &mut self.pool.workers[number];
+                let Some(servers) = &mut worker.feeds else { return Ok(()) };
+                let (inlets, error) = servers.update(&wanted, lead_in_time(scenario));
+                worker.tell(Order::TakeFeeds(inlets));
+                worker.call();
+                if let Some(error) = error {
+                    self.plan.note(|| error.to_string());
+                }
+            }
+            // Of somebody who did not wait for it.
+            Answer::Ready { .. }
+            | Answer::Rules(_)
+            | Answer::Holds(_)
+            | Answer::Halted
+            | Answer::Finished(..) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits for so many answers, which `take` knows by not giving them back.
+    fn await_all(
+        &mut self,
+        count: usize,
+        mut take: impl FnMut(&mut WorkerPool, usize, Answer) -> Option<Answer>,
+    ) -> Result<(), LoopError> {
+        let give_up = self.clock.now() + PATIENCE;
+        let mut missing: Vec<usize> = (0..count).collect();
+        while let Some(&first) = missing.first() {
+            while let Some((number, answer)) = self.pool.next() {
+                match take(&mut self.pool, number, answer) {
+                    None => missing.retain(|&other| other != number),
+                    // The end of a run may be that of an interface. Its thread stands still, and still answers.
+                    Some(Answer::Failed(LoopError::CableEnd(error))) if self.is_halted && error.is_down() => {
+                        self.plan.note(|| error.to_string());
+                    }
+                    Some(other) => self.take(number, other)?,
+                }
+            }
+            if missing.is_empty() {
+                break;
+            }
+            if self.clock.now() >= give_up {
+                return Err(LoopError::Stuck(first, PATIENCE.nanos() / 1_000_000_000));
+            }
+            let called = self.pool.called().clone();
+            let deadline = Some(self.clock.reading(give_up));
+            wait(&mut [Waiting::readable(&*called)], deadline).map_err(LoopError::Wait)?;
+        }
+        Ok(())
+    }
+
+    /// The feeds that there are by what is in force: link, name, and what their writers see.
+    fn feeds_in_force(&self) -> Vec<(String, narrows_scenario::FeedUse)> {
+        let links = self.plan.scenario().links.iter().flat_map(|link| link.directions());
+        let feeds = links.flat_map(|(name, direction)| {
+            let feeds = direction.delay.iter().flat_map(|delay| delay.feeds());
+            feeds.map(|feed| (name.clone(), feed.clone())).collect::<Vec<_>>()
+        });
+        feeds.collect()
+    }
+
+    /// The mean delay from each host to each other that it has a path to, as configured now.
+    pub fn one_ways(&self) -> Vec<OneWay> {
+        narrows_report::one_ways(self.plan.scenario())
+    }
+
+    /// Adds what has happened just now to the notes of the report.
+    pub(crate) fn note_now(&mut self, note: &str) {
+        let now = self.clock.now();
+        self.plan.note(|| format!("at {now}: {note}"));
+    }
+
+    /// Whether packets are inside the network, or wait for an interface.
+    ///
+    /// # Errors
+    /// When a packet thread has failed.
+    pub(crate) fn holds_packets(&mut self) -> Result<bool, LoopError> {
+        self.pool.tell(|_| Order::Holds);
+        self.pool.call();
+        let (count, mut any) = (self.pool.len(), false);
+        self.await_all(count, |_, _, answer| match answer {
+            Answer::Holds(holds) => {
+                any |= holds;
+                None
+            }
+            other => Some(other),
+        })?;
+        Ok(any)
+    }
+
+    /// Has packet threads stand still: the run is over, and what its programs still send while they are ended is no part of
+    /// it.
+    ///
+    /// # Errors
+    /// When one has failed, or does not stop.
+    pub fn halt(&mut self) -> Result<(), LoopError> {
+        if std::mem::replace(&mut self.is_halted, true) {
+            return Ok(());
+        }
+        self.start()?;
+        self.pool.tell(|_| Order::Halt);
+        self.pool.call();
+        let count = self.pool.len();
+        self.await_all(count, |_, _, answer| match answer {
+            Answer::Halted => None,
+            other => Some(other),
+        })
+    }
+}
+
+/// The lead in time of a link's feed, where it is given so: the engine knows it in values alone.
+fn lead_in_time(scenario: &Scenario) -> impl Fn(&str, &str) -> Option<Duration> {
+    |link, feed| {
+        let links = scenario.links.iter().flat_map(|link| link.directions());
+        let delays =
+            links.filter(|(name, _)| name == link).filter_map(|(_, direction)| direction.delay.as_ref());
+        delays.flat_map(|delay| delay.feeds()).find(|used| used.name == feed)?.span
+    }
+}

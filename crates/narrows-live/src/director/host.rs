@@ -1,0 +1,46 @@
+//! What the host did while the network ran: what the report says of it.
+
+use narrows_io::host::{ProcessorTime, timer_slack};
+use narrows_io::privileges::in_effect;
+use narrows_report::{HostReport, RunInfo, ThreadReport};
+
+use super::disturbance::Disturbances;
+use crate::data::pace::{self, Pace};
+
+/// What the kernel had counted when the network began.
+#[derive(Debug)]
+pub(super) struct HostWatch {
+    /// Nothing where the kernel does not say.
+    pub(super) processors: Option<ProcessorTime>,
+    pub(super) disturbances: Disturbances,
+}
+
+impl HostWatch {
+    pub(super) fn report(
+        &self,
+        info: &RunInfo,
+        pace: Pace,
+        threads: Vec<ThreadReport>,
+        mut backends: Vec<String>,
+    ) -> HostReport {
+        backends.sort();
+        backends.dedup();
+        let now = ProcessorTime::read().ok();
+        let stolen = self.processors.zip(now);
+        HostReport {
+            backend: backends.join(", "),
+            stolen_share: stolen.map(|(before, now)| now.stolen_share_since(before)),
+            stolen_ns: stolen.map(|(before, now)| now.stolen_since(before)),
+            waited_ns: self.disturbances.around(info.span.0, info.span.1).waited,
+            wait: pace.wait.name(),
+            timer_slack_ns: timer_slack().ok(),
+            processor: pace.processor,
+            priority: pace::name(pace.priority),
+            capabilities: in_effect().unwrap_or_default(),
+            rested_ns: threads.iter().map(|thread| thread.rested_ns).sum(),
+            loop_processor_ns: threads.iter().map(|thread| thread.processor_ns).sum(),
+            loop_processor_share: threads.iter().map(|thread| thread.processor_share).sum(),
+            threads,
+        }
+    }
+}

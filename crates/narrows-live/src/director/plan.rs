@@ -1,0 +1,315 @@
+//! What is in force, and what will be: the scenario with its timeline, and the changes that somebody asks for.
+//!
+//! All texts are read here and all files opened; a packet thread gets [steps](Step) of engine changes, each of which knows
+//! its instant. Steps of the timeline are made [some time ahead](WINDOW). What a step changes depends on what is in force
+//! before it: so a change that somebody asks for comes with the steps that follow it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use narrows_core::{Duration, Time};
+use narrows_scenario::ipfw::Command;
+use narrows_scenario::{EngineChange, NamedFile, Scenario, ScenarioError, Timeline};
+
+use super::ipfw;
+use crate::data::changes::{FirstPacket, Logged, Step};
+
+/// How far ahead of their instants steps of the timeline are made; and the most of them, but for those at one instant.
+const WINDOW: Duration = Duration::from_secs(2);
+const MOST_STEPS: usize = 256;
+/// Changes, and steps of the timeline that were left out, that a report lists.
+const MOST_NOTES: usize = 24;
+
+/// What is to be changed.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Values of links.
+    Set(Vec<String>),
+    /// What commands of ipfw say.
+    Ipfw { link: Option<String>, file: String, commands: String },
+}
+
+/// The scenario as it is in force up to an instant.
+#[derive(Clone, Debug)]
+struct State {
+    scenario: Scenario,
+    timeline: Timeline,
+    notes: Notes,
+}
+
+/// What was changed, for the report, which stays short.
+#[derive(Clone, Debug, Default)]
+struct Notes {
+    listed: Vec<String>,
+    /// How many more there would be.
+    unlisted: u64,
+}
+
+impl Notes {
+    fn add(&mut self, note: impl FnOnce() -> String) {
+        if self.listed.len() < MOST_NOTES {
+            self.listed.push(note());
+        } else {
+            self.unlisted += 1;
+        }
+    }
+}
+
+impl State {
+    /// Makes what the timeline says up to an instant.
+    fn advance(&mut self, until: Time) {
+        while self.timeline.peek().is_some_and(|at| at <= until)
+            && let Some(event) = self.timeline.next()
+        {
+            match self.scenario.assign_at(event.at, &event.set) {
+                Ok(_) => self.notes.add(|| changed(event.at, &event.set)),
+                // The scenario tried its timeline when it was read; what was set since may make a step wrong.
+                Err(error) => {
+                    self.notes.add(|| format!("the timeline at {} was left out: {error}", event.at));
+                }
+            }
+        }
+    }
+}
+
+fn changed(at: Time, texts: &[String]) -> String {
+    format!("changed at {at}: {}", texts.join(", "))
+}
+
+/// How far steps have been made, and what is in force then.
+#[derive(Clone, Debug)]
+struct Ahead {
+    scenario: Scenario,
+    timeline: Timeline,
+    /// All steps up to here have been made.
+    horizon: Time,
+}
+
+impl Ahead {
+    /// Makes the steps up to an instant, or to fewer, if they are many: those of each of so many packet threads.
+    fn steps(&mut self, until: Time, copies: usize) -> Vec<Vec<Step>> {
+        let mut all: Vec<Vec<Step>> = (0..copies).map(|_| Vec::new()).collect();
+        let mut count = 0;
+        while let Some(at) = self.timeline.peek().filter(|&at| at <= until) {
+            if count >= MOST_STEPS && at > self.horizon {
+                return all;
+            }
+            let Some(event) = self.timeline.next() else { break };
+            (self.horizon, count) = (event.at, count + 1);
+            let before = self.scenario.clone();
+            let logged = Arc::new(Logged { files: Vec::new(), texts: event.set });
+            for (copy, steps) in all.iter_mut().enumerate() {
+                let changes = if copy == 0 {
+                    self.scenario.assign_at(at, &logged.texts)
+                } else {
+                    before.clone().assign_at(at, &logged.texts)
+                };
+                // What is wrong is said when the instant has come.
+                if let Ok(changes) = changes {
+                    steps.push(Step { at, changes: changes.into_iter().map(of_link).collect(), logged: logged.clone() });
+                }
+            }
+        }
+        self.horizon = self.horizon.max(until);
+        all
+    }
+
+    /// What a packet thread does once the first packet has come, where that is waited for. There is only one, then.
+    fn first_packet(&self) -> Option<FirstPacket> {
+        if !self.timeline.awaits_first_packet() {
+            return None;
+        }
+        let mut ahead = self.clone();
+        Some(Box::new(move |at| ahead.begin(at).pop().unwrap_or_default()))
+    }
+
+    /// The first packet has come. Gives the steps that follow it.
+    fn begin(&mut self, at: Time) -> Vec<Vec<Step>> {
+        while self.timeline.peek().is_some_and(|step| step <= at)
+            && let Some(event) = self.timeline.next()
+        {
+            // What is wrong was said when its instant came.
+            let _ = self.scenario.assign_at(event.at, &event.set);
+        }
+        self.horizon = at;
+        self.timeline.first_packet(at);
+        self.steps(at + WINDOW, 1)
+    }
+}
+
+fn of_link((link, change): (String, narrows_core::Change)) -> EngineChange {
+    EngineChange::Link { link, change }
+}
+
+/// The scenario of a run, its timeline and its changes.
+pub(super) struct Plan {
+    now: State,
+    /// Nothing where nothing is to come.
+    ahead: Option<Ahead>,
+    /// How many of the scenario's files packet threads have been told of.
+    logged_files: usize,
+}
+
+/// A change that is ready to be told, for an instant.
+pub(super) struct Prepared {
+    state: State,
+    ahead: Option<Ahead>,
+    logged_files: usize,
+    pub(super) at: Time,
+    /// For each packet thread: what to do at the instant, and after it.
+    pub(super) steps: Vec<(Step, VecDeque<Step>)>,
+    /// Commands that print something, in order, and the link of the rules that they are about.
+    pub(super) prints: Option<(String, Vec<Command>)>,
+}
+
+impl Prepared {
+    /// Whether anything is changed.
+    pub(super) fn is_change(&self) -> bool {
+        self.steps.iter().any(|(step, _)| !step.logged.texts.is_empty())
+    }
+
+    pub(super) fn first_packet(&self) -> Option<FirstPacket> {
+        self.ahead.as_ref()?.first_packet()
+    }
+}
+
+impl Plan {
+    pub(super) fn new(scenario: Scenario) -> Self {
+        let timeline = scenario.timeline();
+        let logged_files = scenario.files().len();
+        let now = State { scenario, timeline, notes: Notes::default() };
+        Self { ahead: ahead_of(&now, Time::ZERO), now, logged_files }
+    }
+
+    /// What is in force, as far as [`Plan::advance`] was called.
+    pub(super) fn scenario(&self) -> &Scenario {
+        &self.now.scenario
+    }
+
+    /// Whether what happens depends on when the first packet comes.
+    pub(super) fn awaits_first_packet(&self) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| ahead.timeline.awaits_first_packet())
+    }
+
+    pub(super) fn first_packet(&self) -> Option<FirstPacket> {
+        self.ahead.as_ref()?.first_packet()
+    }
+
+    /// The first packet has come: packet threads know, and have made the steps that follow it.
+    pub(super) fn first_packet_came(&mut self, at: Time) {
+        let Some(ahead) = &mut self.ahead else { return };
+        *ahead = Ahead {
+            scenario: self.now.scenario.clone(),
+            timeline: self.now.timeline.clone(),
+            horizon: Time::ZERO,
+        };
+        ahead.begin(at);
+        self.now.timeline.first_packet(at);
+    }
+
+    /// Time has come to here.
+    pub(super) fn advance(&mut self, now: Time) {
+        let made = self.ahead.as_ref().map_or(now, |ahead| ahead.horizon);
+        self.now.advance(now.min(made));
+    }
+
+    /// When more steps must be made; never where none will come.
+    pub(super) fn wake(&self) -> Time {
+        let Some(ahead) = &self.ahead else { return Time::NEVER };
+        let next = ahead.timeline.peek().unwrap_or(Time::NEVER);
+        if next == Time::NEVER { next } else { next.before(WINDOW) }
+    }
+
+    /// Makes the steps that are near enough: those of each of so many packet threads.
+    pub(super) fn follow(&mut self, now: Time, copies: usize) -> Option<Vec<Vec<Step>>> {
+        if now < self.wake() {
+            return None;
+        }
+        let ahead = self.ahead.as_mut()?;
+        // Some more, so that this is not to be done for each.
+        Some(ahead.steps(now + WINDOW + WINDOW, copies))
+    }
+
+    /// Works out what a change does at an instant, and what follows it, for so many packet threads.
+    pub(super) fn prepare(&self, what: &What, at: Time, copies: usize) -> Result<Prepared, ScenarioError> {
+        let mut state = self.now.clone();
+        state.advance(at);
+        let before = (copies > 1).then(|| state.scenario.clone());
+        let applied = apply(&mut state.scenario, what, at)?;
+        let mut all_changes = vec![applied.changes];
+        for _ in 1..copies {
+            let mut again = before.clone().unwrap_or_else(|| state.scenario.clone());
+            all_changes.push(apply(&mut again, what, at)?.changes);
+        }
+        if !applied.texts.is_empty() {
+            state.notes.add(|| changed(at, &applied.texts));
+        }
+        let files = state.scenario.files();
+        let new_files: Vec<NamedFile> = files.iter().skip(self.logged_files).cloned().collect();
+        let logged = Arc::new(Logged { files: new_files, texts: applied.texts });
+        let mut ahead = ahead_of(&state, at);
+        let follow = match &mut ahead {
+            Some(ahead) => ahead.steps(at + WINDOW, copies),
+            None => (0..copies).map(|_| Vec::new()).collect(),
+        };
+        let step = |changes| Step { at, changes, logged: logged.clone() };
+        let steps = all_changes.into_iter().map(step).zip(follow.into_iter().map(VecDeque::from));
+        Ok(Prepared { steps: steps.collect(), state, ahead, logged_files: files.len(), at, prints: applied.prints })
+    }
+
+    /// A change is in force.
+    pub(super) fn commit(&mut self, prepared: Prepared) {
+        (self.now, self.ahead) = (prepared.state, prepared.ahead);
+        self.logged_files = prepared.logged_files;
+    }
+
+    /// Adds to the notes of the report.
+    pub(super) fn note(&mut self, note: impl FnOnce() -> String) {
+        self.now.notes.add(note);
+    }
+
+    /// What was changed, and what was noted.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let Notes { listed, unlisted } = &self.now.notes;
+        listed.iter().cloned().chain((*unlisted > 0).then(|| format!("and {unlisted} more"))).collect()
+    }
+}
+
+fn ahead_of(state: &State, horizon: Time) -> Option<Ahead> {
+    let State { scenario, timeline, .. } = state;
+    let is_over = timeline.peek().is_none() && !timeline.awaits_first_packet();
+    (!is_over).then(|| Ahead { scenario: scenario.clone(), timeline: timeline.clone(), horizon })
+}
+
+/// What a change does.
+struct Applied {
+    changes: Vec<EngineChange>,
+    /// As a record keeps it.
+    texts: Vec<String>,
+    prints: Option<(String, Vec<Command>)>,
+}
+
+fn apply(scenario: &mut Scenario, what: &What, at: Time) -> Result<Applied, ScenarioError> {
+    match what {
+        What::Set(texts) => {
+            let changes = scenario.assign_at(at, texts)?.into_iter().map(of_link).collect();
+            Ok(Applied { changes, texts: texts.clone(), prints: None })
+        }
+        What::Ipfw { link, file, commands } => {
+            let commands = scenario.ipfw_commands(link.as_deref(), file, commands)?;
+            let (mut changes, mut texts, mut prints) = (Vec::new(), Vec::new(), Vec::new());
+            for (number, (command, text)) in commands.commands.iter().enumerate() {
+                if ipfw::prints(command) {
+                    prints.push(command.clone());
+                    continue;
+                }
+                match scenario.ipfw_at(at, Some(&commands.link), command) {
+                    Ok(more) => changes.extend(more),
+                    Err(error) => return Err(commands.refused(number, error)),
+                }
+                texts.push(format!("ipfw {} {text}", commands.link));
+            }
+            Ok(Applied { changes, texts, prints: Some((commands.link.clone(), prints)) })
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Reports: what packet threads have counted, put into words.
+
+
+use narrows_core::{Duration, Time};
+use narrows_report::{CaptureReport, Part, Report, RunInfo};
+
+use super::Director;
+use super::requests::Hurry;
+use super::worker::Worker;
+use crate::data::LoopError;
+use crate::data::orders::{Answer, Order, Sample};
+use crate::recorder;
+use crate::router;
+
+/// Half of all packets are read later than this where packet threads do not keep up.
+const OVERLOADED: Duration = Duration::from_millis(10);
+/// Ports that are named where packets were lost.
+const MOST_PORTS: usize = 4;
+
+impl Director {
+    /// What a packet thread takes a sample with.
+    fn sample(&mut self, number: usize, info: &RunInfo) -> Box<Sample> {
+        Box::new(Sample { info: info.clone(), meter: self.pool.workers[number].meter() })
+    }
+
+    /// The report as things stand, and its text. Packet threads that are too busy to say what they have counted are left
+    /// out as of the last time that they did, and the report says so.
+    pub(super) fn report_so_far(
+        &mut self,
+        info: &RunInfo,
+        hurry: Hurry<'_>,
+    ) -> Result<(Report, String), LoopError> {
+        self.hear()?;
+        let now = self.clock.now();
+        self.plan.advance(now);
+        let mut info = info.clone();
+        info.update(self.plan.scenario());
+        for number in 0..self.pool.len() {
+            // One that still owes an answer has had its time.
+            if self.pool.workers[number].asked.is_none() {
+                let order = Order::Sample(self.sample(number, &info));
+                let worker = &mut self.pool.workers[number];
+                worker.asked = Some(now);
+                worker.tell(order);
+                worker.call();
+            }
+        }
+        let is_due = |director: &Self| {
+            director.pool.workers.iter().all(|worker| worker.asked.is_none_or(|asked| asked < now))
+        };
+        if !is_due(self) {
+            self.gather(hurry, |director, number, answer| {
+                director.take(number, answer)?;
+                Ok(is_due(director))
+            })?;
+        }
+        info.span = (Time::ZERO, self.clock.now());
+        for (number, worker) in self.pool.workers.iter().enumerate().filter(|(_, worker)| worker.asked.is_some()) {
+            let since = match &worker.last {
+                Some(last) => format!("its figures are those at {}", last.info.span.1),
+                None => "its figures are not there yet".into(),
+            };
+            info.notes.push(format!(
+                "packet thread {number} is too busy to say what it has counted within a second; {since}"
+            ));
+        }
+        info.notes.extend(self.plan.notes());
+        let report = self.report(&info);
+        let text = report.text().to_string();
+        Ok((report, text))
+    }
+
+    /// Closes the record, and reports.
+    ///
+    /// # Errors
+    /// When the record cannot be written, or a packet thread does not stop.
+    pub fn finish(mut self, info: &mut RunInfo) -> Result<Report, LoopError> {
+        self.halt()?;
+        // Nobody has gone further than this.
+        let end = self.clock.now();
+        self.plan.advance(end);
+        info.update(self.plan.scenario());
+        info.span = (Time::ZERO, end);
+        let samples: Vec<_> = (0..self.pool.len()).map(|number| self.sample(number, info)).collect();
+        let mut samples = samples.into_iter();
+        self.pool.tell(|_| match samples.next() {
+            Some(sample) => Order::Finish(end, sample),
+            None => Order::Quit,
+        });
+        let (count, mut capture) = (self.pool.len(), None);
+        self.await_all(count, |pool, number, answer| match answer {
+            Answer::Finished(sampled, own) => {
+                capture = own.map(|own| (own, sampled.engine_at)).or(capture.take());
+                pool.workers[number].take(sampled);
+                None
+            }
+            other => Some(other),
+        })?;
+        if let Some(path) = self.record.as_ref().filter(|_| count > 1) {
+            recorder::join(path, count - 1)?;
+        }
+        let capture: Option<CaptureReport> = capture.map(|(capture, at)| capture.finish(at));
+        let answered: u64 = self.sampled().map(|sampled| sampled.answered).sum();
+        if answered > 0 {
+            info.notes
+                .push(format!("address resolution: {answered} frames were answered or ended at the ports"));
+        }
+        info.notes.extend(self.plan.notes());
+        Ok(Report { capture, ..self.report(info) })
+    }
+
+    fn sampled(&self) -> impl Iterator<Item = &crate::data::orders::Sampled> {
+        self.pool.workers.iter().filter_map(|worker| worker.last.as_deref())
+    }
+
+    /// Of what packet threads have counted.
+    fn report(&self, info: &RunInfo) -> Report {
+        let mut info = info.clone();
+        info.notes.extend(self.sampled().flat_map(|sampled| &sampled.silenced).map(router::silenced_note));
+        let part = |worker: &Worker| {
+            let counts = worker.last.as_deref().map(|sampled| sampled.counts.clone()).unwrap_or_default();
+            let mut part = Part::of(&info, counts, &worker.seen, &self.ports);
+            let writers = worker.feeds.iter().flat_map(|feeds| feeds.writers());
+            writers.for_each(|writers| part.met(writers));
+            part
+        };
+        let (first, others) = self.pool.workers.split_first().expect("there is a packet thread");
+        let mut report = Report::of_parts(&info, part(first), others.iter().map(part));
+        report.notes.extend(overload(&report));
+        report.trains = self.sampled().filter_map(|sampled| sampled.trains.clone()).reduce(|mut sum, more| {
+            sum.add(&more);
+            sum
+        });
+        if let Some(host) = &self.host {
+            host.disturbances.look();
+            for interval in report.untrue.iter_mut().flat_map(|untrue| &mut untrue.intervals) {
+                let [start, end] = [interval.start_ns, interval.end_ns].map(Time::from_nanos);
+                let taken = host.disturbances.around(start, end);
+                (interval.stolen_ns, interval.waited_ns) = (taken.stolen, taken.waited);
+            }
+            let threads = self.sampled().map(|sampled| sampled.thread.clone()).collect();
+            let backends = self.pool.workers.iter().flat_map(|worker| worker.backends.clone()).collect();
+            let pace = super::Pace { processor: self.processors.first().copied().or(self.pace.processor), ..self.pace };
+            report.host = Some(host.report(&info, pace, threads, backends));
+        }
+        report
+    }
+}
+
+/// That the host did not keep up with the packets, and what was lost where.
+fn overload(report: &Report) -> Option<String> {
+    let late = report.input_lateness.filter(|lateness| lateness.p50_ns > OVERLOADED.nanos())?;
+    let mut text = format!(
+        "overloaded: half of the packets were read {} or more after they came",
+        Duration::from_nanos(late.p50_ns)
+    );
+    let mut lost: Vec<_> = report.ports.iter().map(|port| (port.receive_ring_dropped_packets, &port.name)).collect();
+    lost.retain(|(packets, _)| *packets > 0);
+    lost.sort_by(|a, b| b.cmp(a));
+    let sum: u64 = lost.iter().map(|(packets, _)| packets).sum();
+    if sum > 0 {
+        let named: Vec<_> =
+            lost.iter().take(MOST_PORTS).map(|(packets, port)| format!("{packets} at {port}")).collect();
+        let more = if lost.len() > MOST_PORTS { format!(", the rest at {} more", lost.len() - MOST_PORTS) } else { String::new() };
+        text += &format!("; {sum} were lost before they could be read: {}{more}", named.join(", "));
+    }
+    Some(text)
+}

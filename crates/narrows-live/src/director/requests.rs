@@ -1,0 +1,202 @@
+//! What clients of the control socket ask for.
+
+use std::os::fd::BorrowedFd;
+
+use narrows_core::{Duration, Time};
+use narrows_io::host::time_is_virtual;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_report::RunInfo;
+
+use super::Director;
+use super::ipfw::Printer;
+use super::plan::{Prepared, What};
+use crate::control::{Reply, Request, ScenarioInForce};
+use crate::data::LoopError;
+use crate::data::changes::{Asked, Decision};
+use crate::data::orders::{Answer, Order, RulesSample};
+
+/// How far ahead of its making a change is planned at first: about what it takes to tell all packet threads of it. In
+/// virtual time that takes next to none.
+const LEAD: Duration = Duration::from_millis(1);
+const LEAD_IN_VIRTUAL_TIME: Duration = Duration::from_micros(10);
+/// How often a change is planned, each time further ahead, where the host is too busy to tell all of it in time.
+const TRIES: usize = 10;
+/// How long packet threads have to say what they have counted, before the answer goes without that.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who ends the waiting for packet threads.
+#[derive(Clone, Copy)]
+pub(super) struct Hurry<'a> {
+    ready: Option<BorrowedFd<'a>>,
+    signals: &'a EndSignals,
+}
+
+impl Director {
+    /// Serves the clients of the control socket that have something to say.
+    pub(super) fn serve(
+        &mut self,
+        ready: Option<BorrowedFd<'_>>,
+        signals: &EndSignals,
+    ) -> Result<(), LoopError> {
+        let Some((mut control, info)) = self.control.take() else { return Ok(()) };
+        let mut failed = None;
+        control.serve(|request| match self.answer(request, &info, Hurry { ready, signals }) {
+            Ok(reply) => reply,
+            Err(error) => {
+                let reply = Reply::Error(error.to_string());
+                failed = Some(error);
+                reply
+            }
+        });
+        self.control = Some((control, info));
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<Reply, LoopError> {
+        let value = match request {
+            Request::Set { assignments } => match self.change(&What::Set(assignments), hurry)? {
+                Ok(_) => Ok(serde_json::Value::Null),
+                Err(error) => return Ok(Reply::Error(error)),
+            },
+            Request::Ipfw { link, file, commands } => {
+                match self.change(&What::Ipfw { link, file, commands }, hurry)? {
+                    Ok(text) => Ok(serde_json::json!({ "text": text })),
+                    Err(error) => return Ok(Reply::Error(error)),
+                }
+            }
+            Request::Feeds {} => serde_json::to_value(self.places()),
+            Request::Scenario {} => {
+                self.plan.advance(self.clock.now());
+                serde_json::to_value(ScenarioInForce::of(self.plan.scenario()))
+            }
+            Request::Stats {} => {
+                let (report, text) = self.report_so_far(info, hurry)?;
+                serde_json::to_value(report).map(|report| serde_json::json!({ "report": report, "text": text }))
+            }
+        };
+        Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))
+    }
+
+    /// Makes a change at one instant on all packet threads, and says what its commands print; or says why it is none.
+    fn change(&mut self, what: &What, hurry: Hurry<'_>) -> Result<Result<String, String>, LoopError> {
+        self.hear()?;
+        self.plan.advance(self.clock.now());
+        // Without an instant that is near: so files are read, and what is wrong is said, before there is any hurry.
+        if let Err(error) = self.plan.prepare(what, self.clock.now(), 1) {
+            return Ok(Err(error.to_string()));
+        }
+        let mut lead = if time_is_virtual() { LEAD_IN_VIRTUAL_TIME } else { LEAD };
+        for _ in 0..TRIES {
+            let begun = self.clock.now();
+            let mut prepared = match self.plan.prepare(what, begun + lead, self.pool.len()) {
+                Ok(prepared) => prepared,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            if self.tell(&mut prepared) {
+                self.sleep_until(prepared.at)?;
+                return self.changed(prepared, hurry).map(Ok);
+            }
+            let took = self.clock.now().since(begun);
+            lead = took + took + LEAD;
+        }
+        Ok(Err("this host is too busy to make the change everywhere at one instant; try again".into()))
+    }
+
+    /// Tells all packet threads of a change; whether each knew before the change's instant, so that it is made.
+    fn tell(&mut self, prepared: &mut Prepared) -> bool {
+        if !prepared.is_change() {
+            return true;
+        }
+        let decision = Decision::default();
+        let (first, mut steps) = (prepared.first_packet(), std::mem::take(&mut prepared.steps).into_iter());
+        let mut first = Some(first);
+        self.pool.tell(|_| {
+            // There are as many as packet threads.
+            let (step, then) = steps.next().expect("steps were made for each thread");
+            let (decision, first) = (decision.clone(), first.take().flatten());
+            Order::Ask(Box::new(Asked { step, decision, then, first }))
+        });
+        // Those that sleep wake up for it, and whoever got there first has given it up.
+        self.pool.call();
+        if self.clock.now() < prepared.at { decision.make() } else { decision.give_up() }
+    }
+
+    fn sleep_until(&self, at: Time) -> Result<(), LoopError> {
+        if self.clock.now() < at {
+            wait(&mut [], Some(self.clock.reading(at))).map_err(LoopError::Wait)?;
+        }
+        Ok(())
+    }
+
+    /// A change is in force.
+    fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
+        let feeds_before = self.feeds_in_force();
+        let prints = prepared.prints.take();
+        self.plan.commit(prepared);
+        if feeds_before != self.feeds_in_force() {
+            self.update_feeds(hurry)?;
+        }
+        let Some((link, commands)) = prints.filter(|(_, commands)| !commands.is_empty()) else {
+            return Ok(String::new());
+        };
+        let counted = self.rules_sample(&link, hurry)?;
+        let printer =
+            Printer { scenario: self.plan.scenario(), clock: self.clock, link: &link, counted: &counted };
+        Ok(commands.iter().filter_map(|command| printer.print(command)).collect())
+    }
+
+    /// Asks packet threads what feeds there are now, and makes the sockets of new ones.
+    fn update_feeds(&mut self, hurry: Hurry<'_>) -> Result<(), LoopError> {
+        self.pool.tell(|_| Order::Feeds);
+        self.pool.call();
+        let mut missing = self.pool.len();
+        self.gather(hurry, |director, number, answer| {
+            missing -= usize::from(matches!(answer, Answer::Feeds(_)));
+            director.take(number, answer)?;
+            Ok(missing == 0)
+        })
+    }
+
+    fn rules_sample(&mut self, link: &str, hurry: Hurry<'_>) -> Result<RulesSample, LoopError> {
+        self.pool.tell(|_| Order::Rules(link.to_owned()));
+        self.pool.call();
+        let (mut missing, mut found) = (self.pool.len(), RulesSample::default());
+        self.gather(hurry, |director, number, answer| {
+            match answer {
+                Answer::Rules(rules) => {
+                    missing -= 1;
+                    if !rules.rules.is_empty() {
+                        found = *rules;
+                    }
+                }
+                other => director.take(number, other)?,
+            }
+            Ok(missing == 0)
+        })?;
+        Ok(found)
+    }
+
+    /// Takes answers until `take` says that all are there, packet threads have had their time, or the run is to end.
+    pub(super) fn gather(
+        &mut self,
+        hurry: Hurry<'_>,
+        mut take: impl FnMut(&mut Self, usize, Answer) -> Result<bool, LoopError>,
+    ) -> Result<(), LoopError> {
+        let give_up = self.clock.now() + PATIENCE;
+        loop {
+            while let Some((number, answer)) = self.pool.next() {
+                if take(self, number, answer)? {
+                    return Ok(());
+                }
+            }
+            let called = self.pool.called().clone();
+            let mut waiting = vec![Waiting::readable(&*called), Waiting::readable(hurry.signals)];
+            waiting.extend(hurry.ready.iter().map(Waiting::readable));
+            wait(&mut waiting, Some(self.clock.reading(give_up))).map_err(LoopError::Wait)?;
+            let is_over = waiting[1..].iter().any(Waiting::is_ready);
+            if is_over || self.clock.now() >= give_up {
+                return Ok(());
+            }
+        }
+    }
+}
