@@ -1,0 +1,302 @@
+//! Folders of the user's own. What lies there decides what is put back, ended and removed later.
+//!
+//! A folder is held by a descriptor. It is opened without following a symbolic link at its end, and used only where it
+//! belongs to this user and nobody else may write to it. Its files are reached by that descriptor: no link among them is
+//! followed, and only this user's regular files are opened.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{Mode, SFlag, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
+
+use crate::host;
+
+/// What the name of a run folder begins with.
+const OURS: &str = "narrows";
+/// What the name of a file begins with that is not complete yet, before its own name.
+pub const UNFINISHED: &str = "new.";
+/// Who may do what: its owner everything, others nothing.
+const OWNER_ONLY: Mode = Mode::S_IRWXU;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// Why a folder, or a file in it, cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OwnFolderError {
+    /// A symbolic link or a file where a folder is expected.
+    #[error("{} is not a folder but a symbolic link or a file: look at it and remove it", .0.display())]
+    NotAFolder(PathBuf),
+    /// Something else where a file is expected.
+    #[error("{} is not a regular file: look at it and remove it", .0.display())]
+    NotAFile(PathBuf),
+    /// Somebody else has, or had, a hand in it.
+    #[error("{} belongs to another user, or others may write to it: remove it", .0.display())]
+    NotOurs(PathBuf),
+    /// The kernel refused.
+    #[error("cannot {verb} {}: {cause}", path.display())]
+    Refused {
+        /// What was tried.
+        verb: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        cause: io::Error,
+    },
+}
+
+impl OwnFolderError {
+    /// Whether a file or folder was not there, perhaps because somebody has just removed it.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Refused { cause, .. } if cause.kind() == ErrorKind::NotFound)
+    }
+
+    /// The same as an error of the system's.
+    pub fn into_io(self) -> io::Error {
+        let kind = match &self {
+            Self::Refused { cause, .. } => cause.kind(),
+            _ => ErrorKind::PermissionDenied,
+        };
+        io::Error::new(kind, self)
+    }
+}
+
+/// How a file is locked: by several at once, or by one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lock {
+    /// Together with others.
+    Shared,
+    /// Alone.
+    Exclusive,
+}
+
+/// A folder that belongs to this user, and that nobody else may write to.
+#[derive(Debug)]
+pub struct OwnFolder {
+    folder: File,
+    path: PathBuf,
+}
+
+impl OwnFolder {
+    /// Opens the folder; nothing if there is none.
+    ///
+    /// A folder of ours by its name whose mode lets others write to it is closed to them.
+    ///
+    /// # Errors
+    /// When it is no folder, or not this user's alone.
+    pub fn open(path: &Path) -> Result<Option<Self>, OwnFolderError> {
+        let is_named_ours =
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()));
+        let opened = openat(nix::fcntl::AT_FDCWD, path, FOLDER, Mode::empty());
+        Self::checked(opened, path.into(), is_named_ours)
+    }
+
+    /// Opens the folder, and makes it if there is none, for its owner alone.
+    ///
+    /// # Errors
+    /// As of [`OwnFolder::open`], or when it cannot be made.
+    pub fn make(path: &Path) -> Result<Self, OwnFolderError> {
+        match fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY.bits()).create(path) {
+            // What is there is looked at next.
+            Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
+                return Err(refused("make", path)(cause));
+            }
+            _ => {}
+        }
+        Self::open(path)?.ok_or_else(|| missing("open", path))
+    }
+
+    /// Opens a folder in this one; nothing if there is none.
+    ///
+    /// # Errors
+    /// As of [`OwnFolder::open`].
+    pub fn open_folder(&self, name: &OsStr) -> Result<Option<Self>, OwnFolderError> {
+        Self::checked(openat(&self.folder, name, FOLDER, Mode::empty()), self.path.join(name), true)
+    }
+
+    /// Opens a folder in this one, and makes it if there is none.
+    ///
+    /// # Errors
+    /// As of [`OwnFolder::make`].
+    pub fn make_folder(&self, name: &OsStr) -> Result<Self, OwnFolderError> {
+        let path = self.path.join(name);
+        match mkdirat(&self.folder, name, OWNER_ONLY) {
+            Ok(()) | Err(Errno::EEXIST) => {}
+            Err(errno) => return Err(refused("make", &path)(errno.into())),
+        }
+        self.open_folder(name)?.ok_or_else(|| missing("open", &path))
+    }
+
+    fn checked(
+        opened: nix::Result<std::os::fd::OwnedFd>,
+        path: PathBuf,
+        may_be_mended: bool,
+    ) -> Result<Option<Self>, OwnFolderError> {
+        let folder = match opened {
+            Ok(folder) => File::from(folder),
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(Errno::ENOTDIR | Errno::ELOOP) => return Err(OwnFolderError::NotAFolder(path)),
+            Err(errno) => return Err(refused("open", &path)(errno.into())),
+        };
+        let data = folder.metadata().map_err(refused("look at", &path))?;
+        if data.uid() != host::user() {
+            return Err(OwnFolderError::NotOurs(path));
+        }
+        if data.mode() & WRITABLE_BY_OTHERS != 0 {
+            // A sticky folder is meant for everybody, whatever its name.
+            if !may_be_mended || data.mode() & STICKY != 0 {
+                return Err(OwnFolderError::NotOurs(path));
+            }
+            fchmod(&folder, OWNER_ONLY).map_err(|errno| refused("close", &path)(errno.into()))?;
+        }
+        Ok(Some(Self { folder, path }))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names in it, in order. One that is not UTF-8 is none of ours.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, OwnFolderError> {
+        let refused = |errno: Errno| refused("read", &self.path)(errno.into());
+        let mut listing = Dir::openat(&self.folder, ".", FOLDER, Mode::empty()).map_err(refused)?;
+        let mut names = Vec::new();
+        for entry in listing.iter() {
+            let entry = entry.map_err(refused)?;
+            names.extend(
+                entry.file_name().to_str().ok().filter(|name| ![".", ".."].contains(name)).map(str::to_owned),
+            );
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Opens a regular file of this user's in it; nothing if there is none.
+    ///
+    /// # Errors
+    /// When it is something else, or somebody else's.
+    pub fn open_file(&self, name: &str) -> Result<Option<File>, OwnFolderError> {
+        let path = self.path.join(name);
+        // Nothing is waited for at a pipe that somebody put there.
+        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = match openat(&self.folder, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::ENOENT) => return Ok(None),
+            Err(Errno::ELOOP | Errno::ENXIO | Errno::EISDIR) => return Err(OwnFolderError::NotAFile(path)),
+            Err(errno) => return Err(refused("open", &path)(errno.into())),
+        };
+        let data = file.metadata().map_err(refused("look at", &path))?;
+        if !data.is_file() {
+            return Err(OwnFolderError::NotAFile(path));
+        }
+        // The folder keeps others of the group out.
+        if data.uid() != host::user() || data.mode() & 0o002 != 0 {
+            return Err(OwnFolderError::NotOurs(path));
+        }
+        Ok(Some(file))
+    }
+
+    /// Puts a file with this text at `name`, in the place of what was there: whoever looks finds all of it or nothing of it.
+    /// The file is locked from before it can be found.
+    ///
+    /// Killed half-way, this leaves a file whose name begins with [`UNFINISHED`].
+    ///
+    /// # Errors
+    /// When the kernel refuses; then what was there is as it was.
+    pub fn replace(&self, name: &str, text: &str, lock: Lock) -> Result<File, OwnFolderError> {
+        let unfinished = format!("{UNFINISHED}{name}");
+        self.remove(&unfinished)?;
+        let placed = self.write_new(&unfinished, text, lock).and_then(|file| {
+            renameat(&self.folder, unfinished.as_str(), &self.folder, name)
+                .map_err(|errno| refused("rename", &self.path.join(&unfinished))(errno.into()))?;
+            Ok(file)
+        });
+        if placed.is_err() {
+            // The first error is the one to tell.
+            let _ = self.remove(&unfinished);
+        }
+        placed
+    }
+
+    fn write_new(&self, name: &str, text: &str, lock: Lock) -> Result<File, OwnFolderError> {
+        let path = self.path.join(name);
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let made = openat(&self.folder, name, flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let mut file = File::from(made.map_err(|errno| refused("make", &path)(errno.into()))?);
+        match lock {
+            Lock::Shared => file.lock_shared(),
+            Lock::Exclusive => file.lock(),
+        }
+        .map_err(refused("lock", &path))?;
+        file.write_all(text.as_bytes()).map_err(refused("write", &path))?;
+        Ok(file)
+    }
+
+    /// Removes a file or socket in it; whether there was one.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn remove(&self, name: &str) -> Result<bool, OwnFolderError> {
+        match unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) => Ok(true),
+            // Whoever cleans up at the same time may have been faster.
+            Err(Errno::ENOENT) => Ok(false),
+            Err(errno) => Err(refused("remove", &self.path.join(name))(errno.into())),
+        }
+    }
+
+    /// Removes a folder in it if that is empty.
+    pub fn remove_empty_folder(&self, name: &OsStr) {
+        let _ = unlinkat(&self.folder, name, UnlinkatFlags::RemoveDir);
+    }
+
+    /// Whether there is a socket of this user's of that name.
+    pub fn has_own_socket(&self, name: &str) -> bool {
+        let Ok(found) = fstatat(&self.folder, name, AtFlags::AT_SYMLINK_NOFOLLOW) else { return false };
+        SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFSOCK
+            && found.st_uid == host::user()
+    }
+
+    /// Waits until nobody else has locked the folder, and locks it as long as this value lives.
+    pub(crate) fn lock(&self) -> Result<(), OwnFolderError> {
+        self.folder.lock().map_err(refused("lock", &self.path))
+    }
+
+    /// Whether both are the same folder.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let identity = |folder: &File| folder.metadata().map(|data| (data.dev(), data.ino())).ok();
+        identity(&self.folder).is_some_and(|own| identity(&other.folder) == Some(own))
+    }
+}
+
+const FOLDER: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+/// Removes the folder if it is empty, and ours by its name.
+pub fn remove_if_empty(path: &Path) {
+    if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes())) {
+        // It stays while other runs have something in it.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+fn refused<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> OwnFolderError + 'a {
+    move |cause| OwnFolderError::Refused { verb, path: path.into(), cause }
+}
+
+fn missing(verb: &'static str, path: &Path) -> OwnFolderError {
+    refused(verb, path)(ErrorKind::NotFound.into())
+}
+
+#[cfg(test)]
+mod tests;

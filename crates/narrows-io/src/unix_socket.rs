@@ -1,0 +1,79 @@
+//! Connections to Unix sockets that wait no longer than they may.
+//!
+//! The kernel lets whoever connects wait until the other side has room for it, which a stopped program may never have.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt};
+use nix::sys::time::TimeVal;
+
+/// What came of asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listener {
+    /// Somebody listens there, or it may not be asked.
+    There,
+    /// A socket is there that nobody listens at any more.
+    Dead,
+    /// There is no socket.
+    Missing,
+}
+
+/// Connects to a stream socket, which takes no longer than `patience`.
+///
+/// # Errors
+/// The kernel's; `WouldBlock` where the other side has no room for so long.
+pub fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let stream = stream(SockFlag::SOCK_CLOEXEC)?;
+    let limit = TimeVal::new(patience.as_secs() as _, patience.subsec_micros().into());
+    setsockopt(&stream, sockopt::SendTimeout, &limit)?;
+    connect(stream.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(stream.into())
+}
+
+/// Whether somebody listens at this socket. Never waits.
+pub fn listener(path: &Path) -> Listener {
+    let asked = stream(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)
+        .and_then(|stream| connect(stream.as_raw_fd(), &UnixAddr::new(path)?));
+    match asked {
+        Err(Errno::ECONNREFUSED) => Listener::Dead,
+        Err(Errno::ENOENT) => Listener::Missing,
+        // Nor does one that has no room just now (EAGAIN) count as dead.
+        _ => Listener::There,
+    }
+}
+
+fn stream(flags: SockFlag) -> nix::Result<OwnedFd> {
+    socket(AddressFamily::Unix, SockType::Stream, flags, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixListener;
+
+    use nix::sys::socket::{Backlog, listen};
+
+    use super::*;
+
+    #[test]
+    fn a_listener_without_room_is_there_and_nobody_waits_for_it() {
+        let path = std::env::temp_dir().join(format!("narrows-io-full-{}", std::process::id()));
+        assert_eq!(listener(&path), Listener::Missing);
+        let socket = UnixListener::bind(&path).unwrap();
+        listen(&socket.as_fd(), Backlog::new(0).unwrap()).unwrap();
+        // A backlog of none has room for one.
+        let _first = connect_within(&path, Duration::from_secs(60)).unwrap();
+        assert_eq!(listener(&path), Listener::There);
+        let error = connect_within(&path, Duration::from_millis(1)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        drop(socket);
+        assert_eq!(listener(&path), Listener::Dead);
+        fs::remove_file(&path).unwrap();
+    }
+}
