@@ -3,119 +3,235 @@
 //! Namespaces, interfaces and address translation end with the process that made them, whatever ended it. What a
 //! `kill -9` can leave: control sockets, those of feeds, programs that gave up their death signal, and settings of the
 //! host that `--internet` changed, offloads of interfaces that `bridge` had switched off, barriers of `attach --fail closed`.
+//!
+//! What is not known for certain to be a killed run's is left alone; what stands in the way of one thing is told in the end,
+//! when all else is done.
 
-use std::io::ErrorKind;
-use std::path::Path;
+use std::fmt::Display;
+use std::fs::File;
+use std::thread;
 use std::time::Duration;
-use std::{fs, thread};
 
-use narrows_io::ledger::restore_abandoned;
+use narrows_io::ledger::{self, Cleared, LedgerError};
+use narrows_io::marked::Mark;
 use narrows_io::namespace::Namespace;
-use narrows_io::process;
-use narrows_io::rearranged::restore_abandoned as restore_interfaces_of;
+use narrows_io::own_folder::{OwnFolder, remove_if_empty};
+use narrows_io::rearranged;
+use narrows_io::unix_socket::{Listener, listener};
 use narrows_live::control;
 use narrows_live::feeds;
-use narrows_live::run::{RUN_ENVIRONMENT, SETTINGS};
+use narrows_live::run::SETTINGS;
+use narrows_live::run_record::{self, RunName, Standing, look, records};
 use narrows_live::standing::INTERFACES;
 
 use crate::output::{Failure, print};
 
 pub(crate) fn clean() -> Result<u8, Failure> {
-    let folder = control::run_folder();
-    let mut removed = 0;
-    if folder.exists() {
-        control::check_owner(&folder).map_err(|error| Failure::Other(error.to_string()))?;
+    let path = control::run_folder();
+    let mut said = Said::default();
+    if let Some(folder) = OwnFolder::open(&path).map_err(other)? {
+        let mut cleaning = Cleaning { folder, said };
+        cleaning.everything()?;
+        said = cleaning.said;
+        // Stays while runs are going on.
+        remove_if_empty(&path);
     }
-    // What is killed may be another run, inside the one that it belonged to: until none is left.
-    while let Some((run, path)) =
-        control::sockets(&folder).into_iter().find(|(_, path)| !control::is_alive(path))
-    {
-        for process in marked(&run)? {
-            process::kill_now(process);
-            print(&format!("killed process {process} of run {run}\n"))?;
-            removed += 1;
-        }
-        // Whoever cleans up at the same time may have been faster.
-        if let Err(cause) = fs::remove_file(&path)
-            && cause.kind() != ErrorKind::NotFound
-        {
-            return Err(Failure::Write { path, cause });
-        }
-        wait_until_gone(&run)?;
-        print(&format!("removed {}\n", path.display()))?;
-        removed += 1;
-    }
-    removed += remove_feeds(&folder)?;
-    removed += restore_settings(&folder)?;
-    removed += restore_interfaces(&folder)?;
-    // Stays while runs are going on.
-    let _ = fs::remove_dir(&folder);
-    if removed == 0 {
+    if said.lines == 0 && said.failed.is_empty() {
         print("nothing was left behind\n")?;
     }
-    Ok(0)
+    if said.failed.is_empty() { Ok(0) } else { Err(Failure::Other(said.failed.join("\n"))) }
 }
 
-/// Removes the sockets of feeds whose run has no control socket any more: a run has that from before its feeds' until
-/// after.
-fn remove_feeds(folder: &Path) -> Result<usize, Failure> {
-    // Looked for first: a run that begins meanwhile is in the list of runs then.
-    let feeds = feeds::leftovers(folder);
-    let runs = control::sockets(folder);
-    let mut removed = 0;
-    for feed in feeds.iter().filter(|feed| runs.iter().all(|(run, _)| *run != feed.run)) {
-        match fs::remove_file(&feed.path) {
-            Ok(()) => {
-                print(&format!("removed {}\n", feed.path.display()))?;
-                removed += 1;
+/// What a person is told.
+#[derive(Default)]
+struct Said {
+    lines: usize,
+    /// What could not be done.
+    failed: Vec<String>,
+}
+
+impl Said {
+    fn say(&mut self, line: &str) -> Result<(), Failure> {
+        self.lines += 1;
+        print(&format!("{line}\n"))
+    }
+
+    /// The result, or nothing and a word about that in the end.
+    fn note<T>(&mut self, result: Result<T, impl Display>) -> Option<T> {
+        result.map_err(|error| self.failed.push(error.to_string())).ok()
+    }
+}
+
+struct Cleaning {
+    folder: OwnFolder,
+    said: Said,
+}
+
+impl Cleaning {
+    fn everything(&mut self) -> Result<(), Failure> {
+        self.runs()?;
+        self.control_sockets()?;
+        self.feeds()?;
+        let unfinished = run_record::remove_unfinished(&self.folder);
+        for name in self.said.note(unfinished).unwrap_or_default() {
+            self.said.say(&format!("removed {}", self.folder.path().join(name).display()))?;
+        }
+        let here = Namespace::current();
+        let Some(here) = self.said.note(here) else { return Ok(()) };
+        let settings = ledger::restore_abandoned(&here, &self.folder.path().join(SETTINGS));
+        self.put_back(settings, |setting| format!("put {} back to {}", setting.key, setting.before))?;
+        let interfaces = rearranged::restore_abandoned(&here, &self.folder.path().join(INTERFACES));
+        self.put_back(interfaces, |interface| format!("put {} back as it was", interface.interface))
+    }
+
+    /// Ends programs of runs that are gone, and removes those runs' control sockets and records.
+    fn runs(&mut self) -> Result<(), Failure> {
+        let mut seen = Vec::new();
+        // What is killed may be another run, inside the one that it belonged to: until no other is gone.
+        loop {
+            let all = records(&self.folder);
+            let all = self.said.note(all).unwrap_or_default();
+            let before = seen.len();
+            for run in all {
+                if seen.contains(&run) {
+                    continue;
+                }
+                match look(&self.folder, &run) {
+                    Ok(Some(Standing::Gone(locked))) => {
+                        self.run(&run, &locked)?;
+                        seen.push(run);
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        self.said.failed.push(error.to_string());
+                        seen.push(run);
+                    }
+                }
             }
-            Err(cause) if cause.kind() == ErrorKind::NotFound => {}
-            Err(cause) => return Err(Failure::Write { path: feed.path.clone(), cause }),
+            if seen.len() == before {
+                return Ok(());
+            }
         }
     }
-    Ok(removed)
-}
 
-fn marked(run: &str) -> Result<Vec<u32>, Failure> {
-    process::find_marked(RUN_ENVIRONMENT, run)
-        .map_err(|error| Failure::Other(format!("cannot look through the processes: {error}")))
-}
-
-/// The kernel takes its time to end what was killed.
-fn wait_until_gone(run: &str) -> Result<(), Failure> {
-    const PAUSE: Duration = Duration::from_millis(2);
-    const PAUSES: u32 = 1000;
-    for _ in 0..PAUSES {
-        if marked(run)?.is_empty() {
-            break;
+    /// Cleans up after a run that is gone; its record is locked meanwhile.
+    fn run(&mut self, run: &RunName, _locked: &File) -> Result<(), Failure> {
+        let left = self.kill(run)?;
+        if !left.is_empty() {
+            let left: Vec<_> = left.iter().map(u32::to_string).collect();
+            let what = format!("cannot end what run {} left: process {} goes on", run.run, left.join(", "));
+            self.said.failed.push(what);
+            return Ok(());
         }
-        thread::sleep(PAUSE);
+        let socket = control::socket_name(run.run);
+        // Another run may have the same number by now, in another PID namespace.
+        if self.is_dead(&socket) {
+            self.remove(&socket)?;
+        }
+        self.remove(&run.to_string())
     }
-    Ok(())
+
+    /// Kills all processes that the run marked as its own. Gives those that go on.
+    fn kill(&mut self, run: &RunName) -> Result<Vec<u32>, Failure> {
+        const PAUSE: Duration = Duration::from_millis(2);
+        const PAUSES: u32 = 1000;
+        let id = run.id.to_string();
+        let mark = Mark { name: run_record::ENVIRONMENT, value: &id };
+        let mut told = Vec::new();
+        let mut left = Vec::new();
+        // Whoever is killed may have started another just before, and the kernel takes its time.
+        for _ in 0..PAUSES {
+            left = mark
+                .processes()
+                .map_err(|error| other(format!("cannot look through the processes: {error}")))?;
+            if left.is_empty() {
+                break;
+            }
+            for &process in &left {
+                if mark.kill(process).unwrap_or(false) && !told.contains(&process) {
+                    self.said.say(&format!("killed process {process} of run {}", run.run))?;
+                    told.push(process);
+                }
+            }
+            thread::sleep(PAUSE);
+        }
+        Ok(left)
+    }
+
+    /// Removes control sockets of runs that kept no record: of older versions. What those left running is not known.
+    fn control_sockets(&mut self) -> Result<(), Failure> {
+        // Looked for first: a run that begins meanwhile is in the list of records then.
+        let sockets = control::sockets(self.folder.path());
+        let sockets = self.said.note(sockets).unwrap_or_default();
+        let Some(recorded) = self.recorded() else { return Ok(()) };
+        for (run, _) in sockets.iter().filter(|(run, _)| !recorded.contains(run)) {
+            let name = control::socket_name(*run);
+            if self.is_dead(&name) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the sockets of feeds whose run has neither a record nor a control socket any more: a run has those from before
+    /// its feeds' until after.
+    fn feeds(&mut self) -> Result<(), Failure> {
+        // Looked for first, as above.
+        let feeds = feeds::leftovers(&self.folder);
+        let feeds = self.said.note(feeds).unwrap_or_default();
+        let sockets = control::sockets(self.folder.path());
+        let (Some(sockets), Some(recorded)) = (self.said.note(sockets), self.recorded()) else {
+            return Ok(());
+        };
+        for feed in feeds {
+            let has_run = recorded.contains(&feed.run) || sockets.iter().any(|(run, _)| *run == feed.run);
+            if !has_run && self.is_dead(&feed.name) {
+                self.remove(&feed.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers of runs that have a record.
+    fn recorded(&mut self) -> Option<Vec<u32>> {
+        let all = records(&self.folder);
+        Some(self.said.note(all)?.into_iter().map(|run| run.run).collect())
+    }
+
+    /// Whether this is a socket of ours that nobody listens at.
+    fn is_dead(&self, name: &str) -> bool {
+        self.folder.has_own_socket(name) && listener(&self.folder.path().join(name)) == Listener::Dead
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), Failure> {
+        let removed = self.folder.remove(name);
+        match self.said.note(removed) {
+            Some(true) => self.said.say(&format!("removed {}", self.folder.path().join(name).display())),
+            // Whoever cleans up at the same time was faster.
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what became of a ledger.
+    fn put_back<R>(
+        &mut self,
+        cleared: Result<Cleared<R>, LedgerError>,
+        words: impl Fn(&R) -> String,
+    ) -> Result<(), Failure> {
+        let Some(cleared) = self.said.note(cleared) else { return Ok(()) };
+        for record in &cleared.put_back {
+            self.said.say(&words(record))?;
+        }
+        for (verb, entries) in [("removed", &cleared.removed), ("left", &cleared.left)] {
+            for entry in entries {
+                self.said.say(&format!("{verb} {}: {}", entry.path.display(), entry.why))?;
+            }
+        }
+        self.said.failed.extend(cleared.failed.iter().map(LedgerError::to_string));
+        Ok(())
+    }
 }
 
-/// Puts back interfaces that killed runs had changed.
-fn restore_interfaces(folder: &Path) -> Result<usize, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
-    let here = Namespace::current().map_err(|error| failed(&error))?;
-    let restored = restore_interfaces_of(&here, &folder.join(INTERFACES)).map_err(|error| failed(&error))?;
-    for record in &restored {
-        print(&format!("put {} back as it was\n", record.interface))?;
-    }
-    Ok(restored.len())
-}
-
-/// Puts back settings of this namespace that killed runs had changed.
-fn restore_settings(folder: &Path) -> Result<usize, Failure> {
-    let settings = folder.join(SETTINGS);
-    if !settings.is_dir() {
-        return Ok(0);
-    }
-    let failed = |error: &dyn std::fmt::Display| Failure::Other(error.to_string());
-    let here = Namespace::current().map_err(|error| failed(&error))?;
-    let restored = restore_abandoned(&here, &settings).map_err(|error| failed(&error))?;
-    for setting in &restored {
-        print(&format!("put {} back to {}\n", setting.key, setting.before))?;
-    }
-    Ok(restored.len())
+fn other(error: impl Display) -> Failure {
+    Failure::Other(error.to_string())
 }

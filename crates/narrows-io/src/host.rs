@@ -92,6 +92,19 @@ pub fn kernel_release() -> io::Result<String> {
     read_trimmed("/proc/sys/kernel/osrelease")
 }
 
+/// The boot that the host is in: an identifier that is drawn at each start.
+pub fn boot() -> io::Result<String> {
+    read_trimmed("/proc/sys/kernel/random/boot_id")
+}
+
+/// When the host was started, in seconds since 1970 by its clock as it is now.
+pub fn boot_time() -> io::Result<i64> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line = stat.lines().find_map(|line| line.strip_prefix("btime "));
+    line.and_then(|seconds| seconds.trim().parse().ok())
+        .ok_or_else(|| io::Error::other("no start of the host in /proc/stat"))
+}
+
 /// What the kernel tells the time by; anything but `tsc` (or an ARM counter) makes stamps slow.
 pub fn clock_source() -> io::Result<String> {
     read_trimmed("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -263,5 +276,7 @@ mod tests {
         assert!(ProcessorTime::read().unwrap().total > 0);
         Capabilities::effective().unwrap();
         timer_slack().unwrap();
+        assert_eq!(boot().unwrap().len(), 36);
+        assert!(boot_time().unwrap() > 0);
     }
 }

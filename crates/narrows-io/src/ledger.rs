@@ -1,25 +1,42 @@
-//! Settings of the host that several runs need at once, put back when the last one has ended.
+//! What runs changed about the host, written down before it is changed, so that it is put back whatever ends them.
 //!
-//! A setting that is raised has a file in a folder, with the value it had before. Each run that needs it
-//! holds a shared lock on the file; the kernel lets go of the lock even after `kill -9`. Whoever ends and
-//! finds that nobody else holds it puts the old value back and removes the file; so does
-//! [`restore_abandoned`] for runs that were killed. Raising and putting back happen one at a time, under a
-//! lock on the folder.
+//! Each change has a file in a folder, the ledger, which lies in a folder of the user's own. A run that needs the change
+//! holds a lock on the file; the kernel lets go of the lock even after `kill -9`. So a file that nobody has locked was left by
+//! a killed run, and what it says is put back. Files are written, locked, put back and removed one at a time, under
+//! a lock on the folder. Both folders are made when they are needed, and go when nothing is in them.
+//!
+//! | a file | becomes of it |
+//! |---|---|
+//! | of a namespace that is there | what it says is put back |
+//! | of an earlier boot, or of a namespace that is gone | it is removed |
+//! | of a namespace that cannot be seen from here | it is left |
+//! | cut off, or not put in place ([`UNFINISHED`]) | it is removed: the change comes after its file is complete |
+//! | anything else | it is left, and is an error |
+//!
+//! Files of versions that wrote down no boot ([`NamespaceIdentity`]) count as of this boot if they were changed since the
+//! host started; else they are left until a run makes the same change.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+mod setting;
+mod turn;
+
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::fstat;
-
 use crate::namespace::{Namespace, NamespaceError};
+use crate::namespace_identity::{NamespaceIdentity, Relation};
+use crate::namespace_search::{Found, find};
 use crate::offload::OffloadError;
+use crate::own_folder::{OwnFolderError, UNFINISHED};
 use crate::route_socket::NetlinkError;
-use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
+use crate::sysctl::SysctlError;
 
-/// Why a setting could not be raised or put back.
+use turn::{Content, inode_in};
+
+pub use setting::{RaisedSetting, SettingRecord, restore_abandoned};
+pub(crate) use turn::{Existing, Turn};
+
+/// Why something could not be changed or put back.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The setting could not be read or written.
@@ -54,7 +71,10 @@ pub enum LedgerError {
         offloads: String,
     },
     /// The folder or a file in it could not be used.
-    #[error("cannot {verb} {}, which remembers settings to put back: {cause}", path.display())]
+    #[error("what is to be put back is not known: {0}")]
+    Folder(#[from] OwnFolderError),
+    /// A file could not be locked or read.
+    #[error("cannot {verb} {}, which remembers what to put back: {cause}", path.display())]
     File {
         /// What was tried.
         verb: &'static str,
@@ -63,205 +83,177 @@ pub enum LedgerError {
         /// What the kernel said.
         cause: io::Error,
     },
-    /// Somebody else wrote the file, or it was cut off.
-    #[error("{} does not hold a setting to put back; look at it and remove it", path.display())]
+    /// Somebody else wrote the file, or changed it.
+    #[error("{} does not say what to put back as narrows writes it; look at it and remove it", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
     },
 }
 
-/// A setting raised for as long as this value lives, or the last of its kind on this host.
+/// What a file of a ledger says.
+pub(crate) trait Record: Sized {
+    /// What its file is called: it begins with the namespace's inode and a hyphen.
+    fn name(&self) -> String;
+
+    /// Whose namespace was changed.
+    fn namespace(&mut self) -> &mut NamespaceIdentity;
+
+    /// What that was opened by, if it was not the caller's.
+    fn reference(&self) -> Option<&str>;
+
+    /// As it is written.
+    fn text(&self) -> String;
+
+    /// As it is read; nothing of a text that this is not.
+    fn parse(text: &str) -> Option<Self>;
+
+    /// Undoes the change, if nobody else has changed it since.
+    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError>;
+}
+
+/// What became of the files that killed runs left.
 #[derive(Debug)]
-pub struct RaisedSetting {
-    namespace: Namespace,
-    file: File,
-    path: PathBuf,
-    folder: PathBuf,
+pub struct Cleared<R> {
+    /// What was put back.
+    pub put_back: Vec<R>,
+    /// Files that were removed, as there was nothing to put back.
+    pub removed: Vec<Entry>,
+    /// Files that were left for somebody who sees their namespace.
+    pub left: Vec<Entry>,
+    /// What could not be done; those files were left, too.
+    pub failed: Vec<LedgerError>,
 }
 
-/// What a file of the ledger says: four lines.
+/// A file of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingRecord {
-    /// The inode of the network namespace whose setting it is.
-    pub namespace: u64,
-    /// The setting, such as `net/ipv4/conf/eth0/forwarding`.
-    pub key: String,
-    /// Its value before.
-    pub before: String,
-    /// Its value since.
-    pub raised: String,
+pub struct Entry {
+    /// Where it is, or was.
+    pub path: PathBuf,
+    /// Why that became of it.
+    pub why: &'static str,
 }
 
-impl RaisedSetting {
-    /// Sets `key` to `value` in `namespace`, remembering it in `folder`. `None` if it had that value and
-    /// nobody of ours had set it: then it is not ours to put back.
-    pub fn raise(
-        namespace: &Namespace,
-        key: &str,
-        value: &str,
-        folder: &Path,
-    ) -> Result<Option<Self>, LedgerError> {
-        let inode = inode(namespace)?;
-        let path = folder.join(format!("{inode}-{}", key.replace('/', "-")));
-        let _turn = Turn::take(folder)?;
-        let mut file = open(&path)?;
-        if read(&mut file).is_none() {
-            let before = read_sysctl(namespace, key)?;
-            if before == value {
-                remove(&path)?;
-                return Ok(None);
-            }
-            let (key, raised) = (key.to_owned(), value.to_owned());
-            write(&mut file, &SettingRecord { namespace: inode, key, before, raised })
-                .map_err(at("write", &path))?;
-        }
-        write_sysctl(namespace, key, value)?;
-        file.lock_shared().map_err(at("lock", &path))?;
-        Ok(Some(Self { namespace: namespace.try_clone()?, file, path, folder: folder.into() }))
+impl<R> Default for Cleared<R> {
+    fn default() -> Self {
+        Self { put_back: Vec::new(), removed: Vec::new(), left: Vec::new(), failed: Vec::new() }
     }
+}
 
-    /// Puts the value back if nobody else needs it. Dropping does the same, in silence.
-    pub fn release(mut self) -> Result<bool, LedgerError> {
-        self.put_back()
+impl<R> Cleared<R> {
+    /// Whether there was nothing.
+    pub fn is_empty(&self) -> bool {
+        let Self { put_back, removed, left, failed } = self;
+        put_back.is_empty() && removed.is_empty() && left.is_empty() && failed.is_empty()
     }
+}
 
-    fn put_back(&mut self) -> Result<bool, LedgerError> {
-        let _turn = Turn::take(&self.folder)?;
-        match self.file.try_lock() {
-            Ok(()) => put_back(&self.namespace, &mut self.file, &self.path).map(|()| true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(cause)) => Err(at("lock", &self.path)(cause)),
+/// Puts back what killed runs left changed: in `here`, and in namespaces that can still be found. What one file stands in
+/// the way of, is done for the others.
+///
+/// # Errors
+/// When the ledger cannot be read.
+pub(crate) fn clear<R: Record>(here: &Namespace, ledger: &Path) -> Result<Cleared<R>, LedgerError> {
+    let mut cleared = Cleared::default();
+    let Some(turn) = Turn::find(ledger)? else { return Ok(cleared) };
+    let own = NamespaceIdentity::of(here)?;
+    for name in turn.ledger().names()? {
+        if let Err(error) = clear_one(&turn, &name, (here, &own), &mut cleared) {
+            cleared.failed.push(error);
         }
     }
+    Ok(cleared)
 }
 
-impl Drop for RaisedSetting {
-    fn drop(&mut self) {
-        // What fails here is left in the ledger for `restore_abandoned`.
-        let _ = self.put_back();
+/// What becomes of one file.
+fn clear_one<R: Record>(
+    turn: &Turn,
+    name: &str,
+    (here, own): (&Namespace, &NamespaceIdentity),
+    cleared: &mut Cleared<R>,
+) -> Result<(), LedgerError> {
+    let path = turn.ledger().path().join(name);
+    let Some(mut file) = turn.ledger().open_file(name)? else { return Ok(()) };
+    if turn.is_held(&file, name)? {
+        return Ok(());
     }
+    let remove = |cleared: &mut Cleared<R>, why| {
+        turn.remove(name)?;
+        cleared.removed.push(Entry { path: path.clone(), why });
+        Ok(())
+    };
+    if name.strip_prefix(UNFINISHED).is_some_and(|name| inode_in(name).is_some()) {
+        return remove(cleared, "it was not complete, so nothing had been changed");
+    }
+    let mut record = match turn.content::<R>(&mut file, name)? {
+        Content::Record(record) => record,
+        Content::CutOff => return remove(cleared, "it was cut off, so nothing had been changed"),
+        Content::Foreign => return Err(LedgerError::Unreadable { path }),
+    };
+    match whereabouts(&mut record, here, own)? {
+        Whereabouts::At(namespace) => {
+            record.put_back(&namespace)?;
+            turn.remove(name)?;
+            cleared.put_back.push(record);
+        }
+        Whereabouts::Gone(why) => remove(cleared, why)?,
+        Whereabouts::Unseen(why) => cleared.left.push(Entry { path, why }),
+    }
+    Ok(())
 }
 
-/// The files of a folder that no live run holds, each locked as long as it is open. The folder's turn is the caller's.
-pub(crate) fn unheld(folder: &Path) -> Result<Vec<(PathBuf, File)>, LedgerError> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(at("read", folder))? {
-        let path = entry.map_err(at("read", folder))?.path();
-        let file = OpenOptions::new().read(true).write(true).open(&path).map_err(at("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => files.push((path, file)),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(cause)) => return Err(at("lock", &path)(cause)),
+/// Where a record's namespace is by now.
+enum Whereabouts {
+    At(Namespace),
+    Gone(&'static str),
+    Unseen(&'static str),
+}
+
+fn whereabouts(
+    record: &mut impl Record,
+    here: &Namespace,
+    own: &NamespaceIdentity,
+) -> Result<Whereabouts, LedgerError> {
+    const GONE: &str = "its network namespace is gone";
+    match record.namespace().compare(own) {
+        Relation::Same => return Ok(Whereabouts::At(here.try_clone()?)),
+        Relation::EarlierBoot => return Ok(Whereabouts::Gone("the host has been started again since")),
+        Relation::Succeeded => return Ok(Whereabouts::Gone(GONE)),
+        Relation::Unknown => {
+            let why =
+                "an older version wrote it, perhaps before the host was started; look at it and remove it";
+            return Ok(Whereabouts::Unseen(why));
+        }
+        Relation::Other => {}
+    }
+    let opened = record.reference().and_then(|reference| Namespace::open(reference).ok());
+    if let Some(there) = opened {
+        match record.namespace().compare(&NamespaceIdentity::of(&there)?) {
+            Relation::Same => return Ok(Whereabouts::At(there)),
+            Relation::Succeeded => return Ok(Whereabouts::Gone(GONE)),
+            _ => {}
         }
     }
-    Ok(files)
+    Ok(match find(record.namespace()) {
+        Found::Open(there) => Whereabouts::At(there),
+        Found::Gone => Whereabouts::Gone(GONE),
+        Found::Unseen => Whereabouts::Unseen("its network namespace cannot be seen from here"),
+    })
 }
 
-/// Puts back the settings that killed runs left in `folder`: those of `namespace` that no live run holds.
-/// Records of other namespaces are left alone. Returns what was put back.
-pub fn restore_abandoned(namespace: &Namespace, folder: &Path) -> Result<Vec<SettingRecord>, LedgerError> {
-    let inode = inode(namespace)?;
-    let mut restored = Vec::new();
-    if !folder.is_dir() {
-        return Ok(restored);
-    }
-    let _turn = Turn::take(folder)?;
-    for (path, mut file) in unheld(folder)? {
-        let record = read(&mut file).ok_or_else(|| LedgerError::Unreadable { path: path.clone() })?;
-        if record.namespace == inode {
-            put_back(namespace, &mut file, &path)?;
-            restored.push(record);
-        }
-    }
-    Ok(restored)
-}
-
-/// The right to raise or put back, one at a time on this host; held for well under a millisecond. It is a lock on the
-/// folder, which goes when nothing is in it.
-pub(crate) struct Turn {
-    _locked: File,
-    folder: PathBuf,
-}
-
-impl Turn {
-    pub(crate) fn take(folder: &Path) -> Result<Self, LedgerError> {
-        loop {
-            fs::create_dir_all(folder).map_err(at("make", folder))?;
-            let locked = match File::open(folder) {
-                Ok(locked) => locked,
-                // Whoever had the turn before removed it in between.
-                Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
-                Err(cause) => return Err(at("open", folder)(cause)),
-            };
-            locked.lock().map_err(at("lock", folder))?;
-            let own = locked.metadata().map_err(at("look at", folder))?.ino();
-            if fs::metadata(folder).is_ok_and(|there| there.ino() == own) {
-                return Ok(Self { _locked: locked, folder: folder.into() });
-            }
-        }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        // Fails while a setting is still raised.
-        let _ = fs::remove_dir(&self.folder);
-    }
-}
-
-/// With the file locked for us alone: writes the old value, unless somebody has set another one since, and removes the
-/// file.
-fn put_back(namespace: &Namespace, file: &mut File, path: &Path) -> Result<(), LedgerError> {
-    let record = read(file).ok_or_else(|| LedgerError::Unreadable { path: path.into() })?;
-    match read_sysctl(namespace, &record.key) {
-        Ok(now) if now == record.raised => drop(write_sysctl(namespace, &record.key, &record.before)?),
-        // Another value is somebody else's doing; no such setting: its interface is gone.
-        Ok(_) => {}
-        Err(SysctlError::Refused { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error.into()),
-    }
-    remove(path)
-}
-
-pub(crate) fn at<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> LedgerError + 'a {
+fn at<'a>(verb: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> LedgerError + 'a {
     move |cause| LedgerError::File { verb, path: path.into(), cause }
 }
 
-fn open(path: &Path) -> Result<File, LedgerError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(at("open", path))
+pub(crate) fn lock_shared(file: &File, path: &Path) -> Result<(), LedgerError> {
+    file.lock_shared().map_err(at("lock", path))
 }
 
-fn remove(path: &Path) -> Result<(), LedgerError> {
-    fs::remove_file(path).map_err(at("remove", path))
-}
-
-fn read(file: &mut File) -> Option<SettingRecord> {
-    let mut text = String::new();
-    file.rewind().ok()?;
-    file.read_to_string(&mut text).ok()?;
-    let mut lines = text.lines();
-    let namespace = lines.next()?.parse().ok()?;
-    let mut line = || lines.next().map(str::to_owned);
-    Some(SettingRecord { namespace, key: line()?, before: line()?, raised: line()? })
-}
-
-fn write(file: &mut File, record: &SettingRecord) -> io::Result<()> {
-    let SettingRecord { namespace, key, before, raised } = record;
-    file.rewind()?;
-    file.write_all(format!("{namespace}\n{key}\n{before}\n{raised}\n").as_bytes())
-}
-
-pub(crate) fn inode(namespace: &Namespace) -> Result<u64, LedgerError> {
-    let stat = fstat(namespace.as_fd()).map_err(|errno| NamespaceError::Refused {
-        action: format!("look at {namespace}"),
-        cause: errno.into(),
-    })?;
-    Ok(stat.st_ino)
+/// Locks a file for us alone, in the place of the lock that we have on it; whether nobody else has one.
+pub(crate) fn try_lock(file: &File, path: &Path) -> Result<bool, LedgerError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(cause)) => Err(at("lock", path)(cause)),
+    }
 }

@@ -6,6 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`namespace`] | network namespaces that leave nothing behind |
+//! | [`namespace_identity`], `namespace_search` | one namespace told from the next with its number, and found again |
 //! | [`route_socket`], [`link`], [`address`], [`route`] | interfaces, addresses, routes, neighbours by route netlink |
 //! | [`stack`], [`sysctl`] | what the kernel's own IP stack does on an interface |
 //! | [`qdisc`] | the kernel's own queueing disciplines |
@@ -17,7 +18,10 @@
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
+//! | [`own_folder`] | folders and files of the user's own, which nobody else can put in our way |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
+//! | [`process_identity`], [`marked`], [`random`] | one process told from the next with its number; processes found by a mark |
+//! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
 //! | [`bound`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
 //! | [`icmp`] | echoes of a real path |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
@@ -43,7 +47,10 @@ pub mod icmp;
 pub mod ledger;
 pub mod link;
 pub mod listening;
+pub mod marked;
 pub mod namespace;
+pub mod namespace_identity;
+mod namespace_search;
 pub mod nat;
 mod netlink;
 pub mod offload;
@@ -52,6 +59,7 @@ pub mod own_folder;
 pub mod packet_socket;
 pub mod privileges;
 pub mod process;
+pub mod process_identity;
 pub mod qdisc;
 pub mod random;
 pub mod ready_set;

@@ -4,7 +4,7 @@
 //! death signal: it is killed when the *thread* that started it ends, so start programs from a thread that
 //! lives as long as they may (the main thread). The kernel clears the death signal when a program gains or
 //! drops privileges at exec (`ping` with file capabilities, `su`); such programs, and grandchildren, are
-//! ended by [`end_descendants`] on an orderly exit and found by [`find_marked`] after a `kill -9`.
+//! ended by [`end_descendants`] on an orderly exit and found by [`crate::marked`] after a `kill -9`.
 //!
 //! The child stays in our process group: a Ctrl-C at the terminal reaches it as usual.
 
@@ -188,22 +188,6 @@ pub fn end_descendants(grace: Duration) -> io::Result<usize> {
     }
 }
 
-/// The processes whose environment holds `name=value`, our own left out: those that a killed run left.
-pub fn find_marked(name: &str, value: &str) -> io::Result<Vec<u32>> {
-    let mark = format!("{name}={value}").into_bytes();
-    let marked = |process: &Pid| {
-        let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        *process != getpid() && environment.split(|byte| *byte == 0).any(|entry| entry == mark)
-    };
-    Ok(processes()?.filter(marked).map(|process| process.as_raw() as u32).collect())
-}
-
-/// Kills a process by its number; nothing if it has ended.
-pub fn kill_now(process: u32) {
-    // Fails only for a process that has ended, or is not ours to kill.
-    let _ = kill(Pid::from_raw(process as i32), Signal::SIGKILL);
-}
-
 fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
     let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
     MonotonicTime::from_nanos(now.as_nanos().saturating_add(by))
@@ -222,16 +206,31 @@ fn children(of: Pid) -> io::Result<Vec<Pid>> {
     Ok(processes()?.filter(|process| parent(*process) == Some(of)).collect())
 }
 
-fn processes() -> io::Result<impl Iterator<Item = Pid>> {
+pub(crate) fn processes() -> io::Result<impl Iterator<Item = Pid>> {
     let entries = fs::read_dir("/proc")?;
     Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok().map(Pid::from_raw)))
 }
 
 fn parent(process: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in brackets, may itself hold brackets and spaces; behind it: state, parent, …
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
+    let stat = Stat::of(process.as_raw() as u32)?;
+    stat.field(4)?.parse().ok().map(Pid::from_raw)
+}
+
+/// What the kernel says of a process in `/proc/N/stat`.
+pub(crate) struct Stat(String);
+
+impl Stat {
+    /// Nothing if there is no such process.
+    pub(crate) fn of(process: u32) -> Option<Self> {
+        fs::read_to_string(format!("/proc/{process}/stat")).ok().map(Self)
+    }
+
+    /// A field by its number in proc_pid_stat(5), from 3, the state, on.
+    pub(crate) fn field(&self, number: usize) -> Option<&str> {
+        // The name, in brackets, may itself hold brackets and spaces.
+        let (_, behind_name) = self.0.rsplit_once(')')?;
+        behind_name.split_whitespace().nth(number.checked_sub(3)?)
+    }
 }
 
 #[expect(unsafe_code, reason = "code between fork and exec")]

@@ -4,23 +4,23 @@
 //! kernel lets go of the lock even after `kill -9`. So a second run on the same interface is refused, and
 //! [`restore_abandoned`], or the next run on it, puts back what a killed one had changed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::bpf::{Direction, Program};
-use crate::ledger::{LedgerError, Turn, at, inode, unheld};
+use crate::ledger::{Cleared, Existing, LedgerError, Record, Turn, clear};
 use crate::link::{Interface, InterfaceIndex};
 use crate::namespace::Namespace;
+use crate::namespace_identity::NamespaceIdentity;
 use crate::offload::{self, OffloadError};
+use crate::own_folder::Lock;
 use crate::route_socket::{NetlinkError, RouteSocket};
 
 /// An interface that is ours, with what was changed about it, as long as this value lives.
 #[derive(Debug)]
 pub struct Rearranged {
     namespace: Namespace,
-    folder: PathBuf,
-    path: PathBuf,
+    ledger: PathBuf,
     file: File,
     record: InterfaceRecord,
     stuck: Vec<String>,
@@ -28,11 +28,12 @@ pub struct Rearranged {
 }
 
 /// What a file says: a line each for the namespace's inode, what it was opened by, the interface's number and name, and
-/// then one for each offload that was on, for each barrier, and for a discipline that holds those.
+/// then one for each offload that was on, for each barrier, for a discipline that holds those, and for what else tells the
+/// namespace from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceRecord {
-    /// The inode of the interface's network namespace.
-    pub namespace: u64,
+    /// The interface's network namespace.
+    pub namespace: NamespaceIdentity,
     /// What that was opened by; empty for the one that the run was started in.
     pub reference: String,
     /// The interface's number.
@@ -54,7 +55,7 @@ const CLSACT: &str = "closed clsact";
 
 impl Rearranged {
     /// Switches off every offload of the interface that makes frames other than a wire would carry
-    /// ([`offload::plain_packets`]), and remembers that in `folder`. `reference` says what the namespace was opened by, if
+    /// ([`offload::plain_packets`]), and remembers that in `ledger`. `reference` says what the namespace was opened by, if
     /// it is not that of the caller.
     ///
     /// # Errors
@@ -63,14 +64,14 @@ impl Rearranged {
         namespace: &Namespace,
         reference: Option<&str>,
         interface: &Interface,
-        folder: &Path,
+        ledger: &Path,
     ) -> Result<Self, LedgerError> {
-        let turn = Turn::take(folder)?;
-        let mut own = Self::take(namespace, reference, interface, folder)?;
-        own.record.put_back(namespace)?;
-        (own.record.closed, own.record.clsact) = (Vec::new(), false);
-        own.record.offloads = offload::distorting(namespace, &interface.name)?;
-        own.write()?;
+        let turn = Turn::take(ledger)?;
+        let mut record = InterfaceRecord::begun(&turn, namespace, reference, interface)?;
+        record.put_back(namespace)?;
+        (record.closed, record.clsact) = (Vec::new(), false);
+        record.offloads = offload::distorting(namespace, &interface.name)?;
+        let mut own = Self::hold(&turn, namespace, record, ledger)?;
         let changed = offload::plain_packets(namespace, &interface.name);
         own.stuck = changed.as_ref().map(|changed| changed.stuck.clone()).unwrap_or_default();
         // Where it was refused half-way, the drop puts back what was done; after the turn, which that needs.
@@ -88,59 +89,31 @@ impl Rearranged {
         namespace: &Namespace,
         reference: Option<&str>,
         interface: &Interface,
-        folder: &Path,
+        ledger: &Path,
     ) -> Result<Self, LedgerError> {
-        let turn = Turn::take(folder)?;
-        let mut own = Self::take(namespace, reference, interface, folder)?;
-        own.record.put_back_offloads(namespace)?;
-        own.record.offloads.clear();
-        own.write()?;
-        drop(turn);
-        Ok(own)
+        let turn = Turn::take(ledger)?;
+        let mut record = InterfaceRecord::begun(&turn, namespace, reference, interface)?;
+        record.put_back_offloads(namespace)?;
+        record.offloads.clear();
+        Self::hold(&turn, namespace, record, ledger)
     }
 
-    /// Locks the interface's file, with what a killed run left in it; the folder's turn is the caller's.
-    fn take(
+    /// Writes the record down, which makes the interface ours.
+    fn hold(
+        turn: &Turn,
         namespace: &Namespace,
-        reference: Option<&str>,
-        interface: &Interface,
-        folder: &Path,
+        record: InterfaceRecord,
+        ledger: &Path,
     ) -> Result<Self, LedgerError> {
-        let inode = inode(namespace)?;
-        let path = folder.join(format!("{inode}-{}", interface.index.0));
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(at("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LedgerError::Taken { interface: interface.name.clone() });
-            }
-            Err(TryLockError::Error(cause)) => return Err(at("lock", &path)(cause)),
-        }
-        let left = InterfaceRecord::read(&mut file);
-        let (offloads, closed, clsact) =
-            left.map(|left| (left.offloads, left.closed, left.clsact)).unwrap_or_default();
-        let record = InterfaceRecord {
-            namespace: inode,
-            reference: reference.unwrap_or_default().into(),
-            index: interface.index,
-            interface: interface.name.clone(),
-            offloads,
-            closed,
-            clsact,
-        };
         let namespace = namespace.try_clone()?;
-        let (stuck, is_restored) = (Vec::new(), false);
-        Ok(Self { namespace, folder: folder.into(), path, file, record, stuck, is_restored })
+        let file = turn.write(&record, Lock::Exclusive)?;
+        Ok(Self { namespace, ledger: ledger.into(), file, record, stuck: Vec::new(), is_restored: false })
     }
 
-    fn write(&mut self) -> Result<(), LedgerError> {
-        self.record.write(&mut self.file).map_err(at("write", &self.path))
+    /// Writes down what is to be changed, before it is.
+    fn write(&mut self, turn: &Turn) -> Result<(), LedgerError> {
+        self.file = turn.write(&self.record, Lock::Exclusive)?;
+        Ok(())
     }
 
     /// The interface's name.
@@ -170,7 +143,7 @@ impl Rearranged {
         }
         let is_there = sockets.has_clsact(index).map_err(boxed)?;
         self.record.clsact |= !is_there;
-        self.write()?;
+        self.write(&Turn::take(&self.ledger)?)?;
         if !is_there {
             sockets.add_clsact(index).map_err(boxed)?;
         }
@@ -185,7 +158,7 @@ impl Rearranged {
         self.record.open(&self.namespace, directions)?;
         self.record.closed.retain(|direction| directions.contains(direction));
         self.record.clsact &= !self.record.closed.is_empty();
-        self.write()
+        self.write(&Turn::take(&self.ledger)?)
     }
 
     /// Puts everything back, and looks whether it is.
@@ -204,13 +177,13 @@ impl Rearranged {
         if std::mem::replace(&mut self.is_restored, true) {
             return Ok(());
         }
-        let _turn = Turn::take(&self.folder)?;
+        let turn = Turn::take(&self.ledger)?;
         self.record.put_back_offloads(&self.namespace)?;
         self.record.offloads.clear();
         if self.record.closed.is_empty() && !self.record.clsact {
-            fs::remove_file(&self.path).map_err(at("remove", &self.path))?;
+            turn.remove(&self.record.name())?;
         } else {
-            self.write()?;
+            self.write(&turn)?;
         }
         // The lock goes with the file, while the turn is ours.
         let _ = self.file.unlock();
@@ -228,41 +201,39 @@ impl Drop for Rearranged {
     }
 }
 
-/// Puts back what killed runs left changed: of interfaces in `here`, and in namespaces that can still be opened. Gives what
-/// was put back.
+/// Puts back what killed runs left changed: of interfaces in `here`, and in namespaces that can still be found.
 ///
 /// # Errors
-/// When a file cannot be read, or the kernel refuses.
-pub fn restore_abandoned(here: &Namespace, folder: &Path) -> Result<Vec<InterfaceRecord>, LedgerError> {
-    let own = inode(here)?;
-    let mut restored = Vec::new();
-    if !folder.is_dir() {
-        return Ok(restored);
-    }
-    let _turn = Turn::take(folder)?;
-    for (path, mut file) in unheld(folder)? {
-        if let Some(record) = InterfaceRecord::read(&mut file) {
-            let opened = (!record.reference.is_empty()).then(|| Namespace::open(&record.reference));
-            match opened {
-                _ if record.namespace == own => record.put_back(here)?,
-                // Of a namespace that only whoever started the run is in.
-                None => continue,
-                Some(Ok(there)) if inode(&there)? == record.namespace => record.put_back(&there)?,
-                // The namespace is gone, and its interfaces with it.
-                Some(_) => {}
-            }
-            restored.push(record);
-        }
-        fs::remove_file(&path).map_err(at("remove", &path))?;
-    }
-    Ok(restored)
+/// When the ledger cannot be read.
+pub fn restore_abandoned(here: &Namespace, ledger: &Path) -> Result<Cleared<InterfaceRecord>, LedgerError> {
+    clear(here, ledger)
 }
 
 impl InterfaceRecord {
-    /// Switches on what was on, and takes barriers away. An interface that is gone needs nothing.
-    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError> {
-        self.put_back_offloads(namespace)?;
-        self.open(namespace, &[])
+    /// Of this interface, with what a killed run left changed about it.
+    fn begun(
+        turn: &Turn,
+        namespace: &Namespace,
+        reference: Option<&str>,
+        interface: &Interface,
+    ) -> Result<Self, LedgerError> {
+        let mut record = Self {
+            namespace: NamespaceIdentity::of(namespace)?,
+            reference: reference.unwrap_or_default().into(),
+            index: interface.index,
+            interface: interface.name.clone(),
+            offloads: Vec::new(),
+            closed: Vec::new(),
+            clsact: false,
+        };
+        match turn.existing::<Self>(&record.name(), &record.namespace)? {
+            Some(Existing::Held(..)) => return Err(LedgerError::Taken { interface: interface.name.clone() }),
+            Some(Existing::Left(_, left)) => {
+                (record.offloads, record.closed, record.clsact) = (left.offloads, left.closed, left.clsact);
+            }
+            None => {}
+        }
+        Ok(record)
     }
 
     /// Takes barriers away, all but these, and the discipline that held them if it holds nothing more.
@@ -303,27 +274,35 @@ impl InterfaceRecord {
             Err(error) => Err(error.into()),
         }
     }
+}
 
-    fn write(&self, file: &mut File) -> io::Result<()> {
+impl Record for InterfaceRecord {
+    fn name(&self) -> String {
+        format!("{}-{}", self.namespace.inode, self.index.0)
+    }
+
+    fn namespace(&mut self) -> &mut NamespaceIdentity {
+        &mut self.namespace
+    }
+
+    fn reference(&self) -> Option<&str> {
+        Some(self.reference.as_str()).filter(|reference| !reference.is_empty())
+    }
+
+    fn text(&self) -> String {
         let Self { namespace, reference, index, interface, offloads, closed, clsact } = self;
-        let mut text = format!("{namespace}\n{reference}\n{}\n{interface}\n", index.0);
+        let mut text = format!("{}\n{reference}\n{}\n{interface}\n", namespace.inode, index.0);
         let barriers = BARRIERS.iter().filter(|(_, direction)| closed.contains(direction));
         let held = clsact.then_some(CLSACT);
         let lines = offloads.iter().map(String::as_str).chain(barriers.map(|(line, _)| *line)).chain(held);
         lines.for_each(|line| text += &format!("{line}\n"));
-        file.rewind()?;
-        file.set_len(0)?;
-        file.write_all(text.as_bytes())
+        text + &namespace.lines()
     }
 
-    /// Nothing for a file that nobody got round to write.
-    fn read(file: &mut File) -> Option<Self> {
-        let mut text = String::new();
-        file.rewind().ok()?;
-        file.read_to_string(&mut text).ok()?;
-        let mut lines = text.lines();
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.strip_suffix('\n')?.split('\n');
         let mut record = Self {
-            namespace: lines.next()?.parse().ok()?,
+            namespace: NamespaceIdentity { inode: lines.next()?.parse().ok()?, boot: None, cookie: None },
             reference: lines.next()?.into(),
             index: InterfaceIndex(lines.next()?.parse().ok()?),
             interface: lines.next()?.into(),
@@ -332,6 +311,9 @@ impl InterfaceRecord {
             clsact: false,
         };
         for line in lines {
+            if record.namespace.read_line(line) {
+                continue;
+            }
             match BARRIERS.iter().find(|(name, _)| *name == line) {
                 Some((_, direction)) => record.closed.push(*direction),
                 None if line == CLSACT => record.clsact = true,
@@ -339,5 +321,11 @@ impl InterfaceRecord {
             }
         }
         Some(record)
+    }
+
+    /// Switches on what was on, and takes barriers away. An interface that is gone needs nothing.
+    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError> {
+        self.put_back_offloads(namespace)?;
+        self.open(namespace, &[])
     }
 }

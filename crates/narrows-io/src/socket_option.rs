@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 pub(crate) trait OptionValue: Sized {}
 impl OptionValue for i32 {}
 impl OptionValue for u32 {}
+impl OptionValue for u64 {}
 impl OptionValue for libc::packet_mreq {}
 impl OptionValue for libc::tpacket_stats {}
 impl OptionValue for libc::xdp_umem_reg_v1 {}

@@ -11,12 +11,16 @@ pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
+use narrows_io::own_folder::{OwnFolder, OwnFolderError, remove_if_empty};
+use narrows_io::unix_socket::{Listener, connect_within, listener};
 use serde::{Deserialize, Serialize};
+
+use crate::run_record::{HeldRecord, RunId, number};
 
 /// A request longer than this is refused.
 const LONGEST_REQUEST: usize = 1 << 20;
@@ -29,6 +33,9 @@ const MOST_CLIENTS: usize = 32;
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 /// How often making the socket is tried.
 const TRIES: usize = 10;
+
+/// What the name of a control socket ends with.
+const SUFFIX: &str = ".sock";
 
 /// The variable by which programs inside a run find its control socket.
 pub const ENVIRONMENT: &str = "NARROWS_CONTROL";
@@ -80,6 +87,9 @@ pub enum ControlError {
         /// Why.
         cause: io::Error,
     },
+    /// The run folder is not ours.
+    #[error(transparent)]
+    Folder(#[from] OwnFolderError),
     /// Nobody listens there.
     #[error("no run answers at {}: it has ended (`narrows clean` removes what it left)", path.display())]
     Nobody {
@@ -145,22 +155,21 @@ pub fn run_folder() -> PathBuf {
 }
 
 /// The control sockets in the run folder, by the number of the run, which is that of its process.
-pub fn sockets(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            Some((name.strip_suffix(".sock")?.to_owned(), entry.path()))
-        })
-        .collect();
+///
+/// # Errors
+/// When the folder is not this user's, or cannot be read.
+pub fn sockets(folder: &Path) -> Result<Vec<(u32, PathBuf)>, OwnFolderError> {
+    let Some(folder) = OwnFolder::open(folder)? else { return Ok(Vec::new()) };
+    let names = folder.names()?.into_iter().filter(|name| folder.has_own_socket(name));
+    let run = |name: &str| number(name.strip_suffix(SUFFIX)?);
+    let mut found: Vec<_> = names.filter_map(|name| Some((run(&name)?, folder.path().join(name)))).collect();
     found.sort();
-    found
+    Ok(found)
 }
 
-/// Whether a run listens at this socket.
-pub fn is_alive(path: &Path) -> bool {
-    // A killed run's socket refuses connections; one that may not be asked (not ours) counts as alive.
-    !matches!(UnixStream::connect(path), Err(error) if error.kind() == ErrorKind::ConnectionRefused)
+/// What the control socket of a run is called in the run folder.
+pub fn socket_name(run: u32) -> String {
+    format!("{run}{SUFFIX}")
 }
 
 /// Finds the socket of the run that is meant: the one named, the one that we are inside of, or the only one.
@@ -168,10 +177,11 @@ pub fn is_alive(path: &Path) -> bool {
 /// # Errors
 /// When there is none, or several and none is named.
 pub fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
-    let alive: Vec<_> = sockets(folder).into_iter().filter(|(_, path)| is_alive(path)).collect();
-    let names = || alive.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let alive: Vec<_> =
+        sockets(folder)?.into_iter().filter(|(_, path)| listener(path) == Listener::There).collect();
+    let names = || alive.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
     if let Some(run) = run {
-        let found = alive.iter().find(|(name, _)| name == run);
+        let found = alive.iter().find(|(name, _)| number(run) == Some(*name));
         return found
             .map(|(_, path)| path.clone())
             .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: names() });
@@ -192,8 +202,9 @@ pub fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
 /// When nobody answers, or the answer is a refusal.
 pub fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError> {
     let broken = |cause| ControlError::Broken { path: path.into(), cause };
-    let mut stream = UnixStream::connect(path).map_err(|cause| match cause.kind() {
+    let mut stream = connect_within(path, PATIENCE).map_err(|cause| match cause.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
+        ErrorKind::WouldBlock => ControlError::Silent { path: path.into() },
         _ => broken(cause),
     })?;
     let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
@@ -214,25 +225,15 @@ pub fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlE
     }
 }
 
-/// A folder for temporary files is open to everybody: what is in ours must be by us.
-///
-/// # Errors
-/// When somebody else owns the folder or may write to it.
-pub fn check_owner(folder: &Path) -> io::Result<()> {
-    let data = fs::metadata(folder)?;
-    if data.uid() == narrows_io::host::user() && data.mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    let what = format!("{} belongs to another user, or others may write to it: remove it", folder.display());
-    Err(io::Error::new(ErrorKind::PermissionDenied, what))
-}
-
-/// The run's end of it.
+/// The run's end of it, with the record that says which run it is.
 #[derive(Debug)]
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
     clients: Vec<Client>,
+    /// There before the socket, and until it is gone.
+    record: Option<HeldRecord>,
+    id: RunId,
 }
 
 #[derive(Debug)]
@@ -244,39 +245,39 @@ struct Client {
 }
 
 impl ControlSocket {
-    /// Makes the socket of this process in the run folder, which is made if need be.
+    /// Makes the socket of this process in the run folder, which is made if need be, and the run's record beside it.
     ///
     /// # Errors
-    /// When the folder or the socket cannot be made.
+    /// When the folder or one of the two cannot be made.
     pub fn open(folder: &Path) -> Result<Self, ControlError> {
-        let path = folder.join(format!("{}.sock", process::id()));
-        Self::open_at(&path).map_err(|cause| ControlError::Make { path, cause })
-    }
-
-    fn open_at(path: &Path) -> io::Result<Self> {
-        // A run that ends removes the folder when it is empty, perhaps just now.
+        let path = folder.join(socket_name(process::id()));
+        // A run that ends removes the folder when it is empty, perhaps just now; `clean` removes a record that is not in place.
         for _ in 0..TRIES {
-            match Self::try_at(path) {
+            match Self::open_at(folder, &path) {
                 Err(cause) if cause.kind() == ErrorKind::NotFound => {}
-                result => return result,
+                result => return result.map_err(|cause| ControlError::Make { path, cause }),
             }
         }
-        Self::try_at(path)
+        Self::open_at(folder, &path).map_err(|cause| ControlError::Make { path, cause })
     }
 
-    fn try_at(path: &Path) -> io::Result<Self> {
-        if let Some(folder) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            check_owner(folder)?;
-        }
+    fn open_at(folder: &Path, path: &Path) -> io::Result<Self> {
+        let own = OwnFolder::make(folder).map_err(OwnFolderError::into_io)?;
+        let record = HeldRecord::write(own)?;
         // A killed run with our number may have left one.
-        if path.exists() && !is_alive(path) {
+        if listener(path) == Listener::Dead {
             fs::remove_file(path)?;
         }
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, path: path.into(), clients: Vec::new() })
+        let id = record.id();
+        Ok(Self { listener, path: path.into(), clients: Vec::new(), record: Some(record), id })
+    }
+
+    /// The identifier of the run.
+    pub fn run_id(&self) -> RunId {
+        self.id
     }
 
     /// Where it is.
@@ -320,9 +321,9 @@ impl Drop for ControlSocket {
     fn drop(&mut self) {
         // Whoever removed it already did what this does.
         let _ = fs::remove_file(&self.path);
+        drop(self.record.take());
         if let Some(folder) = self.path.parent() {
-            // Stays while other runs have their sockets in it.
-            let _ = fs::remove_dir(folder);
+            remove_if_empty(folder);
         }
     }
 }
@@ -396,7 +397,7 @@ mod tests {
     use serde_json::json;
 
     fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
-        let mut socket = ControlSocket::open_at(&folder.join("1.sock")).unwrap();
+        let mut socket = ControlSocket::open(folder).unwrap();
         let stream = UnixStream::connect(socket.path()).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -423,8 +424,9 @@ mod tests {
     fn requests_are_answered_in_order_and_the_socket_is_the_owners() {
         let folder = folder("order");
         served(&folder, |mut stream| {
-            let mode = fs::metadata(folder.join("1.sock")).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o600);
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(&folder.join(socket_name(process::id()))), 0o600);
+            assert_eq!(mode(&folder), 0o700);
             stream.write_all(b"{\"command\":\"stats\"}\n{\"command\":\"set\",\"assign").unwrap();
             stream.write_all(b"ments\":[\"a.rate=1mbit\"]}\nnonsense\n").unwrap();
             let mut lines = BufReader::new(stream).lines();
@@ -452,9 +454,12 @@ mod tests {
         let folder = folder("dead");
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("7.sock");
+        for other in [".sock", "07.sock", "x.sock", "7.a.b.feed"] {
+            drop(UnixListener::bind(folder.join(other)).unwrap());
+        }
+        fs::write(folder.join("8.sock"), "a file").unwrap();
         drop(UnixListener::bind(&path).unwrap());
-        assert_eq!(sockets(&folder), [("7".to_owned(), path.clone())]);
-        assert!(!is_alive(&path));
+        assert_eq!(sockets(&folder).unwrap(), [(7, path)]);
         assert!(matches!(find(&folder, Some("7")), Err(ControlError::NoSuchRun { .. })));
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -22,5 +22,6 @@ pub mod probe;
 pub mod recorder;
 mod router;
 pub mod run;
+pub mod run_record;
 pub mod stage;
 pub mod standing;

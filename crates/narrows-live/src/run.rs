@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use crate::feeds::FeedError;
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::probe::{ProbePlan, Probes};
+use crate::run_record;
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
 use crate::standing::StandingError;
 
@@ -48,7 +49,7 @@ const NEEDED: [Capability; 5] = [
     Capability::SysPtrace,
     Capability::SysAdmin,
 ];
-/// The variable that marks every process of a run, with the number of the run.
+/// The variable that has the number of the run, by which people name it.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
 
 /// The folder, in that of control sockets, where changed settings of the host are remembered.
@@ -191,7 +192,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let (outside, refusal) = open_outside(&stage, host, options)?;
     stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let control = ControlSocket::open(&options.run_folder)?;
-    let mut environment = environment(&stage, host, control.path());
+    let mut environment = environment(&stage, host, &control);
     if options.greeting {
         // Whoever closed the standard error does not want to know.
         let _ = writeln!(io::stderr(), "{}", greeting(&stage, host));
@@ -541,10 +542,11 @@ fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, Run
 }
 
 /// What programs of the run find in their environment: how to reach the hosts and the run.
-fn environment(stage: &Stage, host: &Host, control: &Path) -> Vec<(String, OsString)> {
+fn environment(stage: &Stage, host: &Host, control: &ControlSocket) -> Vec<(String, OsString)> {
     let mut all = vec![
         (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
-        (control::ENVIRONMENT.to_owned(), control.into()),
+        (run_record::ENVIRONMENT.to_owned(), control.run_id().to_string().into()),
+        (control::ENVIRONMENT.to_owned(), control.path().into()),
     ];
     if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
         all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));

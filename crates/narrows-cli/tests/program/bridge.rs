@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::common::{
     Finished, Scratch, Started, direction, eventually, finish, has, narrows, root, sound, start,
 };
-use crate::leftovers::{clean, turn};
+use crate::leftovers::{RunFolder, clean, turn};
 
 pub(crate) struct Bed {
     pub(crate) left: Namespace,
@@ -301,9 +301,12 @@ fn interfaces_are_as_before_however_it_ends() {
     end(bridge).expect(0);
     assert_eq!(bed.features(), before);
 
-    let ended = finish(&mut bed.command(&["--duration", "50ms"])).expect(0);
+    let folder = RunFolder::new();
+    let mut command = bed.command(&["--duration", "50ms"]);
+    let ended = finish(command.env("NARROWS_CONTROL", folder.file("none.sock"))).expect(0);
     assert!(ended.err.contains("between one and two"), "{ended}");
     assert_eq!(bed.features(), before);
+    assert!(!folder.path().exists(), "what remembers them goes with it");
 
     let bridge = bed.bridge(&[]);
     bridge.signal("KILL");

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::{
-    Finished, NARROWS, Started, eventually, finish, has, is_root, live, narrows, run, start,
+    Finished, NARROWS, Scratch, Started, eventually, finish, has, is_root, live, narrows, run, start,
 };
 
 /// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
@@ -20,6 +22,58 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 /// Removes what killed runs left.
 pub(crate) fn clean() -> Finished {
     finish(&mut narrows(["clean"])).expect(0)
+}
+
+/// A run folder of the test's own: what other tests do does not show there, nor the other way round.
+pub(crate) struct RunFolder {
+    scratch: Scratch,
+}
+
+impl RunFolder {
+    pub(crate) fn new() -> Self {
+        let folder = Self { scratch: Scratch::new() };
+        fs::create_dir(folder.path()).unwrap();
+        set_mode(&folder.path(), 0o700);
+        folder
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.scratch.file("narrows")
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// `narrows` with this run folder.
+    fn narrows<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = narrows(arguments);
+        command.env("NARROWS_CONTROL", self.file("none.sock"));
+        command
+    }
+
+    fn clean(&self) -> Finished {
+        finish(&mut self.narrows(["clean"]))
+    }
+
+    /// A socket that nobody listens at any more.
+    fn dead_socket(&self, name: &str) -> PathBuf {
+        drop(UnixListener::bind(self.file(name)).unwrap());
+        self.file(name)
+    }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A program that has this in its environment, and goes on.
+fn bystander(variable: &str, value: &str) -> Started {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo ready; while :; do sleep 1; done"]).env(variable, value);
+    let mut started = start(&mut command);
+    started.until_it_says("ready");
+    started
 }
 
 /// What exists of a run while it is going on.
@@ -230,6 +284,7 @@ fn after_kill_9_and_clean() {
     assert_eq!(killed.ended_by(), Some(9), "{killed}");
     eventually("only the daemons are left", || marked(traces.run).len() == 2);
     assert!(traces.socket.exists(), "so that there is something to clean");
+    assert_eq!(records_of(&traces).len(), 1, "by which its programs are known");
 
     // What another run has is not touched.
     let mut other = start(&mut run([], &saying("sleep 1000")));
@@ -237,11 +292,20 @@ fn after_kill_9_and_clean() {
     let cleaned = clean();
     assert!(cleaned.out.contains(&format!("of run {}", traces.run)), "{cleaned}");
     assert!(cleaned.out.contains(&format!("removed {}", traces.socket.display())), "{cleaned}");
+    assert_eq!(records_of(&traces), Vec::<PathBuf>::new());
     traces.are_gone();
     assert!(others.socket.exists() && !marked(others.run).is_empty());
     other.signal("TERM");
     other.wait().expect(143);
     others.are_gone();
+}
+
+/// The files that say which run it is.
+fn records_of(traces: &Traces) -> Vec<PathBuf> {
+    let begins = format!("{}.", traces.run);
+    let is_record = |name: &str| name.starts_with(&begins) && name.ends_with(".run");
+    let files = fs::read_dir(traces.socket.parent().unwrap()).unwrap().map(|entry| entry.unwrap());
+    files.filter(|file| file.file_name().to_str().is_some_and(is_record)).map(|file| file.path()).collect()
 }
 
 #[test]
@@ -296,4 +360,136 @@ fn a_killed_shell_that_started_narrows_takes_nothing_with_it() {
     let (ended, traces) = ends(&[], "sleep 1000", |run| run.signal_group("HUP"));
     assert_eq!(ended.code(), 128 + 1, "{ended}");
     traces.are_gone();
+}
+
+#[test]
+fn clean_kills_nobody_for_a_number() {
+    let folder = RunFolder::new();
+    // Larger than any number that the kernel gives, and none at all.
+    let number = "4194305";
+    let dead = folder.dead_socket(&format!("{number}.sock"));
+    let others = [".sock", "x.sock", ".a.b.feed"].map(|name| folder.dead_socket(name));
+    let bystanders = [number, ""].map(|value| bystander("NARROWS_RUN", value));
+    let cleaned = folder.clean().expect(0);
+    assert_eq!(cleaned.out, format!("removed {}\n", dead.display()), "{cleaned}");
+    assert!(!dead.exists() && others.iter().all(|other| other.exists()));
+    for bystander in bystanders {
+        bystander.signal("TERM");
+        assert_eq!(bystander.wait().ended_by(), Some(15), "it was not killed before");
+    }
+}
+
+#[test]
+fn clean_kills_by_the_identifier_of_a_run_that_is_gone() {
+    let folder = RunFolder::new();
+    let [gone, other] = ["0123456789abcdef0123456789abcdef", "f123456789abcdef0123456789abcdef"];
+    let (left, bystander) = (bystander("NARROWS_RUN_ID", gone), bystander("NARROWS_RUN_ID", other));
+    // The number is that of another process by now.
+    let (number, boot) = (bystander.id(), fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap());
+    let pid_namespace = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    let record = |id: &str, started: u64| {
+        let text = serde_json::json!({
+            "process": number, "started": started, "boot": boot.trim(), "pid-namespace": pid_namespace,
+        });
+        let path = folder.file(&format!("{number}.{id}.run"));
+        fs::write(&path, text.to_string()).unwrap();
+        path
+    };
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap();
+    let started: u64 = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let (gone, going_on) = (record(gone, started - 1), record(other, started));
+    let cleaned = folder.clean().expect(0);
+    let killed = format!("killed process {} of run {number}\n", left.id());
+    assert!(cleaned.out.contains(&killed), "{cleaned}");
+    assert!(cleaned.out.ends_with(&format!("removed {}\n", gone.display())), "{cleaned}");
+    assert_eq!(left.wait().ended_by(), Some(9));
+    assert!(!gone.exists() && going_on.exists());
+    bystander.signal("TERM");
+    assert_eq!(bystander.wait().ended_by(), Some(15), "it was not killed before");
+}
+
+#[test]
+fn clean_does_not_go_where_a_link_leads() {
+    let folder = RunFolder::new();
+    let victim = Scratch::new();
+    for name in ["interfaces", "settings"] {
+        fs::create_dir(victim.file(name)).unwrap();
+        fs::write(victim.file(name).join("precious"), "").unwrap();
+    }
+    let are_there =
+        || ["interfaces", "settings"].iter().all(|name| victim.file(name).join("precious").exists());
+    // Folders in it, then the folder itself.
+    let socket = folder.dead_socket("4194305.sock");
+    for name in ["interfaces", "settings"] {
+        symlink(victim.file(name), folder.file(name)).unwrap();
+    }
+    let cleaned = folder.clean().expect(2);
+    for name in ["interfaces", "settings"] {
+        assert!(cleaned.err.contains(&format!("{name} is not a folder")), "{cleaned}");
+    }
+    assert!(are_there() && !socket.exists(), "all else is done: {cleaned}");
+
+    fs::remove_dir_all(folder.path()).unwrap();
+    drop(UnixListener::bind(victim.file("4194305.sock")).unwrap());
+    symlink(victim.path(), folder.path()).unwrap();
+    let cleaned = folder.clean().expect(2);
+    assert!(cleaned.err.contains("narrows is not a folder but a symbolic link"), "{cleaned}");
+    assert_eq!(victim.names(), ["4194305.sock", "interfaces", "settings"]);
+    assert!(are_there());
+}
+
+#[test]
+fn clean_names_what_it_does_not_understand_and_does_the_rest() {
+    let folder = RunFolder::new();
+    for name in ["interfaces", "settings"] {
+        fs::create_dir(folder.file(name)).unwrap();
+        fs::write(folder.file(name).join("0-empty"), "").unwrap();
+        fs::write(folder.file(name).join("1-notes"), "hello\n").unwrap();
+    }
+    let record = folder.file("4194305.0123456789abcdef0123456789abcdef.run");
+    fs::write(&record, "hello\n").unwrap();
+    let socket = folder.dead_socket("4194306.sock");
+    let cleaned = folder.clean().expect(2);
+    for name in ["interfaces", "settings"] {
+        let [empty, notes] = ["0-empty", "1-notes"].map(|file| folder.file(name).join(file));
+        assert!(!empty.exists() && cleaned.out.contains(empty.to_str().unwrap()), "{cleaned}");
+        assert!(notes.exists() && cleaned.err.contains(notes.to_str().unwrap()), "{cleaned}");
+        fs::remove_file(notes).unwrap();
+    }
+    assert!(record.exists() && cleaned.err.contains(record.to_str().unwrap()), "{cleaned}");
+    assert!(!socket.exists(), "{cleaned}");
+    fs::remove_file(record).unwrap();
+    folder.clean().expect(0);
+    assert!(!folder.path().exists(), "an empty run folder does not stay");
+}
+
+#[test]
+fn clean_does_not_wait_for_a_run_that_is_stopped() {
+    if !has("python3") {
+        return;
+    }
+    let folder = RunFolder::new();
+    // As many wait at it as there is room for.
+    let script = "import socket, sys, time
+listener, waiting = (socket.socket(socket.AF_UNIX) for _ in range(2))
+listener.bind(sys.argv[1]); listener.listen(0); waiting.connect(sys.argv[1])
+print('ready', flush=True); time.sleep(1000)";
+    let mut command = Command::new("python3");
+    let mut stopped = start(command.args(["-c", script]).arg(folder.file("4194305.sock")));
+    stopped.until_it_says("ready");
+    assert_eq!(folder.clean().expect(0).out, "nothing was left behind\n");
+    assert!(folder.file("4194305.sock").exists());
+}
+
+#[test]
+fn a_run_folder_that_was_open_to_others_is_closed_and_does_not_stay() {
+    if !live() {
+        return;
+    }
+    let folder = RunFolder::new();
+    set_mode(&folder.path(), 0o777);
+    let line = ["run", "--quiet", "--", "sh", "-c", "stat -c %a $(dirname $NARROWS_CONTROL)"];
+    let ended = finish(&mut folder.narrows(line)).expect(0);
+    assert_eq!(ended.out, "700\n", "{ended}");
+    assert!(!folder.path().exists(), "it goes with the last run");
 }

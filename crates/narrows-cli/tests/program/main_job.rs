@@ -131,6 +131,8 @@ fn programs_learn_addresses_and_the_run_from_their_environment() {
         line.split_once('=').unwrap().1.to_owned()
     };
     assert_eq!(of("NARROWS_RUN"), id.to_string());
+    let run_id = of("NARROWS_RUN_ID");
+    assert!(run_id.len() == 32 && run_id.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')), "{run_id}");
     assert!(of("NARROWS_CONTROL").ends_with(&format!("/{id}.sock")));
     for end in ["CLIENT", "SERVER"] {
         let four = of(&format!("NARROWS_{end}"));

@@ -7,6 +7,7 @@ mod bpf;
 mod exchange;
 mod interfaces;
 mod lab;
+mod ledger;
 mod leftovers;
 mod offloads;
 mod outside;

@@ -54,13 +54,13 @@ impl World {
         sockets.wait_for_carrier("up", Duration::from_nanos(PATIENCE)).unwrap();
         sockets.add_default_route("192.0.2.1".parse().unwrap(), "up").unwrap();
         sockets.add_default_route("2001:db8::1".parse().unwrap(), "up").unwrap();
-        let ledger = std::env::temp_dir().join(format!("narrows-io-{name}-{}", std::process::id()));
-        Self { internet, host, ledger }
+        let folder = std::env::temp_dir().join(format!("narrows-io-{name}-{}", std::process::id()));
+        Self { internet, host, ledger: folder.join("settings") }
     }
 
     /// Whether any setting waits to be put back.
     fn ledger_is_empty(&self) -> bool {
-        !self.ledger.exists()
+        !self.ledger.parent().unwrap().exists()
     }
 
     fn forwarding(&self) -> String {
@@ -70,7 +70,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.ledger);
+        let _ = fs::remove_dir_all(self.ledger.parent().unwrap());
     }
 }
 
@@ -206,7 +206,7 @@ fn after_a_kill_the_ledger_puts_settings_back() {
         eventually("the tables to go", || table_names(&world.host).unwrap().is_empty());
         eventually("the cable to go", || RouteSocket::open(&world.host).unwrap().interface("out1").is_err());
         assert_eq!(world.forwarding(), "1", "a sysctl has no owner");
-        let restored = restore_abandoned(&world.host, &world.ledger).unwrap();
+        let restored = restore_abandoned(&world.host, &world.ledger).unwrap().put_back;
         assert!(
             restored.iter().any(|record| record.key == FORWARDING && record.before == "0"),
             "{restored:?}"

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::marked::Mark;
 use narrows_io::namespace::Namespace;
-use narrows_io::process::{SpawnError, find_marked, spawn};
+use narrows_io::process::{SpawnError, spawn};
 use narrows_io::wait::{Waiting, wait};
 
 use crate::lab::{PATIENCE, eventually, privileged};
@@ -72,18 +73,24 @@ fn a_dropped_program_is_killed() {
 }
 
 #[test]
-fn marked_programs_are_found() {
-    privileged("processes::marked_programs_are_found", || {
+fn marked_programs_are_found_and_killed_and_no_others() {
+    privileged("processes::marked_programs_are_found_and_killed_and_no_others", || {
         let namespace = Namespace::create().unwrap();
-        let mark = format!("run-{}", std::process::id());
-        let mut command = Command::new("sleep");
-        command.arg("1000").env("NARROWS_TEST_MARK", &mark);
-        let program = spawn(command, &namespace).unwrap();
-        let id = program.id();
+        let value = format!("run-{}", std::process::id());
+        let mark = Mark { name: "NARROWS_TEST_MARK", value: &value };
+        let start = |value: &str| {
+            let mut command = Command::new("sleep");
+            command.arg("1000").env(mark.name, value);
+            spawn(command, &namespace).unwrap()
+        };
+        let (mut program, mut other) = (start(&value), start(&format!("{value}0")));
         // Its environment is its own once it has executed.
-        eventually("the program to be found", || find_marked("NARROWS_TEST_MARK", &mark).unwrap() == [id]);
-        drop(program);
-        assert!(find_marked("NARROWS_TEST_MARK", &mark).unwrap().is_empty());
+        eventually("the program to be found", || mark.processes().unwrap() == [program.id()]);
+        assert!(!mark.kill(other.id()).unwrap(), "as where its number was the program's before");
+        assert!(mark.kill(program.id()).unwrap());
+        assert!(!program.wait().unwrap().success());
+        assert!(!mark.kill(program.id()).unwrap() && mark.processes().unwrap().is_empty());
+        assert!(other.try_wait().unwrap().is_none());
     });
 }
 

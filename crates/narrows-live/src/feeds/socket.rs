@@ -6,6 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use narrows_io::own_folder::{OwnFolder, OwnFolderError};
+
+use crate::run_record::number;
+
 /// What the name of a feed's socket ends with.
 const SUFFIX: &str = ".feed";
 
@@ -61,23 +65,25 @@ impl Drop for Socket {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leftover {
     /// The number of its run.
-    pub run: String,
-    /// Where it is.
-    pub path: PathBuf,
+    pub run: u32,
+    /// What it is called in the run folder.
+    pub name: String,
 }
 
-/// The sockets of feeds in the run folder. Those of runs that have no control socket any more were left by killed runs.
-pub fn leftovers(folder: &Path) -> Vec<Leftover> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let (run, _) = name.strip_suffix(SUFFIX)?.split_once('.')?;
-            Some(Leftover { run: run.to_owned(), path: entry.path() })
-        })
-        .collect();
+/// The sockets of feeds in the run folder. Those of runs that have neither a record nor a control socket any more were left
+/// by killed runs.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn leftovers(folder: &OwnFolder) -> Result<Vec<Leftover>, OwnFolderError> {
+    let names = folder.names()?.into_iter().filter(|name| folder.has_own_socket(name));
+    let leftover = |name: String| {
+        let (run, _) = name.strip_suffix(SUFFIX)?.split_once('.')?;
+        Some(Leftover { run: number(run)?, name })
+    };
+    let mut found: Vec<_> = names.filter_map(leftover).collect();
     found.sort();
-    found
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -104,12 +110,18 @@ mod tests {
     fn a_socket_is_its_owners_and_goes_with_its_value() {
         let folder = Folder::new("owner");
         let (socket, _listener) = Socket::make(&folder.0, "access.up", "radio").unwrap();
-        let run = std::process::id().to_string();
-        assert_eq!(socket.path(), folder.0.join(format!("{run}.access.up.radio.feed")));
+        let run = std::process::id();
+        let name = format!("{run}.access.up.radio.feed");
+        assert_eq!(socket.path(), folder.0.join(&name));
         assert_eq!(fs::metadata(socket.path()).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(leftovers(&folder.0), [Leftover { run, path: socket.path().into() }]);
+        for other in [".a.b.feed", "x.a.b.feed", "7.sock"] {
+            drop(UnixListener::bind(folder.0.join(other)).unwrap());
+        }
+        fs::write(folder.0.join("7.a.b.feed"), "a file").unwrap();
+        let own = OwnFolder::open(&folder.0).unwrap().unwrap();
+        assert_eq!(leftovers(&own).unwrap(), [Leftover { run, name }]);
         drop(socket);
-        assert_eq!(leftovers(&folder.0), []);
+        assert_eq!(leftovers(&own).unwrap(), []);
     }
 
     #[test]
