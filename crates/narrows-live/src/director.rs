@@ -108,7 +108,8 @@ impl Director {
             };
             let its = cables.extract_if(.., is_its).collect();
             let routers = routers.clone();
-            pool.add(|inbox| DataLoop::new(clock, own, its, routers, share, inbox)).map_err(LoopError::Wait)?;
+            pool.add(|inbox| DataLoop::new(clock, own, its, routers, share, inbox))
+                .map_err(LoopError::Wait)?;
         }
         if let Some(data) = pool.waiting().next() {
             data.changes.await_first_packet(plan.first_packet());
@@ -215,7 +216,8 @@ impl Director {
         if self.host.is_some() {
             return Ok(());
         }
-        let processors = self.processors.iter().copied().map(Some).chain(std::iter::repeat(self.pace.processor));
+        let processors =
+            self.processors.iter().copied().map(Some).chain(std::iter::repeat(self.pace.processor));
         let pace = self.pace;
         self.pool.start(processors.map(|processor| Pace { processor, ..pace }))?;
         let mut delays = Vec::new();
@@ -310,7 +312,12 @@ impl Director {
         wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
         let is_ready = |waiting: &Waiting<'_>| waiting.is_ready();
         let has_clients = waiting[before_clients..].iter().any(is_ready);
-        Ok([is_ready(&waiting[0]), is_ready(&waiting[1]), ready.is_some() && is_ready(&waiting[2]), has_clients])
+        Ok([
+            is_ready(&waiting[0]),
+            is_ready(&waiting[1]),
+            ready.is_some() && is_ready(&waiting[2]),
+            has_clients,
+        ])
     }
 
     /// Makes steps of the timeline that are near, and tells packet threads of them.

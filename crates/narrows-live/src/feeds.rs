@@ -163,7 +163,8 @@ impl Feeds {
 
     /// Takes these in place of those before.
     pub fn take(&mut self, inlets: Inlets) {
-        self.open.retain(|open| inlets.stay.iter().any(|(link, name)| (open.link, &open.name) == (*link, name)));
+        self.open
+            .retain(|open| inlets.stay.iter().any(|(link, name)| (open.link, &open.name) == (*link, name)));
         self.open.extend(inlets.new);
     }
 

@@ -1,6 +1,8 @@
 //! From counters and meters to the entries of a report.
 
-use narrows_core::{Counters, DropReason, Duration, Engine, LinkView, PortCounters, PortId, Rate, Tally, Time};
+use narrows_core::{
+    Counters, DropReason, Duration, Engine, LinkView, PortCounters, PortId, Rate, Tally, Time,
+};
 
 use crate::class;
 use crate::flows;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use narrows_guest::kernel::GuestKernel;
 
-use crate::common::{NARROWS, Scratch, finish, has, narrows, root, run, start};
+use crate::common::{NARROWS, Scratch, finish, has, narrows, quoted, root, run, start};
 use crate::leftovers::without_terminal;
 
 /// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
@@ -234,6 +234,36 @@ fn two_runs_are_one_and_their_record_is_replayed() {
     let log = folders[0].file("log");
     let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
     assert!(replayed.code() == 0, "{}", replayed.err);
+}
+
+/// A change is in force from an instant of virtual time on, which does not pass while it is worked out.
+#[test]
+fn a_run_is_changed_from_within_at_the_same_instant_each_time() {
+    if !guest() || !has("ping") {
+        return;
+    }
+    let folder = Scratch::new();
+    let itself = quoted(NARROWS);
+    let line = format!(
+        "ping -q -c 2 $NARROWS_SERVER; {itself} set link.up.delay=15ms link.down.rate=1mbit || exit 3; \
+         ping -q -c 2 $NARROWS_SERVER; {itself} tc qdisc change dev link.up root netem delay 35ms || exit 4; \
+         ping -q -c 2 $NARROWS_SERVER; {itself} stats --json > /dev/null || exit 5"
+    );
+    let mut logs = Vec::new();
+    for run in ["one", "two"] {
+        let (log, report) = (format!("{run}.log"), format!("{run}.json"));
+        let mut command = inside(["--record", &log, "--json", &report], &line);
+        let ended = finish(command.current_dir(folder.path())).expect(0);
+        let mut said = ended.out.split("rtt min/avg/max/mdev = ").skip(1);
+        // 98 bytes of a frame, 84 of them IP, take 0.672 ms at 1 Mbit/s.
+        for took in [10.0, 20.672, 40.672] {
+            assert_round_trips(&format!("rtt min/avg/max/mdev = {}", said.next().unwrap()), took);
+        }
+        let replay = finish(&mut narrows(["sim", "--replay", folder.file(&log).to_str().unwrap()])).expect(0);
+        assert!(replay.out.contains("all are the same, to the nanosecond"), "{replay}");
+        logs.push((fs::read(folder.file(&log)).unwrap(), fs::read(folder.file(&report)).unwrap()));
+    }
+    assert!(logs[0] == logs[1], "two runs are one");
 }
 
 #[test]

@@ -17,7 +17,11 @@ fn chain() -> String {
     }
     for link in 1..HOSTS {
         let (from, to) = (link - 1, link);
-        writeln!(text, "[links.l{link}]\nbetween = [\"h{from}\", \"h{to}\"]\nrate = \"100mbit\"\ndelay = \"1ms\"").unwrap();
+        writeln!(
+            text,
+            "[links.l{link}]\nbetween = [\"h{from}\", \"h{to}\"]\nrate = \"100mbit\"\ndelay = \"1ms\""
+        )
+        .unwrap();
     }
     text
 }

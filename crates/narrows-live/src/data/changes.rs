@@ -50,7 +50,10 @@ pub(crate) struct Asked {
 
 impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asked").field("step", &self.step).field("decision", &self.decision).finish_non_exhaustive()
+        f.debug_struct("Asked")
+            .field("step", &self.step)
+            .field("decision", &self.decision)
+            .finish_non_exhaustive()
     }
 }
 

@@ -108,7 +108,10 @@ pub(crate) struct FlowSample {
 /// What a packet thread answers.
 pub(crate) enum Answer {
     /// It runs as it should. Its waiting for a processor can be watched by this.
-    Ready { delay: Option<RunDelay>, backends: Vec<String> },
+    Ready {
+        delay: Option<RunDelay>,
+        backends: Vec<String>,
+    },
     Sampled(Box<Sampled>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
@@ -372,7 +375,11 @@ impl DataLoop {
                 queues: flows.collect(),
             })
         });
-        RulesSample { rules: set.rules().map(rule).collect(), states: set.states(now), pipes: pipes.collect() }
+        RulesSample {
+            rules: set.rules().map(rule).collect(),
+            states: set.states(now),
+            pipes: pipes.collect(),
+        }
     }
 }
 

@@ -6,8 +6,25 @@ use std::path::Path;
 /// What is not done on a packet thread, by the words that it would take: putting into words, parsing texts, opening files,
 /// waiting for other threads, starting programs, knowing what a scenario is.
 const FORBIDDEN: &[&str] = &[
-    "format!", "write!", "println!", "to_string(", "serde", "Scenario", "fs::", "File::", "OpenOptions", "Mutex", "RwLock",
-    ".lock(", "Command::", "thread::sleep", ".join()", "Barrier", "Condvar", "from_str", ".parse::",
+    "format!",
+    "write!",
+    "println!",
+    "to_string(",
+    "serde",
+    "Scenario",
+    "fs::",
+    "File::",
+    "OpenOptions",
+    "Mutex",
+    "RwLock",
+    ".lock(",
+    "Command::",
+    "thread::sleep",
+    ".join()",
+    "Barrier",
+    "Condvar",
+    "from_str",
+    ".parse::",
 ];
 
 #[test]

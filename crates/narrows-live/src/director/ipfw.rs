@@ -67,7 +67,8 @@ impl Printer<'_> {
             _ => Some(number),
         };
         let link = pipe.and_then(|pipe| rules.link_of_pipe(self.link, pipe));
-        let Some(pipe) = link.and_then(|link| self.counted.pipes.iter().find(|pipe| pipe.link == link)) else {
+        let Some(pipe) = link.and_then(|link| self.counted.pipes.iter().find(|pipe| pipe.link == link))
+        else {
             return Vec::new();
         };
         if object == Object::Queue {

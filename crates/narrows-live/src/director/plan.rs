@@ -106,7 +106,11 @@ impl Ahead {
                 };
                 // What is wrong is said when the instant has come.
                 if let Ok(changes) = changes {
-                    steps.push(Step { at, changes: changes.into_iter().map(of_link).collect(), logged: logged.clone() });
+                    steps.push(Step {
+                        at,
+                        changes: changes.into_iter().map(of_link).collect(),
+                        logged: logged.clone(),
+                    });
                 }
             }
         }
@@ -254,7 +258,14 @@ impl Plan {
         };
         let step = |changes| Step { at, changes, logged: logged.clone() };
         let steps = all_changes.into_iter().map(step).zip(follow.into_iter().map(VecDeque::from));
-        Ok(Prepared { steps: steps.collect(), state, ahead, logged_files: files.len(), at, prints: applied.prints })
+        Ok(Prepared {
+            steps: steps.collect(),
+            state,
+            ahead,
+            logged_files: files.len(),
+            at,
+            prints: applied.prints,
+        })
     }
 
     /// A change is in force.

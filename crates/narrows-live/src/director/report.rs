@@ -1,6 +1,5 @@
 //! Reports: what packet threads have counted, put into words.
 
-
 use narrows_core::{Duration, Time};
 use narrows_report::{CaptureReport, Part, Report, RunInfo};
 
@@ -55,7 +54,9 @@ impl Director {
             })?;
         }
         info.span = (Time::ZERO, self.clock.now());
-        for (number, worker) in self.pool.workers.iter().enumerate().filter(|(_, worker)| worker.asked.is_some()) {
+        for (number, worker) in
+            self.pool.workers.iter().enumerate().filter(|(_, worker)| worker.asked.is_some())
+        {
             let since = match &worker.last {
                 Some(last) => format!("its figures are those at {}", last.info.span.1),
                 None => "its figures are not there yet".into(),
@@ -127,10 +128,11 @@ impl Director {
         let (first, others) = self.pool.workers.split_first().expect("there is a packet thread");
         let mut report = Report::of_parts(&info, part(first), others.iter().map(part));
         report.notes.extend(overload(&report));
-        report.trains = self.sampled().filter_map(|sampled| sampled.trains.clone()).reduce(|mut sum, more| {
-            sum.add(&more);
-            sum
-        });
+        report.trains =
+            self.sampled().filter_map(|sampled| sampled.trains.clone()).reduce(|mut sum, more| {
+                sum.add(&more);
+                sum
+            });
         if let Some(host) = &self.host {
             host.disturbances.look();
             for interval in report.untrue.iter_mut().flat_map(|untrue| &mut untrue.intervals) {
@@ -140,7 +142,10 @@ impl Director {
             }
             let threads = self.sampled().map(|sampled| sampled.thread.clone()).collect();
             let backends = self.pool.workers.iter().flat_map(|worker| worker.backends.clone()).collect();
-            let pace = super::Pace { processor: self.processors.first().copied().or(self.pace.processor), ..self.pace };
+            let pace = super::Pace {
+                processor: self.processors.first().copied().or(self.pace.processor),
+                ..self.pace
+            };
             report.host = Some(host.report(&info, pace, threads, backends));
         }
         report
@@ -154,14 +159,19 @@ fn overload(report: &Report) -> Option<String> {
         "overloaded: half of the packets were read {} or more after they came",
         Duration::from_nanos(late.p50_ns)
     );
-    let mut lost: Vec<_> = report.ports.iter().map(|port| (port.receive_ring_dropped_packets, &port.name)).collect();
+    let mut lost: Vec<_> =
+        report.ports.iter().map(|port| (port.receive_ring_dropped_packets, &port.name)).collect();
     lost.retain(|(packets, _)| *packets > 0);
     lost.sort_by(|a, b| b.cmp(a));
     let sum: u64 = lost.iter().map(|(packets, _)| packets).sum();
     if sum > 0 {
         let named: Vec<_> =
             lost.iter().take(MOST_PORTS).map(|(packets, port)| format!("{packets} at {port}")).collect();
-        let more = if lost.len() > MOST_PORTS { format!(", the rest at {} more", lost.len() - MOST_PORTS) } else { String::new() };
+        let more = if lost.len() > MOST_PORTS {
+            format!(", the rest at {} more", lost.len() - MOST_PORTS)
+        } else {
+            String::new()
+        };
         text += &format!("; {sum} were lost before they could be read: {}{more}", named.join(", "));
     }
     Some(text)

@@ -71,7 +71,8 @@ impl Director {
             }
             Request::Stats {} => {
                 let (report, text) = self.report_so_far(info, hurry)?;
-                serde_json::to_value(report).map(|report| serde_json::json!({ "report": report, "text": text }))
+                serde_json::to_value(report)
+                    .map(|report| serde_json::json!({ "report": report, "text": text }))
             }
         };
         Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))

@@ -6,7 +6,8 @@ use std::thread;
 
 use narrows_core::model::{Fed, FeedConfig, OnEmpty};
 use narrows_core::{
-    Change, Duration, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Seed, Target, Verdict,
+    Change, Duration, FlowKey, LinkConfig, NetworkConfig, Order, Packet, PortConfig, PortId, Seed, Target,
+    Verdict,
 };
 
 use super::*;
@@ -48,8 +49,17 @@ impl Run {
         let servers = FeedServers::new(&folder).unwrap();
         let feeds = Feeds::new(servers.caller().clone());
         let clock = Clock::start();
-        let mut run =
-            Self { folder, servers, feeds, engine, clock, port, link, delays: Vec::new(), begins: Vec::new() };
+        let mut run = Self {
+            folder,
+            servers,
+            feeds,
+            engine,
+            clock,
+            port,
+            link,
+            delays: Vec::new(),
+            begins: Vec::new(),
+        };
         run.update_feeds();
         run
     }
