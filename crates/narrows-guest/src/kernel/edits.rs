@@ -1,44 +1,68 @@
-//! Edits of a kernel's sources: each checks what it replaces, is made once however often it is asked for, and is left out
-//! where the tree does not need it.
+//! Edits of a kernel's sources: patches in [unified format](patch), each with its reasons. Each edit checks what it
+//! replaces, is made once however often it is asked for, and is left out where the tree does not need it.
 
-mod abort;
-mod calls;
-mod clock;
-mod clock_page;
-mod input;
-mod layout;
-mod registers;
-mod seed;
-mod xstate;
+mod patch;
 
 use std::fs;
 use std::path::Path;
 
 use super::configuration::OPTIONS;
 use super::{KernelError, command};
+use patch::Patch;
 
 /// One change of a tree.
-pub(super) struct Edit {
+struct Edit {
     /// What it is for, in a few words.
-    pub(super) purpose: &'static str,
+    purpose: &'static str,
     /// Files, and what one of them has where the kernel does by itself what the edit is for, or can do without.
     unneeded: &'static [(&'static str, &'static str)],
-    /// The files, in the tree, and in each what is replaced by what: it is there exactly once.
-    files: &'static [(&'static str, &'static [(&'static str, &'static str)])],
+    /// The patch's text.
+    patch: &'static str,
 }
 
-/// All of them, in the order in which they are made.
-const EDITS: [&Edit; 10] = [
-    &xstate::EDIT,
-    &seed::EDIT,
-    &layout::EDIT,
-    &clock::STEPS,
-    &clock::OFFERS,
-    &clock_page::EDIT,
-    &registers::EDIT,
-    &calls::EDIT,
-    &input::EDIT,
-    &abort::EDIT,
+/// All of them, in the order in which they are made: a later patch may build on what an earlier one put there.
+const EDITS: [Edit; 10] = [
+    Edit {
+        purpose: "hosts with AMX",
+        unneeded: &[("arch/x86/um/os-Linux/registers.c", "host_fp_size")],
+        patch: include_str!("edits/xstate.patch"),
+    },
+    Edit { purpose: "seeded randomness", unneeded: &[], patch: include_str!("edits/seed.patch") },
+    Edit {
+        purpose: "the same memory at every boot",
+        unneeded: &[("arch/um/os-Linux/main.c", "PER_LINUX | ADDR_NO_RANDOMIZE")],
+        patch: include_str!("edits/layout.patch"),
+    },
+    Edit { purpose: "a clock of nanoseconds", unneeded: &[], patch: include_str!("edits/clock.patch") },
+    Edit {
+        purpose: "kernel loops that wait for others",
+        unneeded: &[],
+        patch: include_str!("edits/offers.patch"),
+    },
+    Edit {
+        purpose: "a clock that programs read by themselves",
+        unneeded: &[],
+        patch: include_str!("edits/clock_page.patch"),
+    },
+    Edit {
+        purpose: "floating-point registers that stay where they are",
+        unneeded: &[
+            ("arch/um/os-Linux/skas/process.c", "using_seccomp"),
+            ("arch/um/os-Linux/skas/process.c", "copy_context_skas0"),
+        ],
+        patch: include_str!("edits/registers.patch"),
+    },
+    Edit {
+        purpose: "several system calls made as one",
+        unneeded: &[],
+        patch: include_str!("edits/calls.patch"),
+    },
+    Edit {
+        purpose: "input that comes while the kernel waits",
+        unneeded: &[("arch/um/kernel/irq.c", "pending_event")],
+        patch: include_str!("edits/input.patch"),
+    },
+    Edit { purpose: "a panic that ends", unneeded: &[], patch: include_str!("edits/abort.patch") },
 ];
 
 /// Stands for everything that narrows adds to a source tree: the configuration, the edits and how the build is called. In
@@ -46,10 +70,8 @@ const EDITS: [&Edit; 10] = [
 #[must_use]
 pub fn recipe_hash() -> String {
     let edits = EDITS.iter().flat_map(|edit| {
-        let files = edit.files.iter().flat_map(|&(file, replacements)| {
-            [file].into_iter().chain(replacements.iter().flat_map(|&(before, after)| [before, after]))
-        });
-        edit.unneeded.iter().flat_map(|&(file, mark)| [file, mark]).chain(files)
+        let marks = edit.unneeded.iter().flat_map(|&(file, mark)| [file, mark]);
+        marks.chain([patch::changes(edit.patch)])
     });
     let calls = command::MAKE_ARGUMENTS.into_iter();
     format!("{:016x}", fnv_1a([OPTIONS].into_iter().chain(edits).chain(calls)))
@@ -90,38 +112,16 @@ impl Edit {
                 return Ok(false);
             }
         }
-        for &(file, replacements) in self.files {
-            let text = read(file)?;
-            let edited = self.apply(file, replacements, &text)?;
+        let patch = Patch::parse(self.patch).map_err(|why| self.unexpected("the patch", why))?;
+        for change in &patch.files {
+            let text = read(change.file)?;
+            let edited = change.apply(&text).map_err(|why| self.unexpected(change.file, why))?;
             if edited != text {
-                let path = tree.join(file);
+                let path = tree.join(change.file);
                 fs::write(&path, edited).map_err(KernelError::file("write", &path))?;
             }
         }
         Ok(true)
-    }
-
-    /// A file's text with its replacements made, be it by now or before.
-    fn apply(&self, file: &str, replacements: &[(&str, &str)], text: &str) -> Result<String, KernelError> {
-        let mut edited = text.to_owned();
-        for (before, after) in replacements {
-            if edited.contains(after) {
-                continue;
-            }
-            match edited.matches(before).count() {
-                1 => edited = edited.replacen(before, after, 1),
-                count => {
-                    let line = before.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-                    return Err(self.unexpected(
-                        file,
-                        format!(
-                            "where the part that begins with `{line}` is there {count} times in place of once"
-                        ),
-                    ));
-                }
-            }
-        }
-        Ok(edited)
     }
 
     fn unexpected(&self, file: &str, why: String) -> KernelError {

@@ -4,10 +4,20 @@ use crate::kernel::temporary::Folder;
 const EXAMPLE: Edit = Edit {
     purpose: "an example",
     unneeded: &[("other/file.c", "does_it_itself")],
-    files: &[
-        ("some/file.c", &[("int a;\n", "int a;\nint b;\n"), ("return a;", "return a + b;")]),
-        ("more/file.c", &[("one", "two")]),
-    ],
+    patch: "--- a/some/file.c
++++ b/some/file.c
+@@ -1,1 +1,2 @@
+ int a;
++int b;
+@@ -4,1 +5,1 @@
+-	return a;
++	return a + b;
+--- a/more/file.c
++++ b/more/file.c
+@@ -1,1 +1,1 @@
+-one
++two
+",
 };
 
 const BEFORE: &str = "int a;\nint f(void)\n{\n\treturn a;\n}\n";
@@ -56,9 +66,9 @@ fn a_kernel_that_does_it_itself_is_left_alone() {
 #[test]
 fn a_tree_that_is_not_as_expected_is_said_so() {
     let text = |text| EXAMPLE.make(example(text).path()).unwrap_err().to_string();
-    let missing = text("int a;\nreturn 0;\n");
+    let missing = text("int a;\n\treturn 0;\n");
     assert!(missing.contains("some/file.c") && missing.contains("`return a;` is there 0 times"), "{missing}");
-    let twice = text("int a;\nreturn a;\nreturn a;\n");
+    let twice = text("int a;\n\treturn a;\n\treturn a;\n");
     assert!(twice.contains("is there 2 times") && twice.contains("an example"), "{twice}");
 }
 
@@ -148,7 +158,12 @@ static u64 timer_read(struct clocksource *cs)
     ),
     (
         "arch/um/os-Linux/skas/process.c",
-        "void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
+        "int is_skas_winch(int pid, int fd, void *data)
+{
+	return pid == getpgrp();
+}
+
+void userspace(struct uml_pt_regs *regs, unsigned long *aux_fp_regs)
 {
 	interrupt_end();
 
