@@ -43,22 +43,26 @@ struct Clock {
 }
 
 /// The numbers of blocks.
-mod block {
-    pub(super) const SECTION: u32 = 0x0a0d_0d0a;
-    pub(super) const INTERFACE: u32 = 1;
-    pub(super) const OLD_PACKET: u32 = 2;
-    pub(super) const SIMPLE_PACKET: u32 = 3;
-    pub(super) const PACKET: u32 = 6;
+pub(super) mod block {
+    pub(in crate::capture) const SECTION: u32 = 0x0a0d_0d0a;
+    pub(in crate::capture) const INTERFACE: u32 = 1;
+    pub(in crate::capture) const OLD_PACKET: u32 = 2;
+    pub(in crate::capture) const SIMPLE_PACKET: u32 = 3;
+    pub(in crate::capture) const PACKET: u32 = 6;
 }
 
-/// The numbers of options.
-mod option {
-    pub(super) const END: u16 = 0;
-    pub(super) const COMMENT: u16 = 1;
-    pub(super) const NAME: u16 = 2;
-    pub(super) const RESOLUTION: u16 = 9;
-    pub(super) const OFFSET: u16 = 14;
+/// The numbers of options, as they are in the blocks that have them.
+pub(super) mod option {
+    pub(in crate::capture) const END: u16 = 0;
+    pub(in crate::capture) const COMMENT: u16 = 1;
+    pub(in crate::capture) const NAME: u16 = 2;
+    pub(in crate::capture) const USER_APPLICATION: u16 = 4;
+    pub(in crate::capture) const RESOLUTION: u16 = 9;
+    pub(in crate::capture) const OFFSET: u16 = 14;
 }
+
+/// A section's mark of its byte order, as it is in that order.
+pub(super) const MAGIC_OF_ORDER: u32 = 0x1a2b_3c4d;
 
 /// More interfaces than a sane file has.
 const MOST_INTERFACES: usize = 1 << 16;
@@ -118,11 +122,10 @@ impl PcapNg {
         buffer: &mut Vec<u8>,
         start: u64,
     ) -> Result<(), ReadError> {
-        const ORDER: u32 = 0x1a2b_3c4d;
         input.read_all(buffer, 4, start, BLOCK)?;
         self.order = match (Order::Big.long(buffer, 8), Order::Little.long(buffer, 8)) {
-            (ORDER, _) => Order::Big,
-            (_, ORDER) => Order::Little,
+            (MAGIC_OF_ORDER, _) => Order::Big,
+            (_, MAGIC_OF_ORDER) => Order::Little,
             (found, _) => {
                 let what = format!("a section's mark of its byte order is {found:08x}");
                 return Err(input.malformed(start + 8, what));

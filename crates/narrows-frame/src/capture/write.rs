@@ -1,30 +1,22 @@
-//! Writes pcapng, with `pcap-file`.
+//! Writes pcapng: one section in big-endian order, with a nanosecond clock for each interface.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
-use std::time;
 
-use pcap_file::DataLink;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution,
-};
-use pcap_file::pcapng::blocks::opt_common::CommonOption;
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::pcapng::{PcapNgWriteError, PcapNgWriter};
-
+use super::pcapng::{MAGIC_OF_ORDER, block, option};
 use super::{Captured, Interface};
 use crate::LinkLayer;
 use crate::file::WriteError;
 
 /// A pcapng file that is written. [`CaptureWriter::finish`] it, or the last packets may be missing.
 pub struct CaptureWriter<W: Write> {
-    writer: PcapNgWriter<W>,
+    writer: W,
     file: String,
     interfaces: u32,
+    /// The block that is being written; kept for its memory.
+    block: Block,
 }
 
 impl CaptureWriter<BufWriter<File>> {
@@ -49,16 +41,23 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn new(file: impl Into<String>, writer: W, comment: &str) -> Result<Self, WriteError> {
-        let program = concat!("narrows ", env!("CARGO_PKG_VERSION"));
-        let comment = CommonOption::Comment(comment.into());
-        let options =
-            vec![SectionHeaderOption::Common(comment), SectionHeaderOption::UserApplication(program.into())];
-        let section = SectionHeaderBlock { options, ..SectionHeaderBlock::default() };
-        let file = file.into();
-        match PcapNgWriter::with_section_header(writer, section) {
-            Ok(writer) => Ok(Self { writer, file, interfaces: 0 }),
-            Err(error) => Err(WriteError { file, error: plain(error) }),
-        }
+        const LENGTH_UNKNOWN: [u8; 8] = [0xff; 8];
+        let mut new = Self { writer, file: file.into(), interfaces: 0, block: Block::default() };
+        new.put(|header| {
+            header.begin(block::SECTION);
+            header.long(MAGIC_OF_ORDER);
+            header.short(1);
+            header.short(0);
+            header.bytes(&LENGTH_UNKNOWN);
+            header.option(option::COMMENT, comment.as_bytes())?;
+            header.option(
+                option::USER_APPLICATION,
+                concat!("narrows ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            )?;
+            header.end_options();
+            Ok(())
+        })?;
+        Ok(new)
     }
 
     /// Adds an interface, whose packets begin with `layer`.
@@ -66,15 +65,18 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn interface(&mut self, name: &str, layer: LinkLayer) -> Result<Interface, WriteError> {
-        let block = InterfaceDescriptionBlock {
-            linktype: DataLink::from(layer.link_type()),
-            snaplen: 0,
-            options: vec![
-                InterfaceDescriptionOption::IfName(name.into()),
-                InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
-            ],
-        };
-        self.writer.write_pcapng_block(block).map_err(|error| self.failed(plain(error)))?;
+        const NANOSECONDS: u8 = 9;
+        self.put(|description| {
+            description.begin(block::INTERFACE);
+            // All link layers that are known have numbers of 16 bits, as the format does.
+            description.short(layer.link_type() as u16);
+            description.short(0);
+            description.long(0); // packets of any length
+            description.option(option::NAME, name.as_bytes())?;
+            description.option(option::RESOLUTION, &[NANOSECONDS])?;
+            description.end_options();
+            Ok(())
+        })?;
         let interface = Interface { number: self.interfaces, layer };
         self.interfaces += 1;
         Ok(interface)
@@ -85,16 +87,28 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// When it cannot be written, its interface is not one of this file, or its comment is longer than 65,535 bytes.
     pub fn write(&mut self, packet: &Captured<'_>) -> Result<(), WriteError> {
-        let comment = |text| EnhancedPacketOption::Common(CommonOption::Comment(Cow::Borrowed(text)));
-        let block = EnhancedPacketBlock {
-            interface_id: packet.interface.number,
-            timestamp: time::Duration::from_nanos(packet.instant.nanos()),
-            original_len: packet.length.max(packet.bytes.len() as u32),
-            data: packet.bytes.into(),
-            options: packet.comment.map(comment).into_iter().collect(),
-        };
-        self.writer.write_pcapng_block(block).map_err(|error| self.failed(plain(error)))?;
-        Ok(())
+        let interfaces = self.interfaces;
+        self.put(|block| {
+            let number = packet.interface.number;
+            if number >= interfaces {
+                return Err(refused(format!("a packet of interface {number}; this file has {interfaces}")));
+            }
+            let kept = u32::try_from(packet.bytes.len())
+                .map_err(|_| refused(format!("a packet of {} bytes", packet.bytes.len())))?;
+            let stamp = packet.instant.nanos();
+            block.begin(block::PACKET);
+            block.long(number);
+            block.long((stamp >> 32) as u32);
+            block.long(stamp as u32);
+            block.long(kept);
+            block.long(packet.length.max(kept));
+            block.bytes(packet.bytes);
+            if let Some(comment) = packet.comment {
+                block.option(option::COMMENT, comment.as_bytes())?;
+                block.end_options();
+            }
+            Ok(())
+        })
     }
 
     /// Writes what is still buffered.
@@ -102,19 +116,24 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        self.writer.get_mut().flush().map_err(|error| self.failed(error))
+        self.writer.flush().map_err(|error| self.failed(error))
     }
 
     /// Writes what is still buffered, and gives the writer back.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(self) -> Result<W, WriteError> {
-        let mut writer = self.writer.into_inner();
-        match writer.flush() {
-            Ok(()) => Ok(writer),
-            Err(error) => Err(WriteError { file: self.file, error }),
-        }
+    pub fn finish(mut self) -> Result<W, WriteError> {
+        self.flush()?;
+        Ok(self.writer)
+    }
+
+    /// Writes the block that `build` builds, or nothing if that fails.
+    fn put(&mut self, build: impl FnOnce(&mut Block) -> io::Result<()>) -> Result<(), WriteError> {
+        build(&mut self.block)
+            .and_then(|()| self.block.end())
+            .and_then(|()| self.writer.write_all(&self.block.bytes))
+            .map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: io::Error) -> WriteError {
@@ -128,13 +147,64 @@ impl<W: Write> fmt::Debug for CaptureWriter<W> {
     }
 }
 
-/// The system's error, or what the library objects to.
-fn plain(error: PcapNgWriteError) -> io::Error {
-    match error {
-        PcapNgWriteError::Io(error) => error,
-        PcapNgWriteError::Validation { field, source } => {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("{field}: {source}"))
-        }
-        other => io::Error::new(io::ErrorKind::InvalidInput, other),
+/// A block while it is built.
+#[derive(Default)]
+struct Block {
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    /// Where a block has its length, which it has once more at its end.
+    const LENGTH: usize = 4;
+
+    /// Begins a block, of a number of [`block`].
+    fn begin(&mut self, kind: u32) {
+        self.bytes.clear();
+        self.long(kind);
+        self.long(0); // the length, when it is known
     }
+
+    fn short(&mut self, number: u16) {
+        self.bytes.extend(number.to_be_bytes());
+    }
+
+    fn long(&mut self, number: u32) {
+        self.bytes.extend(number.to_be_bytes());
+    }
+
+    /// Bytes, with what is missing to a multiple of four.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+
+    /// An option, of a number of [`option`].
+    fn option(&mut self, kind: u16, value: &[u8]) -> io::Result<()> {
+        let length = u16::try_from(value.len()).map_err(|_| {
+            refused(format!("a text of {} bytes; the format takes {} at most", value.len(), u16::MAX))
+        })?;
+        self.short(kind);
+        self.short(length);
+        self.bytes(value);
+        Ok(())
+    }
+
+    /// Stands behind the last of a block's options, and is not there without any.
+    fn end_options(&mut self) {
+        self.short(option::END);
+        self.short(0);
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let length = u32::try_from(self.bytes.len() + 4)
+            .map_err(|_| refused(format!("a block of {} bytes", self.bytes.len())))?;
+        self.long(length);
+        self.bytes[Self::LENGTH..][..4].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+}
+
+/// Something that the format has no place for.
+fn refused(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, what)
 }
