@@ -21,6 +21,9 @@ demo-schedulers: build ## a call beside downloads, live, under FIFO, QFQ and FQ-
 demo-dbhpd: build ## web pages, downloads, a call and noise, live, under FIFO, priorities, CBQ and DBHPD
 	@scripts/demo-dbhpd
 
+dbhpd: ## a thesis on DBHPD, its simulations run again in virtual time: a page in OUT (default target/dbhpd)
+	cargo run --release --locked -p narrows-dbhpd -- --out $(or $(OUT),target/dbhpd) $(ARGS)
+
 demo-rules: build ## a script of ipfw, and three routers with two paths: live
 	@scripts/demo-rules
 
@@ -63,4 +66,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-kernel fuzz miri bench fmt doc install clean bench-live soak

@@ -54,9 +54,13 @@ pub(crate) enum Command {
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
-    /// Published evaluations of schedulers, run again
-    #[command(subcommand)]
-    Lab(crate::lab::Lab),
+    /// Published evaluations of schedulers: what was here is elsewhere, which it says
+    #[command(hide = true, disable_help_flag = true)]
+    Lab {
+        /// What it was asked for
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Measure what accuracy this host can give
     Calibrate(crate::calibrate::Calibrate),
     /// tc's commands: explained (check), or at work on a run (qdisc add, change, replace, del; qdisc and class show)

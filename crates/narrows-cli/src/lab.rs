@@ -1,21 +1,11 @@
-//! `narrows lab`: published evaluations of schedulers, run again.
-
-mod dbhpd;
-
-use clap::Subcommand;
+//! `narrows lab`, which says where published evaluations of schedulers are now.
 
 use crate::output::Failure;
 
-/// Which evaluation.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Lab {
-    /// Delay-bounded hybrid proportional delay scheduling, by the thesis that put it into Linux
-    Dbhpd(dbhpd::Dbhpd),
-}
-
-/// Runs one of them.
-pub(crate) fn lab(lab: &Lab) -> Result<u8, Failure> {
-    match lab {
-        Lab::Dbhpd(args) => dbhpd::dbhpd(args),
-    }
+/// What somebody asks for who knows it by its old name.
+pub(crate) fn lab() -> Failure {
+    Failure::Other(
+        "evaluations that were published are programs of their own, apart from narrows: in its source tree,\n  cargo run --release -p narrows-dbhpd -- --out dbhpd\nis what `narrows lab dbhpd --out dbhpd` was (docs/dbhpd-tail.md)"
+            .into(),
+    )
 }

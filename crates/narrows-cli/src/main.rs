@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Command::Profile(command) => profile::profile(&command),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
-        Command::Lab(lab) => lab::lab(&lab),
+        Command::Lab { .. } => Err(lab::lab()),
         Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Tc(args) => tc::tc(&args),
         Command::Ipfw(args) => ipfw::ipfw(&args),

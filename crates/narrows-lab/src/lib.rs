@@ -5,7 +5,6 @@
 mod algorithm;
 pub mod bench;
 pub mod compare;
-pub mod dbhpd;
 pub mod differentiation;
 pub mod dist;
 pub mod fairness;

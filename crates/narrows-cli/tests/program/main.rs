@@ -19,7 +19,6 @@ mod hops;
 mod in_virtual_time;
 mod ipfw;
 mod kernel;
-mod lab;
 mod leftovers;
 mod main_job;
 mod malformed;

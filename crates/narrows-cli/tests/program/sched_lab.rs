@@ -166,3 +166,11 @@ fn ratios_of_delays_for_a_person_a_program_and_as_a_figure() {
         assert!(ended.err.contains(text), "{ended}");
     }
 }
+
+#[test]
+fn the_program_says_where_published_evaluations_are() {
+    for arguments in [&["lab"][..], &["lab", "dbhpd", "tail", "--out", "tail"], &["lab", "--help"]] {
+        let ended = finish(&mut narrows(arguments.iter().copied())).expect(2);
+        assert!(ended.err.contains("cargo run --release -p narrows-dbhpd -- --out dbhpd"), "{ended}");
+    }
+}

@@ -279,7 +279,7 @@ fn from_a_line(points: &[(f64, f64)]) -> Option<f64> {
 }
 
 /// A time, with three digits that count.
-pub(in crate::dbhpd) fn milliseconds(seconds: f64) -> String {
+pub(crate) fn milliseconds(seconds: f64) -> String {
     let millis = seconds * 1e3;
     let digits = if millis >= 99.95 { 0 } else { 1 };
     format!("{millis:.digits$} ms")

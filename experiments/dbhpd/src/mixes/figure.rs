@@ -1,7 +1,7 @@
 //! Cumulative distributions of delays by class, as the thesis's figures 7.1 to 7.4.
 
 use super::{CLASSES, MixRun, Section};
-use crate::plot::{Axis, Figure, Line, Panel, Style};
+use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 
 /// The thesis's axes end here.
 const AXIS: f64 = 0.1;

@@ -3,7 +3,7 @@
 mod figure;
 mod report;
 
-pub(in crate::dbhpd) use report::milliseconds;
+pub(crate) use report::milliseconds;
 pub use report::{Row, ThesisTable, text};
 
 use std::cell::RefCell;

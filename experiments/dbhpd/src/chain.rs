@@ -16,7 +16,7 @@ use super::mixes::MixError;
 use super::parallel::each;
 use super::scenarios;
 use super::setup::Contender;
-use crate::plot::{Axis, Figure, Line, Panel, Style};
+use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 
 /// Bytes of the packets.
 pub const LENGTHS: [u32; 5] = [80, 160, 320, 640, 1280];

@@ -1,33 +1,32 @@
-//! `narrows lab dbhpd`.
+//! `dbhpd`: a thesis's simulations, run again.
 
 use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use narrows_core::{Duration, Seed};
-use narrows_lab::dbhpd::setup::Contender;
-use narrows_lab::dbhpd::{chain, figure_4_10, mixes, page, tail};
-use narrows_scenario::{LinkFlags, Scenario};
-
-use crate::output::{Failure, print};
+use narrows_dbhpd::setup::Contender;
+use narrows_dbhpd::{chain, figure_4_10, mixes, page, tail};
+use narrows_scenario::{LinkFlags, Scenario, ScenarioError};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
 Everything runs in virtual time: the same seed writes the same files. Without a subcommand it is
 the traffic simulations and delay tests: mixes 1 to 3 through FIFO, PRIQ, CBQ and HPD at 10 Mbit/s,
 half and full duplex, at the thesis's loads and at those that lose 5 % and 35 %; a page, index.html,
-with the thesis's values beside ours, and the scenarios. docs/scheduler-lab.md says more,
-docs/dbhpd-tail.md what came of the question of the long tail.
+with the thesis's values beside ours, and the scenarios. docs/dbhpd-tail.md says more.
 
 Examples:
-  narrows lab dbhpd --out dbhpd
-  narrows lab dbhpd tail --out tail
-  narrows lab dbhpd averages";
+  dbhpd --out dbhpd
+  dbhpd tail --out tail
+  dbhpd averages";
 
-/// Its arguments.
-#[derive(Debug, Args)]
+/// Delay-bounded hybrid proportional delay scheduling, by the thesis that put it into Linux
+#[derive(Debug, Parser)]
 #[command(after_help = HELP, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
-pub(crate) struct Dbhpd {
+struct Dbhpd {
     #[command(subcommand)]
     what: Option<What>,
     /// The folder for the results, which is made where there is none
@@ -75,7 +74,34 @@ struct Run {
     quick: bool,
 }
 
-pub(crate) fn dbhpd(args: &Dbhpd) -> Result<u8, Failure> {
+/// Why it ended early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    #[error(transparent)]
+    Mixes(#[from] mixes::MixError),
+    #[error("cannot write {}: {cause}", path.display())]
+    Write { path: PathBuf, cause: io::Error },
+    #[error("{0}")]
+    Arguments(&'static str),
+    /// Whoever read our output has enough of it.
+    #[error("the standard output was closed")]
+    Closed,
+}
+
+fn main() -> ExitCode {
+    match dbhpd(&Dbhpd::parse()) {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Where nobody listens, the exit status says it.
+            let _ = writeln!(io::stderr(), "dbhpd: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dbhpd(args: &Dbhpd) -> Result<(), Failure> {
     let Some(what) = &args.what else { return evaluation(args) };
     match what {
         What::Tail(args) => {
@@ -94,20 +120,20 @@ pub(crate) fn dbhpd(args: &Dbhpd) -> Result<u8, Failure> {
             print(&figure_4_10::report(seed, span))?;
         }
     }
-    Ok(0)
+    Ok(())
 }
 
 /// The traffic simulations and the delay tests.
-fn evaluation(args: &Dbhpd) -> Result<u8, Failure> {
+fn evaluation(args: &Dbhpd) -> Result<(), Failure> {
     let Some(out) = &args.out else {
-        return Err(Failure::Other("say where the results go, as in: narrows lab dbhpd --out dbhpd".into()));
+        return Err(Failure::Arguments("say where the results go, as in: dbhpd --out dbhpd"));
     };
     folder(out)?;
     let (seed, span) = args.run.read()?;
     let options = mixes::MixOptions { seed: seed.0, span, quick: args.run.quick };
-    let sections = mixes::run(&options).map_err(failure)?;
+    let sections = mixes::run(&options)?;
     // A few seconds of constant traffic say all there is.
-    let chain = chain::run(seed.0, span.min(Duration::from_secs(5))).map_err(failure)?;
+    let chain = chain::run(seed.0, span.min(Duration::from_secs(5)))?;
     let scenarios = out.join("scenarios");
     folder(&scenarios)?;
     for section in &sections {
@@ -126,15 +152,7 @@ fn evaluation(args: &Dbhpd) -> Result<u8, Failure> {
         write(&scenarios.join(file), &row.scenario)?;
     }
     write(&out.join("index.html"), &page::page(&options, &sections, &chain))?;
-    print(&format!("{}\nwritten to {}: open index.html\n", mixes::text(&sections), out.display()))?;
-    Ok(0)
-}
-
-fn failure(error: mixes::MixError) -> Failure {
-    match error {
-        mixes::MixError::Run(error) => error.into(),
-        other => Failure::Other(other.to_string()),
-    }
+    print(&format!("{}\nwritten to {}: open index.html\n", mixes::text(&sections), out.display()))
 }
 
 impl Run {
@@ -145,7 +163,7 @@ impl Run {
         let given = Scenario::from_flags(&flags)?.duration;
         let span = given.unwrap_or(Duration::from_secs(if self.quick { 5 } else { 60 }));
         if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&span) {
-            return Err(Failure::Other("--duration: a run lasts from 1s to 3600s".into()));
+            return Err(Failure::Arguments("--duration: a run lasts from 1s to 3600s"));
         }
         Ok((Seed(self.seed), span))
     }
@@ -158,4 +176,13 @@ fn folder(path: &Path) -> Result<(), Failure> {
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
+}
+
+/// Prints to the standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| match cause.kind() {
+        ErrorKind::BrokenPipe => Failure::Closed,
+        _ => Failure::Write { path: "the standard output".into(), cause },
+    })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::chain::ChainTests;
 use super::mixes::{MixOptions, Row, Section, milliseconds};
 use super::setup::{CLASSES, Contender};
-use crate::plot::Figure;
+use narrows_lab::plot::Figure;
 
 const STYLE: &str = "\
 body{font:16px/1.5 Inter,'Helvetica Neue','DejaVu Sans',Arial,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;\

@@ -1,7 +1,7 @@
 //! The tails as figures: for each class, which share of the packets waited longer.
 
 use super::{CLASSES, Part, SUBJECTS, TailStudy};
-use crate::plot::{Axis, Figure, Line, Panel, Style};
+use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 
 /// The last share that is drawn.
 const LEAST: f64 = 1e-4;
@@ -96,8 +96,8 @@ impl TailStudy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dbhpd::setup::Contender;
-    use crate::dbhpd::tail::SOUND;
+    use crate::setup::Contender;
+    use crate::tail::SOUND;
 
     #[test]
     fn every_line_of_a_figure_is_a_subject() {

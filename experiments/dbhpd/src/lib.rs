@@ -1,4 +1,6 @@
-//! `narrows lab dbhpd`: delay-bounded hybrid proportional delay scheduling as it was published, and judged again.
+//! Delay-bounded hybrid proportional delay scheduling as it was published, and judged again: what the program `dbhpd` runs.
+
+#![forbid(unsafe_code)]
 
 pub mod chain;
 pub mod delays;
