@@ -167,13 +167,6 @@ impl<B> Engine<B> {
         self.network.change_rules(rules, change)
     }
 
-    /// How many values a feed takes at present; nothing when the link has no such feed. As far as the engine has come: what
-    /// is used by an instant can be seen after a poll at that.
-    pub fn feed_room(&self, link: LinkId, feed: &str) -> Option<usize> {
-        let feeds = self.network.link(link).feeds();
-        feeds.iter().find(|view| view.config.name == feed).map(|view| view.room as usize)
-    }
-
     /// Hands out the questions that packets have asked since this was called last, those of each feed in their order.
     /// Whether and when they are taken changes no event.
     pub fn take_questions(&mut self, to: &mut Vec<Question>) {

@@ -55,6 +55,15 @@ impl Bed {
         Self { scenario, engine, meter, info }
     }
 
+    /// Does what commands of ipfw ask for.
+    fn command(&mut self, ms: u64, text: &str) {
+        for (command, _) in self.scenario.ipfw_commands(None, "ipfw", text).unwrap().commands {
+            for change in self.scenario.ipfw_at(millis(ms), None, &command).unwrap() {
+                change.make(&mut self.engine, millis(ms)).unwrap();
+            }
+        }
+    }
+
     /// So many packets of 1000 bytes at once.
     fn send(&mut self, at: Time, port: &str, key: FlowKey, number: u32) {
         let port = self.engine.port(port).unwrap();
@@ -278,12 +287,7 @@ fn pipes_that_come_later_are_reported_behind_those_of_their_rules() {
          [links.net]\nbetween = [\"client\", \"hub\"]\nrules = [\"100 pipe 1 out\"]\npipes.1 = { rate = \"1mbit\" }
          [links.wire]\nbetween = [\"hub\", \"server\"]",
     );
-    for text in ["pipe 2 config bw 2Mbit/s", "add 200 pipe 2 ip from any to any in"] {
-        let (command, _) = bed.scenario.ipfw_command(None, text).unwrap();
-        for change in bed.scenario.ipfw_at(millis(1), None, &command).unwrap() {
-            change.make(&mut bed.engine, millis(1)).unwrap();
-        }
-    }
+    bed.command(1, "pipe 2 config bw 2Mbit/s\nadd 200 pipe 2 ip from any to any in");
     bed.send(millis(2), "client.net", key(UDP, 1), 1);
     bed.send(millis(2), "server.wire", key(UDP, 1), 3);
     let report = bed.report(millis(100));
@@ -302,10 +306,7 @@ fn pipes_that_come_later_are_reported_behind_those_of_their_rules() {
     assert_eq!((later.asked_rate_bps, later.wire_bps), (Some(2_000_000), Some(2_000_000)));
     assert_eq!(report.rules[0].rules[1].packets, 3);
     // What rules lead to that were deleted stays: packets were there.
-    let (command, _) = bed.scenario.ipfw_command(None, "pipe 2 delete").unwrap();
-    for change in bed.scenario.ipfw_at(millis(100), None, &command).unwrap() {
-        change.make(&mut bed.engine, millis(100)).unwrap();
-    }
+    bed.command(100, "pipe 2 delete");
     bed.send(millis(101), "server.wire", key(UDP, 1), 2);
     let report = bed.report(millis(200));
     assert_eq!((report.directions[3].offered.packets, report.rules[0].no_pipe), (3, packets(2)));

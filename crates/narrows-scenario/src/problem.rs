@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 /// A scenario that is not understood. It prints as one paragraph for each problem: what was found, in which file, line
 /// and key, and what is allowed.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}", self.render(&Renderer::plain()))]
+#[error("{}", self.render())]
 pub struct ScenarioError {
     file: String,
     text: String,
@@ -21,11 +21,6 @@ const MOST_SHOWN: usize = 20;
 impl ScenarioError {
     pub(crate) fn new(file: &str, text: &str, problems: Vec<Problem>) -> Self {
         Self { file: file.into(), text: text.into(), problems }
-    }
-
-    /// The same text as [`fmt::Display`] gives, with colours for a terminal.
-    pub fn coloured(&self) -> String {
-        self.render(&Renderer::styled())
     }
 
     /// The same, of a text that has another name.
@@ -44,9 +39,10 @@ impl ScenarioError {
         self.problems.len()
     }
 
-    fn render(&self, renderer: &Renderer) -> String {
+    fn render(&self) -> String {
+        let renderer = Renderer::plain();
         let shown = self.problems.iter().take(MOST_SHOWN);
-        let mut paragraphs: Vec<String> = shown.map(|problem| self.paragraph(problem, renderer)).collect();
+        let mut paragraphs: Vec<String> = shown.map(|problem| self.paragraph(problem, &renderer)).collect();
         if self.problems.len() > MOST_SHOWN {
             paragraphs.push(format!("and {} more", self.problems.len() - MOST_SHOWN));
         }

@@ -221,16 +221,6 @@ impl DualPi2 {
         }
     }
 
-    /// p′: the square of the probability of a drop in C is this, and that of a mark in L this times the coupling.
-    pub const fn base_probability(&self) -> f64 {
-        self.base
-    }
-
-    /// What waits for low latency.
-    pub const fn low_backlog(&self) -> Backlog {
-        Backlog { packets: self.low.packets.len(), bytes: self.low.packets.bytes() }
-    }
-
     /// Brings p′ up to `now`.
     fn advance(&mut self, now: Time) {
         if self.updates == NOT_BEGUN {

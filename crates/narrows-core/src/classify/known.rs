@@ -98,11 +98,6 @@ impl Known {
         self.most
     }
 
-    /// Sets the most flows that there may be. Those that there are stay.
-    pub fn set_most(&mut self, most: u32) {
-        self.most = most.min(Self::MOST);
-    }
-
     /// The number of a flow.
     #[inline]
     pub fn find(&self, flow: &Flow) -> Option<u32> {

@@ -85,16 +85,16 @@ fn what_is_impossible_is_clamped_and_counted() {
 fn the_lead_is_bounded_and_the_rest_refused() {
     let mut stand = Stand::new(Order::Allow, fed(OnEmpty::Zero, 3, None));
     assert_eq!(stand.feed(0, &[1, 2]), 2);
-    assert_eq!(stand.engine.feed_room(stand.link, "f"), Some(1));
+    assert_eq!(stand.view().room, 1);
     assert_eq!(stand.feed(0, &[3, 4, 5]), 1);
     assert_eq!((stand.view().waiting, stand.view().room, stand.counters().refused), (3, 0, 2));
     stand.send(10);
-    assert_eq!(stand.engine.feed_room(stand.link, "f"), Some(1));
+    assert_eq!(stand.view().room, 1);
     assert_eq!(stand.feed(10, &[6, 7]), 1);
     (0..4).for_each(|_| stand.send(10));
     assert_eq!(stand.left(), [11, 12, 13, 16, 10].map(Some));
     // Another name is no feed of this link.
-    assert_eq!((stand.feed_to(10, "g", &[1]), stand.engine.feed_room(stand.link, "g")), (0, None));
+    assert_eq!(stand.feed_to(10, "g", &[1]), 0);
     assert_eq!(stand.counters().refused, 3);
 }
 
@@ -141,7 +141,8 @@ fn values_outlive_a_change_of_the_model_under_their_names() {
     // They change places, one with another policy and no more room than two; what it holds stays.
     let config = FeedConfig { on_empty: OnEmpty::Last, lead: 1, ..FeedConfig::new("short") };
     stand.change(100, by_length(Box::new(Fed::new(config)), named("long")));
-    assert_eq!(stand.engine.feed_room(stand.link, "short"), Some(0));
+    let view = stand.engine.view(stand.link);
+    assert_eq!(view.feeds().iter().find(|feed| feed.config.name == "short").map(|feed| feed.room), Some(0));
     (0..3).for_each(|_| stand.send_long(100, 1_500));
     stand.send(100);
     // Gone for a while, a feed is forgotten.

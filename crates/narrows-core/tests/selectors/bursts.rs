@@ -16,16 +16,13 @@ fn percent(percent: u64) -> Probability {
 }
 
 /// What a model says of itself, what it does, and what the chain says.
-fn check<const N: usize>(name: &str, model: impl Selector, gap: Option<f64>, chain: &Chain<N>) {
+fn check<const N: usize>(name: &str, model: impl Selector, chain: &Chain<N>) {
     let rate = chain.rate();
     let (bursts, gaps) = (chain.runs(true, 5_000), chain.runs(false, 5_000));
     let mean = |lengths: &[f64]| (1..).zip(lengths).map(|(length, p)| f64::from(length) * p).sum::<f64>();
     let close = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-6, "{name}: {a} for {b}");
     close(model.mean(), rate);
     close(model.mean_burst().expect("it is known"), mean(&bursts));
-    if let Some(gap) = gap {
-        close(gap, mean(&gaps));
-    }
 
     let row = select(model, 11, PACKETS);
     let lost: Vec<f64> = row.iter().map(|&lost| f64::from(u8::from(lost))).collect();
@@ -50,7 +47,7 @@ fn gilbert_and_elliott() {
         let model = GilbertElliott::new(p, r, bad, good);
         let [p, r, bad, good] = [p, r, bad, good].map(Probability::as_f64);
         let chain = Chain { moves: [[1.0 - p, p], [r, 1.0 - r]], loses: [good, bad] };
-        check(name, model.clone(), model.mean_gap(), &chain);
+        check(name, model, &chain);
     }
 }
 
@@ -76,7 +73,7 @@ fn four_states() {
             [p31, p32, 1.0 - p31 - p32, 0.0],
             [1.0, 0.0, 0.0, 0.0],
         ];
-        check(name, model.clone(), model.mean_gap(), &Chain { moves, loses: [0.0, 0.0, 1.0, 1.0] });
+        check(name, model, &Chain { moves, loses: [0.0, 0.0, 1.0, 1.0] });
     }
     assert_eq!(
         FourState::new(of(60, 10, 0, 0, 50)).unwrap_err(),
@@ -103,7 +100,7 @@ fn conditional() {
         })
     });
     let chain = Chain { moves: states, loses: [0.0, 0.0, 0.0, 1.0, 1.0, 1.0] };
-    check("conditional", model, Some(1.0 / 0.05), &chain);
+    check("conditional", model, &chain);
     assert_eq!(Conditional::new([]).unwrap_err(), SelectorError::NoProbabilities);
     assert_eq!(Conditional::new([percent(0), percent(50)]).expect("two").mean(), 0.0);
     assert_eq!(Conditional::new([percent(10), percent(100)]).expect("two").mean(), 1.0);

@@ -12,7 +12,7 @@ use super::FilePart;
 /// let mut files = LoggedFiles::default();
 /// files.take(FilePart { name: "cell.down", length: 4, offset: 0, bytes: b"1\n2" })?;
 /// files.take(FilePart { name: "cell.down", length: 4, offset: 3, bytes: b"\n" })?;
-/// assert_eq!(files.into_whole().get("cell.down").map(Vec::as_slice), Some(&b"1\n2\n"[..]));
+/// assert_eq!(files.whole().get("cell.down").map(Vec::as_slice), Some(&b"1\n2\n"[..]));
 /// # Ok::<(), narrows_frame::log::FileError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,10 +65,5 @@ impl LoggedFiles {
     /// What the files contain that are whole, by their names in the scenario.
     pub const fn whole(&self) -> &BTreeMap<String, Vec<u8>> {
         &self.whole
-    }
-
-    /// The same, to keep.
-    pub fn into_whole(self) -> BTreeMap<String, Vec<u8>> {
-        self.whole
     }
 }

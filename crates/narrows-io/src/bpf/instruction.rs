@@ -176,11 +176,6 @@ impl Instruction {
         }
     }
 
-    /// `to = value`, all 64 bits of it.
-    pub fn load_value(to: Register, value: u64) -> [Self; 2] {
-        Self::load_wide(to, 0, value)
-    }
-
     /// `to = map`. The map must be open until the program is loaded, which then keeps it.
     pub fn load_map(to: Register, map: &Map) -> [Self; 2] {
         Self::load_wide(to, PSEUDO_MAP, map.as_fd().as_raw_fd() as u64)
@@ -244,7 +239,7 @@ mod tests {
         for (instruction, bytes) in cases {
             assert_eq!(instruction.bytes(), *bytes, "{instruction:?}");
         }
-        let [low, high] = Instruction::load_value(R3, 0x1122_3344_aabb_ccdd).map(Instruction::bytes);
+        let [low, high] = Instruction::load_wide(R3, 0, 0x1122_3344_aabb_ccdd).map(Instruction::bytes);
         assert_eq!(low, [0x18, 0x03, 0, 0, 0xdd, 0xcc, 0xbb, 0xaa]);
         assert_eq!(high, [0x00, 0x00, 0, 0, 0x44, 0x33, 0x22, 0x11]);
     }

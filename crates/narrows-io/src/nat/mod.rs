@@ -85,11 +85,6 @@ impl Outside {
     pub fn has_ipv6(&self) -> bool {
         self.ipv6
     }
-
-    /// How many settings of the enclosing namespace are changed for it.
-    pub fn changed_settings(&self) -> usize {
-        self.raised.len()
-    }
 }
 
 /// Address translation alone: what leaves a namespace from certain networks does so under the address of the interface

@@ -120,7 +120,6 @@ fn the_inside_reaches_the_internet_under_the_hosts_address() {
             assert_eq!(seen, "2001:db8::10".parse::<IpAddr>().unwrap());
         }
         assert_eq!(world.forwarding(), "1");
-        assert!(outside.changed_settings() >= 1);
         assert!(!table_names(&world.host).unwrap().is_empty());
         // The host as a whole has not become a router: net.ipv4.ip_forward is the default for new interfaces.
         assert_eq!(read_sysctl(&world.host, "net/ipv4/ip_forward").unwrap(), "0");

@@ -8,9 +8,6 @@
 //! - else up to n = 140, and up to 10⁵ where n·D^1.5 < 1.4, by the matrix of Marsaglia, Tsang and Wang (2003,
 //!   doi:10.18637/jss.v008.i18), exact to rounding;
 //! - else by Pelz and Good's four terms (1976, doi:10.1111/j.2517-6161.1976.tb01570.x), good to 10⁻⁵ from there on.
-//!
-//! Two samples of m and n values: where m·n ≤ 10⁷ the p-value is exact (the share of lattice paths that stay inside,
-//! after Hodges 1958, doi:10.1007/BF02589501), else that of one sample of `m·n/(m + n)` values.
 
 use std::f64::consts::PI;
 
@@ -42,31 +39,8 @@ impl Sample {
         }
         KolmogorovSmirnov { distance, p_value: exceeded(self.len() as f64, distance) }
     }
-
-    /// Against another sample.
-    pub fn kolmogorov_smirnov_to(&self, other: &Self) -> KolmogorovSmirnov {
-        let (m, n) = (self.len(), other.len());
-        // The difference of the two functions times m·n, exactly.
-        let mut furthest = 0_i128;
-        let (mut i, mut j) = (0, 0);
-        while i < m && j < n {
-            let value = self.values()[i].min(other.values()[j]);
-            i += self.values()[i..].iter().take_while(|at| **at <= value).count();
-            j += other.values()[j..].iter().take_while(|at| **at <= value).count();
-            furthest = furthest.max((i as i128 * n as i128 - j as i128 * m as i128).abs());
-        }
-        let product = m as f64 * n as f64;
-        let distance = furthest as f64 / product;
-        let p_value = match product <= MOST_PATHS {
-            true => paths_outside(m, n, furthest),
-            false => exceeded((product / (m + n) as f64).round(), distance),
-        };
-        KolmogorovSmirnov { distance, p_value }
-    }
 }
 
-/// Steps that the exact probability for two samples takes, at most.
-const MOST_PATHS: f64 = 1e7;
 /// Up to so many values the exact matrix is cheap.
 const MATRIX: f64 = 140.0;
 /// From this n·D² on, the probability that both sides exceed D is nothing beside that one does.
@@ -226,30 +200,6 @@ fn pelz_good(n: f64, d: f64) -> f64 {
     let k2 = half_root * (sums[2] / (72.0 * z6 * z) - second / (36.0 * z2 * z));
     let k3 = half_root * (sums[3] / (6480.0 * z8 * z2) + third / (216.0 * z6));
     k0 + k1 / root + k2 / n + k3 / (n * root)
-}
-
-/// The share of the lattice paths from (0, 0) to (m, n) that reach `|i·n − j·m| ≥ furthest` somewhere.
-fn paths_outside(m: usize, n: usize, furthest: i128) -> f64 {
-    if furthest == 0 {
-        return 1.0;
-    }
-    let inside = |i: usize, j: usize| (i as i128 * n as i128 - j as i128 * m as i128).abs() < furthest;
-    // Row by row: the probability that a path's first i + j steps, drawn without replacement, came to (i, j) inside.
-    let mut row: Vec<f64> = vec![0.0; n + 1];
-    for i in 0..=m {
-        for j in 0..=n {
-            let steps = (i + j) as f64;
-            row[j] = match (i, j) {
-                _ if !inside(i, j) => 0.0,
-                (0, 0) => 1.0,
-                // Walked backwards: the last of i + j steps was one to the right with probability i/(i + j).
-                (0, _) => row[j - 1],
-                (_, 0) => row[0],
-                _ => row[j] * i as f64 / steps + row[j - 1] * j as f64 / steps,
-            };
-        }
-    }
-    (1.0 - row[n]).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]

@@ -64,21 +64,6 @@ fn steps_of_a_distribution_function_are_no_distance() {
 }
 
 #[test]
-fn two_samples_are_tested_as_by_scipy() {
-    let (a, b) = few();
-    let test = a.kolmogorov_smirnov_to(&b);
-    near(test.distance, 0.6571428571428571, 1e-15);
-    near(test.p_value, 0.11616161616161617, 1e-12);
-    assert_eq!(b.kolmogorov_smirnov_to(&a).distance, test.distance);
-    let (first, second) = lists();
-    let test = sample(&first).kolmogorov_smirnov_to(&sample(&second));
-    near(test.distance, 0.18636363636363637, 1e-15);
-    near(test.p_value, 0.3476224786955409, 1e-12);
-    let same = a.kolmogorov_smirnov_to(&a);
-    assert_eq!((same.distance, same.p_value), (0.0, 1.0));
-}
-
-#[test]
 fn wasserstein_distances_are_those_of_scipy() {
     let (a, b) = few();
     near(a.wasserstein_to(&b), 2.0285714285714285, 1e-14);

@@ -1,6 +1,5 @@
 //! Commands of ipfw that change a link with rules while it runs.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use narrows_core::classify::Prefix;
@@ -10,7 +9,7 @@ use narrows_core::{RulesChange, Seed, Time};
 use super::read::next_number;
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::engine_change::EngineChange;
-use crate::ipfw::{Command, Config, Context, Network, Object, Rules, Script, SetCommand, TableCommand};
+use crate::ipfw::{Command, Config, Network, Object, Rules, Script, SetCommand, TableCommand};
 use crate::link::Medium;
 use crate::node::Node;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
@@ -18,23 +17,6 @@ use crate::scenario::Scenario;
 use crate::value::Surroundings;
 
 impl Scenario {
-    /// What rules of this link may name, for [`Command::parse`]: its interface, and the hosts with their addresses in force.
-    ///
-    /// # Errors
-    /// When there is no such link with rules; without a name, when there is none or more than one.
-    pub fn ipfw_command(
-        &self,
-        link: Option<&str>,
-        text: &str,
-    ) -> Result<(Command, Vec<String>), ScenarioError> {
-        let wrong = |problem| ScenarioError::new(NAME, text, vec![problem]);
-        let (index, rules) = self.rules_link(link).map_err(wrong)?;
-        let interface = rules.interface.as_deref().unwrap_or(&self.links[index].name);
-        let hosts: Vec<(String, Vec<IpAddr>)> =
-            self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
-        Command::parse(text, &Context { interfaces: &[interface], hosts: &hosts, ..Context::default() })
-    }
-
     /// Does what a command of ipfw asks for at this instant of a run, on the link with rules of this name, or the only one.
     /// The scenario's own values follow. Gives what to tell the engine, in this order; nothing where the command only prints.
     /// Nothing changes where there is an error.
@@ -46,8 +28,8 @@ impl Scenario {
     /// # use narrows_scenario::Scenario;
     /// let text = "[hosts.a]\n[hosts.b]\n[links.net]\nbetween = [\"a\", \"b\"]\nrules = []";
     /// let mut scenario = Scenario::parse(text, "net.toml")?;
-    /// for text in ["pipe 1 config bw 3Mbit/s delay 32ms", "add pipe 1 ip from any to any"] {
-    ///     let (command, _) = scenario.ipfw_command(None, text)?;
+    /// let text = "pipe 1 config bw 3Mbit/s delay 32ms\nadd pipe 1 ip from any to any";
+    /// for (command, _) in scenario.ipfw_commands(None, "ipfw", text)?.commands {
     ///     scenario.ipfw_at(narrows_core::Time::ZERO, None, &command)?;
     /// }
     /// let rules = scenario.links[0].rules().expect("it has rules");

@@ -1,7 +1,8 @@
 //! Commands of ipfw on a running network.
 
 use narrows_core::{DropReason, Time};
-use narrows_scenario::{EngineChange, Scenario};
+use narrows_scenario::ipfw::Command;
+use narrows_scenario::{EngineChange, Scenario, ScenarioError};
 
 use crate::bed::{Bed, at, from, instants, net};
 
@@ -9,6 +10,13 @@ use crate::bed::{Bed, at, from, instants, net};
 struct Run {
     scenario: Scenario,
     bed: Bed,
+}
+
+/// The command of this line.
+fn read(scenario: &Scenario, line: &str) -> Result<Command, ScenarioError> {
+    let mut commands = scenario.ipfw_commands(None, "ipfw", line)?.commands;
+    assert_eq!(commands.len(), 1, "{line}");
+    Ok(commands.remove(0).0)
 }
 
 impl Run {
@@ -19,7 +27,7 @@ impl Run {
 
     /// Does what a command asks for, and tells what the engine was told.
     fn command(&mut self, now: Time, text: &str) -> Vec<String> {
-        let (command, _) = self.scenario.ipfw_command(None, text).unwrap_or_else(|error| panic!("{error}"));
+        let command = read(&self.scenario, text).unwrap_or_else(|error| panic!("{error}"));
         let changes = self.scenario.ipfw_at(now, None, &command).unwrap_or_else(|error| panic!("{error}"));
         let mut words = Vec::new();
         for change in changes {
@@ -48,8 +56,8 @@ impl Run {
 
     fn fails(&mut self, text: &str, expected: &str) {
         let before = self.scenario.clone();
-        let command = self.scenario.ipfw_command(None, text);
-        let error = command.and_then(|(command, _)| self.scenario.ipfw_at(Time::ZERO, None, &command));
+        let command = read(&self.scenario, text);
+        let error = command.and_then(|command| self.scenario.ipfw_at(Time::ZERO, None, &command));
         let error = error.expect_err(text).to_string();
         assert!(error.contains(expected), "{text}: {expected}\nis not in\n{error}");
         assert_eq!(self.scenario, before, "{text}");
@@ -209,7 +217,7 @@ fn what_cannot_be() {
     run.fails("add pipe tablearg out", "looks up nothing");
     run.fails("nat 1 config", "nat");
     let mut wire = Scenario::from_flags(&narrows_scenario::LinkFlags::default()).unwrap();
-    let (command, _) = run.scenario.ipfw_command(None, "flush").unwrap();
+    let command = read(&run.scenario, "flush").unwrap();
     let error = wire.ipfw_at(Time::ZERO, None, &command).expect_err("it has no rules").to_string();
     assert!(error.contains("no link has rules"), "{error}");
     let error =

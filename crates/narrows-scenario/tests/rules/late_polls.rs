@@ -113,9 +113,9 @@ fn run(inputs: &[(u64, Input)], poll: Poll) -> Outcome {
                 sent += 1;
             }
             Input::Command(which) => {
-                let (command, _) =
-                    scenario.ipfw_command(None, COMMANDS[which]).unwrap_or_else(|error| panic!("{error}"));
-                match scenario.ipfw_at(now, None, &command) {
+                let commands = scenario.ipfw_commands(None, "ipfw", COMMANDS[which]);
+                let commands = commands.unwrap_or_else(|error| panic!("{error}"));
+                match scenario.ipfw_at(now, None, &commands.commands[0].0) {
                     Ok(changes) => {
                         for change in changes {
                             change.make(&mut bed.engine, now).unwrap_or_else(|error| panic!("{error}"));

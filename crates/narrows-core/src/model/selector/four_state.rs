@@ -111,13 +111,6 @@ impl FourState {
         let [_, _, burst, single] = self.shares();
         burst * self.leave_burst.as_f64() + single
     }
-
-    /// How many packets get through in a row on average: of the runs of at least one. Nothing where none is lost, or none
-    /// gets through.
-    pub fn mean_gap(&self) -> Option<f64> {
-        let ends = self.ends_of_bursts();
-        (ends > 0.0).then(|| (1.0 - self.mean()) / ends)
-    }
 }
 
 impl Selector for FourState {

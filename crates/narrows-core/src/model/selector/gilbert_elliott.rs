@@ -70,13 +70,6 @@ impl GilbertElliott {
         let twice = from_good * ((1.0 - p) * good + p * bad) + from_bad * (r * good + (1.0 - r) * bad);
         (from_good + from_bad, twice)
     }
-
-    /// How many packets get through in a row on average: of the runs of at least one. Nothing where none is lost, or none
-    /// gets through.
-    pub fn mean_gap(&self) -> Option<f64> {
-        let (once, twice) = self.lost();
-        (once > twice).then(|| (1.0 - once) / (once - twice))
-    }
 }
 
 impl Selector for GilbertElliott {

@@ -3,7 +3,6 @@
 use crate::classify::Prefix;
 
 use super::iter::{Matches, Prefixes};
-use super::node::length_of;
 use super::trie::{Key, Trie};
 
 /// Values by prefixes of addresses. IPv4 and IPv6 are apart: a prefix of less than 96 bits has no IPv4 address.
@@ -70,22 +69,14 @@ impl<T> Lpm<T> {
     /// The value of the longest prefix that this address has.
     #[inline]
     pub fn lookup(&self, address: [u8; 16]) -> Option<&T> {
-        let (trie, address, _) = self.where_to_look(address);
+        let (trie, address) = self.where_to_look(address);
         let (node, _, prefixes) = trie.longest(address)?;
         Some(trie.value(node, 63 - prefixes.leading_zeros()))
     }
 
-    /// The longest prefix that this address has, and its value.
-    pub fn lookup_prefix(&self, address: [u8; 16]) -> Option<(Prefix, &T)> {
-        let (trie, bits, before) = self.where_to_look(address);
-        let (node, level, prefixes) = trie.longest(bits)?;
-        let bit = 63 - prefixes.leading_zeros();
-        Some((Prefix::new(address, before + length_of(level, bit)), trie.value(node, bit)))
-    }
-
     /// The values of all prefixes that this address has, from the shortest to the longest.
     pub fn matches(&self, address: [u8; 16]) -> Matches<'_, T> {
-        let (trie, address, _) = self.where_to_look(address);
+        let (trie, address) = self.where_to_look(address);
         Matches::new(trie, address)
     }
 
@@ -114,12 +105,12 @@ impl<T> Lpm<T> {
         size_of::<Self>() + self.v4.bytes() + self.v6.bytes()
     }
 
-    /// The trie that an address is in, as what, and how many bits come before that.
+    /// The trie that an address is in, and as what.
     #[inline]
-    fn where_to_look(&self, address: [u8; 16]) -> (&Trie<T>, u128, u8) {
+    fn where_to_look(&self, address: [u8; 16]) -> (&Trie<T>, u128) {
         match Address::of(address) {
-            Address::V4(address) => (&self.v4, address, MAPPED_BITS),
-            Address::V6(address) => (&self.v6, address, 0),
+            Address::V4(address) => (&self.v4, address),
+            Address::V6(address) => (&self.v6, address),
         }
     }
 
