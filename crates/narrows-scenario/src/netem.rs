@@ -154,7 +154,7 @@ fn other_kind(word: Word<'_>) -> Problem {
         ("red", "the key `queue`, of type `red`"),
         ("pfifo", "the key `queue = \"100 packets\"` of a link"),
         ("bfifo", "the key `queue = \"64kB\"` of a link"),
-        ("htb", "the keys of a link: classes with rates of their own are not there yet"),
+        ("htb", "the key `scheduler` of a link, of type `htb`, or `--tc` with the script"),
         ("cake", "the keys `scheduler = \"fq_codel\"` and `rate` of a link"),
     ];
     let problem = word.problem(format!("{} is not understood as a queueing discipline", Found(word.text)));
