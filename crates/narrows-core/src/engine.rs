@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
+use crate::id::{Element, LinkId, PortId, RouterId, RulesId};
 use crate::link::{Change, LinkConfig, LinkView, Question};
 use crate::network::{
-    BuildError, Element, LinkId, Network, NetworkConfig, Parts, PortCounters, PortId, RouterCounters,
-    RouterId, RulesChange, RulesCounters, RulesId, Verdict,
+    BuildError, Network, NetworkConfig, Parts, PortCounters, RouterCounters, RulesChange, RulesCounters,
+    Verdict,
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::pool::Pool;

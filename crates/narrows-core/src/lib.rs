@@ -11,11 +11,14 @@ extern crate alloc;
 
 mod agenda;
 mod bits;
+mod class;
 mod counters;
 mod engine;
+mod id;
 mod link;
 mod network;
 mod packet;
+mod place;
 mod pool;
 mod random;
 mod time;
@@ -33,15 +36,15 @@ pub mod steps;
 
 pub use counters::{Counters, DropReason, Tally};
 pub use engine::{Body, Engine, Event};
+pub use id::{Element, LinkId, PortId, RouterId, RulesId};
 pub use link::{
-    AirTime, AirTimeError, BitErrors, Change, Corruption, Exceed, FeedView, Instance, LinkConfig, LinkView,
-    Loss, Mtu, MtuPolicy, NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question, Reorder,
-    SlotGap, Slots, netem,
+    AirTime, AirTimeError, BitErrors, Change, Corruption, Exceed, FeedView, Instance, InstanceCounts,
+    Instances, LinkConfig, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemQueue, Order, Policer,
+    PolicerConfig, PolicerCounts, Question, Reorder, SlotGap, Slots, Target, netem,
 };
 pub use network::{
-    BuildError, Element, InstanceCounts, Instances, LinkId, LinkTemplate, NetworkConfig, Parts, PipeConfig,
-    PortConfig, PortCounters, PortId, Route, RouterConfig, RouterCounters, RouterId, RulesChange,
-    RulesConfig, RulesCounters, RulesId, Spread, Target, Verdict,
+    BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,
+    RouterCounters, RulesChange, RulesConfig, RulesCounters, Spread, Verdict,
 };
 pub use packet::{FlowKey, Fragment, Headers, Packet, PacketId, Protocol};
 pub use pool::{PacketList, PacketRef, PacketState, Pool};

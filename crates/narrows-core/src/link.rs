@@ -18,9 +18,12 @@ mod corruption;
 mod feeds;
 mod fragment;
 mod impairments;
+pub(crate) mod instances;
 mod line;
 mod policer;
 mod slots;
+mod switch;
+mod target;
 mod transmitter;
 mod vary;
 mod view;
@@ -28,14 +31,17 @@ mod waiting;
 
 pub mod netem;
 
+pub use crate::model::selector::{BitErrors, Loss};
 pub use air_time::{AirTime, AirTimeError};
 pub use asked::Question;
-pub use config::{Change, LinkConfig, Loss, Mtu, MtuPolicy, Order, Reorder};
-pub use corruption::{BitErrors, Corruption};
+pub use config::{Change, Instances, LinkConfig, LinkTemplate, Mtu, MtuPolicy, Order, Reorder};
+pub use corruption::Corruption;
 pub use feeds::FeedView;
+pub use instances::InstanceCounts;
 pub use netem::NetemQueue;
 pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
 pub use slots::{SlotGap, Slots};
+pub use target::Target;
 pub use view::{Instance, LinkView};
 
 use alloc::boxed::Box;
@@ -124,7 +130,7 @@ impl Link {
     /// It is there from `since` on. `cyclic` is as for [`Link::tell_visits_apart`].
     pub(crate) fn new(config: LinkConfig, seed: Seed, cyclic: Option<u32>, since: Time) -> Self {
         let slots = slots::Numbers::since(since);
-        let (config, single) = netem::replace(config, seed, since, &slots);
+        let (config, single) = switch::replace(config, seed, since, &slots);
         let stream = |purpose| Stream::new(seed, &config.name, purpose);
         let streams = Streams { fragments: stream("fragments"), delay: stream("delay") };
         let draws = Draws { arrival: stream("queue arrival"), cyclic };

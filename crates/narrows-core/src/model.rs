@@ -6,16 +6,18 @@ mod delay_pattern;
 mod distribution;
 mod feed;
 mod normal;
+mod propagation;
 pub mod selector;
 mod steps;
 
 pub use delay::{
-    ByClass, Constant, Correlated, DelayModel, LostWithDelay, Normal, PerByte, Propagation, Sampled, Uniform,
+    ByClass, Constant, Correlated, DelayModel, Fed, LostWithDelay, Normal, PerByte, Sampled, Uniform,
 };
 pub use delay_pattern::DelayPattern;
 pub use distribution::{BelowZero, Distribution, DistributionError, Sampler, builtin_table};
 pub(crate) use feed::Answer;
-pub use feed::{Fed, Feed, FeedConfig, FeedCounters, OnEmpty};
+pub use feed::{Feed, FeedConfig, FeedCounters, OnEmpty};
 pub use normal::{cumulative, density, quantile};
+pub use propagation::Propagation;
 pub use selector::{Independent, Selector};
 pub use steps::{DelaySteps, LossSteps};

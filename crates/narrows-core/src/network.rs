@@ -5,7 +5,6 @@ mod classified;
 mod config;
 mod cycles;
 mod decided;
-mod instances;
 mod names;
 mod parts;
 mod router;
@@ -13,11 +12,9 @@ mod view;
 
 pub use classified::RulesCounters;
 pub use config::{
-    BuildError, Element, Instances, LinkId, LinkTemplate, NetworkConfig, PipeConfig, PortConfig, PortId,
-    Route, RouterConfig, RouterId, RulesChange, RulesConfig, RulesId, Spread, Target, Verdict,
+    BuildError, NetworkConfig, PipeConfig, PortConfig, Route, RouterConfig, RulesChange, RulesConfig, Spread,
+    Verdict,
 };
-pub use instances::InstanceCounts;
-pub(crate) use instances::Made;
 pub use parts::Parts;
 pub use router::RouterCounters;
 
@@ -28,7 +25,9 @@ use alloc::vec::Vec;
 use crate::agenda::Agenda;
 use crate::classify::Flow;
 use crate::counters::{DropReason, Tally};
-use crate::link::{Change, Link, Question};
+use crate::id::{Element, LinkId, PortId, RouterId, RulesId};
+use crate::link::instances::{Found, Made};
+use crate::link::{Change, Link, Question, Target};
 use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
@@ -36,7 +35,6 @@ use crate::random::Seed;
 use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
-use instances::Found;
 use names::Named;
 use router::Router;
 

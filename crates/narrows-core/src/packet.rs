@@ -1,6 +1,6 @@
 //! What the engine knows of a packet.
 
-use crate::network::PortId;
+use crate::id::PortId;
 
 /// A packet as it is handed in. The engine sees its length and flow key; the body is never read or cloned.
 #[derive(Clone, Debug, PartialEq, Eq)]

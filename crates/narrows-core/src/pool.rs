@@ -12,8 +12,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::packet::{FlowKey, Fragment, Headers, Packet, PacketId};
+use crate::place::Place;
 use crate::random::{Draw, Stream};
-use crate::rules::Place;
 use crate::time::{Duration, Time};
 use crate::units::Bytes;
 use visits::Visits;
@@ -479,7 +479,7 @@ impl Pool {
         let blank = |at: usize| PacketState {
             key: FlowKey::default(),
             length: 0,
-            id: PacketId::new(crate::network::PortId::new(0), 0),
+            id: PacketId::new(crate::id::PortId::new(0), 0),
             arrival: Time::ZERO,
             entered: Time::ZERO,
             queued: Duration::ZERO,

@@ -6,18 +6,22 @@
 
 pub(crate) mod context;
 mod fifo;
+mod masked;
+mod policy;
 mod stand;
 
 pub use context::{Context, Drops};
 pub use fifo::{DropAt, Fifo};
+pub use masked::{FlowSetCounts, MaskedFlow};
+pub use policy::{Aqm, Judgement, Waiting};
 pub use stand::Stand;
 
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::class::{ClassSettings, ClassState, Refused, Weight};
 use crate::counters::Tally;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::sched::{ClassSettings, ClassState, FlowSetCounts, MaskedFlow, Refused, Weight};
 use crate::service::Overhead;
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};

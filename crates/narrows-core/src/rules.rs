@@ -17,12 +17,14 @@
 //! is what the manual says, RST or ACK; ports are also those of DCCP, SCTP and UDP-Lite; a packet that no rule decides on
 //! passes; a rule that takes the value of a look-up must look up something; a packet that has called too often is denied.
 
+mod calls;
 mod change;
 mod check;
+mod compiled;
 mod error;
 mod facts;
 mod index;
-mod place;
+mod passing;
 mod rule;
 mod ruleset;
 mod state;
@@ -31,9 +33,10 @@ mod tables;
 mod test;
 mod walk;
 
+pub use crate::place::Place;
 pub use change::{RuleChange, Which};
 pub use error::RuleError;
-pub use place::Place;
+pub use passing::Passing;
 pub use rule::{
     Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
     Tos,
@@ -41,4 +44,4 @@ pub use rule::{
 pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleSetConfig, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};
 pub use table::{Lpm, Matches, Prefixes, Table};
-pub use walk::{Decision, Passing};
+pub use walk::Decision;

@@ -9,7 +9,6 @@
 
 pub(crate) mod bucket;
 mod cbq;
-mod class_state;
 mod dcf;
 mod drr;
 mod fair;
@@ -31,13 +30,14 @@ pub(crate) mod tbf;
 mod tournament;
 mod wf2q;
 
+pub use crate::class::{ClassSettings, ClassState, DelayState, Mode, Refused, ShapedState, Weight};
+pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
-pub use class_state::{ClassState, DelayState, Mode, ShapedState};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fair::{Fair, FairFlow};
 pub use fifo::{Fifo, FifoFlow};
-pub use flow_sets::{FlowSet, FlowSetCounts, FlowSets, MaskedFlow, PolicyPerFlow};
+pub use flow_sets::{FlowSet, FlowSets, PolicyPerFlow};
 pub use flows::{FlowId, Flows, Waits};
 pub use fq::{FqCodelConfig, FqPieConfig, SfqConfig, fq_codel, fq_pie, sfq};
 pub use gfq::{Gfq, GfqFlow};
@@ -55,7 +55,6 @@ pub use wf2q::{Wf2q, Wf2qFlow};
 
 use alloc::vec::Vec;
 use core::fmt;
-use core::num::NonZero;
 
 use crate::counters::DropReason;
 use crate::queue::Wire;
@@ -186,102 +185,3 @@ impl Default for FlowConfig {
         Self { weight: Weight::ONE, longest: 1500, band: 0 }
     }
 }
-
-/// Parameters of a class that one scheduler knows and the others do not, to change while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClassSettings {
-    /// Of hybrid proportional delay.
-    Delay(HpdClass),
-}
-
-/// The share of a flow relative to others: a whole number, at least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Weight(NonZero<u32>);
-
-impl Weight {
-    /// The least.
-    pub const ONE: Self = Self(NonZero::<u32>::MIN);
-
-    /// Nothing for 0.
-    pub const fn new(weight: u32) -> Option<Self> {
-        match NonZero::new(weight) {
-            Some(weight) => Some(Self(weight)),
-            None => None,
-        }
-    }
-
-    /// The number.
-    pub const fn get(self) -> u32 {
-        self.0.get()
-    }
-}
-
-impl fmt::Display for Weight {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Why a scheduler does not take a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// Its weight is above the greatest.
-    Weight {
-        /// What it is.
-        found: u64,
-        /// The most.
-        most: u64,
-    },
-    /// The sum of all weights would be above the greatest.
-    Sum {
-        /// What it would be.
-        found: u64,
-        /// The most.
-        most: u64,
-    },
-    /// Its longest packet is beyond what the arithmetic holds.
-    Longest {
-        /// What it is, in bytes.
-        found: u64,
-        /// The most, in bytes.
-        most: u64,
-    },
-    /// Its band is above the greatest.
-    Band {
-        /// What it is.
-        found: u64,
-        /// The most.
-        most: u64,
-    },
-    /// There are as many flows as there may be.
-    Flows {
-        /// The most.
-        most: u64,
-    },
-    /// There is no such class.
-    NoClass,
-    /// The scheduler knows no weights.
-    NoWeights,
-    /// The scheduler knows no such parameters.
-    NoSettings,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Weight { found, most } => write!(f, "the weight is {found}, the greatest is {most}"),
-            Self::Sum { found, most } => write!(f, "the weights add up to {found}, the most is {most}"),
-            Self::Longest { found, most } => {
-                write!(f, "the longest packet is {found} bytes, the most is {most} bytes")
-            }
-            Self::Band { found, most } => write!(f, "the band is {found}, the last one is {most}"),
-            Self::Flows { most } => write!(f, "there are {most} flows already, which is the most"),
-            Self::NoClass => write!(f, "there is no such class"),
-            Self::NoWeights => write!(f, "this scheduler has no weights"),
-            Self::NoSettings => write!(f, "this scheduler has no such parameters"),
-        }
-    }
-}
-
-impl core::error::Error for Refused {}

@@ -12,8 +12,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::id::LinkId;
 use crate::model::Feed;
-use crate::network::LinkId;
 use crate::packet::FlowKey;
 use crate::pool::{PacketRef, PacketState};
 use crate::time::{Duration, Time};

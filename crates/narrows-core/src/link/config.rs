@@ -4,14 +4,17 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 
 use super::air_time::AirTime;
 use super::corruption::Corruption;
 use super::netem::Netem;
 use super::policer::Policer;
 use super::slots::Slots;
+use super::target::Target;
+use crate::classify::FlowMask;
+use crate::model::selector::Loss;
 use crate::model::{Constant, DelayModel, Selector};
-use crate::network::{Instances, LinkTemplate, Target};
 use crate::queue::{Bound, DropAt, Fifo, Queue};
 use crate::sched::{ClassSettings, Weight};
 use crate::service::{ConstantRate, Overhead, ServiceCurve};
@@ -115,22 +118,6 @@ pub enum Order {
     Allow,
 }
 
-/// What loses packets.
-#[derive(Debug)]
-pub struct Loss {
-    /// Those that are lost.
-    pub selector: Box<dyn Selector>,
-    /// Whether packets that can be marked with "congestion experienced" are marked instead.
-    pub mark: bool,
-}
-
-impl Loss {
-    /// Loses what is selected.
-    pub fn of(selector: impl Selector + 'static) -> Self {
-        Self { selector: Box::new(selector), mark: false }
-    }
-}
-
 /// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does if it
 /// is selected, until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
 /// packets that enter the delay line, so a loss before it shifts which are candidates, though not their draws.
@@ -230,4 +217,26 @@ pub enum Change {
     /// change by what it says of itself ([`LinkTemplate::changes`]). Any other change of a link that has instances changes
     /// that link alone.
     Template(Box<dyn LinkTemplate>),
+}
+
+/// Makes a link of its own for each flow that a mask tells apart, on the flow's first packet: ipfw's "dynamic pipes".
+#[derive(Debug)]
+pub struct Instances {
+    /// What tells the flows apart.
+    pub mask: FlowMask,
+    /// The most links at a time. Packets of flows beyond share the configured link itself.
+    pub most: u32,
+    /// A link in which nothing has been for as long as this is given up by the next packet that comes here.
+    pub idle: Duration,
+    /// What they are like. The values of a feed go to the configured link alone, so their delay is none that is fed.
+    pub template: Box<dyn LinkTemplate>,
+}
+
+/// What links are like that are made on first use.
+pub trait LinkTemplate: fmt::Debug + Send {
+    /// A new one. Its name, lanes and instances are not looked at.
+    fn link(&self) -> LinkConfig;
+
+    /// What makes a link of the template before this one a link of this one; see [`Change::Template`].
+    fn changes(&self) -> Vec<Change>;
 }

@@ -121,7 +121,7 @@ impl Overtaking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::PortId;
+    use crate::id::PortId;
     use crate::packet::{FlowKey, Packet, PacketId};
     use crate::units::Bytes;
     use alloc::vec::Vec;

@@ -37,10 +37,8 @@ mod child;
 mod config;
 mod loss;
 mod queue;
-mod switch;
 
 pub use arithmetic::{Crandom, packet_nanos, table_delay};
 pub use child::NetemQueue;
 pub use config::{Chance, Loss, Netem, NoTable, Rate, Share, SlotGap, Slots, Table};
 pub(super) use queue::SingleQueue;
-pub(super) use switch::replace;

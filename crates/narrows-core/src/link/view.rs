@@ -3,10 +3,10 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
+use super::instances::{InstanceCounts, Made};
 use super::{FeedView, Link, Mtu, PolicerCounts};
 use crate::classify::Flow;
 use crate::counters::Counters;
-use crate::network::{InstanceCounts, Made};
 use crate::queue::{Backlog, Bound, ClassCounters};
 use crate::sched::{ClassState, FlowSetCounts, MaskedFlow};
 use crate::time::{Duration, Time};

@@ -2,11 +2,13 @@
 
 mod composed;
 mod correlated;
+mod fed;
 mod lost_with_delay;
 mod sampled;
 
 pub use composed::{ByClass, PerByte};
 pub use correlated::Correlated;
+pub use fed::Fed;
 pub use lost_with_delay::LostWithDelay;
 pub use sampled::Sampled;
 
@@ -14,6 +16,7 @@ use core::fmt;
 
 use super::feed::Feed;
 use super::normal;
+use super::propagation::Propagation;
 use crate::pool::PacketState;
 use crate::random::Draw;
 use crate::time::{Duration, Time};
@@ -39,17 +42,6 @@ pub trait DelayModel: fmt::Debug + Send {
 
     /// The same to look at.
     fn view_feeds<'a>(&'a self, _visit: &mut dyn FnMut(&'a Feed)) {}
-}
-
-/// What becomes of a packet in the delay line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// It arrives this much later.
-    After(Duration),
-    /// It is lost.
-    Lost,
-    /// It waits for an answer from the feed of this number in the link.
-    Asked(u32),
 }
 
 /// Always the same.

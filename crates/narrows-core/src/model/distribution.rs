@@ -27,7 +27,6 @@ mod construct;
 mod error;
 mod interpolation;
 mod level;
-mod mixture;
 mod moments;
 mod pareto_normal;
 mod piecewise;

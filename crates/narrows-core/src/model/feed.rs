@@ -41,10 +41,8 @@
 use alloc::collections::VecDeque;
 use alloc::string::String;
 
-use super::{DelayModel, Propagation};
-use crate::pool::PacketState;
-use crate::random::Draw;
-use crate::time::{Duration, Time};
+use super::propagation::Propagation;
+use crate::time::Duration;
 
 /// What a feed is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +136,7 @@ const LOSE: i64 = -1;
 const LONGEST: i64 = 3_600_000_000_000;
 
 impl Feed {
-    fn new(config: FeedConfig) -> Self {
+    pub(super) fn new(config: FeedConfig) -> Self {
         Self {
             config,
             number: 0,
@@ -228,7 +226,7 @@ impl Feed {
     }
 
     #[inline]
-    fn next(&mut self) -> Propagation {
+    pub(super) fn next(&mut self) -> Propagation {
         let value = match (self.config.ask, self.answer.take()) {
             (None, _) => self.waiting.pop_front(),
             (Some(_), Some(Answer::Value(value))) => Some(value),
@@ -284,36 +282,5 @@ impl Feed {
                 }
             }
         }
-    }
-}
-
-/// Delays from a feed.
-#[derive(Debug)]
-pub struct Fed(Feed);
-
-impl Fed {
-    /// Without values yet.
-    pub fn new(config: FeedConfig) -> Self {
-        Self(Feed::new(config))
-    }
-}
-
-impl DelayModel for Fed {
-    #[inline]
-    fn delay(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> Propagation {
-        self.0.next()
-    }
-
-    /// Nobody knows what will be fed.
-    fn mean(&self) -> Option<Duration> {
-        None
-    }
-
-    fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
-        visit(&mut self.0);
-    }
-
-    fn view_feeds<'a>(&'a self, visit: &mut dyn FnMut(&'a Feed)) {
-        visit(&self.0);
     }
 }

@@ -5,16 +5,20 @@
 //! packet's own draw that decides, and it advances once for each packet seen, so that a packet less before a selector
 //! shifts its states though not its random numbers.
 
+mod bit_errors;
 mod conditional;
 mod correlated;
 mod four_state;
 mod gilbert_elliott;
+mod loss;
 mod pattern;
 
+pub use bit_errors::BitErrors;
 pub use conditional::Conditional;
 pub use correlated::Correlated;
 pub use four_state::{FourState, Transitions};
 pub use gilbert_elliott::GilbertElliott;
+pub use loss::Loss;
 pub use pattern::{BitPattern, Pattern, Per};
 
 use core::fmt;
@@ -87,7 +91,7 @@ pub enum SelectorError {
         /// The first that does not.
         place: u64,
     },
-    /// A rate of bit errors above [`BitErrors::MOST`](crate::BitErrors::MOST).
+    /// A rate of bit errors above [`BitErrors::MOST`].
     BitErrors(Probability),
 }
 
@@ -110,7 +114,7 @@ impl fmt::Display for SelectorError {
             }
             Self::NotAscending { place } => write!(f, "place {place} comes after a later one"),
             Self::BitErrors(rate) => {
-                write!(f, "a bit error rate of {rate}: no more than {} is taken", crate::BitErrors::MOST)
+                write!(f, "a bit error rate of {rate}: no more than {} is taken", BitErrors::MOST)
             }
         }
     }

@@ -4,12 +4,13 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::classified::{Classified, RulesCounters};
-use super::config::{BuildError, LinkId, NetworkConfig, PipeConfig, PortId, RouterConfig, RulesConfig};
-use super::instances::Made;
+use super::config::{BuildError, NetworkConfig, PipeConfig, RouterConfig, RulesConfig};
 use super::names::{self, Named, Names};
 use super::router::{Router, RouterCounters, Ways};
 use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
 use crate::agenda::Agenda;
+use crate::id::{LinkId, PortId};
+use crate::link::instances::Made;
 use crate::link::{Link, LinkConfig};
 use crate::pool::Pool;
 use crate::queue::Drops;

@@ -1,131 +1,17 @@
 //! What a network is made of, and why it cannot be built.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::classify::{FlowMask, Prefix};
+use crate::classify::Prefix;
 use crate::counters::DropReason;
-use crate::link::{Change, LinkConfig};
+use crate::id::{Element, PortId};
+use crate::link::{LinkConfig, Target};
 use crate::random::Seed;
 use crate::rules::{RuleError, RuleSetConfig};
 use crate::sched::Weight;
-use crate::time::Duration;
 use crate::units::Bytes;
-
-/// Where packets enter and leave the network. Ports are numbered in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(u16);
-
-impl PortId {
-    pub(crate) const fn new(index: u16) -> Self {
-        Self(index)
-    }
-
-    /// Its number among the ports.
-    pub const fn index(self) -> u16 {
-        self.0
-    }
-}
-
-/// A link. Links are numbered in the order of their names; those added later, in the order in which they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LinkId(pub(super) u32);
-
-impl LinkId {
-    /// Its number among the links.
-    pub const fn index(self) -> u32 {
-        self.0
-    }
-}
-
-/// A set of rules. Sets are numbered in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RulesId(pub(super) u32);
-
-impl RulesId {
-    /// Its number among the sets of rules.
-    pub const fn index(self) -> u32 {
-        self.0
-    }
-}
-
-/// A router. Routers are numbered in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RouterId(pub(super) u32);
-
-impl RouterId {
-    /// Its number among the routers.
-    pub const fn index(self) -> u32 {
-        self.0
-    }
-}
-
-/// A part of the network at which packets may be dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Element {
-    /// A link; one that was made on first use counts as the link that it is an instance of.
-    Link(LinkId),
-    /// A set of rules.
-    Rules(RulesId),
-    /// A router.
-    Router(RouterId),
-}
-
-impl Element {
-    const RULES: u32 = 1 << 31;
-    const ROUTERS: u32 = 3 << 30;
-
-    /// A number that tells it apart from all others, for records: links from 0 on, rules from 2³¹, routers from 3·2³⁰.
-    pub const fn number(self) -> u32 {
-        match self {
-            Self::Link(LinkId(number)) => number,
-            Self::Rules(RulesId(number)) => Self::RULES | number,
-            Self::Router(RouterId(number)) => Self::ROUTERS | number,
-        }
-    }
-
-    /// The element of that number, whether the network has it or not.
-    pub const fn from_number(number: u32) -> Self {
-        match number & Self::ROUTERS {
-            Self::ROUTERS => Self::Router(RouterId(number & !Self::ROUTERS)),
-            Self::RULES => Self::Rules(RulesId(number & !Self::ROUTERS)),
-            _ => Self::Link(LinkId(number)),
-        }
-    }
-}
-
-/// Where a packet goes next, by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Out of the network.
-    Port(String),
-    /// Into one lane of a link.
-    Link {
-        /// The link's name.
-        name: String,
-        /// 0 for a link of one direction.
-        lane: u8,
-    },
-    /// To a set of rules.
-    Rules {
-        /// Its name.
-        name: String,
-        /// Which way: what ipfw calls "in", or "out".
-        incoming: bool,
-    },
-    /// Out of a pipe, back to the rules that sent the packet there: to the next rule, or with one pass to where packets go
-    /// that have passed.
-    FromPipe {
-        /// The name of the rules.
-        rules: String,
-        /// As it was on the way in.
-        incoming: bool,
-    },
-    /// To a router.
-    Router(String),
-}
 
 /// Links and ports, and what holds for all of them.
 #[derive(Debug)]
@@ -241,28 +127,6 @@ pub enum Spread {
     Flow,
     /// Each packet by a draw of its own.
     Packet,
-}
-
-/// Makes a link of its own for each flow that a mask tells apart, on the flow's first packet: ipfw's "dynamic pipes".
-#[derive(Debug)]
-pub struct Instances {
-    /// What tells the flows apart.
-    pub mask: FlowMask,
-    /// The most links at a time. Packets of flows beyond share the configured link itself.
-    pub most: u32,
-    /// A link in which nothing has been for as long as this is given up by the next packet that comes here.
-    pub idle: Duration,
-    /// What they are like. The values of a feed go to the configured link alone, so their delay is none that is fed.
-    pub template: Box<dyn LinkTemplate>,
-}
-
-/// What links are like that are made on first use.
-pub trait LinkTemplate: fmt::Debug + Send {
-    /// A new one. Its name, lanes and instances are not looked at.
-    fn link(&self) -> LinkConfig;
-
-    /// What makes a link of the template before this one a link of this one; see [`Change::Template`].
-    fn changes(&self) -> Vec<Change>;
 }
 
 /// Why a network cannot be built.

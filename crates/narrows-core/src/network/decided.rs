@@ -1,7 +1,8 @@
 //! Packets that have their verdict and wait to be polled.
 
-use super::config::{Element, PortId, Verdict};
+use super::config::Verdict;
 use crate::counters::DropReason;
+use crate::id::{Element, PortId};
 use crate::pool::PacketRef;
 use crate::time::Time;
 
@@ -49,7 +50,7 @@ impl Decided {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{LinkId, RouterId, RulesId};
+    use crate::id::{LinkId, RouterId, RulesId};
     use crate::random::Seed;
 
     #[test]

@@ -5,7 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Hop;
-use super::config::{BuildError, PortId, Target};
+use super::config::BuildError;
+use crate::id::PortId;
+use crate::link::Target;
 use crate::random;
 
 /// The numbers behind names, and what there is to know of links: how many lanes, which links are made in place of each.

@@ -3,11 +3,11 @@
 //! An engine for each part, built from the whole configuration, gives the same verdicts as one for all: what is drawn for a
 //! packet is keyed by its port, its number there, and the element.
 
+use crate::id::{Element, PortId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::Network;
-use super::config::{Element, PortId};
 
 /// The parts of a network. Those with ports are numbered in the order of their first ones; what cannot be reached from any
 /// port counts as of the first.

@@ -7,9 +7,10 @@
 use alloc::vec::Vec;
 
 use super::Hop;
-use super::config::{PortId, Spread};
+use super::config::Spread;
 use crate::classify::{FlowHash, Identity};
 use crate::counters::{DropReason, Tally};
+use crate::id::PortId;
 use crate::packet::Protocol;
 use crate::pool::{PacketRef, Pool};
 use crate::random::{Seed, Stream};

@@ -1,8 +1,8 @@
 //! A network from outside: what its names stand for, what its elements have counted.
 
-use super::config::{LinkId, PortId, RouterId, RulesId};
 use super::names::Named;
 use super::{Network, PortCounters, RouterCounters, RulesCounters};
+use crate::id::{LinkId, PortId, RouterId, RulesId};
 use crate::link::LinkView;
 use crate::rules::RuleSet;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::network::PortId;
+use crate::id::PortId;
 use crate::random::Seed;
 
 fn packet(length: u32) -> Packet<()> {

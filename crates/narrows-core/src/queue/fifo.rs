@@ -6,10 +6,9 @@
 
 use alloc::boxed::Box;
 
-use crate::aqm::{Aqm, Judgement, Waiting};
 use crate::counters::DropReason;
 use crate::pool::{PacketList, PacketRef, Pool};
-use crate::queue::{Backlog, Bound, Context, Dequeue, Queue, Wire};
+use crate::queue::{Aqm, Backlog, Bound, Context, Dequeue, Judgement, Queue, Waiting, Wire};
 use crate::time::Time;
 
 /// Which packet goes when the queue is full.
@@ -153,7 +152,7 @@ impl Queue for Fifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::PortId;
+    use crate::id::PortId;
     use crate::packet::{FlowKey, Packet, PacketId};
     use crate::queue::Drops;
     use crate::queue::context::Draws;

@@ -1,7 +1,7 @@
 //! A queue by itself, without a link and a network around it, for benches, labs and tests of queues.
 
 use crate::counters::DropReason;
-use crate::network::PortId;
+use crate::id::PortId;
 use crate::packet::{FlowKey, Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Context;

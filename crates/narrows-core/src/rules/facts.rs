@@ -1,6 +1,6 @@
 //! What is asked of a packet again and again, worked out once.
 
-use super::walk::Passing;
+use super::passing::Passing;
 use crate::classify::has_ports;
 use crate::packet::{FlowKey, Headers, Protocol};
 

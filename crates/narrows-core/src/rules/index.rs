@@ -20,8 +20,8 @@ mod tree;
 
 use alloc::vec::Vec;
 
+use super::compiled::{Compiled, Hot};
 use super::facts::{Bits, Facts};
-use super::ruleset::{Compiled, Hot};
 use super::test::Check;
 use address::Address;
 use cache::Cache;

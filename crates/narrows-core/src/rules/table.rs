@@ -3,6 +3,7 @@
 mod blocks;
 mod change;
 mod iter;
+mod key;
 mod lpm;
 mod node;
 #[cfg(test)]

@@ -1,34 +1,15 @@
 //! The way of a packet through the rules.
 
-use alloc::vec::Vec;
-
+use super::calls::CallStack;
+use super::compiled::{Compiled, Hot, position};
 use super::facts::Facts;
 use super::index::Rules;
-use super::place::CallStack;
-use super::ruleset::{Compiled, Hot, RuleSet, position};
+use super::passing::Passing;
+use super::ruleset::RuleSet;
 use super::test::{self, Seen};
 use super::{Action, Argument, Parent, Place, Tag};
-use crate::packet::{FlowKey, Headers, Protocol};
-use crate::random::{Draw, Stream};
+use crate::packet::Protocol;
 use crate::time::Time;
-
-/// A packet that meets the rules.
-pub struct Passing<'a> {
-    /// What tells flows apart. `setdscp` changes the code point here.
-    pub key: &'a mut FlowKey,
-    /// Other header fields.
-    pub headers: &'a Headers,
-    /// Bytes from the network header on.
-    pub length: u32,
-    /// Bytes of link header; 0 without a link layer.
-    pub link_header: u8,
-    /// Whether it comes from outside, "in", or goes there, "out".
-    pub incoming: bool,
-    /// Its tags, each once.
-    pub tags: &'a mut Vec<u16>,
-    /// Gives the packet's draws of a stream: the same ones whenever it is asked during one walk.
-    pub draw: &'a mut dyn FnMut(&Stream) -> Draw,
-}
 
 /// What the rules say about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

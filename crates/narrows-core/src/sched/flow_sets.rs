@@ -67,7 +67,7 @@ mod made;
 mod queue;
 mod set;
 
-pub use set::{FlowSet, FlowSetCounts, MaskedFlow, PolicyPerFlow};
+pub use set::{FlowSet, PolicyPerFlow};
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -77,7 +77,7 @@ use alloc::vec::Vec;
 use crate::aqm::Aqm;
 use crate::classify::{Flow, Known};
 use crate::counters::Tally;
-use crate::queue::{Backlog, Bound, ClassCounters, Wire};
+use crate::queue::{Backlog, Bound, ClassCounters, FlowSetCounts, Wire};
 use crate::random::{Seed, Stream};
 use crate::sched::{FlowId, Refused, Scheduler, Server};
 use crate::time::{Duration, Time};

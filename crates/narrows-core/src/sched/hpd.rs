@@ -89,7 +89,8 @@ mod gamma;
 mod largest;
 mod ring;
 
-pub use config::{BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, HpdClass, HpdConfig, Per1024};
+pub use crate::class::{ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
+pub use config::{BoundOrder, BoundReading, HpdConfig};
 
 use alloc::vec::Vec;
 use core::num::NonZero;

@@ -71,7 +71,7 @@ struct Streams {
 
 impl SingleQueue {
     /// Begins at `now` for the link of that name; so many slots were asked for before.
-    pub(super) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str, slots: u64) -> Self {
+    pub(in crate::link) fn new(netem: Box<Netem>, now: Time, seed: Seed, link: &str, slots: u64) -> Self {
         let stream = |purpose| Stream::new(seed, link, purpose);
         // What a correlation begins from: the kernel draws it, too.
         let lasts = stream("netem correlations");
@@ -108,12 +108,12 @@ impl SingleQueue {
     }
 
     /// How many slots have been asked for, those before it included.
-    pub(super) const fn slots(&self) -> u64 {
+    pub(in crate::link) const fn slots(&self) -> u64 {
         self.slots
     }
 
     /// Takes over all that the one before it holds. Packets keep their due instants and go on waiting.
-    pub(super) fn succeed(&mut self, before: &mut Self) {
+    pub(in crate::link) fn succeed(&mut self, before: &mut Self) {
         self.ahead = mem::take(&mut before.ahead);
         self.row = mem::take(&mut before.row);
         (self.entered, self.latest, self.bytes) = (before.entered, before.latest, before.bytes);
@@ -122,7 +122,7 @@ impl SingleQueue {
 
     /// The packet that leaves next, whatever the slots say, and when it is due; nothing for one that is reordered, which
     /// is due at once.
-    pub(super) fn pop(&mut self, pool: &Pool) -> Option<(PacketRef, Option<Time>)> {
+    pub(in crate::link) fn pop(&mut self, pool: &Pool) -> Option<(PacketRef, Option<Time>)> {
         let next = self.ahead.pop().map(|packet| (packet, None)).or_else(|| {
             let Reverse(Held { due, packet, .. }) = self.row.pop()?;
             Some((PacketRef::from_number(packet), Some(Time::from_nanos(due.max(0) as u64))))

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::atoms::Atoms;
-use super::mixture::Mixture;
 use super::piecewise::{Corner, Piecewise};
+use super::shape::Mixture;
 use super::shape::{Shape, Truncated};
 use super::{BelowZero, Distribution, DistributionError, LONGEST, pareto_normal};
 use crate::time::Duration;

@@ -1,11 +1,14 @@
 //! The shapes of distributions: what each is below a place, at a level, and within an interval.
 
+mod mixture;
+
+pub(crate) use mixture::Mixture;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::atoms::Atoms;
 use super::level::Level;
-use super::mixture::Mixture;
 use super::moments::Moments;
 use super::pareto_normal;
 use super::piecewise::Piecewise;

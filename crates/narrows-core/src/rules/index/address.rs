@@ -10,7 +10,7 @@ pub(super) trait Address:
     Copy + Debug + Default + Ord + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self>
 {
     /// A source and a destination.
-    type Hosts: Copy + Debug + PartialEq + Into<super::cache::Words>;
+    type Hosts: Copy + Debug + PartialEq + Into<Words>;
 
     const BITS: u8;
 
@@ -134,5 +134,23 @@ impl Address for u128 {
 
     fn behind(self, bits: u8) -> Option<Self> {
         self.first(bits).checked_add(1u128.checked_shl(Self::BITS - u32::from(bits))?)
+    }
+}
+
+/// Addresses in one word.
+pub(super) struct Words(pub(super) u64);
+
+impl From<u64> for Words {
+    #[inline]
+    fn from(hosts: u64) -> Self {
+        Self(hosts)
+    }
+}
+
+impl From<[u64; 4]> for Words {
+    #[inline]
+    fn from(hosts: [u64; 4]) -> Self {
+        const SPREAD: u64 = 0xbf58_476d_1ce4_e5b9;
+        Self(hosts.into_iter().fold(0, |word, part| (word ^ part).wrapping_mul(SPREAD) ^ word >> 29))
     }
 }

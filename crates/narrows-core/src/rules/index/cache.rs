@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 use super::Found;
-use super::address::Address;
+use super::address::{Address, Words};
 use super::filter::View;
 
 /// Rows of two flows each, the latter one first. A flow that comes into a full row takes the place of the one that came
@@ -69,22 +69,4 @@ fn row<H: Into<Words>>((hosts, kind): (H, u64), ports: u32) -> usize {
     let Words(hosts) = hosts.into();
     let mixed = (hosts ^ u64::from(ports) << 16 ^ kind << 7).wrapping_mul(SPREAD);
     ((mixed ^ mixed >> 32).wrapping_mul(SPREAD) >> (u64::BITS - ROWS.ilog2())) as usize
-}
-
-/// Addresses in one word.
-pub(super) struct Words(u64);
-
-impl From<u64> for Words {
-    #[inline]
-    fn from(hosts: u64) -> Self {
-        Self(hosts)
-    }
-}
-
-impl From<[u64; 4]> for Words {
-    #[inline]
-    fn from(hosts: [u64; 4]) -> Self {
-        const SPREAD: u64 = 0xbf58_476d_1ce4_e5b9;
-        Self(hosts.into_iter().fold(0, |word, part| (word ^ part).wrapping_mul(SPREAD) ^ word >> 29))
-    }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::bits::Bits;
 use crate::classify::Prefix;
 
-use super::lpm;
+use super::key;
 use super::node::{bits_at, length_of, value_at};
 use super::trie::{Key, Trie};
 
@@ -26,8 +26,8 @@ impl<'a, T> Iterator for Prefixes<'a, T> {
     type Item = (Prefix, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let of_v4 = self.v4.next().map(|(key, value)| (lpm::prefix(true, key), value));
-        of_v4.or_else(|| self.v6.next().map(|(key, value)| (lpm::prefix(false, key), value)))
+        let of_v4 = self.v4.next().map(|(key, value)| (key::prefix(true, key), value));
+        of_v4.or_else(|| self.v6.next().map(|(key, value)| (key::prefix(false, key), value)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

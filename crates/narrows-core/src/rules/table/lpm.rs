@@ -3,6 +3,7 @@
 use crate::classify::Prefix;
 
 use super::iter::{Matches, Prefixes};
+use super::key::{Address, key};
 use super::trie::{Key, Trie};
 
 /// Values by prefixes of addresses. IPv4 and IPv6 are apart: a prefix of less than 96 bits has no IPv4 address.
@@ -29,25 +30,6 @@ pub struct Lpm<T> {
     /// Without the 96 bits before them.
     v4: Trie<T>,
     v6: Trie<T>,
-}
-
-/// Bits before the IPv4 address in one that is mapped into IPv6.
-const MAPPED_BITS: u8 = 96;
-/// These.
-const MAPPED: u128 = 0xffff_0000_0000;
-
-/// An address as its trie has it.
-enum Address {
-    V4(u128),
-    V6(u128),
-}
-
-impl Address {
-    #[inline]
-    fn of(address: [u8; 16]) -> Self {
-        let address = u128::from_be_bytes(address);
-        if address >> 32 == MAPPED >> 32 { Self::V4(address << MAPPED_BITS) } else { Self::V6(address) }
-    }
 }
 
 impl<T> Lpm<T> {
@@ -136,24 +118,6 @@ impl<T: Default> Lpm<T> {
     /// Takes all prefixes out.
     pub fn clear(&mut self) {
         *self = Self::new();
-    }
-}
-
-/// A prefix as its trie has it, and whether that is IPv4's.
-fn key(prefix: Prefix) -> (bool, Key) {
-    let (address, bits) = (u128::from_be_bytes(prefix.address()), prefix.bits());
-    match (Address::of(prefix.address()), bits.checked_sub(MAPPED_BITS)) {
-        (Address::V4(address), Some(bits)) => (true, Key { address, bits }),
-        _ => (false, Key { address, bits }),
-    }
-}
-
-/// The other way round.
-pub(super) fn prefix(is_v4: bool, Key { address, bits }: Key) -> Prefix {
-    if is_v4 {
-        Prefix::new((address >> MAPPED_BITS | MAPPED).to_be_bytes(), MAPPED_BITS + bits)
-    } else {
-        Prefix::new(address.to_be_bytes(), bits)
     }
 }
 

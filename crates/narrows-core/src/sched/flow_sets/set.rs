@@ -4,12 +4,10 @@ use alloc::boxed::Box;
 use core::fmt;
 
 use crate::aqm::Aqm;
-use crate::classify::{Flow, FlowMask};
-use crate::counters::Tally;
-use crate::link::Loss;
-use crate::queue::{Backlog, Bound, DropAt};
+use crate::classify::FlowMask;
+use crate::model::selector::Loss;
+use crate::queue::{Bound, DropAt};
 use crate::sched::FlowConfig;
-use crate::time::Time;
 
 /// Flows that are alike: what tells them apart, and what each of them is like.
 #[derive(Debug)]
@@ -66,36 +64,4 @@ impl fmt::Debug for PolicyPerFlow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PolicyPerFlow").field(&self.make()).finish()
     }
-}
-
-/// What has become of the flows of a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowSetCounts {
-    /// [`FlowSet::number`].
-    pub number: u32,
-    /// Flows that were made.
-    pub made: u64,
-    /// Those of them that were taken away, idle.
-    pub expired: u64,
-    /// Packets that came when there were as many flows as there may be, and shared one.
-    pub overflowed: u64,
-}
-
-/// A flow that a mask has made, or the one flow of a set without a mask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MaskedFlow {
-    /// The place of its set, from 0 on.
-    pub set: u32,
-    /// [`FlowSet::number`].
-    pub number: u32,
-    /// What its packets agree in; nothing for the flow that those beyond the most share.
-    pub flow: Option<Flow>,
-    /// What has come since it was made.
-    pub arrived: Tally,
-    /// What of that was dropped or lost.
-    pub dropped: Tally,
-    /// What of it waits.
-    pub backlog: Backlog,
-    /// Since when nothing has waited.
-    pub idle_since: Option<Time>,
 }

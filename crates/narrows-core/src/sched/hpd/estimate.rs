@@ -1,7 +1,7 @@
 //! The average delay of the packets that have left a class.
 
-use super::config::Estimator;
 use super::gamma::WHOLE;
+use crate::class::Estimator;
 use crate::time::{Duration, Time};
 
 /// An estimate, in nanoseconds with 16 bits of fraction: with delays of up to 47 bits it has 63 at most.

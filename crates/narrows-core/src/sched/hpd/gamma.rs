@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::config::Gamma;
+use crate::class::Gamma;
 
 /// Weights are in parts of this: 2³².
 pub(super) const WHOLE: u64 = 1 << 32;
@@ -63,8 +63,8 @@ fn of_backlog(packets: u32) -> u64 {
 mod tests {
     use core::f64::consts::LN_2;
 
-    use super::super::config::Per1024;
     use super::*;
+    use crate::class::Per1024;
 
     #[test]
     fn the_weight_by_the_backlog_is_that_of_the_formula_and_at_most_one() {

@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 use core::hint::select_unpredictable;
 use core::num::NonZero;
 
-use super::config::Per1024;
 use super::estimate::FRACTION;
 use crate::bits::Bits;
+use crate::class::Per1024;
 use crate::sched::FlowId;
 use crate::time::Time;
 

@@ -10,10 +10,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::config::{LinkTemplate, Target};
+use super::config::{Instances, LinkConfig, LinkTemplate};
+use super::{Link, Target};
 use crate::classify::{Flow, FlowMask, Known};
 use crate::counters::Counters;
-use crate::link::{Link, LinkConfig};
 use crate::pool::{PacketRef, Pool};
 use crate::random::Seed;
 use crate::time::{Duration, Time};
@@ -22,10 +22,10 @@ use crate::time::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct Made {
     /// The configured link's element.
-    pub(super) of: u32,
+    pub(crate) of: u32,
     mask: FlowMask,
     idle: Duration,
-    pub(super) template: Box<dyn LinkTemplate>,
+    pub(crate) template: Box<dyn LinkTemplate>,
     known: Known,
     /// Which elements they are; given up ones are used again.
     elements: Vec<u32>,
@@ -47,7 +47,7 @@ pub struct InstanceCounts {
 }
 
 /// What is to be done for a packet of a flow.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// Its link is this element.
     Element(u32),
     /// A link is to be made for it.
@@ -57,8 +57,8 @@ pub(super) enum Found {
 }
 
 impl Made {
-    pub(super) fn new(of: u32, instances: super::Instances, lanes: usize, seed: Seed, name: &str) -> Self {
-        let super::Instances { mask, most, idle, template } = instances;
+    pub(crate) fn new(of: u32, instances: Instances, lanes: usize, seed: Seed, name: &str) -> Self {
+        let Instances { mask, most, idle, template } = instances;
         Self {
             of,
             mask,
@@ -71,7 +71,7 @@ impl Made {
         }
     }
 
-    pub(super) fn find(&mut self, now: Time, packet: PacketRef, pool: &Pool, links: &[Link]) -> Found {
+    pub(crate) fn find(&mut self, now: Time, packet: PacketRef, pool: &Pool, links: &[Link]) -> Found {
         while let Some(place) = self.since(now).and_then(|before| self.known.expired(before)) {
             self.counts.expired += 1;
             self.known.remove(place);
@@ -96,7 +96,7 @@ impl Made {
     }
 
     /// What the new link of a flow is like.
-    pub(super) fn config(&self, name: &str, lanes: usize, flow: &Flow) -> LinkConfig {
+    pub(crate) fn config(&self, name: &str, lanes: usize, flow: &Flow) -> LinkConfig {
         let Flow { source, destination, flow_label, queue, source_port, destination_port, protocol } = flow;
         let mut config = self.template.link();
         // A flow has the same draws whenever its link is made.
@@ -110,7 +110,7 @@ impl Made {
     }
 
     /// Notes the link of a new flow, and says which element it is to be: one that was given up, or the next one.
-    pub(super) fn insert(&mut self, flow: Flow, next: u32) -> Option<u32> {
+    pub(crate) fn insert(&mut self, flow: Flow, next: u32) -> Option<u32> {
         let place = self.known.insert(flow)? as usize;
         self.counts.made += 1;
         if place == self.elements.len() {
@@ -120,7 +120,7 @@ impl Made {
     }
 
     /// The link at this place has nothing inside at `now`.
-    pub(super) fn idle(&mut self, place: u32, now: Time) {
+    pub(crate) fn idle(&mut self, place: u32, now: Time) {
         // A change is no use of a link that was idle before.
         if self.known.idle_since(place).is_none() {
             self.known.idle(place, now);

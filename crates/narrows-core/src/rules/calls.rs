@@ -1,18 +1,6 @@
-//! Where a packet goes on in the rules.
+//! Which calls a packet has not returned from.
 
 use alloc::vec::Vec;
-
-/// A place in a rule set: behind the rule that sent a packet into a pipe or queue. It stays what it is when rules are added
-/// or taken out, also that very rule. The default is the place before the first rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Behind the rule of this number …
-    pub(super) number: u16,
-    /// Which calls the packet has not returned from: see [`Calls`].
-    pub(super) calls: u16,
-    /// … that was the so-manieth to be added.
-    pub(super) order: u32,
-}
 
 /// No more calls than so many within each other.
 pub(super) const DEEPEST: usize = 16;
@@ -39,7 +27,7 @@ impl CallStack {
     }
 }
 
-/// Stacks of calls of packets that are in pipes, so that a [`Place`] needs no more than a number for one.
+/// Stacks of calls of packets that are in pipes, so that a [`Place`](super::Place) needs no more than a number for one.
 ///
 /// A stack is a row of rules' numbers, and there are as many of them as there are ways to come to a pipe: few, in real
 /// rules. They are never given up.

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::level::Level;
-use super::moments::Moments;
-use super::root::root;
-use super::shape::Shape;
+use super::Shape;
+use crate::model::distribution::level::Level;
+use crate::model::distribution::moments::Moments;
+use crate::model::distribution::root::root;
 
 /// Shapes with their shares, which are above zero and add up to 1.
 #[derive(Clone, Debug, PartialEq)]

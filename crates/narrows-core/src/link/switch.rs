@@ -3,8 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 
-use super::config::Netem;
-use super::queue::SingleQueue;
+use super::netem::{Netem, SingleQueue};
 use crate::link::slots::Numbers;
 use crate::link::waiting::Waiting;
 use crate::link::{Link, LinkConfig, Order};
@@ -17,7 +16,7 @@ use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
 /// The parts of a link, and the single queue if its configuration asks for that.
-pub(in crate::link) fn replace(
+pub(super) fn replace(
     mut config: LinkConfig,
     seed: Seed,
     since: Time,
@@ -32,7 +31,7 @@ pub(in crate::link) fn replace(
 }
 
 impl Link {
-    pub(in crate::link) fn change_netem(
+    pub(super) fn change_netem(
         &mut self,
         now: Time,
         netem: Option<Box<Netem>>,
@@ -67,7 +66,7 @@ impl Link {
     }
 
     /// What the single queue holds, if there is one, goes to the delay line, and a plain queue takes its place.
-    pub(in crate::link) fn end_netem(&mut self, now: Time, pool: &mut Pool) {
+    pub(super) fn end_netem(&mut self, now: Time, pool: &mut Pool) {
         let Waiting::Single(single) = &mut self.queue else { return };
         while let Some((packet, due)) = single.pop(pool) {
             let state = pool.get_mut(packet);

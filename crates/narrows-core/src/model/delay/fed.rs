@@ -1,0 +1,39 @@
+//! Delays from outside.
+
+use super::DelayModel;
+use crate::model::feed::{Feed, FeedConfig};
+use crate::model::propagation::Propagation;
+use crate::pool::PacketState;
+use crate::random::Draw;
+use crate::time::{Duration, Time};
+
+/// Delays from a feed.
+#[derive(Debug)]
+pub struct Fed(Feed);
+
+impl Fed {
+    /// Without values yet.
+    pub fn new(config: FeedConfig) -> Self {
+        Self(Feed::new(config))
+    }
+}
+
+impl DelayModel for Fed {
+    #[inline]
+    fn delay(&mut self, _: Time, _: &PacketState, _: &mut Draw) -> Propagation {
+        self.0.next()
+    }
+
+    /// Nobody knows what will be fed.
+    fn mean(&self) -> Option<Duration> {
+        None
+    }
+
+    fn each_feed(&mut self, visit: &mut dyn FnMut(&mut Feed)) {
+        visit(&mut self.0);
+    }
+
+    fn view_feeds<'a>(&'a self, visit: &mut dyn FnMut(&'a Feed)) {
+        visit(&self.0);
+    }
+}
