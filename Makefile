@@ -36,6 +36,9 @@ demo-virtual: build ## programs on Linux's own stack in exact virtual time: a pi
 test: ## every check; as an ordinary user, those that are possible
 	@scripts/test
 
+test-hosts: ## real packets under settings of hosts: forwarding, no IPv6, firewalls of others, control groups; as root
+	@scripts/test-hosts
+
 test-kernel: ## in a guest kernel: the kernel's queueing disciplines beside ours, packet by packet; runs in exact virtual time
 	@scripts/test-kernel
 
@@ -66,4 +69,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak

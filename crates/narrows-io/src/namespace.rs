@@ -15,7 +15,8 @@ use std::thread;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::stat::fstat;
 
-use crate::route_socket::{NetlinkError, RouteSocket};
+use crate::route_socket::RouteSocket;
+use crate::stack::{self, StackError};
 
 /// The directories where `ip netns` keeps named namespaces.
 const NAMED: &str = "/run/netns";
@@ -48,9 +49,9 @@ pub enum NamespaceError {
         /// The file that is something else.
         path: PathBuf,
     },
-    /// The loopback interface of a new namespace could not be brought up.
+    /// The loopback interface of a new namespace could not be brought up, or its settings were refused.
     #[error("cannot prepare a new network namespace: {0}")]
-    Loopback(Box<NetlinkError>),
+    Unprepared(Box<StackError>),
     /// The kernel refused for another reason.
     #[error("cannot {action}: {cause}")]
     Refused {
@@ -78,18 +79,21 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a new namespace without a name, its loopback interface up.
+    /// Makes a new namespace without a name, its loopback interface up and its settings as hosts need them, whatever this
+    /// host's are.
     pub fn create() -> Result<Self, NamespaceError> {
-        let descriptor = on_helper_thread(|| {
+        on_helper_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
-            open_own()
-        })??;
-        let namespace = Self { descriptor, label: "a new namespace".into() };
-        RouteSocket::open(&namespace)
-            .and_then(|mut sockets| sockets.set_up("lo"))
-            .map_err(|error| NamespaceError::Loopback(Box::new(error)))?;
-        Ok(namespace)
+            let namespace = Self { descriptor: open_own()?, label: "a new namespace".into() };
+            namespace.prepare().map_err(|error| NamespaceError::Unprepared(Box::new(error)))?;
+            Ok(namespace)
+        })?
+    }
+
+    fn prepare(&self) -> Result<(), StackError> {
+        stack::reset(self)?;
+        Ok(RouteSocket::open(self)?.set_up("lo")?)
     }
 
     /// Opens an existing namespace: a name as `ip netns` gives them, a path (anything with a `/`), or

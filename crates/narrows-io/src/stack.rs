@@ -7,7 +7,35 @@
 
 use crate::namespace::Namespace;
 use crate::route_socket::{NetlinkError, RouteSocket};
-use crate::sysctl::{SysctlError, write_sysctl};
+use crate::sysctl::{SysctlError, write_sysctl, write_sysctls};
+
+/// What hosts of a run rely on, as a kernel sets it that nobody has configured.
+///
+/// A new namespace inherits the settings of the initial one, of the one it was made in, or neither, by
+/// `net.core.devconf_inherit_init_net` (devinet_init_net in `net/ipv4/devinet.c`, addrconf_init_net in
+/// `net/ipv6/addrconf.c`). So on a host with Docker it would forward packets. `all` comes before `default`, which it may
+/// change.
+const DEFAULTS: [(&str, &str); 14] = [
+    // Hosts do not forward packets.
+    ("net/ipv4/conf/all/forwarding", "0"),
+    ("net/ipv4/conf/default/forwarding", "0"),
+    ("net/ipv6/conf/all/forwarding", "0"),
+    ("net/ipv6/conf/default/forwarding", "0"),
+    // With several links, an answer may take another link than what it answers.
+    ("net/ipv4/conf/all/rp_filter", "0"),
+    ("net/ipv4/conf/default/rp_filter", "0"),
+    // They answer questions for any of their addresses, where the network carries address resolution.
+    ("net/ipv4/conf/all/arp_ignore", "0"),
+    ("net/ipv4/conf/default/arp_ignore", "0"),
+    ("net/ipv4/conf/all/arp_filter", "0"),
+    ("net/ipv4/conf/default/arp_filter", "0"),
+    // They have IPv6 addresses, usable at once.
+    ("net/ipv6/conf/all/disable_ipv6", "0"),
+    ("net/ipv6/conf/default/disable_ipv6", "0"),
+    ("net/ipv6/conf/all/accept_dad", "0"),
+    // The link's own address follows from the hardware address.
+    ("net/ipv6/conf/default/addr_gen_mode", "0"),
+];
 
 /// Why an interface's stack could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -20,39 +48,28 @@ pub enum StackError {
     Netlink(#[from] NetlinkError),
 }
 
+/// Gives a new namespace the settings that hosts rely on, whatever it inherited. To be called before it has interfaces.
+pub(crate) fn reset(namespace: &Namespace) -> Result<(), SysctlError> {
+    write_sysctls(namespace, &DEFAULTS)
+}
+
 /// Keeps the stack silent on our own end of a cable: no IPv6, no address resolution, no forwarding.
 ///
 /// To be called before the interface comes up, else IPv6 has sent its first greetings.
 pub fn silence(namespace: &Namespace, interface: &str) -> Result<(), StackError> {
-    disable_ipv6(namespace, interface)?;
+    write_sysctls(namespace, &[(format!("net/ipv6/conf/{interface}/disable_ipv6"), "1")])?;
     write_sysctl(namespace, &format!("net/ipv4/conf/{interface}/forwarding"), "0")?;
     RouteSocket::open(namespace)?.set_arp_off(interface)?;
     Ok(())
 }
 
-/// Makes a host's end predictable: its IPv6 addresses are usable at once, and it sends no router
-/// solicitations and believes no router's advertisements.
+/// Makes a host's end predictable: it has IPv6, whether or not the namespace has that elsewhere; its IPv6 addresses are
+/// usable at once; it sends no router solicitations and believes no router's advertisements.
 ///
 /// To be called before the interface comes up.
 pub fn settle(namespace: &Namespace, interface: &str) -> Result<(), StackError> {
-    for (setting, value) in [("accept_dad", "0"), ("router_solicitations", "0"), ("accept_ra", "0")] {
-        match write_sysctl(namespace, &format!("net/ipv6/conf/{interface}/{setting}"), value) {
-            Ok(_) => {}
-            Err(error) if is_missing(&error) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-fn disable_ipv6(namespace: &Namespace, interface: &str) -> Result<(), SysctlError> {
-    match write_sysctl(namespace, &format!("net/ipv6/conf/{interface}/disable_ipv6"), "1") {
-        // A kernel without IPv6 has nothing to switch off.
-        Err(error) if is_missing(&error) => Ok(()),
-        result => result.map(drop),
-    }
-}
-
-fn is_missing(error: &SysctlError) -> bool {
-    matches!(error, SysctlError::Refused { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound)
+    let settings =
+        [("disable_ipv6", "0"), ("accept_dad", "0"), ("router_solicitations", "0"), ("accept_ra", "0")];
+    let settings = settings.map(|(setting, value)| (format!("net/ipv6/conf/{interface}/{setting}"), value));
+    Ok(write_sysctls(namespace, &settings)?)
 }

@@ -54,6 +54,27 @@ pub fn write_sysctl(namespace: &Namespace, key: &str, value: &str) -> Result<Str
     written.map_err(|cause| refused("write", key, namespace, cause))
 }
 
+/// Writes several settings. Those of IPv6 may be missing: a kernel may have no IPv6, and an interface with an MTU below 1280
+/// has none.
+pub(crate) fn write_sysctls<K: AsRef<str> + Sync>(
+    namespace: &Namespace,
+    settings: &[(K, &str)],
+) -> Result<(), SysctlError> {
+    namespace.run(|| {
+        for (key, value) in settings {
+            match write_sysctl(namespace, key.as_ref(), value) {
+                Err(error) if is_missing(&error) && key.as_ref().starts_with("net/ipv6/") => {}
+                result => drop(result?),
+            }
+        }
+        Ok(())
+    })?
+}
+
+fn is_missing(error: &SysctlError) -> bool {
+    matches!(error, SysctlError::Refused { cause, .. } if cause.kind() == io::ErrorKind::NotFound)
+}
+
 fn read(path: &Path) -> io::Result<String> {
     Ok(fs::read_to_string(path)?.trim_end().to_owned())
 }

@@ -60,6 +60,8 @@ pub enum OutsideError {
 #[derive(Debug)]
 pub struct WayToTheOutside {
     host: String,
+    /// Our end of the cable in the enclosing namespace.
+    interface: String,
     _inner: Masquerade,
     outer: Outside,
 }
@@ -77,13 +79,10 @@ impl WayToTheOutside {
         let enclosing = Namespace::current()?.labelled("the namespace in which narrows was started");
         let number = process::id();
         let (outer_name, table) = (format!("narrows{number}"), format!("narrows-{number}"));
+        let interface = outer_name[outer_name.len().saturating_sub(15)..].to_owned();
         let way = WayOut {
             inner: VethEnd { namespace: &far.namespace, name: INNER, mac: None },
-            outer: VethEnd {
-                namespace: &enclosing,
-                name: &outer_name[outer_name.len().saturating_sub(15)..],
-                mac: None,
-            },
+            outer: VethEnd { namespace: &enclosing, name: &interface, mac: None },
             ipv4: ipv4(number),
             ipv6: Some(ipv6(number)),
             table: &table,
@@ -96,7 +95,7 @@ impl WayToTheOutside {
         if outer.has_ipv6() {
             write_sysctl(&far.namespace, "net/ipv6/conf/all/forwarding", "1")?;
         }
-        Ok(Self { host: far.name.clone(), _inner: inner, outer })
+        Ok(Self { host: far.name.clone(), interface, _inner: inner, outer })
     }
 
     /// The host that leads outside.
@@ -105,9 +104,18 @@ impl WayToTheOutside {
     }
 
     /// What a reader of the report should know about it.
-    pub fn remark(&self) -> Option<String> {
-        (!self.outer.has_ipv6())
-            .then(|| "the outside is reached by IPv4 only: the host does not forward IPv6".into())
+    pub fn remarks(&self) -> Vec<String> {
+        let ipv4_only = "the outside is reached by IPv4 only: the host does not forward IPv6";
+        let mut remarks = Vec::new();
+        remarks.extend((!self.outer.has_ipv6()).then(|| ipv4_only.to_owned()));
+        remarks.extend(self.outer.firewalls().iter().map(|chain| {
+            format!(
+                "the host's firewall drops forwarded packets that no rule of it accepts (nf_tables, {chain}): the outside is out \
+                 of reach unless one accepts those from and to the interface {}",
+                self.interface
+            )
+        }));
+        remarks
     }
 }
 

@@ -209,7 +209,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
                 .into(),
         );
     }
-    info.notes.extend(outside.as_ref().and_then(WayToTheOutside::remark));
+    info.notes.extend(outside.iter().flat_map(WayToTheOutside::remarks));
     let (threads, remark) = threads(options);
     info.notes.extend(remark);
     let mut network = Director::new(engine, scenario, stage.take_cables(), &threads)?;

@@ -17,6 +17,7 @@ mod dist;
 mod feed;
 mod hops;
 mod in_virtual_time;
+mod internet;
 mod ipfw;
 mod kernel;
 mod leftovers;

@@ -11,7 +11,7 @@
 //! forwards already.
 //!
 //! What this cannot do: pass a firewall of the host that drops forwarded packets (Docker and ufw set one up);
-//! no rule of ours overrides another table's drop.
+//! no rule of ours overrides another table's drop. [`Outside::firewalls`] names what may.
 
 mod nftables;
 
@@ -78,12 +78,18 @@ pub struct Outside {
     _tables: nftables::OwnedTables,
     raised: Vec<RaisedSetting>,
     ipv6: bool,
+    firewalls: Vec<String>,
 }
 
 impl Outside {
     /// Whether IPv6 goes outside too.
     pub fn has_ipv6(&self) -> bool {
         self.ipv6
+    }
+
+    /// The chains, as `table chain`, by which the enclosing namespace drops what it forwards unless a rule lets it pass.
+    pub fn firewalls(&self) -> &[String] {
+        &self.firewalls
     }
 }
 
@@ -116,7 +122,8 @@ impl WayOut<'_> {
         // The rule first: if it is refused, nothing has been changed yet.
         let networks = [Some(self.ipv4.0), self.ipv6.map(|ends| ends.0)].into_iter().flatten();
         let tables = nftables::masquerade(self.outer.namespace, self.table, networks)?;
-        let mut outside = Outside { _tables: tables, raised: Vec::new(), ipv6: false };
+        let firewalls = nftables::dropping_chains(self.outer.namespace)?;
+        let mut outside = Outside { _tables: tables, raised: Vec::new(), ipv6: false, firewalls };
         self.lay_cable()?;
         for uplink in &uplinks.ipv4 {
             self.raise(&mut outside, &format!("net/ipv4/conf/{uplink}/forwarding"))?;

@@ -12,12 +12,13 @@ use nix::sys::socket::SockProtocol;
 
 use crate::address::{IpPrefix, octets};
 use crate::namespace::{Namespace, NamespaceError};
-use crate::netlink::{Answer, Netlink, Request};
+use crate::netlink::{Answer, Attributes, Message, Netlink, Request};
 
 const SUBSYSTEM: u16 = 10;
 const NEWTABLE: u16 = SUBSYSTEM << 8;
 const GETTABLE: u16 = SUBSYSTEM << 8 | 1;
 const NEWCHAIN: u16 = SUBSYSTEM << 8 | 3;
+const GETCHAIN: u16 = SUBSYSTEM << 8 | 4;
 const NEWRULE: u16 = SUBSYSTEM << 8 | 6;
 const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
@@ -26,6 +27,14 @@ const TABLE_FLAGS: u16 = 2;
 /// The table goes with the socket that made it (Linux 5.12).
 const TABLE_FLAG_OWNER: u32 = 2;
 const CHAIN: &str = "outside";
+/// Attributes of a chain, and of its hook.
+const CHAIN_TABLE: u16 = 1;
+const CHAIN_NAME: u16 = 3;
+const CHAIN_HOOK: u16 = 4;
+const CHAIN_POLICY: u16 = 5;
+const CHAIN_TYPE: u16 = 7;
+const HOOK_NUMBER: u16 = 1;
+const HOOK_PRIORITY: u16 = 2;
 
 /// Why the masquerade rule was refused.
 #[derive(Debug, thiserror::Error)]
@@ -104,16 +113,35 @@ pub fn table_names(namespace: &Namespace) -> Result<Vec<String>, NftablesError> 
     Ok(tables.iter().filter_map(|table| table.attributes(4).string(TABLE_NAME)).collect())
 }
 
+/// The chains that drop what the namespace forwards unless a rule lets it pass, as `filter FORWARD`, which Docker and ufw
+/// set up. Those of iptables before nf_tables are not seen.
+pub(super) fn dropping_chains(namespace: &Namespace) -> Result<Vec<String>, NftablesError> {
+    let mut socket = open(namespace)?;
+    let outcome = socket.dump(message(GETCHAIN, 0, 0));
+    let chains = explain(outcome, namespace, "")?;
+    Ok(chains.iter().filter_map(dropped_by).collect())
+}
+
+fn dropped_by(chain: &Message) -> Option<String> {
+    /// `ip`, `inet`, `ip6`: the families in which hook 2 sees packets that are forwarded.
+    const FAMILIES: [u8; 3] = [2, 1, 10];
+    const FORWARD: u32 = 2;
+    const DROP: u32 = 0;
+    let attributes = chain.attributes(4);
+    let hook = Attributes::of(attributes.get(CHAIN_HOOK)?);
+    let number = |attributes: Attributes<'_>, kind| attributes.u32(kind).map(u32::from_be);
+    let drops = FAMILIES.contains(chain.payload.first()?)
+        && number(hook, HOOK_NUMBER) == Some(FORWARD)
+        && number(attributes, CHAIN_POLICY) == Some(DROP);
+    drops.then_some(format!("{} {}", attributes.string(CHAIN_TABLE)?, attributes.string(CHAIN_NAME)?))
+}
+
 fn open(namespace: &Namespace) -> Result<Netlink, NftablesError> {
     let opened = namespace.run(|| Netlink::open(SockProtocol::NetlinkNetFilter))?;
     opened.map_err(|cause| NftablesError::Missing { cause })
 }
 
-fn explain(
-    outcome: Answer,
-    namespace: &Namespace,
-    table: &str,
-) -> Result<Vec<crate::netlink::Message>, NftablesError> {
+fn explain(outcome: Answer, namespace: &Namespace, table: &str) -> Result<Vec<Message>, NftablesError> {
     let namespace = namespace.label().to_owned();
     outcome.map_err(|refusal| match refusal.cause.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => NftablesError::Permission { namespace },
@@ -127,13 +155,7 @@ fn explain(
 
 /// The three messages for one network: table, chain, rule.
 fn rule(table: &str, network: IpPrefix) -> [Request; 3] {
-    /// Attributes and values of chains and rules.
-    const CHAIN_TABLE: u16 = 1;
-    const CHAIN_NAME: u16 = 3;
-    const CHAIN_HOOK: u16 = 4;
-    const CHAIN_TYPE: u16 = 7;
-    const HOOK_NUMBER: u16 = 1;
-    const HOOK_PRIORITY: u16 = 2;
+    /// Where the chain is, and attributes of rules.
     const POST_ROUTING: u32 = 4;
     const SOURCE_NAT: u32 = 100;
     const RULE_TABLE: u16 = 1;

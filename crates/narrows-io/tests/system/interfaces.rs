@@ -171,3 +171,47 @@ fn settings_are_the_namespaces_own() {
         assert!(error.to_string().contains("eth9"), "{error}");
     });
 }
+
+#[test]
+fn a_new_namespace_does_not_depend_on_the_hosts_settings() {
+    privileged("interfaces::a_new_namespace_does_not_depend_on_the_hosts_settings", || {
+        // Whether these are inherited is up to net.core.devconf_inherit_init_net; scripts/test-hosts sets that to 3: from here.
+        let host = Namespace::create().unwrap();
+        let settings = [
+            "net/ipv4/ip_forward",
+            "net/ipv4/conf/default/rp_filter",
+            "net/ipv4/conf/all/rp_filter",
+            "net/ipv6/conf/all/forwarding",
+            "net/ipv6/conf/default/forwarding",
+            "net/ipv6/conf/all/disable_ipv6",
+            "net/ipv6/conf/default/disable_ipv6",
+            "net/ipv6/conf/default/addr_gen_mode",
+        ];
+        for key in settings {
+            write_sysctl(&host, key, "1").unwrap();
+        }
+        let made = host.run(Namespace::create).unwrap().unwrap();
+        for key in settings {
+            assert_eq!(read_sysctl(&made, key).unwrap(), "0", "{key}");
+        }
+    });
+}
+
+#[test]
+fn an_interface_has_ipv6_where_the_namespace_has_none() {
+    privileged("interfaces::an_interface_has_ipv6_where_the_namespace_has_none", || {
+        let host = Namespace::create().unwrap();
+        for interfaces in ["all", "default"] {
+            write_sysctl(&host, &format!("net/ipv6/conf/{interfaces}/disable_ipv6"), "1").unwrap();
+        }
+        let end = |name| VethEnd { namespace: &host, name, mac: None };
+        create_veth(&end("ours"), &end("theirs"), 1500).unwrap();
+        stack::settle(&host, "ours").unwrap();
+        let mut sockets = RouteSocket::open(&host).unwrap();
+        sockets.set_up("ours").unwrap();
+        sockets.add_address("ours", IpPrefix::new(address(CLIENT6), 64)).unwrap();
+        sockets.set_up("theirs").unwrap();
+        let error = sockets.add_address("theirs", IpPrefix::new(address(SERVER6), 64)).unwrap_err();
+        assert!(error.to_string().contains("theirs"), "{error}");
+    });
+}
