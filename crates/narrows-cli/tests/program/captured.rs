@@ -5,7 +5,7 @@ use std::process::Command;
 
 use narrows_frame::capture::CaptureReader;
 
-use crate::common::{Scratch, eventually, finish, has, live, narrows, pair, run, sound, start};
+use crate::common::{Scratch, eventually, finish, narrows, pair, run, sound, start};
 
 struct Packet {
     nanos: u64,
@@ -45,10 +45,8 @@ const PINGS: &str = "ping -q -l 10 -c 10 -s 972 -W 1 $NARROWS_SERVER >&2
     ping -q -i 0.01 -c 40 -s 972 -W 1 $NARROWS_SERVER >&2; true";
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn every_packet_is_there_with_its_verdict_and_a_replay_has_the_same() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let [captured, log, again] = ["live.pcapng", "run.log", "again.pcapng"].map(|name| scratch.file(name));
     let [captured, log, again] = [&captured, &log, &again].map(|path| path.to_str().unwrap());
@@ -112,10 +110,8 @@ fn every_packet_is_there_with_its_verdict_and_a_replay_has_the_same() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping, tshark"]
 fn wireshark_reads_it() {
-    if !live() || !has("ping") || !has("tshark") {
-        return;
-    }
     let scratch = Scratch::new();
     let file = scratch.file("live.pcapng");
     let file = file.to_str().unwrap();
@@ -141,10 +137,8 @@ fn wireshark_reads_it() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_run_that_is_ended_or_killed_leaves_a_file_that_can_be_read() {
-    if !live() || !has("ping") {
-        return;
-    }
     let _turn = crate::leftovers::turn();
     for signal in ["INT", "TERM", "KILL"] {
         let scratch = Scratch::new();
@@ -165,10 +159,8 @@ fn a_run_that_is_ended_or_killed_leaves_a_file_that_can_be_read() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_file_that_cannot_be_made_is_told_before_anything_runs() {
-    if !live() {
-        return;
-    }
     let ended =
         finish(&mut run(["--delay", "1ms", "--capture", "/no/such/folder/a.pcapng"], "echo ran")).expect(2);
     assert!(ended.out.is_empty() && ended.err.contains("cannot write /no/such/folder/a.pcapng"), "{ended}");

@@ -1,15 +1,13 @@
 //! Runs that certify themselves: bounds on lateness, and what a run that broke one ends with.
 
-use crate::common::{finish, has, live, narrows, run, sound};
+use crate::common::{finish, narrows, run, sound};
 
 const PING: &str = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2";
 
 /// No packet leaves at the very nanosecond at which it should, and none an hour late: both on any machine.
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_run_that_was_later_than_it_may_be_has_an_exit_status_of_its_own() {
-    if !live() || !has("ping") {
-        return;
-    }
     let flags = |bound| ["--delay", "2ms", "--json", "-", "--max-lateness", bound];
     let ended = finish(&mut run(flags("median=1ns,max=1h"), PING)).expect(75);
     let complaint = "narrows: the run was too late: median at most 1 ns, BROKEN: ";
@@ -44,20 +42,16 @@ fn a_run_that_was_later_than_it_may_be_has_an_exit_status_of_its_own() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn the_programs_own_failure_wins_and_the_broken_bound_is_told_all_the_same() {
-    if !live() || !has("ping") {
-        return;
-    }
     let line = format!("{PING} 2>&1; exit 3");
     let ended = finish(&mut run(["--quiet", "--max-lateness", "max=1ns"], &line)).expect(3);
     assert!(ended.err.contains("too late: max at most 1 ns, BROKEN"), "{ended}");
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_run_without_packets_keeps_its_bounds_and_says_so() {
-    if !live() {
-        return;
-    }
     let ended = finish(&mut run(["--max-lateness", "max=1ns"], "true")).expect(0);
     assert!(ended.err.contains("no packet was released, so no bound could be broken"), "{ended}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{Finished, Scratch, direction, finish, has, live, narrows, pair, root, sound};
+use crate::common::{Finished, Scratch, direction, finish, narrows, pair, sound};
 use crate::roles::role;
 
 /// Three routers in a row, with addresses that tests can name. One way: 1, 2, 4 and 8 ms.
@@ -48,10 +48,8 @@ fn run_in(scratch: &Scratch, scenario: &str, flags: &[&str], line: &str) -> Fini
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn each_router_shows_itself_where_a_packet_has_no_hops_left() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let line = "for hops in 1 2 3 4; do
         ping -n -c 1 -W 5 -t $hops $NARROWS_SERVER; ping -n -c 1 -W 5 -t $hops $NARROWS_SERVER6; done >&2; true";
@@ -77,10 +75,8 @@ fn each_router_shows_itself_where_a_packet_has_no_hops_left() {
 }
 
 #[test]
+#[ignore = "needs namespaces, traceroute"]
 fn traceroute_finds_the_way() {
-    if !live() || !has("traceroute") {
-        return;
-    }
     let scratch = Scratch::new();
     let line = "traceroute -n -w 5 $NARROWS_SERVER; traceroute -n -6 -w 5 $NARROWS_SERVER6; \
                 traceroute -n -I -w 5 $NARROWS_SERVER";
@@ -98,10 +94,8 @@ fn traceroute_finds_the_way() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn routers_answer_echoes_and_say_what_they_do_not_reach() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let narrow = ROW.replace("delay = \"4ms\"", "delay = \"4ms\"\nmtu = 1300");
     let line = "exec >&2
@@ -131,10 +125,8 @@ fn routers_answer_echoes_and_say_what_they_do_not_reach() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_loop_ends_by_the_hop_limit_and_shows_itself() {
-    if !live() || !has("ping") {
-        return;
-    }
     let file = crate::common::scenarios().join("loop.toml");
     let line = "ping -n -c 2 -i 0.1 -W 5 -t 7 $NARROWS_SERVER >&2; ping -n -c 1 -W 5 $NARROWS_SERVER >&2";
     let arguments = ["run", file.to_str().unwrap(), "--json", "-", "--", "sh", "-c", line];
@@ -150,10 +142,8 @@ fn a_loop_ends_by_the_hop_limit_and_shows_itself() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn nothing_listens_at_a_router() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let ended = run_in(&scratch, ROW, &[], &role("refused")).expect(0);
     let report = ended.json();
@@ -163,10 +153,8 @@ fn nothing_listens_at_a_router() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn tcp_crosses_routers_and_a_replay_gives_the_same_verdicts() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let rates = ROW.replace("delay = \"2ms\"", "delay = \"2ms\"\nrate = \"20mbit\"\nloss = \"1%\"");
     let log = scratch.file("run.log");
@@ -204,10 +192,8 @@ fn replays(log: &str, report: &Value) {
 
 /// Addresses that a run picks because others are in use are those of its replay: routes go by them.
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_run_inside_a_run_has_addresses_of_its_own_and_replays() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let automatic: String =
         ROW.lines().filter(|line| !line.starts_with("addresses")).map(|line| format!("{line}\n")).collect();
@@ -226,10 +212,8 @@ fn a_run_inside_a_run_has_addresses_of_its_own_and_replays() {
 }
 
 #[test]
+#[ignore = "needs namespaces, iperf3"]
 fn iperf3_crosses_two_paths_of_three_hops() {
-    if !live() || !has("iperf3") {
-        return;
-    }
     const PATHS: &str = r#"
 seed = 9
 [hosts.client]
@@ -272,10 +256,8 @@ between = ["r3", "server"]
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn probes_cross_routers() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let report = run_in(&scratch, ROW, &["--probe=100"], "sleep 0.3").expect(0).json();
     let probes = report["probes"].as_array().unwrap();
@@ -287,20 +269,16 @@ fn probes_cross_routers() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_host_behind_a_router_has_no_way_outside_and_is_told_why() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let ended = run_in(&scratch, ROW, &["--internet"], "true").expect(2);
     assert!(ended.err.contains("host `client` is on a link to the router `r1`"), "{ended}");
 }
 
 #[test]
+#[ignore = "needs root, ip, ping"]
 fn an_existing_namespace_gets_routes_to_the_scenario_alone_and_loses_them() {
-    if !root() || !has("ip") || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     let name = format!("narrows-hops-{}", std::process::id());
     let ip = |line: &str| {

@@ -9,22 +9,8 @@ use std::time::Duration;
 
 use narrows_guest::kernel::GuestKernel;
 
-use crate::common::{NARROWS, Scratch, finish, has, narrows, quoted, root, run, start};
+use crate::common::{NARROWS, Scratch, finish, narrows, quoted, run, start};
 use crate::leftovers::without_terminal;
-
-/// Whether there is a guest kernel of this recipe, or one that is named. Where they were asked for, tests fail without one.
-fn guest() -> bool {
-    let lack = match GuestKernel::find(env::var_os("NARROWS_KERNEL").as_deref()) {
-        Ok(kernel) if kernel.of_older_recipe == Some(true) => {
-            format!("the guest kernel {} was built by an older recipe", kernel.version)
-        }
-        Ok(_) => return true,
-        Err(error) => error.to_string(),
-    };
-    assert!(env::var_os("NARROWS_TEST_KERNEL").is_none(), "{lack}");
-    eprintln!("left out: {lack}");
-    false
-}
 
 /// A run inside a guest with these flags, of a line for the shell.
 fn inside<'a>(flags: impl IntoIterator<Item = &'a str>, line: &'a str) -> Command {
@@ -32,10 +18,8 @@ fn inside<'a>(flags: impl IntoIterator<Item = &'a str>, line: &'a str) -> Comman
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn a_program_meets_its_caller_s_world() {
-    if !guest() {
-        return;
-    }
     let folder = Scratch::new();
     folder.write("in", "some\0bytes");
     let line = "echo \"$WORD\"; pwd; umask; cat in; echo wrong >&2; id -u; exit 7";
@@ -51,10 +35,8 @@ fn a_program_meets_its_caller_s_world() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn standard_input_is_read_whatever_it_is() {
-    if !guest() {
-        return;
-    }
     let folder = Scratch::new();
     let file = fs::File::open(folder.write("in", "of a file\n")).unwrap();
     assert_eq!(finish(inside([], "cat").stdin(file)).out, "of a file\n");
@@ -66,10 +48,8 @@ fn standard_input_is_read_whatever_it_is() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn only_what_is_named_is_written() {
-    if !guest() {
-        return;
-    }
     let folder = Scratch::new();
     fs::create_dir(folder.file("open")).unwrap();
     folder.write("kept", "as it was");
@@ -86,10 +66,8 @@ fn only_what_is_named_is_written() {
 }
 
 #[test]
+#[ignore = "needs guest kernel, ping"]
 fn round_trips_are_exact_from_the_first_and_a_second_apart() {
-    if !guest() || !has("ping") {
-        return;
-    }
     let ended = finish(&mut inside([], "ping -c 3 $NARROWS_SERVER")).expect(0);
     let took = ended.out.split_once("0% packet loss, time ").unwrap().1.split_once("ms").unwrap().0;
     assert!((2000..2010).contains(&took.parse::<u32>().unwrap()), "{ended}");
@@ -108,10 +86,8 @@ fn assert_round_trips(said: &str, took: f64) {
 
 /// More cables than are looked at one by one, and a program beside, which narrows looks after while it runs.
 #[test]
+#[ignore = "needs guest kernel, ping"]
 fn round_trips_are_exact_between_many_hosts_and_of_programs_beside() {
-    if !guest() || !has("ping") {
-        return;
-    }
     let delays = [5, 10, 1, 1, 1, 1, 1, 1, 1];
     let pairs: Vec<_> = ('a'..='r').step_by(2).zip(('b'..='r').step_by(2)).collect();
     let link = |((near, far), delay): (&(char, char), i32)| {
@@ -131,9 +107,6 @@ fn round_trips_are_exact_between_many_hosts_and_of_programs_beside() {
 
 /// That a C program of `guest/`, which tries what the guest kernel's edits have changed for programs, says this at its end.
 fn assert_says(name: &str, wanted: &str) {
-    if !guest() || !has("gcc") {
-        return;
-    }
     let folder = Scratch::new();
     let source = format!("{}/tests/program/guest/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let program = folder.file(name);
@@ -145,20 +118,20 @@ fn assert_says(name: &str, wanted: &str) {
 }
 
 #[test]
+#[ignore = "needs guest kernel, gcc"]
 fn floating_point_registers_are_a_program_s_own() {
     assert_says("registers", "kept");
 }
 
 #[test]
+#[ignore = "needs guest kernel, gcc"]
 fn looks_at_clocks_agree_whichever_way_they_are_made() {
     assert_says("clocks", "agree");
 }
 
 #[test]
+#[ignore = "needs guest kernel, python3"]
 fn a_shell_at_a_terminal_keeps_to_real_time_at_its_prompt() {
-    if !guest() || !has("python3") {
-        return;
-    }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/guest/terminal.py");
     let mut shell = Command::new("python3");
     shell.args([script, NARROWS, "shell", "--virtual", "--quiet", "--delay", "5ms"]);
@@ -166,18 +139,15 @@ fn a_shell_at_a_terminal_keeps_to_real_time_at_its_prompt() {
 }
 
 #[test]
+#[ignore = "needs guest kernel, python3"]
 fn a_shell_ends_with_its_terminal() {
-    if guest() && has("python3") {
-        let line = ["shell", "--virtual", "--quiet", "--delay", "5ms"];
-        assert_eq!(without_terminal("/bin/sh", &line), "129\n");
-    }
+    let line = ["shell", "--virtual", "--quiet", "--delay", "5ms"];
+    assert_eq!(without_terminal("/bin/sh", &line), "129\n");
 }
 
 #[test]
+#[ignore = "needs guest kernel, ping"]
 fn the_wall_clock_may_be_set() {
-    if !guest() || !has("ping") {
-        return;
-    }
     let line = "ping -q -c 1 $NARROWS_SERVER >before; date -s '2030-01-01 00:00:03' >/dev/null; ping -q -c 3 $NARROWS_SERVER; date +%Y";
     let ended = finish(&mut inside([], line)).expect(0);
     assert!(ended.out.ends_with("2030\n"), "{ended}");
@@ -185,10 +155,8 @@ fn the_wall_clock_may_be_set() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn a_guest_kernel_that_panics_shows_its_last_lines() {
-    if !guest() {
-        return;
-    }
     let ended = finish(&mut inside([], "echo c >/proc/sysrq-trigger"));
     assert_eq!(ended.code(), 2, "{ended}");
     for words in ["the guest kernel broke off", "Kernel panic - not syncing: sysrq triggered crash"] {
@@ -197,10 +165,8 @@ fn a_guest_kernel_that_panics_shows_its_last_lines() {
 }
 
 #[test]
+#[ignore = "needs guest kernel, ping"]
 fn two_runs_are_one_and_their_record_is_replayed() {
-    if !(guest() && has("ping")) {
-        return;
-    }
     let folders = [Scratch::new(), Scratch::new()];
     let ends = folders.each_ref().map(|folder| {
         let flags = [
@@ -238,10 +204,8 @@ fn two_runs_are_one_and_their_record_is_replayed() {
 
 /// A change is in force from an instant of virtual time on, which does not pass while it is worked out.
 #[test]
+#[ignore = "needs guest kernel, ping"]
 fn a_run_is_changed_from_within_at_the_same_instant_each_time() {
-    if !guest() || !has("ping") {
-        return;
-    }
     let folder = Scratch::new();
     let itself = quoted(NARROWS);
     let line = format!(
@@ -267,10 +231,8 @@ fn a_run_is_changed_from_within_at_the_same_instant_each_time() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn signals_are_handed_on_and_idle_time_is_short() {
-    if !guest() {
-        return;
-    }
     let mut waiting =
         start(&mut inside([], "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 1; done"));
     waiting.until_it_says("ready");
@@ -282,10 +244,8 @@ fn signals_are_handed_on_and_idle_time_is_short() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn a_program_that_spins_is_ended() {
-    if !guest() {
-        return;
-    }
     let ended = finish(&mut inside(["--stall", "1s"], "while :; do :; done"));
     // What it wrote just before nobody could carry any more: it has the guest's only processor.
     assert_eq!(ended.code(), 74, "{}", ended.err);
@@ -294,10 +254,8 @@ fn a_program_that_spins_is_ended() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn memory_that_runs_out_is_said() {
-    if !guest() {
-        return;
-    }
     let ended = finish(&mut inside(["--memory", "128M"], "head -c 600M /dev/zero | tail | wc -c"));
     assert!(
         ended.err.contains("ran out of its 128 MiB of memory") && ended.err.contains("--memory 256M"),
@@ -307,10 +265,8 @@ fn memory_that_runs_out_is_said() {
 }
 
 #[test]
+#[ignore = "needs guest kernel"]
 fn nothing_is_left_of_a_killed_run() {
-    if !guest() {
-        return;
-    }
     let folder = Scratch::new();
     for victim in ["caller", "keeper"] {
         let mut command = inside(["--json", "report"], "echo ready; while :; do sleep 1; done");
@@ -334,10 +290,8 @@ fn nothing_is_left_of_a_killed_run() {
 }
 
 #[test]
+#[ignore = "needs guest kernel, root, setpriv"]
 fn an_ordinary_user_has_it_too() {
-    if !(guest() && root() && has("setpriv")) {
-        return;
-    }
     let folder = Scratch::new();
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     // The programs may lie where only root looks.

@@ -16,7 +16,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::stack::settle;
 use narrows_io::sysctl::{read_sysctl, write_sysctl};
 
-use crate::common::{Finished, finish, has, root, run};
+use crate::common::{Finished, finish, run};
 
 const INTERNET: &str = "192.0.2.1";
 const FORWARDING: &str = "net/ipv4/conf/uplink/forwarding";
@@ -64,10 +64,8 @@ fn finish_well(ended: Finished) {
 }
 
 #[test]
+#[ignore = "needs root, ping"]
 fn the_internet_is_reached_whatever_the_host_is_set_to() {
-    if !root() || !has("ping") {
-        return;
-    }
     for (forwarding, ipv6) in [("0", "0"), ("1", "1")] {
         let world = World::new();
         write_sysctl(&world.host, "net/ipv4/ip_forward", forwarding).unwrap();
@@ -80,10 +78,8 @@ fn the_internet_is_reached_whatever_the_host_is_set_to() {
 }
 
 #[test]
+#[ignore = "needs root, nft, ping"]
 fn a_firewall_of_the_host_that_is_in_the_way_is_named() {
-    if !root() || !has("nft") || !has("ping") {
-        return;
-    }
     let world = World::new();
     let rules = "table ip filter { chain FORWARD { type filter hook forward priority 0; policy drop; iifname \"docker0\" accept; }; }";
     world.prepare("nft", &[rules]);

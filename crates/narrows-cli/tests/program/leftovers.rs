@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{
-    Finished, NARROWS, Scratch, Started, eventually, finish, has, is_root, live, narrows, run, start,
-};
+use crate::common::{Finished, NARROWS, Scratch, Started, eventually, finish, narrows, run, start};
 
 /// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
@@ -173,20 +171,16 @@ fn ends(flags: &[&str], line: &str, then: impl FnOnce(&Started)) -> (Finished, T
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_a_normal_end() {
-    if !live() {
-        return;
-    }
     let (ended, traces) = ends(&[], "sleep 0.2", |_| {});
     ended.expect(0);
     traces.are_gone();
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_cmd_left_children_behind() {
-    if !live() {
-        return;
-    }
     // One is a daemon of its own session; both ignore the end of their parent.
     let (ended, traces) =
         ends(&["--on", "server", "setsid sleep 1000 &"], "setsid sleep 1000 & sleep 1000 &", |_| {});
@@ -195,20 +189,16 @@ fn after_cmd_left_children_behind() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_cmd_crashed() {
-    if !live() {
-        return;
-    }
     let (ended, traces) = ends(&[], "sleep 1000 & kill -SEGV $$", |_| {});
     ended.expect(128 + 11);
     traces.are_gone();
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_a_program_that_does_not_want_to_end() {
-    if !live() {
-        return;
-    }
     let stubborn = "trap '' TERM INT HUP; while :; do sleep 0.1; done";
     let (ended, traces) = ends(&["--on", "server", stubborn], stubborn, |run| run.signal("TERM"));
     assert!([128 + 15, 128 + 9].contains(&ended.code()), "{ended}");
@@ -216,10 +206,8 @@ fn after_a_program_that_does_not_want_to_end() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_ctrl_c() {
-    if !live() {
-        return;
-    }
     let (ended, traces) = ends(&["--delay", "5ms"], "sleep 1000", |run| run.signal_group("INT"));
     assert_eq!(ended.code(), 128 + 2, "{ended}");
     assert!(ended.err.contains("link.up, client → server"), "it still reports: {ended}");
@@ -227,10 +215,8 @@ fn after_ctrl_c() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_sigterm_and_sighup() {
-    if !live() {
-        return;
-    }
     for (signal, number) in [("TERM", 15), ("HUP", 1)] {
         let (ended, traces) = ends(&[], "sleep 1000 & wait", |run| run.signal(signal));
         assert_eq!(ended.code(), 128 + number, "{ended}");
@@ -246,10 +232,8 @@ pub(crate) fn without_terminal(shell: &str, narrows: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "needs namespaces, python3"]
 fn after_its_terminal_was_closed() {
-    if !live() || !has("python3") {
-        return;
-    }
     let line = ["run", "--quiet", "--delay", "1ms", "--", "sh", "-c", "echo ready; sleep 1000"];
     assert_eq!(without_terminal("/bin/sh", &line), "129\n");
     // A shell that reads from the terminal finds out by itself as well, and may end first, with a status of its own.
@@ -258,10 +242,8 @@ fn after_its_terminal_was_closed() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_cmd_was_not_found() {
-    if !live() {
-        return;
-    }
     let before = interfaces();
     let started = start(&mut narrows(["run", "--on", "server", "sleep 1000", "--", "no-such-command"]));
     let id = started.id();
@@ -273,10 +255,8 @@ fn after_cmd_was_not_found() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn after_kill_9_and_clean() {
-    if !live() {
-        return;
-    }
     let _turn = turn();
     // The direct children die with narrows; daemons in sessions of their own do not.
     let line = "setsid sleep 1000 & exec sleep 1000";
@@ -309,10 +289,8 @@ fn records_of(traces: &Traces) -> Vec<PathBuf> {
 }
 
 #[test]
+#[ignore = "needs root, su"]
 fn after_kill_9_of_a_run_whose_program_changed_its_privileges() {
-    if !live() || !is_root() || !has("su") {
-        return;
-    }
     let _turn = turn();
     // Changing the user takes away the death signal of a direct child.
     let line = [
@@ -335,10 +313,8 @@ fn after_kill_9_of_a_run_whose_program_changed_its_privileges() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn clean_has_nothing_to_do_twice() {
-    if !live() {
-        return;
-    }
     let _turn = turn();
     clean();
     let again = clean();
@@ -352,10 +328,8 @@ fn run_folder() -> PathBuf {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_killed_shell_that_started_narrows_takes_nothing_with_it() {
-    if !live() {
-        return;
-    }
     // The terminal goes away: the whole group gets a SIGHUP.
     let (ended, traces) = ends(&[], "sleep 1000", |run| run.signal_group("HUP"));
     assert_eq!(ended.code(), 128 + 1, "{ended}");
@@ -464,10 +438,8 @@ fn clean_names_what_it_does_not_understand_and_does_the_rest() {
 }
 
 #[test]
+#[ignore = "needs python3"]
 fn clean_does_not_wait_for_a_run_that_is_stopped() {
-    if !has("python3") {
-        return;
-    }
     let folder = RunFolder::new();
     // As many wait at it as there is room for.
     let script = "import socket, sys, time
@@ -482,10 +454,8 @@ print('ready', flush=True); time.sleep(1000)";
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_run_folder_that_was_open_to_others_is_closed_and_does_not_stay() {
-    if !live() {
-        return;
-    }
     let folder = RunFolder::new();
     set_mode(&folder.path(), 0o777);
     let line = ["run", "--quiet", "--", "sh", "-c", "stat -c %a $(dirname $NARROWS_CONTROL)"];

@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{
-    Scratch, direction, every_scenario, finish, has, live, narrows, pair, run, sound, start,
-};
+use crate::common::{Scratch, direction, every_scenario, finish, live, narrows, pair, run, sound, start};
 
 /// 84 bytes of IPv4 or 104 of IPv6 at 10 Mbit/s, and then 25 ms.
 const PING4_NS: u64 = 67_200 + 25_000_000;
 const PING6_NS: u64 = 83_200 + 25_000_000;
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_ping_meets_the_delay_to_the_nanosecond() {
-    if !live() || !has("ping") {
-        return;
-    }
     for (server, least) in [("$NARROWS_SERVER", PING4_NS), ("$NARROWS_SERVER6", PING6_NS)] {
         let line = format!("ping -c 5 -i 0.1 {server} >&2");
         let ended = finish(&mut run(["--rate", "10mbit", "--delay", "25ms", "--json", "-"], &line)).expect(0);
@@ -37,10 +33,8 @@ fn a_ping_meets_the_delay_to_the_nanosecond() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn programs_have_the_timers_that_they_would_have_elsewhere() {
-    if !live() {
-        return;
-    }
     // Our own slack is what the program would inherit without narrows.
     let usual = fs::read_to_string("/proc/self/timerslack_ns").unwrap();
     let ended = finish(&mut run([], "cat /proc/self/timerslack_ns")).expect(0);
@@ -48,10 +42,8 @@ fn programs_have_the_timers_that_they_would_have_elsewhere() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn the_directions_are_the_flags_own() {
-    if !live() || !has("ping") {
-        return;
-    }
     let flags = ["--rate", "2mbit/1mbit", "--delay", "7ms/3ms", "--queue", "13 packets", "--json", "-"];
     let ended = finish(&mut run(flags, "ping -c 3 -i 0.1 $NARROWS_SERVER >&2")).expect(0);
     let report = ended.json();
@@ -66,10 +58,8 @@ fn the_directions_are_the_flags_own() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn the_programs_exit_status_and_outputs_come_through() {
-    if !live() {
-        return;
-    }
     let cases =
         [("exit 0", 0), ("exit 37", 37), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("false", 1)];
     for (line, code) in cases {
@@ -84,10 +74,8 @@ fn the_programs_exit_status_and_outputs_come_through() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn the_standard_input_comes_through() {
-    if !live() {
-        return;
-    }
     let mut started = start(run(["--quiet"], "read line; echo got $line; cat").stdin(Stdio::piped()));
     started.tell("one");
     started.until_it_says("got one");
@@ -96,10 +84,8 @@ fn the_standard_input_comes_through() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn json_goes_to_a_file_or_to_the_standard_output() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let file = scratch.file("report.json");
     let flags = ["--seed", "18446744073709551615", "--json", file.to_str().unwrap()];
@@ -115,10 +101,8 @@ fn json_goes_to_a_file_or_to_the_standard_output() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn programs_learn_addresses_and_the_run_from_their_environment() {
-    if !live() {
-        return;
-    }
     let line = "test -S $NARROWS_CONTROL && env | grep ^NARROWS_ | sort";
     let started = start(&mut run(["--quiet"], line));
     let id = started.id();
@@ -145,10 +129,8 @@ fn programs_learn_addresses_and_the_run_from_their_environment() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_program_runs_in_the_host_that_is_named() {
-    if !live() || !has("ping") {
-        return;
-    }
     let line = "test $NARROWS_SERVER = $NARROWS_HOST_CLIENT && ping -c 1 $NARROWS_SERVER >&2";
     let report =
         finish(&mut run(["--host", "server", "--delay", "1ms", "--json", "-"], line)).expect(0).json();
@@ -159,10 +141,8 @@ fn a_program_runs_in_the_host_that_is_named() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn programs_beside_start_first_and_end_with_the_run() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let (one, two) = (scratch.file("one"), scratch.file("two"));
     let beside = |file: &std::path::Path| {
@@ -182,10 +162,8 @@ fn programs_beside_start_first_and_end_with_the_run() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn probes_tell_delay_and_loss_both_ways() {
-    if !live() {
-        return;
-    }
     let flags = ["--rate", "10mbit", "--delay", "20ms/10ms", "--probe=200", "--json", "-"];
     let ended = finish(&mut run(flags, "sleep 0.5")).expect(0);
     let report = ended.json();
@@ -201,10 +179,8 @@ fn probes_tell_delay_and_loss_both_ways() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn every_scenario_of_the_repository_runs_live() {
-    if !live() || !has("ping") {
-        return;
-    }
     // In one of them no packet gets to the server; what it shows instead is tested with the hops.
     for file in every_scenario().into_iter().filter(|file| !file.ends_with("loop.toml")) {
         // One of ten is enough: some of them lose packets, in bursts even.
@@ -217,10 +193,8 @@ fn every_scenario_of_the_repository_runs_live() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_shell_runs_in_the_network() {
-    if !live() {
-        return;
-    }
     let mut command = narrows(["shell", "--delay", "3ms"]);
     let mut started = start(command.env("SHELL", "/bin/sh").stdin(Stdio::piped()));
     started.tell("echo from $NARROWS_CLIENT to $NARROWS_SERVER");
@@ -232,10 +206,8 @@ fn a_shell_runs_in_the_network() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ip"]
 fn the_ends_of_a_cable_have_different_numbers() {
-    if !live() || !has("ip") {
-        return;
-    }
     // Else the kernel takes up to a second to notice that a cable carries: each run would begin that late.
     for host in ["client", "server"] {
         let ended = finish(&mut run(["--quiet", "--host", host], "ip -oneline link show link")).expect(0);
@@ -284,10 +256,8 @@ pub(crate) fn findings(page: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
+#[ignore = "needs namespaces, ip, ping"]
 fn an_interface_that_is_taken_away_ends_the_run_with_its_report() {
-    if !live() || !has("ip") || !has("ping") {
-        return;
-    }
     let line = "ping -c 3 -i 0.1 $NARROWS_SERVER >&2; ip link delete dev link; sleep 60";
     let ended = finish(&mut run(["--delay", "1ms", "--json", "-"], line)).expect(2);
     assert!(ended.err.contains("the run ended early: the interface"), "{ended}");

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, direction, finish, has, live, narrows, pair, quoted, run, sound, start};
+use crate::common::{Scratch, direction, finish, narrows, pair, quoted, run, sound, start};
 
 const PUBLISHED: &str = include_str!("../../../narrows-scenario/tests/netem/published.txt");
 
@@ -103,10 +103,8 @@ fn published_lines_run_in_virtual_time() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_run_says_what_netem_means_once() {
-    if !live() || !has("ping") {
-        return;
-    }
     let line = "ping -q -c 3 -i 0.02 $NARROWS_SERVER >&2";
     let ended = finish(&mut run(["--netem", "delay 5ms", "--json", "-"], line)).expect(0);
     assert_eq!(ended.err.matches("double queue").count(), 1, "{ended}");
@@ -124,10 +122,8 @@ fn a_run_says_what_netem_means_once() {
 
 /// `tc qdisc` against a run, as a user of tc goes about it.
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn tc_changes_a_run() {
-    if !live() || !has("ping") {
-        return;
-    }
     let mut started = start(
         run(["--json", "-"], "echo ready >&2; read go; ping -q -c 4 -i 0.02 $NARROWS_SERVER >&2")
             .stdin(Stdio::piped()),
@@ -178,10 +174,8 @@ fn tc_changes_a_run() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn tc_shows_counters_and_what_netem_cannot_say() {
-    if !live() || !has("ping") {
-        return;
-    }
     let narrows = quoted(crate::common::NARROWS);
     let line = format!(
         "ping -q -c 5 -i 0.02 $NARROWS_SERVER >&2; {narrows} tc -s qdisc show; {narrows} tc qdisc del dev link.up root; {narrows} tc qdisc show"

@@ -4,7 +4,7 @@ use std::fs;
 
 use narrows_io::scheduling::{Priority, set_priority};
 
-use crate::common::{finish, has, live, narrows, run, sound};
+use crate::common::{finish, narrows, run, sound};
 
 /// The processors that a process may use, as its status says.
 fn allowed(status: &str) -> String {
@@ -13,10 +13,8 @@ fn allowed(status: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
-    if !live() || !has("ping") {
-        return;
-    }
     let line = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2";
     for wait in ["spin", "hybrid", "timer"] {
         let ended = finish(&mut run(["--delay", "3ms", "--wait", wait, "--json", "-"], line)).expect(0);
@@ -37,10 +35,8 @@ fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn packet_threads_are_bound_to_a_processor_and_programs_are_not() {
-    if !live() {
-        return;
-    }
     let own = allowed(&fs::read_to_string("/proc/self/status").unwrap());
     let first = own.split([',', '-']).next().unwrap();
     let line = "grep Cpus_allowed_list /proc/self/status; \
@@ -53,10 +49,8 @@ fn packet_threads_are_bound_to_a_processor_and_programs_are_not() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn programs_have_the_usual_priority_whatever_the_loop_has() {
-    if !live() || !has("ping") {
-        return;
-    }
     // Behind the name, which is in brackets: nice is the 17th field, the policy the 39th.
     let line = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2; sed 's/.*) //' /proc/self/stat | cut -d' ' -f17,39";
     for (name, priority) in [("high", Priority::High), ("real-time", Priority::RealTime)] {

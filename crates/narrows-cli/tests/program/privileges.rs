@@ -4,9 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::common::{
-    Finished, NARROWS, Scratch, finish, has, is_root, left_out, live, narrows, quoted, root,
-};
+use crate::common::{Finished, NARROWS, Scratch, finish, narrows, quoted};
 
 /// A set of capabilities, of what a process's `status` says.
 #[track_caller]
@@ -31,10 +29,8 @@ fn of_programs(before: &[&str], flags: &[&str]) -> (Finished, Finished) {
 }
 
 #[test]
+#[ignore = "needs root, setpriv"]
 fn programs_of_a_run_have_what_they_would_have_without() {
-    if !root() || !has("setpriv") {
-        return;
-    }
     for before in [
         &["env"][..],
         // Inheritable and ambient ones, which are for programs, and beyond what narrows needs.
@@ -52,10 +48,8 @@ fn programs_of_a_run_have_what_they_would_have_without() {
 
 /// A program of another user's that does not end by itself is ended all the same, and privileged ones work.
 #[test]
+#[ignore = "needs root, setpriv, ping"]
 fn programs_may_change_users_and_are_ended() {
-    if !root() || !has("setpriv") || !has("ping") {
-        return;
-    }
     let line = "setpriv --reuid 65534 --clear-groups sleep 1000 & echo $!; setpriv --reuid 65534 --clear-groups id -u;
         mount -t tmpfs none /mnt 2>/dev/null && umount /mnt; ping -q -c 1 $NARROWS_SERVER >&2";
     let ended =
@@ -67,10 +61,8 @@ fn programs_may_change_users_and_are_ended() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_run_keeps_what_it_needs_and_its_threads_nothing() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let [capture, log] = ["a.pcapng", "a.log"].map(|name| scratch.file(name));
     // The loop gives them up when CMD has begun.
@@ -108,10 +100,8 @@ fn a_run_keeps_what_it_needs_and_its_threads_nothing() {
 /// An ordinary user, where the program has its capabilities by its file: no user namespace is made, and the programs have no
 /// privilege.
 #[test]
+#[ignore = "needs root, setcap, setpriv, ping"]
 fn with_capabilities_of_the_file_an_ordinary_user_needs_no_user_namespace() {
-    if !root() || !has("setcap") || !has("setpriv") || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let program = scratch.file("narrows");
@@ -119,17 +109,13 @@ fn with_capabilities_of_the_file_an_ordinary_user_needs_no_user_namespace() {
     let program = program.to_str().unwrap();
     let mut setcap = Command::new("setcap");
     setcap.args(["cap_net_admin,cap_net_raw,cap_sys_admin+ep", program]);
-    if finish(&mut setcap).code() != 0 {
-        left_out("a file system with capabilities");
-        return;
-    }
+    finish(&mut setcap).expect(0);
     let line = "readlink /proc/self/ns/user; cat /proc/self/status; ping -q -c 2 -i 0.2 $NARROWS_SERVER >&2";
     let all = format!(
         "cd /; XDG_RUNTIME_DIR={}; export XDG_RUNTIME_DIR; {program} run --delay 2ms --json - -- sh -c {} && {program} doctor >&2",
         quoted(scratch.path().to_str().unwrap()),
         quoted(line)
     );
-    assert!(is_root());
     let mut command = Command::new("setpriv");
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", &all]);
     let ended = finish(command.env_remove("NARROWS_CONTROL").env_remove("NARROWS_RUN")).expect(0);

@@ -2,14 +2,12 @@
 
 use std::fs;
 
-use crate::common::{Scratch, finish, live, narrows, run, sound};
+use crate::common::{Scratch, finish, narrows, run, sound};
 use crate::traffic::rows;
 
 #[test]
+#[ignore = "needs namespaces"]
 fn probes_are_what_a_classifier_can_know_them_by() {
-    if !live() {
-        return;
-    }
     let asked = ["--probe-dscp", "ef", "--probe-length", "200", "--probe-port", "5060", "--probe-ecn"];
     // DSCP 46 and ECT(0).
     for (options, length, port, class) in [(&[][..], 64, 27182, 0), (&asked[..], 200, 5060, 46 << 2 | 2)] {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Finished, Scratch, direction, eventually, finish, has, live, narrows, run, start};
+use crate::common::{Finished, Scratch, direction, eventually, finish, narrows, run, start};
 
 /// Everything that a link can do, and a timeline.
 const SCENARIO: &str = r#"
@@ -65,10 +65,8 @@ fn recorded(scratch: &Scratch, flags: &[&str]) -> Finished {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_replay_gives_every_packet_its_verdict_again() {
-    if !live() || !has("ping") {
-        return;
-    }
     for flags in [&[][..], &["--record-whole"][..]] {
         let scratch = Scratch::new();
         let ended = recorded(&scratch, flags);
@@ -107,10 +105,8 @@ fn a_replay_gives_every_packet_its_verdict_again() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_log_that_was_cut_in_the_middle_replays_as_far_as_it_goes() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     recorded(&scratch, &[]);
     let log = fs::read(scratch.file("run.log")).unwrap();
@@ -124,10 +120,8 @@ fn a_log_that_was_cut_in_the_middle_replays_as_far_as_it_goes() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn the_log_of_a_killed_run_replays() {
-    if !live() || !has("ping") {
-        return;
-    }
     let _turn = crate::leftovers::turn();
     let scratch = Scratch::new();
     let log = scratch.file("run.log");
@@ -144,10 +138,8 @@ fn the_log_of_a_killed_run_replays() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_replay_writes_every_output() {
-    if !live() || !has("ping") {
-        return;
-    }
     let scratch = Scratch::new();
     recorded(&scratch, &["--record-whole"]);
     let [log, csv, series, capture] =

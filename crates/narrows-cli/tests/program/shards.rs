@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, direction, eventually, finish, has, live, narrows, quoted, sound, start};
+use crate::common::{Scratch, direction, eventually, finish, narrows, quoted, sound, start};
 
 /// Three links of their own, with all that draws; what changes by itself is in the third one, and so in another thread than
 /// the record's first part.
@@ -67,10 +67,8 @@ fn threads(report: &Value) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn what_several_threads_decide_one_engine_decides_again() {
-    if !live() || !has("ping") {
-        return;
-    }
     for (shards, ports) in [("3", &[2, 2, 2][..]), ("2", &[4, 2]), ("1", &[6])] {
         let scratch = Scratch::new();
         let scenario = scratch.write("three.toml", SCENARIO);
@@ -113,10 +111,8 @@ fn what_several_threads_decide_one_engine_decides_again() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn each_thread_of_a_killed_run_leaves_a_record_that_replays() {
-    if !live() || !has("ping") {
-        return;
-    }
     let _turn = crate::leftovers::turn();
     let scratch = Scratch::new();
     let (scenario, log) = (scratch.write("three.toml", SCENARIO), scratch.file("run.log"));
@@ -139,10 +135,8 @@ fn each_thread_of_a_killed_run_leaves_a_record_that_replays() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_signal_ends_all_threads() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let scenario = scratch.write("three.toml", SCENARIO);
     let arguments =
@@ -158,10 +152,8 @@ fn a_signal_ends_all_threads() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ip"]
 fn what_fails_in_one_thread_ends_the_run_in_order() {
-    if !live() || !has("ip") {
-        return;
-    }
     let scratch = Scratch::new();
     let scenario = scratch.write("three.toml", SCENARIO);
     for link in ["first", "third"] {
@@ -173,10 +165,8 @@ fn what_fails_in_one_thread_ends_the_run_in_order() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn threads_and_processors_that_do_not_fit_are_refused() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let scenario = scratch.write("three.toml", SCENARIO);
     let scenario = scenario.to_str().unwrap();

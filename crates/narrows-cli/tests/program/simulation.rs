@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use crate::common::{Scratch, direction, every_scenario, finish, has, narrows, pair, scenarios, sound};
+use crate::common::{Scratch, direction, every_scenario, finish, narrows, pair, scenarios, sound};
 use crate::traffic::rows;
 
 /// What one run writes.
@@ -88,16 +88,23 @@ fn the_outputs_agree_with_the_report() {
     assert_eq!(down.len(), 5, "one for each second");
     let delivered: u64 = down.iter().map(|row| number(row["delivered_packets"])).sum();
     assert_eq!(Some(delivered), direction(&report, "access.down")["delivered"]["packets"].as_u64());
+}
 
-    if !has("tshark") {
-        return;
-    }
+#[test]
+#[ignore = "needs tshark"]
+fn a_capture_says_why_packets_were_dropped() {
+    let scratch = Scratch::new();
+    let (adsl, capture) = (scenarios().join("adsl.toml"), scratch.file("out.pcapng"));
+    let capture = capture.to_str().unwrap();
+    let arguments = ["sim", adsl.to_str().unwrap(), "--duration", "5s", "--json", "-", "--capture", capture];
+    let report = finish(&mut narrows(arguments)).expect(0).json();
     let fields = ["-T", "fields", "-e", "frame.comment", "-e", "ip.src", "-e", "udp.length"];
-    let read = Command::new("tshark").args(["-r", &capture]).args(fields).output().unwrap();
+    let read = Command::new("tshark").args(["-r", capture]).args(fields).output().unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     let read = String::from_utf8(read.stdout).unwrap();
     let drops = read.lines().filter(|line| line.contains("queue full") || line.contains("wire loss")).count();
-    assert_eq!(drops, of("dropped_packets"), "each drop with its reason");
+    let dropped = report["conservation"]["dropped_packets"].as_u64().unwrap();
+    assert_eq!(drops as u64, dropped, "each drop with its reason");
     assert_eq!(
         read.lines().filter(|line| line.contains("10.")).count(),
         read.lines().count(),

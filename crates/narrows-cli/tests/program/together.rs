@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::common::{Started, finish, has, live, narrows, pair, run, start};
+use crate::common::{Started, finish, narrows, pair, run, start};
 
 /// A run that says when it is ready and then waits for a line before it pings.
 fn waiting(delay: &str) -> Started {
@@ -12,10 +12,8 @@ fn waiting(delay: &str) -> Started {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn four_runs_do_not_disturb_one_another() {
-    if !live() || !has("ping") {
-        return;
-    }
     let mut runs: Vec<_> = ["10ms", "20ms", "30ms", "40ms"]
         .into_iter()
         .zip([10, 20, 30, 40])
@@ -51,10 +49,8 @@ fn four_runs_do_not_disturb_one_another() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_run_is_talked_to_from_inside_and_from_outside() {
-    if !live() {
-        return;
-    }
     let narrows_itself = crate::common::quoted(crate::common::NARROWS);
     let line = format!("{narrows_itself} stats --json; echo ready >&2; read go; {narrows_itself} stats");
     let mut started = start(run(["--rate", "1mbit", "--seed", "99"], &line).stdin(Stdio::piped()));
@@ -89,10 +85,8 @@ fn a_run_is_talked_to_from_inside_and_from_outside() {
 }
 
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn a_run_inside_a_run_adds_its_delay() {
-    if !live() || !has("ping") {
-        return;
-    }
     let inner = crate::common::quoted(crate::common::NARROWS);
     let line = format!(
         "outer=$NARROWS_SERVER; export outer

@@ -6,7 +6,6 @@ use narrows_io::bpf::{
     Arithmetic, BpfError, Code, Condition, Direction, Helper, Instruction, Link, Map, Program, ProgramKind,
     Register, Width, XdpMode,
 };
-use narrows_io::host::Capabilities;
 use narrows_io::route_socket::RouteSocket;
 
 use crate::lab::{Lab, SERVER4, eventually, frame, privileged};
@@ -16,14 +15,6 @@ use Register::{R0, R1, R2, R3, R6, R10};
 const XDP_PASS: i32 = 2;
 const XDP_DROP: i32 = 1;
 const TC_DROP: i32 = 2;
-
-/// Runs the test where BPF is allowed.
-pub(crate) fn with_bpf(name: &str, test: impl FnOnce()) {
-    if Capabilities::effective().unwrap().all() && Map::of_numbers("probe", 1).is_ok() {
-        return privileged(name, test);
-    }
-    eprintln!("left out: {name}: BPF is not allowed here");
-}
 
 /// Adds one to entry 0 of a map of numbers, then gives the verdict.
 fn counting(map: &Map, verdict: i32) -> Vec<Instruction> {
@@ -45,8 +36,9 @@ fn counting(map: &Map, verdict: i32) -> Vec<Instruction> {
 }
 
 #[test]
+#[ignore = "needs root, bpf"]
 fn a_program_reads_a_frame_and_judges_it() {
-    with_bpf("bpf::a_program_reads_a_frame_and_judges_it", || {
+    privileged("bpf::a_program_reads_a_frame_and_judges_it", || {
         // Drops frames whose EtherType is the one of `frame`, 0x88b5.
         let mut code = Code::new();
         let out = code.label();
@@ -73,8 +65,9 @@ fn a_program_reads_a_frame_and_judges_it() {
 }
 
 #[test]
+#[ignore = "needs root, bpf"]
 fn the_verifier_s_words_are_in_the_error() {
-    with_bpf("bpf::the_verifier_s_words_are_in_the_error", || {
+    privileged("bpf::the_verifier_s_words_are_in_the_error", || {
         // Reads a register that was never written.
         let code = [Instruction::mov(R0, R6), Instruction::exit()];
         let error = Program::load(ProgramKind::Xdp, "faulty", &code).unwrap_err();
@@ -84,8 +77,9 @@ fn the_verifier_s_words_are_in_the_error() {
 }
 
 #[test]
+#[ignore = "needs root, bpf"]
 fn a_classifier_drops_until_its_link_goes() {
-    with_bpf("bpf::a_classifier_drops_until_its_link_goes", || {
+    privileged("bpf::a_classifier_drops_until_its_link_goes", || {
         let lab = Lab::new(1500);
         let seen = Map::of_numbers("seen", 1).unwrap();
         let index = RouteSocket::open(&lab.client).unwrap().interface_index("eth0").unwrap();
@@ -116,8 +110,9 @@ fn a_classifier_drops_until_its_link_goes() {
 }
 
 #[test]
+#[ignore = "needs root, bpf"]
 fn an_interface_has_one_xdp_program_at_a_time() {
-    with_bpf("bpf::an_interface_has_one_xdp_program_at_a_time", || {
+    privileged("bpf::an_interface_has_one_xdp_program_at_a_time", || {
         let lab = Lab::new(1500);
         let seen = Map::of_numbers("seen", 1).unwrap();
         let index = RouteSocket::open(&lab.wire).unwrap().interface_index("client").unwrap();

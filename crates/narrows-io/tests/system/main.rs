@@ -1,5 +1,5 @@
-//! Real namespaces and real packets. Each test needs root, or makes itself a user namespace; where neither is
-//! possible it says so and is left out, or fails if `CI=true`.
+//! Real namespaces and real packets. Each test needs root, or makes itself a user namespace, so they are run where they are
+//! asked for (`cargo test -- --include-ignored`).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

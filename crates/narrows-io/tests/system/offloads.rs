@@ -7,6 +7,7 @@ use narrows_io::offload::{self, features, plain_packets};
 use crate::lab::privileged;
 
 #[test]
+#[ignore = "needs namespaces"]
 fn offloads_go_off_and_are_put_back() {
     privileged("offloads::offloads_go_off_and_are_put_back", || {
         let here = Namespace::create().unwrap();
@@ -32,6 +33,7 @@ fn offloads_go_off_and_are_put_back() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn unknown_interfaces_are_named_and_unknown_features_passed_over() {
     privileged("offloads::unknown_interfaces_are_named_and_unknown_features_passed_over", || {
         let here = Namespace::create().unwrap();

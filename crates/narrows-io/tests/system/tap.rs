@@ -34,6 +34,7 @@ fn host(trains: bool) -> (Namespace, Tap) {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn frames_go_both_ways_and_what_is_not_read_in_time_is_counted() {
     privileged("tap::frames_go_both_ways_and_what_is_not_read_in_time_is_counted", || {
         for trains in [false, true] {
@@ -87,6 +88,7 @@ fn frames_go_both_ways_and_what_is_not_read_in_time_is_counted() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn a_device_vanishes_with_its_descriptor() {
     privileged("tap::a_device_vanishes_with_its_descriptor", || {
         let (namespace, tap) = host(false);
@@ -98,6 +100,7 @@ fn a_device_vanishes_with_its_descriptor() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
 fn what_is_wrong_is_said() {
     privileged("tap::what_is_wrong_is_said", || {
         let (namespace, mut tap) = host(false);

@@ -10,8 +10,7 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{Waiting, wait};
 use narrows_io::xdp::{Group, Port, PortOptions, Umem, XdpError};
 
-use crate::bpf::with_bpf;
-use crate::lab::{Lab, PATIENCE, eventually, frame, receive_until};
+use crate::lab::{Lab, PATIENCE, eventually, frame, privileged, receive_until};
 
 fn options() -> PortOptions {
     PortOptions { receive: 256, send: 64, held: 128, ..PortOptions::default() }
@@ -69,8 +68,9 @@ fn send_all(socket: &mut PacketSocket, frames: &[Vec<u8>]) {
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn frames_cross_unchanged_and_every_chunk_is_accounted_for() {
-    with_bpf("xdp::frames_cross_unchanged_and_every_chunk_is_accounted_for", || {
+    privileged("xdp::frames_cross_unchanged_and_every_chunk_is_accounted_for", || {
         for mtu in [1500, 9000] {
             let lab = Lab::new(mtu);
             let (umem, mut ports) = ports(&lab, mtu, options());
@@ -125,8 +125,9 @@ fn frames_cross_unchanged_and_every_chunk_is_accounted_for() {
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn a_long_delay_holds_no_chunks_that_the_next_frames_need() {
-    with_bpf("xdp::a_long_delay_holds_no_chunks_that_the_next_frames_need", || {
+    privileged("xdp::a_long_delay_holds_no_chunks_that_the_next_frames_need", || {
         let lab = Lab::new(1500);
         let (umem, mut ports) = ports(&lab, 1500, options());
         let mut near = client(&lab);
@@ -158,8 +159,9 @@ fn a_long_delay_holds_no_chunks_that_the_next_frames_need() {
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn what_the_kernel_has_no_room_for_is_counted() {
-    with_bpf("xdp::what_the_kernel_has_no_room_for_is_counted", || {
+    privileged("xdp::what_the_kernel_has_no_room_for_is_counted", || {
         let lab = Lab::new(1500);
         let (umem, mut ports) = ports(&lab, 1500, options());
         let mut near = client(&lab);
@@ -184,8 +186,9 @@ fn what_the_kernel_has_no_room_for_is_counted() {
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn frames_longer_than_the_mtu_are_refused_and_an_interface_that_goes_is_noticed() {
-    with_bpf("xdp::frames_longer_than_the_mtu_are_refused_and_an_interface_that_goes_is_noticed", || {
+    privileged("xdp::frames_longer_than_the_mtu_are_refused_and_an_interface_that_goes_is_noticed", || {
         let lab = Lab::new(1500);
         let (umem, mut ports) = ports(&lab, 1500, options());
         let mut pool = FramePool::default();
@@ -211,8 +214,9 @@ fn frames_longer_than_the_mtu_are_refused_and_an_interface_that_goes_is_noticed(
 }
 
 #[test]
+#[ignore = "needs root, af_xdp"]
 fn a_program_that_is_there_is_named_and_rebinding_at_once_works() {
-    with_bpf("xdp::a_program_that_is_there_is_named_and_rebinding_at_once_works", || {
+    privileged("xdp::a_program_that_is_there_is_named_and_rebinding_at_once_works", || {
         let lab = Lab::new(1500);
         let mut other = Group::new(1, 1500, options());
         for mode in [XdpMode::Native, XdpMode::Generic] {
