@@ -33,8 +33,11 @@ demo-attach: build ## a connection lives on while a network is put onto its inte
 demo-virtual: build ## programs on Linux's own stack in exact virtual time: a ping, web pages, CUBIC and BBR, a test for CI
 	@scripts/demo-virtual
 
-test: ## every check; as an ordinary user, those that are possible
+test: ## every check, quick ones first; as an ordinary user, those that are possible (20 minutes or more the first time)
 	@scripts/test
+
+test-fast: ## the quick checks alone: formatting, lints, unit tests
+	@scripts/test --fast
 
 test-hosts: ## real packets under settings of hosts: forwarding, no IPv6, firewalls of others, control groups; as root
 	@scripts/test-hosts
@@ -69,4 +72,4 @@ install: build ## the program, into PREFIX/bin (default /usr/local)
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak
