@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::common::{Scratch, eventually, finish, live, narrows, start};
+use crate::common::{Scratch, eventually, finish, narrows, start};
 
 /// Hosts in a chain. Each link is a component of its own, so that two threads share them.
 const HOSTS: usize = 40;

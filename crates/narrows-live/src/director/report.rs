@@ -140,7 +140,7 @@ impl Director {
                 let taken = host.disturbances.around(start, end);
                 (interval.stolen_ns, interval.waited_ns) = (taken.stolen, taken.waited);
             }
-            let threads = self.sampled().map(|sampled| sampled.thread.clone()).collect();
+            let threads = self.sampled().map(|sampled| sampled.thread).collect();
             let backends = self.pool.workers.iter().flat_map(|worker| worker.backends.clone()).collect();
             let pace = super::Pace {
                 processor: self.processors.first().copied().or(self.pace.processor),
