@@ -40,6 +40,7 @@ use narrows_io::wait::wait;
 use narrows_report::Meter;
 
 use self::changes::Changes;
+use self::intake::Intake;
 use self::orders::{Inbox, Order};
 use self::pace::{Off, Pace, PaceError, Rest, Wait};
 use self::poll_set::PollSet;
@@ -61,6 +62,8 @@ const IDLE_TURN: Duration = Duration::from_micros(2);
 /// How long after a packet the loop does not sleep: where packets come more often, waking up for each would cost more
 /// than looking for them.
 const AWAKE: Duration = Duration::from_micros(20);
+/// Packets handed in before orders are looked for again.
+const MOST_A_TURN: usize = 2048;
 /// Turns without a pause before descriptors other than ports are looked at.
 const TURNS_UNATTENDED: u32 = 256;
 
@@ -153,6 +156,10 @@ pub(crate) struct DataLoop {
     pub(crate) capture: Option<Capture>,
     pub(crate) feeds: Option<Feeds>,
     inputs: Vec<Input>,
+    /// A look at the ports that is not through yet.
+    intake: Option<Intake>,
+    /// Up to when everything has been taken from the ports.
+    complete: Time,
     sequence: u64,
     frames: FramePool,
     batch: ReceiveBatch,
@@ -214,6 +221,8 @@ impl DataLoop {
             capture: None,
             feeds: None,
             inputs: Vec::new(),
+            intake: None,
+            complete: Time::ZERO,
             sequence: 0,
             frames: FramePool::default(),
             batch: ReceiveBatch::new(),
@@ -237,7 +246,7 @@ impl DataLoop {
         self.processor_time_before = thread_processor_time();
         self.clock.go_on();
         loop {
-            self.turn_inside()?;
+            self.turn()?;
             if !self.sends_in_waiting() || self.rest.is_needed() {
                 self.let_leave()?;
             }
@@ -282,6 +291,9 @@ impl DataLoop {
 
     /// When there is something to do without any packet arriving.
     fn next_event(&self) -> Time {
+        if self.intake.is_some() {
+            return Time::ZERO;
+        }
         let waiting = self.inputs.first().map(|input| input.at);
         // Nobody waits for what happens inside, but for those who are asked for a delay or a rate then.
         let asks = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
@@ -290,24 +302,27 @@ impl DataLoop {
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
 
-    /// Receives, hands in, releases, sends. Gives the instant up to which all has been done.
-    fn turn(&mut self) -> Result<Time, LoopError> {
-        let watermark = self.turn_inside()?;
-        self.let_leave()?;
-        Ok(watermark)
-    }
-
-    /// All of it but sending.
-    fn turn_inside(&mut self) -> Result<Time, LoopError> {
-        // What arrived before now is in the sockets by now.
-        let watermark = self.clock.now();
+    /// Receives, hands in and releases, as far as a turn goes.
+    fn turn(&mut self) -> Result<(), LoopError> {
+        // Before orders are heard: a change that is not heard now is for a later instant.
+        let now = self.clock.now();
         self.heed();
-        let watermark = watermark.min(self.receive()?);
+        // Where more is ready than one turn hands in, that comes first.
+        if self.inputs.get(MOST_A_TURN).is_none_or(|input| input.at > self.complete) {
+            match self.receive(now)? {
+                Some(complete) => self.complete = complete,
+                None => return Ok(()),
+            }
+        }
+        let watermark = match self.inputs.get(MOST_A_TURN) {
+            Some(input) => self.complete.min(input.at),
+            None => self.complete,
+        };
         self.receive_values(watermark);
         self.hand_in(watermark)?;
         self.release(watermark)?;
         self.tell_feeds();
-        Ok(watermark)
+        Ok(())
     }
 
     fn let_leave(&mut self) -> Result<(), LoopError> {

@@ -1,6 +1,6 @@
 //! What comes in: frames from the ports, handed in in order of their instants, and what the timeline says.
 
-use narrows_core::Time;
+use narrows_core::{Duration, Time};
 use narrows_frame::LinkLayer;
 use narrows_frame::parse::parse_cut;
 use narrows_io::packet_socket::ReceiveBatch;
@@ -10,16 +10,35 @@ use crate::local::Fate;
 
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;
+/// How long a turn takes frames before it looks for orders: many busy ports take longer than anybody should wait.
+const SLICE: Duration = Duration::from_millis(2);
+
+/// A look at the ports that is not through yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Intake {
+    /// Which of those that are due comes next.
+    next: usize,
+    /// Up to when everything has been taken of those before, if it is no later than when the look began.
+    complete: Time,
+}
 
 impl DataLoop {
     /// Takes what the ports have, up to a budget. Gives the instant up to which everything has been taken: the engine
-    /// may go no further, or what is left in a socket would come too late for its instant.
-    pub(super) fn receive(&mut self) -> Result<Time, LoopError> {
-        let mut complete = Time::NEVER;
-        self.poll_set.find_due(&self.sending).map_err(LoopError::Wait)?;
-        for look in 0..self.poll_set.due.len() {
-            let at = self.poll_set.due[look];
+    /// may go no further, or what is left in a socket would come too late for its instant. Nothing where that takes longer
+    /// than a [slice](SLICE): then the ports that are left are looked at in the next turn. What arrived before `now` is in the
+    /// sockets by now.
+    pub(super) fn receive(&mut self, now: Time) -> Result<Option<Time>, LoopError> {
+        let mut look = match self.intake.take() {
+            Some(intake) => intake,
+            None => {
+                self.poll_set.find_due(&self.sending).map_err(LoopError::Wait)?;
+                Intake { next: 0, complete: now }
+            }
+        };
+        while look.next < self.poll_set.due.len() {
+            let at = self.poll_set.due[look.next];
             let mut more_from = Time::NEVER;
+            let mut is_busy = false;
             for _ in 0..BATCHES_A_TURN {
                 let count = match self.take_exchanged(at) {
                     Some(count) => count,
@@ -29,15 +48,21 @@ impl DataLoop {
                     }
                 };
                 let last = self.sort_out(at);
-                more_from = if count < ReceiveBatch::FRAMES { Time::NEVER } else { last };
-                if count < ReceiveBatch::FRAMES {
+                is_busy = count >= ReceiveBatch::FRAMES;
+                more_from = if is_busy { last } else { Time::NEVER };
+                if !is_busy {
                     break;
                 }
             }
-            complete = complete.min(more_from);
+            look.complete = look.complete.min(more_from);
+            look.next += 1;
+            if is_busy && self.clock.now().since(now) > SLICE && look.next < self.poll_set.due.len() {
+                self.intake = Some(look);
+                return Ok(None);
+            }
         }
         self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
-        Ok(complete)
+        Ok(Some(look.complete))
     }
 
     /// Tells frames that stay at the port from those that cross the network. Gives the instant of the last one.

@@ -202,7 +202,7 @@ impl DataLoop {
         while let Some(order) = self.orders.pop_front() {
             // What fails here is answered standing down.
             let brought_up = match &order {
-                Order::Sample(_) | Order::Rules(_) => self.turn().and_then(|_| self.count_lost()),
+                Order::Sample(_) => self.count_lost(),
                 Order::Finish(end, _) => self.settle(*end).and_then(|()| self.count_lost()),
                 _ => Ok(()),
             };
@@ -283,7 +283,12 @@ impl DataLoop {
         let give_up = self.clock.now() + LAST_LOOKS_TAKE;
         let mut is_complete = false;
         for _ in 0..LAST_LOOKS {
-            let complete = self.receive()?.min(end);
+            let now = self.clock.now();
+            let complete = loop {
+                if let Some(complete) = self.receive(now)? {
+                    break complete.min(end);
+                }
+            };
             self.receive_values(complete);
             self.hand_in(complete)?;
             self.release(complete)?;
