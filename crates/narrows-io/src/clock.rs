@@ -85,19 +85,21 @@ impl WallClockOffset {
         tightest.1
     }
 
-    /// The monotonic instant of a wall-clock stamp that was made before this sample; `None` if it cannot be
-    /// one: from the future, or older than ten seconds.
+    /// The monotonic instant of a wall-clock stamp that was made before this sample, however absurd: where the wall clock was
+    /// set in between, it is wrong by as much.
     ///
     /// A stamp ahead by less than a microsecond is the sampling's own error and counts as "now".
-    pub(crate) fn monotonic(self, wall_nanoseconds: u64) -> Option<MonotonicTime> {
+    pub(crate) fn reading(self, wall_nanoseconds: u64) -> MonotonicTime {
         let stamp = wall_nanoseconds.wrapping_sub(self.offset);
-        if self.now == Self::KEPT {
-            return Some(MonotonicTime(stamp));
-        }
-        if stamp > self.now.0 {
-            return (stamp - self.now.0 < 1_000).then_some(self.now);
-        }
-        (self.now.0 - stamp <= Self::OLDEST).then_some(MonotonicTime(stamp))
+        let ahead = stamp.saturating_sub(self.now.0);
+        if ahead < 1_000 { MonotonicTime(stamp.min(self.now.0)) } else { MonotonicTime(stamp) }
+    }
+
+    /// The same; `None` if it cannot be one: from the future, or older than ten seconds.
+    pub(crate) fn monotonic(self, wall_nanoseconds: u64) -> Option<MonotonicTime> {
+        let stamp = self.reading(wall_nanoseconds);
+        let is_believed = stamp <= self.now && self.now.0 - stamp.0 <= Self::OLDEST;
+        is_believed.then_some(stamp)
     }
 
     const KEPT: MonotonicTime = MonotonicTime(u64::MAX);
@@ -184,5 +186,8 @@ mod tests {
         assert_eq!(offset.monotonic(wall_now + 5_000_000), None, "from the future");
         assert_eq!(offset.monotonic(wall_now - 11_000_000_000), None, "too old");
         assert_eq!(offset.monotonic(0), None);
+        // Who has to know by how much it is wrong gets it as it is.
+        assert_eq!(offset.reading(wall_now + 5_000_000), MonotonicTime(50_005_000_000));
+        assert_eq!(offset.reading(wall_now - 11_000_000_000), MonotonicTime(39_000_000_000));
     }
 }

@@ -26,8 +26,8 @@ const CONTROL: usize = 16;
 pub struct Received {
     /// Its bytes as on the wire, a VLAN tag included.
     pub frame: Frame,
-    /// When the kernel took it from the interface; `None` if there was no stamp or an absurd one (the wall
-    /// clock was stepped in between).
+    /// When the kernel took it from the interface; `None` if there was no stamp. It may be absurd: that of a packet socket
+    /// is, where the wall clock was set in between.
     pub stamp: Option<MonotonicTime>,
     /// Its length on the wire; more than the frame's own if it was cut off, which takes a frame above 67,584 bytes.
     pub original_length: usize,
@@ -175,7 +175,7 @@ impl ReceiveBatch {
             }
             _ => (pool.joined(&[head, tail]), length),
         };
-        let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
+        let stamp = notes.stamp.map(|wall| offset.reading(wall));
         Received { frame, stamp, original_length, partial_checksum: notes.partial_checksum }
     }
 
@@ -195,7 +195,7 @@ impl ReceiveBatch {
         let tail = &self.tails[slot * TAIL..][..length.saturating_sub(HEAD).min(TAIL)];
         let (header, head) = head.split_at(HEADER.min(head.len()));
         let missing = length.saturating_sub(HEAD + TAIL);
-        let stamp = notes.stamp.and_then(|wall| offset.monotonic(wall));
+        let stamp = notes.stamp.map(|wall| offset.reading(wall));
         let tag: &[u8] = notes.vlan.as_ref().map_or(&[], |tag| tag);
         let described = Described::parse(header);
         let mut give = |mut frame: Frame| {

@@ -11,12 +11,14 @@
 //! through the network, frames are copied into buffers instead and their chunks go straight back: however many packets
 //! wait, there is room for the next ones. What the kernel dropped all the same is counted ([`Port::statistics`]).
 //!
-//! The redirect program (`redirect`) is assembled here and stamps each frame with the monotonic clock. It is taken off with
-//! its descriptor, so nothing is left on the interface, however the process ends.
+//! The redirect program (`redirect`) is assembled here and stamps each frame with the host's monotonic clock, which
+//! `kernel_clock` puts onto ours. It is taken off with its descriptor, so nothing is left on the interface, however the
+//! process ends.
 //!
 //! What the kernel does for packet sockets and not here: checksums left to hardware and trains of segments come as they are,
 //! so [`crate::offload::plain_packets`] must hold at the other end of a cable.
 
+mod kernel_clock;
 mod port;
 mod receive;
 mod redirect;

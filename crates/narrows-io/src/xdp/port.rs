@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
+use super::kernel_clock::KernelClock;
 use super::redirect;
 use super::socket::{RingSizes, Sharing, Socket};
 use super::umem::{Lent, Umem};
@@ -74,6 +75,8 @@ pub struct Group {
     reserve: usize,
     /// A socket that has the memory, and whether frames may be longer than a chunk.
     first: Option<(OwnedFd, bool)>,
+    /// What frames are stamped by, once there is a port.
+    clock: Option<KernelClock>,
 }
 
 impl Group {
@@ -85,7 +88,7 @@ impl Group {
         let reserve = ports * options.send as usize;
         let chunks = ports * (options.receive as usize + AT_HAND) + reserve + options.held as usize;
         let umem = Umem::new(u32::try_from(chunks).unwrap_or(u32::MAX), chunk);
-        Self { umem, options, reserve, first: None }
+        Self { umem, options, reserve, first: None, clock: None }
     }
 
     /// The memory.
@@ -105,6 +108,10 @@ impl Group {
         let on = |cause| XdpError::Program { interface: interface.into(), cause };
         let sockets = Map::of_sockets("narrows", queues).map_err(on)?;
         let program = redirect::load(&sockets).map_err(on)?;
+        let clock = match self.clock {
+            Some(clock) => clock,
+            None => *self.clock.insert(KernelClock::compare().map_err(on)?),
+        };
         let is_first = self.first.is_none();
         let opened = namespace.run(|| {
             let mut opened = Vec::new();
@@ -133,6 +140,7 @@ impl Group {
         let ready = ready(&guard, &opened).map_err(refused("wait for"))?;
         let mut port = Port {
             umem: Arc::clone(&self.umem),
+            clock,
             zero_copy: opened.iter().all(Socket::is_zero_copy),
             lent: Lent::new(self.umem.chunks()),
             spare: Vec::new(),
@@ -226,6 +234,8 @@ fn ready(guard: &Guard, sockets: &[Socket]) -> Result<Epoll, nix::Error> {
 #[derive(Debug)]
 pub struct Port {
     pub(super) umem: Arc<Umem>,
+    /// What its frames are stamped by.
+    pub(super) clock: KernelClock,
     /// What the kernel has of it through this port.
     pub(super) lent: Lent,
     /// Free chunks at hand.

@@ -22,7 +22,7 @@ pub(super) fn receive(
     pool: &mut FramePool,
     into: &mut Vec<Received>,
 ) -> usize {
-    let Port { umem, lent, spare, reserve, queues, .. } = port;
+    let Port { umem, clock, lent, spare, reserve, queues, .. } = port;
     let socket = &mut queues[queue];
     let available = socket.receive.available(most as u32);
     if available == 0 || most == 0 {
@@ -33,6 +33,7 @@ pub(super) fn receive(
         umem.take(wanted - spare.len(), *reserve, spare);
     }
     let (mut frames, mut taken) = (0, 0);
+    let before = into.len();
     while frames < most
         && let Some(pieces) = pieces(socket, taken)
     {
@@ -44,6 +45,9 @@ pub(super) fn receive(
         }
         taken += pieces;
         frames += 1;
+    }
+    for received in &mut into[before..] {
+        received.stamp = received.stamp.map(|stamp| clock.on_ours(stamp));
     }
     socket.receive.release(taken);
     socket.fill.submit();
@@ -149,7 +153,7 @@ fn chunk(umem: &Arc<Umem>, piece: Descriptor) -> Option<Chunk> {
     unsafe { Chunk::new(umem, piece.address, piece.length) }
 }
 
-/// The stamp in front of a frame, which is wiped: where a program could not write one, there is none next time.
+/// The stamp in front of a frame, by the kernel's clock, which is wiped: where a program could not write one, there is none next time.
 #[expect(unsafe_code, reason = "metadata lies in front of the frame")]
 fn take_stamp(umem: &Umem, address: u64) -> Option<MonotonicTime> {
     let chunk_start = address & !(umem.chunk_size() as u64 - 1);
