@@ -168,7 +168,7 @@ fn forward(
         from.receive(&mut batch, &mut pool, &mut received)?;
         let now = clock_monotonic();
         for packet in received.drain(..) {
-            let due = packet.stamp.unwrap_or(now).as_nanos() + delay(number);
+            let due = packet.stamp.unwrap_or(now).min(now).as_nanos() + delay(number);
             held.insert((due, number), packet.frame);
             number += 1;
         }

@@ -28,6 +28,8 @@ const HEADERS: usize = 14 + 20 + 8;
 const PORT: u16 = 27_183;
 /// How long the last packets are awaited.
 const PATIENCE: u64 = 300_000_000;
+/// No packet takes as long as this: its stamp is wrong, as the wall clock was set before it was read.
+const ABSURD: u64 = 10_000_000_000;
 /// Before a packet is due, the sender looks at what came only if there is this much time: a look takes some
 /// microseconds.
 const ROOM_TO_LOOK: u64 = 4_000;
@@ -152,6 +154,7 @@ impl Ends {
             for received in self.received.drain(..) {
                 if let Some((number, sent)) = ours(&received.frame)
                     && let Some(stamp) = received.stamp
+                    && stamp.as_nanos().abs_diff(sent) < ABSURD
                 {
                     seen.one_ways.push((number, stamp.as_nanos() as i64 - sent as i64));
                 }
