@@ -43,7 +43,11 @@ pub(crate) fn verdict(status: u8, report: &Report) -> u8 {
     let broken: Vec<_> = report.certificates.iter().filter(|certificate| !certificate.kept).collect();
     for certificate in &broken {
         // Where nobody listens, the exit status says it.
-        let _ = writeln!(io::stderr(), "narrows: the run was too late: {}", certificate.sentence());
+        let verdict = match certificate.implausible_stamp_packets {
+            0 => "the run was too late",
+            _ => "how late the run was is not known",
+        };
+        let _ = writeln!(io::stderr(), "narrows: {verdict}: {}", certificate.sentence());
     }
     if status == 0 && !broken.is_empty() { TOO_LATE } else { status }
 }

@@ -41,12 +41,12 @@ pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 impl Certificate {
     /// The bound and what became of it: `p99 at most 50 µs, BROKEN: 922.9 µs; 12 packets (3.8 %) were later or lost`.
     pub fn sentence(&self) -> String {
-        let Self { quantile, bound_ns, measured_ns, later_packets, later_share, kept } = self;
+        let Self { quantile, bound_ns, measured_ns, later_packets, later_share, kept, .. } = self;
         let (name, bound, share) = (quantile.name(), run_span(*bound_ns), percent(*later_share));
         let verdict = if *kept { "kept" } else { "BROKEN" };
         let measured = match measured_ns {
             Some(nanos) => format!(": {}", span(*nanos)),
-            None if *kept => String::new(),
+            None if *later_packets == 0 => String::new(),
             None => ": without end, as the system lost packets".into(),
         };
         let later = match later_packets {
@@ -54,7 +54,11 @@ impl Certificate {
             1 => format!("; 1 packet ({share}) was later or lost"),
             _ => format!("; {} packets ({share}) were later or lost", count(*later_packets)),
         };
-        format!("{name} at most {bound}, {verdict}{measured}{later}")
+        let implausible = match self.implausible_stamp_packets {
+            0 => String::new(),
+            number => format!("; {} had receive stamps that cannot be true", packets(number)),
+        };
+        format!("{name} at most {bound}, {verdict}{measured}{later}{implausible}")
     }
 }
 

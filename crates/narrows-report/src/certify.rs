@@ -3,6 +3,8 @@
 //! Lateness is that of release: the instant at which a packet was handed to the system, minus the instant at which the
 //! engine scheduled it. A packet that the system lost before it could be read, or refused to send, was never released: it
 //! counts as later than any bound. So `p99=50us` lets one packet in a hundred be late or lost, and `max` none.
+//!
+//! Both instants rest on the packets' receive stamps. A run in which one of these cannot be true keeps no bound.
 
 use std::str::FromStr;
 
@@ -92,7 +94,9 @@ pub struct Certificate {
     pub later_packets: u64,
     /// Of all packets that were released or lost by the system.
     pub later_share: f64,
-    /// Whether the bound was kept. Without packets it was.
+    /// Packets whose receive stamps cannot be true: where there is one, how late packets were is not known.
+    pub implausible_stamp_packets: u64,
+    /// Whether the bound was kept. Without packets it was; with an implausible stamp it was not.
     pub kept: bool,
 }
 
@@ -245,12 +249,12 @@ fn certificate(bound: LatenessBound, totals: &Totals) -> Certificate {
     let spare = u128::from(sum) * u128::from(1000 - quantile.thousandths()) / 1000;
     // The least value that as many packets as have to be within it do not exceed; among the lost there is none.
     let needed = u128::from(sum) - spare;
-    let kept = u128::from(later) <= spare;
+    let is_within = u128::from(later) <= spare;
     let measured = all.filter(|_| needed <= u128::from(released)).map(|all| {
         let exact = needed == u128::from(released);
         let measured = if exact { all.greatest() } else { all.quantile(needed as f64 / released as f64) };
         // The histogram is right to half a part in a thousand, the count of those that were later exactly.
-        if kept { measured.min(at_most) } else { measured.max(at_most + Duration::from_nanos(1)) }
+        if is_within { measured.min(at_most) } else { measured.max(at_most + Duration::from_nanos(1)) }
     });
     Certificate {
         quantile,
@@ -258,7 +262,8 @@ fn certificate(bound: LatenessBound, totals: &Totals) -> Certificate {
         measured_ns: measured.map(Duration::nanos),
         later_packets: later,
         later_share: crate::build::share(later, sum),
-        kept,
+        implausible_stamp_packets: totals.implausible_stamps,
+        kept: is_within && totals.implausible_stamps == 0,
     }
 }
 
@@ -352,6 +357,22 @@ mod tests {
             (spreads, certificates(&totals), untrue(&totals), totals.later_than, totals.lost)
         };
         assert_eq!(all(&sum), all(&whole));
+    }
+
+    #[test]
+    fn one_implausible_stamp_breaks_every_bound() {
+        let bounds = [(Quantile::Median, 1_000_000), (Quantile::Max, 1_000_000)];
+        let mut meter = meter(&bounds, (0..1000).map(|_| 5));
+        assert_eq!(kept(&meter), [true, true]);
+        meter.implausibly_stamped();
+        assert_eq!(kept(&meter), [false, false]);
+        let mut all = Totals::of(&Meter::new(1));
+        all.add(&Totals::of(&meter));
+        assert_eq!(all.implausible_stamps, 1, "of another thread");
+        let [median, max] = &certificates(&Totals::of(&meter))[..] else { panic!("two bounds") };
+        assert_eq!((median.measured_ns, median.later_packets), (Some(5_000), 0));
+        let sentence = "max at most 1 s, BROKEN: 5.000 µs; 1 packet had receive stamps that cannot be true";
+        assert_eq!(max.sentence(), sentence);
     }
 
     #[test]

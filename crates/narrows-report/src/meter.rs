@@ -49,6 +49,8 @@ pub struct Meter {
     pub(crate) sent: Option<Box<Spread>>,
     /// By how much stragglers came too late for their instant.
     pub(crate) stragglers: Option<Box<Spread>>,
+    /// Packets whose receive stamps cannot be true.
+    pub(crate) implausible_stamps: u64,
     /// Bounds on lateness that the run is to keep.
     pub(crate) bounds: Vec<LatenessBound>,
     /// When packets were later than these, each once, or than the usual one.
@@ -107,6 +109,7 @@ impl Meter {
             recent: 0,
             sent: None,
             stragglers: None,
+            implausible_stamps: 0,
             bounds: Vec::new(),
             watches: vec![Watch::new(USUAL_BOUND)],
         }
@@ -146,6 +149,7 @@ impl Meter {
             pair.delay.clear();
             pair.queueing.clear();
         }
+        self.implausible_stamps = 0;
         self.sent.as_deref_mut().into_iter().for_each(Spread::clear);
         self.stragglers.as_deref_mut().into_iter().for_each(Spread::clear);
         self.watches.iter_mut().for_each(|watch| *watch = watch.anew());
@@ -162,6 +166,7 @@ impl Meter {
         for ((from, to), more) in other.pairs.iter().filter(|(_, more)| more.packets > 0) {
             self.pair(*from, *to, more.first, more.first_length).add(more);
         }
+        self.implausible_stamps += other.implausible_stamps;
         add_spread(&mut self.sent, &other.sent);
         add_spread(&mut self.stragglers, &other.stragglers);
         for (watch, more) in self.watches.iter_mut().zip(&other.watches) {
@@ -212,6 +217,11 @@ impl Meter {
     /// A packet came `late` after an instant that the engine had passed already, and was taken as of then.
     pub fn straggled(&mut self, late: Duration) {
         self.stragglers.get_or_insert_with(|| Box::new(Spread::new())).record(late);
+    }
+
+    /// A packet came with a receive stamp that cannot be true: when it arrived is not known, and the run certifies nothing.
+    pub fn implausibly_stamped(&mut self) {
+        self.implausible_stamps += 1;
     }
 
     /// The system lost `packets` more packets before they could be read at `port`.

@@ -186,6 +186,7 @@ impl Report {
             trains: None,
             losses: Losses {
                 straggler_inputs: all.stragglers,
+                implausible_stamp_packets: totals.implausible_stamps,
                 receive_ring_dropped_packets: sum(|p| p.receive_ring_dropped_packets),
                 send_failed_packets: sum(|p| p.send_failed_packets),
                 refused_packets: sum(|p| p.refused_packets),

@@ -278,6 +278,8 @@ pub struct PortReport {
 pub struct Losses {
     /// Packets and changes that came with an instant that had passed.
     pub straggler_inputs: u64,
+    /// Packets whose receive stamps cannot be true: they counted as arriving when they were read.
+    pub implausible_stamp_packets: u64,
     /// Packets that the system lost before they could be read.
     pub receive_ring_dropped_packets: u64,
     /// Packets that the system refused to send.

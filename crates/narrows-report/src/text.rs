@@ -455,6 +455,11 @@ fn stragglers(report: &Report) -> Option<String> {
 fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let losses = report.losses;
     let wrong = [
+        (
+            losses.implausible_stamp_packets,
+            "packets came with receive stamps that cannot be true, and count as arriving when they were read: no bound on \
+             lateness is kept",
+        ),
         (losses.receive_ring_dropped_packets, "packets were lost by the system before they could be read"),
         (losses.send_failed_packets, "packets were refused by the system when they were to be sent"),
         (losses.refused_packets, "packets were refused because the network held as much as it may"),

@@ -18,6 +18,8 @@ pub(crate) struct Totals {
     pub(crate) stragglers: Option<Spread>,
     /// Packets that were never released, for want of room or by a refusal.
     pub(crate) lost: u64,
+    /// Packets whose receive stamps cannot be true.
+    pub(crate) implausible_stamps: u64,
     /// The same for all meters of a run.
     pub(crate) bounds: Vec<LatenessBound>,
     pub(crate) watches: Vec<Watch>,
@@ -37,6 +39,7 @@ impl Totals {
             sent: sum_of(meter.sent.as_deref().into_iter()),
             stragglers: sum_of(meter.stragglers.as_deref().into_iter()),
             lost: meter.ports().iter().map(PortMeter::lost_by_the_system).sum(),
+            implausible_stamps: meter.implausible_stamps,
             bounds: meter.bounds.clone(),
             watches: meter.watches.clone(),
         }
@@ -53,6 +56,7 @@ impl Totals {
         }
         self.later_than.iter_mut().zip(other.later_than).for_each(|(sum, more)| *sum += more);
         self.lost += other.lost;
+        self.implausible_stamps += other.implausible_stamps;
         self.watches.iter_mut().zip(&other.watches).for_each(|(watch, more)| watch.add(more));
     }
 }
