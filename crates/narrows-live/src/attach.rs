@@ -104,7 +104,8 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
         let end = laying.open(detour.wire(), end, sockets).map_err(StandingError::from)?;
         let far = FarEnd::of(&end, &namespace, far).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
-        cables.push(Cable { name: port.name.clone(), end, neighbours, far, stations: None });
+        let laid = laying.began();
+        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
     }
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.title = format!("{} on {}", info.title, interface.name);

@@ -76,7 +76,8 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
         let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
         let end = laying.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
         let neighbours = Neighbours::transparent();
-        cables.push(Cable { name: port.name.clone(), end, neighbours, far: None, stations: None });
+        let laid = laying.began();
+        cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
     }
     let watch = Watch::on(&namespace, &found).map_err(StandingError::from)?;
     let ground = Ground { signals, control, watch, info };

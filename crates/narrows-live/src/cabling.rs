@@ -1,6 +1,7 @@
 //! How frames get from the kernel to the engine and back: which of the kernel's ways each cable's end is reached by.
 
 use narrows_io::cable_end::{Backend, CableEnd, CableEndError};
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::namespace::Namespace;
 use narrows_io::offload::leaves_work_to_the_other_end;
 use narrows_io::packet_socket::{Offloads, PacketSocket, PacketSocketOptions};
@@ -33,7 +34,7 @@ impl Cabling {
 
     /// Begins to lay the cables of one run: so many, to interfaces of at most this MTU.
     pub fn lay(self, cables: usize, mtu: u32) -> Laying {
-        Laying { cabling: self, cables, mtu, group: None, obstacle: None }
+        Laying { cabling: self, began: clock_monotonic(), cables, mtu, group: None, obstacle: None }
     }
 }
 
@@ -41,6 +42,7 @@ impl Cabling {
 #[derive(Debug)]
 pub struct Laying {
     cabling: Cabling,
+    began: MonotonicTime,
     cables: usize,
     mtu: u32,
     group: Option<Group>,
@@ -52,6 +54,11 @@ impl Laying {
     /// What was asked for.
     pub fn cabling(&self) -> Cabling {
         self.cabling
+    }
+
+    /// When it began.
+    pub fn began(&self) -> MonotonicTime {
+        self.began
     }
 
     /// Opens the end of a cable whose interface exists already.

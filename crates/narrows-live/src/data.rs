@@ -11,6 +11,7 @@
 //! below says so.
 
 mod answer;
+mod arrivals;
 pub(crate) mod changes;
 mod exchange;
 mod feeds;
@@ -39,6 +40,7 @@ use narrows_io::packet_socket::{ReceiveBatch, Received};
 use narrows_io::wait::wait;
 use narrows_report::Meter;
 
+use self::arrivals::Arrivals;
 use self::changes::Changes;
 use self::intake::Intake;
 use self::orders::{Inbox, Order};
@@ -101,8 +103,8 @@ struct Port {
     outgoing: Vec<Outgoing>,
     /// Frames answered here instead of crossing the network: address resolution and its like.
     answered: u64,
-    /// The instant of the packet that came last.
-    last: Time,
+    /// When frames came here.
+    arrivals: Arrivals,
     ring_drops: u64,
     trains: Trains,
     /// Frames that the interface refused after it had taken them.
@@ -195,15 +197,19 @@ impl DataLoop {
     ) -> Self {
         let mut cables: BTreeMap<String, Cable> =
             cables.into_iter().map(|cable| (cable.name.clone(), cable)).collect();
-        let port = |id| Port {
-            id,
-            cable: cables.remove(engine.port_name(id)),
-            outgoing: Vec::new(),
-            answered: 0,
-            last: Time::ZERO,
-            ring_drops: 0,
-            trains: Trains::default(),
-            refused: 0,
+        let port = |id| {
+            let cable = cables.remove(engine.port_name(id));
+            let opened = cable.as_ref().map_or_else(|| clock.reading(Time::ZERO), |cable| cable.laid);
+            Port {
+                id,
+                cable,
+                outgoing: Vec::new(),
+                answered: 0,
+                arrivals: Arrivals::since(opened),
+                ring_drops: 0,
+                trains: Trains::default(),
+                refused: 0,
+            }
         };
         // The n-th has number n.
         let ports: Vec<Port> = engine.ports().map(port).collect();

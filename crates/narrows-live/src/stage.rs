@@ -21,6 +21,7 @@ use std::thread;
 
 use narrows_io::address::IpPrefix;
 use narrows_io::cable_end::{CableEnd, CableEndError};
+use narrows_io::clock::MonotonicTime;
 use narrows_io::link::{InterfaceIndex, MacAddress};
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::offload::OffloadError;
@@ -127,6 +128,8 @@ pub struct Cable {
     pub name: String,
     /// Where its packets come from and go to.
     pub end: CableEnd,
+    /// Before it was opened: whatever comes from it came later than that.
+    pub laid: MonotonicTime,
     /// Whose addresses are asked for here, and what the answer is.
     pub neighbours: Neighbours,
     /// The interface that its frames come from, where that may drop some on the way.

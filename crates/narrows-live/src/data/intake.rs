@@ -51,6 +51,7 @@ impl DataLoop {
                 is_busy = count >= ReceiveBatch::FRAMES;
                 more_from = if is_busy { last } else { Time::NEVER };
                 if !is_busy {
+                    self.ports[at].arrivals.read_until(now, &self.clock);
                     break;
                 }
             }
@@ -72,9 +73,11 @@ impl DataLoop {
         let Some(cable) = &port.cable else { return now };
         let mut last = now;
         for received in self.received.drain(..) {
-            // Packets of one port come in order, however the wall clock was sampled.
-            last = received.stamp.map_or(now, |stamp| self.clock.instant(stamp)).max(port.last);
-            port.last = last;
+            let arrival = port.arrivals.of(received.stamp, now, &self.clock);
+            if arrival.is_implausible {
+                self.meter.implausibly_stamped();
+            }
+            last = arrival.at;
             self.last_input = last;
             let fate = cable.neighbours.judge(&received.frame, &mut self.made);
             if fate == Fate::Crosses {

@@ -54,7 +54,7 @@ pub(super) fn lay_cable(
     let far = FarEnd::of(&end, &host.namespace, &interface.name)?;
     let station = |mac: MacAddress| narrows_frame::MacAddress(mac.0);
     let stations = interface.peer.is_router.then(|| (station(interface.peer.mac), station(interface.mac)));
-    Ok(Cable { name: interface.port.clone(), end, neighbours, far, stations })
+    Ok(Cable { name: interface.port.clone(), end, laid: laying.began(), neighbours, far, stations })
 }
 
 /// A veth pair, its near end in our namespace.
