@@ -38,6 +38,7 @@ mod schedulers;
 mod shards;
 mod simulation;
 mod tc;
+mod time_namespace;
 mod together;
 mod trace;
 mod traffic;
