@@ -111,7 +111,7 @@ impl Probability {
     }
 
     /// As a multiple of 2⁻⁶³.
-    pub(crate) const fn raw(self) -> u64 {
+    pub const fn raw(self) -> u64 {
         self.0
     }
 

@@ -166,7 +166,7 @@ impl Direction {
             }
             "jitter" => self.jitter = Some(units::time(node)?).filter(|sd| *sd > Duration::ZERO),
             "order" | "delay.order" => self.order = node.choice("order", value::ORDERS)?,
-            "queue" => self.queue = Queue::read(node)?,
+            "queue" => self.queue = Queue::read(node, around)?,
             "scheduler" => self.scheduler = Scheduler::read(node, around)?,
             "overhead" => self.overhead = value::read_overhead(node)?,
             "profile" => self.profile = ProfileUse::read(node, around.files)?,
@@ -218,7 +218,7 @@ impl Direction {
         let parts: Vec<&str> = path.split('.').collect();
         let text = match (key, &self.scheduler) {
             ("queue", _) => {
-                self.queue = self.queue.with(path, node)?;
+                self.queue = self.queue.with(path, node, around)?;
                 return Ok(());
             }
             ("scheduler", Some(scheduler)) => {

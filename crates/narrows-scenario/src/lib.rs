@@ -15,6 +15,7 @@ mod files;
 mod flags;
 mod host;
 pub mod ipfw;
+mod keys;
 mod link;
 pub mod netem;
 mod node;
@@ -48,6 +49,7 @@ pub use explain::{
 pub use files::{Files, MOST_BYTES, NamedFile};
 pub use flags::{LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
+pub use keys::reference;
 pub use link::{Lane, Link, Medium, Way};
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
@@ -63,9 +65,9 @@ pub use traffic::{
 };
 pub use units::{Number, Share};
 pub use value::{
-    Bins, Cbq, CbqClass, Chance, Child, Class, ClassShape, Codel, Correlation, Corrupt, Dcf, Delay,
-    DelayClass, DelaySource, Distribution, DistributionTable, Division, DualPi2, ExactNetem, FeedUse, Filter,
-    Gap, Hpd, HpdParameters, HtbClass, Loss, LossModel, Losses, Match, Party, PatternUse, Pie, Points,
-    PolicerExceed, PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind,
-    Shape, ShapedBy, Slots, Tbf, TraceUse, mask_words,
+    Bins, Cbq, CbqClass, Chance, Child, Class, ClassShape, Correlation, Corrupt, Dcf, Delay, DelayClass,
+    DelaySource, Distribution, DistributionTable, Division, ExactNetem, FeedUse, Filter, Gap, Hpd,
+    HpdParameters, HtbClass, Loss, LossModel, Losses, Match, Party, PatternUse, Points, PolicerExceed,
+    PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy,
+    Slots, Tbf, TraceUse, mask_words,
 };

@@ -58,6 +58,11 @@ impl FromIterator<(Key, Node)> for Table {
 }
 
 impl Node {
+    /// A value that stands nowhere yet.
+    pub(crate) fn new(value: Value) -> Self {
+        Self { span: 0..0, value }
+    }
+
     /// Reads a whole document.
     pub(crate) fn document(text: &str) -> Result<Table, Problem> {
         let document = DeTable::parse(text).map_err(|error| syntax(&error, text))?;
@@ -111,6 +116,7 @@ impl Node {
                 let items: Vec<String> = items.iter().map(Self::toml).collect();
                 format!("[{}]", items.join(", "))
             }
+            Value::Table(table) if table.0.is_empty() => "{}".into(),
             Value::Table(table) => {
                 let entry = |(key, node): (&Key, &Self)| format!("{} = {}", toml_key(&key.name), node.toml());
                 let entries: Vec<String> = table.iter().map(entry).collect();
@@ -221,6 +227,11 @@ impl Table {
             Some((_, value)) => *value = node,
             None => self.0.push((Key { name: key.into(), span: node.span.clone() }, node)),
         }
+    }
+
+    /// Adds a key at the end, which stands nowhere yet.
+    pub(crate) fn put(&mut self, key: &str, value: Value) {
+        self.0.push((Key { name: key.into(), span: 0..0 }, Node::new(value)));
     }
 
     /// Keeps the keys that are among these.

@@ -297,6 +297,18 @@ impl Share {
         Probability::from_ratio(self.parts, Self::ONE).expect("a share is at most one")
     }
 
+    /// With the fewest digits that the engine takes for this probability.
+    pub(crate) fn shortest(probability: Probability) -> Self {
+        // At most 2⁶³ · 10¹⁹ before the division, and 10¹⁹ after it.
+        let exact = (u128::from(probability.raw()) * u128::from(Self::ONE) + (1 << 62)) >> 63;
+        let rounded = |digits: u32| {
+            let unit = 10_u128.pow(19 - digits);
+            Self { parts: ((exact + unit / 2) / unit * unit) as u64 }
+        };
+        // 10⁻¹⁹ is finer than 2⁻⁶³: with all its digits it is that probability.
+        (0..19).map(rounded).find(|share| share.probability() == probability).unwrap_or(rounded(19))
+    }
+
     /// As a number, for people and closed forms.
     pub fn as_f64(self) -> f64 {
         self.probability().as_f64()
@@ -389,6 +401,11 @@ impl Number {
     /// The nearest that the engine computes with, for numbers below nine million.
     pub fn as_f64(self) -> f64 {
         self.billionths as f64 / Self::ONE as f64
+    }
+
+    /// That which the engine takes for this number, of those below nine million.
+    pub(crate) fn nearest(number: f64) -> Self {
+        Self { billionths: (number * Self::ONE as f64 + 0.5) as u64 }
     }
 
     /// Reads `1.25` or `3`.

@@ -32,7 +32,7 @@ pub use loss::{Loss, LossModel, Losses};
 pub use pattern::PatternUse;
 pub use policer::{PolicerExceed, PolicerUse};
 pub use profile::ProfileUse;
-pub use queue::{Codel, DualPi2, Pie, Policy, Queue, Red};
+pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
     Cbq, CbqClass, Child, Class, Dcf, Division, Filter, Hpd, HpdParameters, HtbClass, Scheduler,
@@ -49,4 +49,5 @@ pub use mask::words as mask_words;
 pub(crate) use mask::{read as read_mask, text as mask_text};
 pub(crate) use mtu::{read as read_mtu, text as mtu_text};
 pub(crate) use overhead::{read as read_overhead, text as overhead_text, words as overhead_words};
+pub(crate) use queue::tables as queue_tables;
 pub(crate) use scheduler::{DCF_RATES, Plan, depth, identity_name, parent};

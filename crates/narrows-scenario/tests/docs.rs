@@ -158,6 +158,39 @@ fn properties(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
     }
 }
 
+/// The page with each table between `<!-- keys: NAME -->` and `<!-- end -->` as the rows of the keys say, and their names.
+fn with_tables(page: &str) -> (String, BTreeSet<String>) {
+    let tables = narrows_scenario::reference();
+    let (mut text, mut names, mut rest) = (String::new(), BTreeSet::new(), page);
+    while let Some((before, after)) = rest.split_once("<!-- keys: ") {
+        let (name, after) = after.split_once(" -->").expect("a mark has an end");
+        let (_, after) = after.split_once("<!-- end -->").expect("a table has an end");
+        let table = tables.get(name).unwrap_or_else(|| panic!("no table of keys is called `{name}`"));
+        text += &format!("{before}<!-- keys: {name} -->\n{table}<!-- end -->");
+        names.insert(name.into());
+        rest = after;
+    }
+    (text + rest, names)
+}
+
+/// `NARROWS_BLESS=1 cargo test -p narrows-scenario --test docs` writes the tables.
+#[test]
+fn the_tables_of_keys_are_what_the_program_knows() {
+    let page = root().join("docs/scenario.md");
+    let text = read(&page);
+    let (right, names) = with_tables(&text);
+    let known: BTreeSet<String> = narrows_scenario::reference().into_keys().map(String::from).collect();
+    assert_eq!(names, known, "each table has its place on the page");
+    if std::env::var_os("NARROWS_BLESS").is_some() {
+        std::fs::write(&page, right).expect("the page can be written");
+        return;
+    }
+    for (line, (found, right)) in text.lines().zip(right.lines()).enumerate() {
+        assert_eq!(found, right, "{}:{}, see NARROWS_BLESS above", page.display(), line + 1);
+    }
+    assert_eq!(text, right);
+}
+
 #[test]
 fn every_key_is_in_the_reference() {
     let schema = serde_json::from_str(&narrows_scenario::schema()).expect("the schema is JSON");

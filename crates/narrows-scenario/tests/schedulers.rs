@@ -70,7 +70,7 @@ fn what_check_says() {
     for line in [
         "  queue     20 packets (given; each class that says nothing else), drops at the tail\n",
         "  scheduler qfq: quick fair queueing; no bound but those of the classes\n",
-        "    voip: udp, dscp ef, up to 300 bytes\n      weight 8 of 11: 72.7 %, 727kbit; packets up to 300 bytes; queue 20 packets, drops at the tail\n      CoDel, target 5ms, interval 100ms, ECN on\n",
+        "    voip: udp, dscp ef, up to 300 bytes\n      weight 8 of 11: 72.7 %, 727kbit; packets up to 300 bytes; queue 20 packets, drops at the tail\n      CoDel, target 5ms, interval 100ms, longest 1500 bytes, ecn on\n",
         "    web: port 80 or 443; or from 10.9.0.0/16\n      weight 2 of 11: 18.2 %, 182kbit; packets up to 1500 bytes; queue 7 packets, drops at the tail\n      PIE, target 15ms,",
         "    rest: every other packet\n      weight 1 of 11: 9.1 %, 90.9kbit;",
     ] {
@@ -190,13 +190,13 @@ fn a_part_of_a_queue_keeps_the_others() {
         link("rate = \"1mbit\"\nqueue = { type = \"codel\", bound = \"9 packets\", target = \"7ms\" }");
     scenario.assign("access.down.queue.interval=200ms").unwrap();
     let managed = |scenario: &Scenario| scenario.explain().links[1].management.clone().unwrap_or_default();
-    assert_eq!(managed(&scenario), "CoDel, target 7ms, interval 200ms, ECN on");
+    assert_eq!(managed(&scenario), "CoDel, target 7ms, interval 200ms, longest 1500 bytes, ecn on");
     scenario.assign("access.down.queue.type=pie").unwrap();
-    assert!(managed(&scenario).starts_with("PIE, target 7ms, update every 15ms"), "what both know is kept");
+    assert!(managed(&scenario).starts_with("PIE, target 7ms, update 15ms"), "what both know is kept");
     for assignment in ["derandomize=true", "cap-drop=true", "steep-above=250ms"] {
         scenario.assign(&format!("access.down.queue.{assignment}")).unwrap();
     }
-    let refined = "drops at even distances, steps of up to 2 %, 2 % more above 250ms";
+    let refined = "mark-below 10%, derandomize on, cap-drop on, steep-above 250ms";
     assert!(managed(&scenario).ends_with(refined), "{}", managed(&scenario));
     assert_eq!(down(&scenario).bound(), Bound::Packets(9));
     scenario.assign("access.down.queue.type=fifo").unwrap();

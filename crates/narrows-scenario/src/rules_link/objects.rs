@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Prefix;
 use narrows_core::queue::Bound;
 use narrows_core::rules::Table;
@@ -9,7 +10,8 @@ use narrows_core::sched::Weight;
 
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::ipfw::{self, Config, Hashed, Management, Network, Object, SchedulerType};
-use crate::value::{Codel, Division, LossModel, Losses, Pie, Policy, Queue, Scheduler, SchedulerKind};
+use crate::units::{Number, Share};
+use crate::value::{Division, LossModel, Losses, Policy, Queue, Scheduler, SchedulerKind};
 
 impl RulesLink {
     /// What ipfw would list: a pipe for each, and a scheduler where queues share it.
@@ -131,21 +133,20 @@ fn management(queue: &Queue) -> Management {
     }
 }
 
-/// What is not given is as a scenario has it, and not as ipfw would.
-fn codel(own: Codel) -> ipfw::Codel {
-    ipfw::Codel { target: own.target, interval: own.interval, ecn: Some(own.ecn.unwrap_or(true)) }
+fn codel(own: CodelConfig) -> ipfw::Codel {
+    ipfw::Codel { target: Some(own.target), interval: Some(own.interval), ecn: Some(own.ecn) }
 }
 
-fn pie(own: Pie) -> ipfw::Pie {
+fn pie(own: PieConfig) -> ipfw::Pie {
     ipfw::Pie {
-        target: own.target,
-        update: own.update,
-        alpha: own.alpha,
-        beta: own.beta,
-        burst: own.burst,
-        mark_below: own.mark_below,
-        ecn: Some(own.ecn.unwrap_or(true)),
-        derandomize: Some(own.derandomize.unwrap_or(false)),
-        cap_drop: Some(own.cap_drop.unwrap_or(false)),
+        target: Some(own.target),
+        update: Some(own.update),
+        alpha: Some(Number::nearest(own.alpha)),
+        beta: Some(Number::nearest(own.beta)),
+        burst: Some(own.burst),
+        mark_below: Some(Share::shortest(own.mark_below)),
+        ecn: Some(own.ecn),
+        derandomize: Some(own.derandomize),
+        cap_drop: Some(own.cap_drop),
     }
 }

@@ -110,7 +110,7 @@ impl PipeQueue {
             "priority" => self.priority = node.integer("a priority", 0..i64::from(Self::LAST) + 1)? as u32,
             "longest" => self.longest = Some(units::packet_size(node)?),
             "mask" => self.mask = value::read_mask(node)?,
-            "queue" => self.queue = Some(check_queue(Queue::read(node)?, node)?),
+            "queue" => self.queue = Some(check_queue(Queue::read(node, around)?, node)?),
             "loss" => self.loss = read_loss(node, around)?,
             "most" => {
                 let most = node.integer("a number of flows", 1..Self::MOST_OF_ALL + 1)?;
@@ -118,7 +118,7 @@ impl PipeQueue {
             }
             _ => match key.strip_prefix("queue.") {
                 Some(part) => {
-                    let queue = self.queue.unwrap_or_default().with(part, node)?;
+                    let queue = self.queue.unwrap_or_default().with(part, node, around)?;
                     self.queue = Some(check_queue(queue, node)?);
                 }
                 None => return Err(Problem::new(format!("a queue has no `{key}`")).at(&node.span)),

@@ -98,19 +98,6 @@ fn as_table(node: &mut Node) -> &mut Table {
     }
 }
 
-impl Queue {
-    /// The queue with one key set.
-    pub(crate) fn with(self, key: &str, value: &Node) -> Result<Self, Problem> {
-        let mut table = table(&self.table_text());
-        if key == "type" {
-            // What another type has no use for goes.
-            table.keep(&queue::keys(value.text("").unwrap_or_default().trim()));
-        }
-        table.set(key, value.clone());
-        Self::read(&node(table)).map_err(|problem| problem.put_at(&value.span))
-    }
-}
-
 impl Scheduler {
     /// The scheduler with one key, or one key of a class, set. `queue` is that of classes that have none of their own.
     pub(crate) fn with(
@@ -158,7 +145,7 @@ impl Scheduler {
                 .help(format!("classes: {}", one_of(&names))));
         };
         let queue = match *rest {
-            ["queue", key] => Some(classes[index].queue.unwrap_or(queue).with(key, value)?),
+            ["queue", key] => Some(classes[index].queue.unwrap_or(queue).with(key, value, surroundings)?),
             _ => None,
         };
         let inner = match *rest {

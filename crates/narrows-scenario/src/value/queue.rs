@@ -1,30 +1,30 @@
 //! Queues: `"13 packets"`, `"64kB"`, `"default"`, `{ bound = "13 packets", drop = "head" }`, and with queue management
 //! `"codel"` or `{ type = "codel", target = "5ms", bound = "1000 packets" }`.
+//!
+//! A new type of queue management is a variant of [`Policy`], a line in [`TYPES`] and a file here with the rows of its
+//! configuration.
 
 mod codel;
 mod dualpi2;
 mod pie;
 mod red;
 
-pub use codel::Codel;
-pub use dualpi2::DualPi2;
-pub use pie::Pie;
 pub use red::Red;
 
-pub(crate) use codel::KEYS as CODEL_KEYS;
-pub(crate) use pie::KEYS as PIE_KEYS;
-
-use narrows_core::aqm::Aqm;
+use narrows_core::aqm::{self, Aqm, CodelConfig, DualPi2Config, PieConfig};
 use narrows_core::queue::{self, Bound, DropAt, Fifo};
 use narrows_core::sched::{PolicyPerFlow, Store};
+use serde_json::{Value as Json, json};
 
+use crate::keys::kind::{Choice, Or, PacketsOrBytes, text, words_of};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::Problem;
-use crate::units;
-use crate::value::inline::Inline;
+use crate::value::Surroundings;
 
 /// Where packets wait for the transmitter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Queue {
     /// How much may wait; nothing for the default.
     pub bound: Option<Bound>,
@@ -35,7 +35,7 @@ pub struct Queue {
 }
 
 /// Queue management: what drops or marks packets before a queue is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Policy {
     /// Nothing: first in, first out.
@@ -44,91 +44,194 @@ pub enum Policy {
     /// Random early detection.
     Red(Red),
     /// Controlled delay.
-    Codel(Codel),
+    Codel(CodelConfig),
     /// Proportional integral controller, enhanced.
-    Pie(Pie),
+    Pie(PieConfig),
     /// Two coupled queues, one of them for packets with ECT(1): a queue of its own, first in, first out in each half.
-    DualPi2(DualPi2),
+    DualPi2(DualPi2Config),
 }
 
 /// Makes policies that are alike and share their parameters.
 type Maker = Box<dyn Fn() -> Box<dyn Aqm> + Send>;
 
-/// The words for the types of queues.
-pub(crate) const TYPES: &[&str] = &["fifo", "red", "gred", "codel", "pie", "dualpi2"];
+fn maker(policy: impl Aqm + Clone + 'static) -> Maker {
+    Box::new(move || Box::new(policy.clone()) as Box<dyn Aqm>)
+}
 
-const DROPS: &[(&str, DropAt)] = &[("tail", DropAt::Tail), ("head", DropAt::Head)];
+/// What manages queues, by its parameters.
+trait Manages: Parameters {
+    /// Makes the engine's, each for one FIFO; nothing where it is more than that.
+    fn maker(&self) -> Option<Maker> {
+        None
+    }
+
+    /// All values in force, for people.
+    fn in_force(&self) -> String {
+        self.words()
+    }
+}
+
+/// A type of queue.
+struct Type {
+    name: &'static str,
+    /// For people, before the parameters.
+    title: &'static str,
+    doc: &'static str,
+    /// What the schema calls it.
+    schema: &'static str,
+    /// With every default.
+    plain: fn() -> Policy,
+    /// The keys of its own.
+    keys: fn() -> Vec<&'static dyn Key>,
+}
+
+const TYPES: &[Type] = &[
+    Type {
+        name: "fifo",
+        title: "FIFO",
+        doc: "First in, first out.",
+        schema: "QueueParts",
+        plain: || Policy::Fifo,
+        keys: Vec::new,
+    },
+    Type {
+        name: "red",
+        title: "RED",
+        doc: "Random early detection, by the average of what waits (Floyd and Jacobson 1993).",
+        schema: "RedQueue",
+        plain: || Policy::Red(Red::default()),
+        keys: keys::keys::<Red>,
+    },
+    Type {
+        name: "gred",
+        title: "RED",
+        doc: "`red` with `gentle = true`.",
+        schema: "GredQueue",
+        plain: || Policy::Red(Red::gentle()),
+        keys: || keys::keys::<Red>().into_iter().filter(|key| key.name() != "gentle").collect(),
+    },
+    Type {
+        name: "codel",
+        title: "CoDel",
+        doc: "Controlled delay, by how long packets have waited (RFC 8289).",
+        schema: "CodelQueue",
+        plain: || Policy::Codel(CodelConfig::default()),
+        keys: keys::keys::<CodelConfig>,
+    },
+    Type {
+        name: "pie",
+        title: "PIE",
+        doc: "Proportional integral controller enhanced: drops with a probability that follows the queue delay (RFC 8033).",
+        schema: "PieQueue",
+        plain: || Policy::Pie(PieConfig::default()),
+        keys: keys::keys::<PieConfig>,
+    },
+    Type {
+        name: "dualpi2",
+        title: "DualPI2",
+        doc: "Two coupled queues that share the link and one bound, one of them for low latency: ECT(1) and CE (RFC 9332).",
+        schema: "DualPi2Queue",
+        plain: || Policy::DualPi2(DualPi2Config::default()),
+        keys: keys::keys::<DualPi2Config>,
+    },
+];
+
 const BOUND_HELP: &str = "or a bound, like \"13 packets\" or \"64kB\"";
+pub(crate) const BOUND: Or<PacketsOrBytes> = Or("default", PacketsOrBytes);
+const DROP: Choice<DropAt> =
+    Choice { what: "place to drop", choices: &[("tail", DropAt::Tail), ("head", DropAt::Head)] };
 
-/// The keys of a queue of this type.
-pub(crate) fn keys(name: &str) -> Vec<&'static str> {
-    let own = match name {
-        "red" => red::KEYS,
-        // Gentle by its name.
-        "gred" => &red::KEYS[..red::KEYS.len() - 1],
-        "codel" => codel::KEYS,
-        "pie" => pie::KEYS,
-        "dualpi2" => dualpi2::KEYS,
-        _ => &[],
-    };
-    let common: &[&str] = if name == "dualpi2" { &["type", "bound"] } else { &["type", "bound", "drop"] };
-    [common, own].concat()
+impl Keyed for Queue {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::new(
+            "type",
+            &TypeName,
+            "What drops or marks packets before the queue is full.",
+            |queue| Some(text(queue.policy.name())),
+            |queue, node, _| {
+                queue.policy = (type_of(node)?.plain)();
+                Ok(())
+            },
+        ),
+        row!("bound", bound, BOUND, "How much may wait."),
+        row!(
+            "drop",
+            drop,
+            DROP,
+            "Which packet goes when one arrives that does not fit: that one, or those that have waited longest."
+        ),
+    ];
+}
+
+/// One of the types.
+struct TypeName;
+
+impl Kind for TypeName {
+    fn schema(&self, _: &mut Definitions) -> Json {
+        json!({ "enum": names() })
+    }
+
+    fn words(&self) -> String {
+        words_of(names().into_iter())
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    TYPES.iter().map(|of| of.name).collect()
+}
+
+impl Type {
+    /// All keys of a queue of this type.
+    fn keys(&self) -> Vec<&'static dyn Key> {
+        let mut all = keys::keys::<Queue>();
+        // A queue of its own, which drops at the tail.
+        all.retain(|key| self.name != "dualpi2" || key.name() != "drop");
+        all.extend((self.keys)());
+        all
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.keys().iter().any(|key| key.name() == name || key.aliases().contains(&name))
+    }
 }
 
 /// Every key that some type of queue has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
-    let mut all: Vec<&str> = TYPES.iter().flat_map(|name| keys(name)).collect();
+    let mut all: Vec<&str> = TYPES.iter().flat_map(Type::keys).map(Key::name).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
 impl Queue {
-    pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
+    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         match &node.value {
-            Value::Table(table) => Self::read_table(node, table),
+            Value::Table(table) => Self::read_table(node, table, around),
             Value::String(text) if text.trim().starts_with(|c: char| c.is_ascii_alphabetic()) => {
                 match text.trim() {
                     "default" => Ok(Self::default()),
-                    name => {
-                        Ok(Self { policy: Policy::read(name, node, &Table::default())?, ..Self::default() })
-                    }
+                    _ => Ok(Self { policy: (type_of(node)?.plain)(), ..Self::default() }),
                 }
             }
-            _ => Ok(Self { bound: Self::read_bound(node)?, ..Self::default() }),
+            _ => Ok(Self { bound: BOUND.read(node, around)?, ..Self::default() }),
         }
     }
 
-    fn read_table(node: &Node, table: &Table) -> Result<Self, Problem> {
-        let name = table.optional("type", |node| {
-            let name = node.text("a type of queue")?.trim();
-            type_of(name, node).map(|()| name)
-        })?;
-        let name = name.unwrap_or("fifo");
-        only(table, name)?;
-        Ok(Self {
-            bound: table.optional("bound", Self::read_bound)?.flatten(),
-            drop: table.optional("drop", Self::read_drop)?.unwrap_or_default(),
-            policy: Policy::read(name, node, table)?,
-        })
-    }
-
-    pub(crate) fn read_bound(node: &Node) -> Result<Option<Bound>, Problem> {
-        match &node.value {
-            Value::String(text) if text.trim() == "default" => Ok(None),
-            _ => units::bound(node).map(Some),
+    fn read_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem> {
+        let named = table.optional("type", type_of)?;
+        only(table, named.unwrap_or(&TYPES[0]))?;
+        let mut queue: Self = keys::read(node, table, around)?;
+        if let Some(parameters) = queue.policy.parameters_mut() {
+            parameters.read(table, &node.span, around)?;
         }
-    }
-
-    pub(crate) fn read_drop(node: &Node) -> Result<DropAt, Problem> {
-        node.choice("place to drop", DROPS)
+        Ok(queue)
     }
 
     /// The engine's queue. `default` is the bound where none is given.
     pub(crate) fn build(self, default: Bound) -> Box<dyn queue::Queue> {
         let bound = self.bound.unwrap_or(default);
         match self.policy {
-            Policy::DualPi2(dualpi2) => dualpi2.build(bound),
+            Policy::DualPi2(config) => Box::new(aqm::DualPi2::new(config, bound)),
             policy => match policy.maker() {
                 Some(make) => Box::new(Fifo::managed(bound, self.drop, make())),
                 None => Box::new(Fifo::new(bound, self.drop)),
@@ -154,109 +257,134 @@ impl Queue {
         match (self.drop, self.policy, self.bound) {
             (DropAt::Tail, Policy::Fifo, None) => "\"default\"".into(),
             (DropAt::Tail, Policy::Fifo, Some(bound)) => format!("\"{bound}\""),
-            _ => self.table_text(),
+            _ => Node::new(Value::Table(self.table())).toml(),
         }
     }
 
     /// As a table, even where it could be shorter.
-    pub(crate) fn table_text(self) -> String {
-        let mut table = Inline::default();
-        table.quoted("type", Some(self.policy.name()));
-        table.quoted("bound", self.bound);
-        table.quoted("drop", (self.drop == DropAt::Head).then_some("head"));
-        self.policy.write(&mut table);
-        table.finish()
+    pub(crate) fn table(self) -> Table {
+        let mut table = Table::default();
+        self.write(&mut table);
+        if let Some(parameters) = self.policy.parameters() {
+            parameters.write(&mut table);
+        }
+        table
+    }
+
+    /// The same queue with one key set.
+    pub(crate) fn with(self, key: &str, value: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
+        let mut table = self.table();
+        if key == "type" {
+            // What another type has no use for goes.
+            let known = type_of(value).map(Type::keys).unwrap_or_default();
+            table.keep(&known.into_iter().map(Key::name).collect::<Vec<_>>());
+        }
+        table.set(key, value.clone());
+        let whole = Node::new(Value::Table(table));
+        Self::read(&whole, around).map_err(|problem| problem.put_at(&value.span))
     }
 
     /// Whether `drop` means something.
     pub(crate) fn has_place_to_drop(self) -> bool {
         !matches!(self.policy, Policy::DualPi2(_))
     }
-}
 
-fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
-}
-
-/// That a word is a type of queue.
-fn type_of(name: &str, node: &Node) -> Result<(), Problem> {
-    if TYPES.contains(&name) {
-        return Ok(());
+    /// What the schema says of one.
+    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+        let of = |kind: &Type, definitions: &mut Definitions| {
+            schema::define(definitions, kind.schema, |definitions| {
+                let mut table = schema::object(kind.doc, &kind.keys(), definitions);
+                table["properties"]["type"] = json!({ "const": kind.name, "description": kind.doc });
+                if kind.name != TYPES[0].name {
+                    table["required"] = json!(["type"]);
+                }
+                table
+            })
+        };
+        schema::define(definitions, "Queue", |definitions| {
+            let mut any = vec![schema::bound(definitions), TypeName.schema(definitions)];
+            any.extend(TYPES.iter().map(|kind| of(kind, definitions)));
+            json!({ "description": "Where packets wait for the transmitter.", "anyOf": any })
+        })
     }
-    let problem = Problem::new(format!("{} is no type of queue", node.found())).at(&node.span);
-    Err(suggest(problem, name, TYPES).help(BOUND_HELP))
+}
+
+/// The type of a queue that a word names.
+fn type_of(node: &Node) -> Result<&'static Type, Problem> {
+    let name = node.text("a type of queue")?.trim();
+    TYPES.iter().find(|of| of.name == name).ok_or_else(|| {
+        let problem = Problem::new(format!("{} is no type of queue", node.found())).at(&node.span);
+        suggest(problem, name, &names()).help(BOUND_HELP)
+    })
 }
 
 /// That a table has only keys of this type; says which type has the one that it should not have.
-fn only(table: &Table, name: &str) -> Result<(), Problem> {
-    table.only(&keys(name)).map_err(|problem| {
-        let unknown = table.iter().find(|(key, _)| !keys(name).contains(&key.name.as_str()));
-        let of =
-            |key: &str| TYPES.iter().copied().filter(|name| keys(name).contains(&key)).collect::<Vec<_>>();
-        match unknown.map(|(key, _)| (key, of(&key.name))) {
-            Some((key, types)) if !types.is_empty() => {
-                let types: Vec<String> = types.iter().map(|name| format!("`{name}`")).collect();
-                problem.help(format!("`{}` goes with the type {}", key.name, types.join(", ")))
-            }
-            _ => problem,
+fn only(table: &Table, of: &Type) -> Result<(), Problem> {
+    keys::only(table, &of.keys()).map_err(|problem| {
+        let Some((key, _)) = table.iter().find(|(key, _)| !of.has(&key.name)) else { return problem };
+        let others = TYPES.iter().filter(|other| other.has(&key.name));
+        match &others.map(|other| format!("`{}`", other.name)).collect::<Vec<_>>()[..] {
+            [] => problem,
+            types => problem.help(format!("`{}` goes with the type {}", key.name, types.join(", "))),
         }
     })
 }
 
 impl Policy {
-    /// Reads what a table says of the queue management of this type.
-    fn read(name: &str, node: &Node, table: &Table) -> Result<Self, Problem> {
-        type_of(name, node)?;
-        Ok(match name {
-            "red" => Self::Red(Red::read(node, table, false)?),
-            "gred" => Self::Red(Red::read(node, table, true)?),
-            "codel" => Self::Codel(Codel::read(node, table)?),
-            "pie" => Self::Pie(Pie::read(table)?),
-            "dualpi2" => Self::DualPi2(DualPi2::read(table)?),
-            _ => Self::Fifo,
-        })
+    fn parameters(&self) -> Option<&dyn Manages> {
+        match self {
+            Self::Fifo => None,
+            Self::Red(red) => Some(red),
+            Self::Codel(config) => Some(config),
+            Self::Pie(config) => Some(config),
+            Self::DualPi2(config) => Some(config),
+        }
+    }
+
+    pub(crate) fn parameters_mut(&mut self) -> Option<&mut dyn Parameters> {
+        match self {
+            Self::Fifo => None,
+            Self::Red(red) => Some(red),
+            Self::Codel(config) => Some(config),
+            Self::Pie(config) => Some(config),
+            Self::DualPi2(config) => Some(config),
+        }
     }
 
     /// Makes the engine's, each for one FIFO; nothing where there is none, or where it is more than that.
     fn maker(self) -> Option<Maker> {
-        match self {
-            Self::Fifo | Self::DualPi2(_) => None,
-            Self::Red(red) => Some(red.maker()),
-            Self::Codel(codel) => Some(codel.maker()),
-            Self::Pie(pie) => Some(pie.maker()),
-        }
+        self.parameters()?.maker()
+    }
+
+    fn of_type(self) -> &'static Type {
+        let is_alike = |of: &&Type| core::mem::discriminant(&(of.plain)()) == core::mem::discriminant(&self);
+        TYPES.iter().find(is_alike).expect("every policy has a type")
     }
 
     /// Its type, as it stands in a file.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Fifo => "fifo",
-            Self::Red(_) => "red",
-            Self::Codel(_) => "codel",
-            Self::Pie(_) => "pie",
-            Self::DualPi2(_) => "dualpi2",
-        }
+        self.of_type().name
     }
 
     /// Adds what differs from the defaults to a table.
-    pub(crate) fn write(self, table: &mut Inline) {
-        match self {
-            Self::Fifo => {}
-            Self::Red(red) => red.write(table),
-            Self::Codel(codel) => codel.write(table),
-            Self::Pie(pie) => pie.write(table),
-            Self::DualPi2(dualpi2) => dualpi2.write(table),
+    pub(crate) fn write(self, table: &mut Table) {
+        if let Some(parameters) = self.parameters() {
+            parameters.write(table);
         }
     }
 
     /// With all values in force, for people; nothing where there is none.
     pub(crate) fn words(self) -> Option<String> {
-        match self {
-            Self::Fifo => None,
-            Self::Red(red) => Some(red.words()),
-            Self::Codel(codel) => Some(codel.words()),
-            Self::Pie(pie) => Some(pie.words()),
-            Self::DualPi2(dualpi2) => Some(dualpi2.words()),
-        }
+        let in_force = self.parameters()?.in_force();
+        Some(format!("{}, {in_force}", self.of_type().title))
     }
+}
+
+/// The keys of queues and of what manages them, by the names of their tables in the reference.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    let own = TYPES
+        .iter()
+        .map(|of| (of.name, (of.keys)()))
+        .filter(|(name, keys)| *name != "gred" && !keys.is_empty());
+    std::iter::once(("queue", keys::keys::<Queue>())).chain(own).collect()
 }

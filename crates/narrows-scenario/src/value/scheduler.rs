@@ -31,16 +31,18 @@ use kind::Serves;
 pub(crate) use tree::{below_one_packet, burst as bucket_burst, depth, parent, rate as bucket_rate};
 
 use narrows_core::Bytes;
+use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
 use narrows_core::sched::Weight;
 
+use crate::keys::{self, Form};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
 use crate::units;
 use crate::value::condition::Surroundings;
 use crate::value::inline::Inline;
-use crate::value::queue::{Codel, Pie, Policy, Queue};
+use crate::value::queue::{self, Policy};
 use kind::Kind;
 
 /// What shares a link's transmitter among classes or flows.
@@ -104,7 +106,7 @@ pub(crate) const IDENTITIES: &[(&str, Identity)] = &[
 ];
 
 /// The keys of a scheduler of this kind.
-fn keys(kind: Kind) -> Vec<&'static str> {
+fn all_of(kind: Kind) -> Vec<&'static str> {
     let about = kind.about();
     let mut keys = vec!["type", "bound"];
     match about.serves {
@@ -114,13 +116,13 @@ fn keys(kind: Kind) -> Vec<&'static str> {
         Serves::Bands => {}
     }
     keys.extend(about.quantum.map(|_| "quantum"));
-    keys.extend(about.keys);
+    keys.extend((about.keys)());
     keys
 }
 
 /// Every key that some kind of scheduler has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
-    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys).collect();
+    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(all_of).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -154,11 +156,11 @@ impl Scheduler {
         let scheduler = Self {
             kind,
             serves: Division::read(kind, node, table, surroundings)?,
-            bound: table.optional("bound", Queue::read_bound)?.flatten(),
+            bound: table.optional("bound", |node| queue::BOUND.read(node, surroundings))?.flatten(),
             quantum,
             policy: match kind {
-                Kind::FqCodel => Policy::Codel(Codel::read(node, table)?),
-                Kind::FqPie => Policy::Pie(Pie::read(table)?),
+                Kind::FqCodel => Policy::Codel(keys::read(node, table, surroundings)?),
+                Kind::FqPie => Policy::Pie(keys::read(node, table, surroundings)?),
                 _ => Policy::Fifo,
             },
             dcf: if kind == Kind::Dcf { Dcf::read(table)? } else { Dcf::default() },
@@ -284,8 +286,8 @@ impl Scheduler {
             bound: None,
             quantum: None,
             policy: match kind {
-                Kind::FqCodel => Policy::Codel(Codel::default()),
-                Kind::FqPie => Policy::Pie(Pie::default()),
+                Kind::FqCodel => Policy::Codel(CodelConfig::default()),
+                Kind::FqPie => Policy::Pie(PieConfig::default()),
                 _ => Policy::Fifo,
             },
             dcf: Dcf::default(),
@@ -333,7 +335,9 @@ impl Scheduler {
         table.quoted("type", Some(self.kind.name()));
         table.quoted("bound", self.bound);
         table.quoted("quantum", self.quantum);
-        self.policy.write(&mut table);
+        let mut own = Table::default();
+        self.policy.write(&mut own);
+        table.entries(&own);
         self.dcf.write(&mut table);
         self.hpd.write(&mut table);
         if let Some(tbf) = self.tbf {
@@ -444,10 +448,10 @@ fn read_kind(node: &Node) -> Result<Kind, Problem> {
 
 /// That a table has only keys of this kind; says which kind has the one that it should not have.
 fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
-    table.only(&keys(kind)).map_err(|problem| {
-        let unknown = table.iter().find(|(key, _)| !keys(kind).contains(&key.name.as_str()));
+    table.only(&all_of(kind)).map_err(|problem| {
+        let unknown = table.iter().find(|(key, _)| !all_of(kind).contains(&key.name.as_str()));
         let Some((key, _)) = unknown else { return problem };
-        let has = |kind: &Kind| keys(*kind).contains(&key.name.as_str());
+        let has = |kind: &Kind| all_of(*kind).contains(&key.name.as_str());
         match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
             [] => problem,
             names => problem.help(format!("`{}` goes with {}", key.name, one_of(names))),

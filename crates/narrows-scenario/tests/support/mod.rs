@@ -14,7 +14,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
     };
     for (word, argument) in words {
         let fits = match word.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "format" => true,
+            "$schema" | "$defs" | "title" | "description" | "default" | "format" => true,
             "$ref" => {
                 let path =
                     argument.as_str().and_then(|path| path.strip_prefix('#')).expect("a local reference");

@@ -1,60 +1,80 @@
 //! `{ type = "red", min = "5 packets", max = "15 packets", probability = 0.1, weight = 0.002 }` (Floyd and Jacobson 1993).
 
-use narrows_core::Bytes;
-use narrows_core::aqm::{self, Aqm, RedConfig, Thresholds};
-use narrows_core::queue::Bound;
+use std::ops::Range;
 
-use super::{Maker, on_off};
-use crate::node::{Node, Table};
+use narrows_core::aqm::{self, RedConfig, Thresholds};
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Probability};
+
+use super::{Maker, Manages, maker};
+use crate::keys::kind::{Boolean, Decimal, Given, PacketSize, PacketsOrBytes, Percentage};
+use crate::keys::{Keyed, Parameters, Row, row};
+use crate::node::Table;
 use crate::problem::Problem;
-use crate::units::{self, Number, Share};
-use crate::value::inline::Inline;
 
 /// What is given of RED.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Red {
     /// The average above which packets are dropped at random, in packets or bytes; a third of `max`, or 5 packets.
     pub min: Option<Bound>,
     /// The average above which every packet is, or with `gentle` more and more of them are; three times `min`.
     pub max: Option<Bound>,
-    /// That of a drop when the average is at `max`; 10 %.
-    pub probability: Option<Share>,
-    /// How much an arrival counts in the average; 0.002.
-    pub weight: Option<Number>,
-    /// The packet whose sending is the unit of idle time; 512 bytes.
-    pub typical_packet: Option<Bytes>,
-    /// With thresholds in bytes: the packet that is dropped with the full probability; 1500 bytes.
-    pub longest_packet: Option<Bytes>,
-    /// Whether packets are marked that can be; yes.
-    pub ecn: Option<bool>,
-    /// Whether the probability rises gradually from `max` to twice that; no.
-    pub gentle: Option<bool>,
+    /// All but the thresholds.
+    pub config: RedConfig,
 }
 
-/// `gentle` is the last.
-pub(crate) const KEYS: &[&str] =
-    &["min", "max", "probability", "weight", "typical-packet", "longest-packet", "ecn", "gentle"];
+impl Keyed for Red {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "min",
+            min,
+            Given(PacketsOrBytes),
+            "Drop packets at random while the average queue is above this."
+        )
+        .default("a third of `max`"),
+        row!(
+            "max",
+            max,
+            Given(PacketsOrBytes),
+            "Drop every packet while the average queue is above this; with `gentle`, a rising share of them."
+        )
+        .default("three times `min`"),
+        row!(
+            "probability",
+            config.probability,
+            Percentage,
+            "The drop probability when the average is at `max`."
+        ),
+        row!("weight", config.weight, Decimal(1e-9..=1.0), "The weight of an arrival in the moving average."),
+        row!(
+            "gentle",
+            config.gentle,
+            Boolean,
+            "Raise the drop probability gradually from `max` to twice that; a key of `red` only."
+        ),
+        row!("ecn", config.ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),
+        row!(
+            "typical-packet",
+            config.typical_packet,
+            PacketSize,
+            "While the queue is empty, the average decays as if packets of this length were sent."
+        ),
+        row!(
+            "longest-packet",
+            config.longest_packet,
+            PacketSize,
+            "With thresholds in bytes: the packet that is dropped with the full probability."
+        ),
+    ];
 
-impl Red {
-    /// Reads its keys from a table that may have others. `node` is pointed at when they do not go together.
-    pub(crate) fn read(node: &Node, table: &Table, gentle: bool) -> Result<Self, Problem> {
-        let red = Self {
-            min: table.optional("min", units::bound)?,
-            max: table.optional("max", units::bound)?,
-            probability: table.optional("probability", Share::read)?,
-            weight: table.optional("weight", |node| Number::within(node, 1e-9..=1.0))?,
-            typical_packet: table.optional("typical-packet", units::packet_size)?,
-            longest_packet: table.optional("longest-packet", units::packet_size)?,
-            ecn: table.optional("ecn", Node::boolean)?,
-            gentle: if gentle { Some(true) } else { table.optional("gentle", Node::boolean)? },
-        };
-        let place = |key: &str| table.get(key).map_or(&node.span, |value| &value.span);
-        if red.probability.is_some_and(Share::is_zero) {
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        let place = |key: &str| table.get(key).map_or(place, |value| &value.span);
+        if self.config.probability == Probability::ZERO {
             return Err(Problem::new("a probability of zero drops nothing between the thresholds")
                 .at(place("probability"))
                 .help("write one above 0%, such as 10%"));
         }
-        if let (Some(min), Some(max)) = (red.min, red.max)
+        if let (Some(min), Some(max)) = (self.min, self.max)
             && core::mem::discriminant(&min) != core::mem::discriminant(&max)
         {
             return Err(Problem::new(format!(
@@ -64,14 +84,21 @@ impl Red {
             .also(place("min"), "`min`")
             .help("write both alike: the queue is measured in one of the two"));
         }
-        let (min, max) = red.thresholds();
+        let (min, max) = self.thresholds();
         if number(min) >= number(max) {
             return Err(Problem::new(format!("`min` is {min}, which is not below `max`, which is {max}"))
                 .at(place("min"))
                 .also(place("max"), "`max`")
                 .help("between the two averages packets are dropped at random; usual is a `max` of three times `min`"));
         }
-        Ok(red)
+        Ok(())
+    }
+}
+
+impl Red {
+    /// The variant whose probability rises gradually above `max`.
+    pub(super) fn gentle() -> Self {
+        Self { config: RedConfig { gentle: true, ..RedConfig::default() }, ..Self::default() }
     }
 
     /// `min` and `max` in force.
@@ -97,46 +124,24 @@ impl Red {
 
     /// With all values in force.
     pub(crate) fn config(self) -> RedConfig {
-        let default = RedConfig::default();
         let (min, max) = self.thresholds();
-        RedConfig {
-            thresholds: match min {
-                Bound::Packets(min) => Thresholds::Packets { min, max: number(max) },
-                Bound::Bytes(min) => Thresholds::Bytes { min, max: Bytes::new(number(max)) },
-            },
-            probability: self.probability.map_or(default.probability, Share::probability),
-            weight: self.weight.map_or(default.weight, Number::as_f64),
-            gentle: self.gentle.unwrap_or(default.gentle),
-            ecn: self.ecn.unwrap_or(default.ecn),
-            typical_packet: self.typical_packet.unwrap_or(default.typical_packet),
-            longest_packet: self.longest_packet.unwrap_or(default.longest_packet),
-        }
+        let thresholds = match min {
+            Bound::Packets(min) => Thresholds::Packets { min, max: number(max) },
+            Bound::Bytes(min) => Thresholds::Bytes { min, max: Bytes::new(number(max)) },
+        };
+        RedConfig { thresholds, ..self.config }
+    }
+}
+
+impl Manages for Red {
+    fn maker(&self) -> Option<Maker> {
+        Some(maker(aqm::Red::new(self.config())))
     }
 
-    pub(super) fn maker(self) -> Maker {
-        let policy = aqm::Red::new(self.config());
-        Box::new(move || Box::new(policy.clone()) as Box<dyn Aqm>)
-    }
-
-    pub(crate) fn write(self, table: &mut Inline) {
-        table.quoted("min", self.min);
-        table.quoted("max", self.max);
-        table.quoted("probability", self.probability);
-        table.plain("weight", self.weight);
-        table.quoted("typical-packet", self.typical_packet);
-        table.quoted("longest-packet", self.longest_packet);
-        table.plain("ecn", self.ecn);
-        table.plain("gentle", self.gentle);
-    }
-
-    pub(crate) fn words(self) -> String {
-        let ((min, max), RedConfig { probability, weight, gentle, ecn, .. }) =
-            (self.thresholds(), self.config());
-        let above = if gentle { "gentle above" } else { "all above" };
-        format!(
-            "RED, up to {probability} of the packets at averages from {min} to {max}, {above}, weight {weight}, ECN {}",
-            on_off(ecn)
-        )
+    /// With the thresholds in force.
+    fn in_force(&self) -> String {
+        let (min, max) = self.thresholds();
+        Self { min: Some(min), max: Some(max), ..*self }.words()
     }
 }
 

@@ -121,7 +121,7 @@ impl Class {
                 .and_then(|weight| Weight::new(weight as u32))
                 .filter(|_| about.weights),
             matches: matches.unwrap_or_default(),
-            queue: table.optional("queue", Queue::read)?,
+            queue: table.optional("queue", |node| Queue::read(node, surroundings))?,
             longest: table.optional("longest", units::packet_size)?,
             hpd: HpdParameters::read(table)?,
             child: Child::read(table, surroundings)?,

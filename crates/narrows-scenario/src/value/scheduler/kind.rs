@@ -4,9 +4,10 @@
 //! `Scheduler::build` (`build.rs`), which the compiler asks for.
 
 use narrows_core::Bytes;
+use narrows_core::aqm::{CodelConfig, PieConfig};
 
 use super::{cbq, dcf, hpd, tbf};
-use crate::value::queue::{CODEL_KEYS, PIE_KEYS};
+use crate::keys::names;
 
 /// A scheduling algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,7 +71,7 @@ pub(crate) struct About {
     /// The quantum of a flow of weight 1, where there is one and none is given.
     pub(crate) quantum: Option<Bytes>,
     /// The keys of its own parameters, besides `quantum`.
-    pub(crate) keys: &'static [&'static str],
+    pub(crate) keys: fn() -> Vec<&'static str>,
     /// The keys of its own parameters of a class, besides `weight` and `longest`.
     pub(crate) class_keys: &'static [&'static str],
 }
@@ -109,7 +110,7 @@ impl Kind {
             weights: false,
             longest: false,
             quantum: None,
-            keys: &[],
+            keys: Vec::new,
             class_keys: &[],
         };
         let weighted = |name, words| About { weights: true, ..about(name, words, ClassesOrFlows) };
@@ -126,24 +127,25 @@ impl Kind {
             // RFC 8290, 5.2.4: one full Ethernet frame.
             Self::FqCodel => quantum(
                 1514,
-                About { keys: CODEL_KEYS, ..about("fq_codel", "fair queueing with CoDel", Flows) },
+                About { keys: names::<CodelConfig>, ..about("fq_codel", "fair queueing with CoDel", Flows) },
             ),
-            Self::FqPie => {
-                quantum(1514, About { keys: PIE_KEYS, ..about("fq_pie", "fair queueing with PIE", Flows) })
-            }
+            Self::FqPie => quantum(
+                1514,
+                About { keys: names::<PieConfig>, ..about("fq_pie", "fair queueing with PIE", Flows) },
+            ),
             Self::Dcf => About {
-                keys: dcf::KEYS,
+                keys: || dcf::KEYS.to_vec(),
                 ..about("dcf", "stations contend by the DCF of 802.11b", ClassesOrFlows)
             },
             Self::Hpd => About {
-                keys: hpd::KEYS,
+                keys: || hpd::KEYS.to_vec(),
                 class_keys: hpd::CLASS_KEYS,
                 ..about("hpd", "delays in proportion, with limits", Classes)
             },
-            Self::Tbf => About { keys: tbf::KEYS, ..about("tbf", "a token bucket", Classes) },
+            Self::Tbf => About { keys: || tbf::KEYS.to_vec(), ..about("tbf", "a token bucket", Classes) },
             Self::Htb => about("htb", "a tree of token buckets, which borrow from those above", Classes),
             Self::Cbq => About {
-                keys: cbq::KEYS,
+                keys: || cbq::KEYS.to_vec(),
                 ..about("cbq", "a tree of classes, kept to their rates by their idle times", Classes)
             },
         }

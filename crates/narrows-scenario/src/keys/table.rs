@@ -1,0 +1,127 @@
+//! Tables of a file by their rows: read, written, and what in them is not known.
+
+use std::ops::Range;
+
+use super::{Key, Keyed, Row};
+use crate::node::{Node, Table, Value, suggest};
+use crate::problem::{Found, Problem};
+use crate::value::Surroundings;
+
+/// What a struct with keys can do whatever it is.
+pub(crate) trait Parameters {
+    /// Reads its keys from a table that may have others. `place` is pointed at where no key is.
+    fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem>;
+
+    /// Adds the keys that differ from their defaults to a table.
+    fn write(&self, table: &mut Table);
+
+    /// All keys with their values, for people: `target 5ms, interval 100ms, ecn on`. What is off unless it is asked for
+    /// is named only where it is on.
+    fn words(&self) -> String;
+}
+
+impl<T: Keyed> Parameters for T {
+    fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem> {
+        for row in T::ROWS {
+            match find(row, table)? {
+                Some((name, node)) => {
+                    (row.set)(self, node, around).map_err(|problem| problem.inside(name))?
+                }
+                None if row.is_required => {
+                    return Err(Problem::new(format!("`{}` is missing", row.name)).at(place));
+                }
+                None => {}
+            }
+        }
+        self.check(table, place)
+    }
+
+    fn write(&self, table: &mut Table) {
+        let plain = T::default();
+        for row in T::ROWS {
+            match (row.get)(self) {
+                Some(value) if row.is_required || Some(&value) != (row.get)(&plain).as_ref() => {
+                    table.put(row.name, value);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        let plain = T::default();
+        let of = |row: &Row<T>| match ((row.get)(self)?, (row.get)(&plain)) {
+            (Value::Boolean(false), Some(Value::Boolean(false))) => None,
+            (Value::Boolean(on), _) => Some(format!("{} {}", row.name, if on { "on" } else { "off" })),
+            (Value::String(text), _) => Some(format!("{} {text}", row.name)),
+            (value, _) => Some(format!("{} {}", row.name, Node::new(value).toml())),
+        };
+        T::ROWS.iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The value of a key in a table, and the name by which it stands there.
+fn find<'a>(key: &dyn Key, table: &'a Table) -> Result<Option<(&'static str, &'a Node)>, Problem> {
+    let names = std::iter::once(key.name()).chain(key.aliases().iter().copied());
+    let mut found = names.filter_map(|name| Some((name, table.get(name)?)));
+    match (found.next(), found.next()) {
+        (Some((one, node)), Some((other, second))) => {
+            Err(Problem::new(format!("both `{one}` and `{other}`, which mean the same"))
+                .at(&second.span)
+                .also(&node.span, "here")
+                .help("keep one of the two"))
+        }
+        (one, _) => Ok(one),
+    }
+}
+
+/// The keys of a struct.
+pub(crate) fn keys<T: Keyed>() -> Vec<&'static dyn Key> {
+    T::ROWS.iter().map(|row| row as &dyn Key).collect()
+}
+
+/// The names of the keys of a struct.
+pub(crate) fn names<T: Keyed>() -> Vec<&'static str> {
+    T::ROWS.iter().map(|row| row.name).collect()
+}
+
+/// A value from its keys in a table that may have others; `node` is the table.
+pub(crate) fn read<T: Keyed>(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<T, Problem> {
+    let mut value = T::default();
+    Parameters::read(&mut value, table, &node.span, around)?;
+    Ok(value)
+}
+
+/// The same from a table that has no others.
+pub(crate) fn read_table<T: Keyed>(
+    node: &Node,
+    table: &Table,
+    around: Surroundings<'_>,
+) -> Result<T, Problem> {
+    only(table, &keys::<T>())?;
+    read(node, table, around)
+}
+
+/// All keys of a value that have one.
+pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
+    let mut table = Table::default();
+    for row in T::ROWS {
+        if let Some(value) = (row.get)(value) {
+            table.put(row.name, value);
+        }
+    }
+    table
+}
+
+/// That a table has no keys but these.
+pub(crate) fn only(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
+    let is_known = |name: &str| known.iter().any(|key| key.name() == name || key.aliases().contains(&name));
+    match table.iter().find(|(key, _)| !is_known(&key.name)) {
+        Some((key, _)) => {
+            let names: Vec<&str> = known.iter().map(|key| key.name()).collect();
+            let problem = Problem::new(format!("unknown key {}", Found(&key.name)));
+            Err(suggest(problem, &key.name, &names).at(&key.span))
+        }
+        None => Ok(()),
+    }
+}
