@@ -179,7 +179,7 @@ impl Direction {
             "trace" => self.trace = TraceUse::read(node, around)?,
             "netem" => return self.set_netem(node, around),
             "exact-netem" => self.exact_netem = ExactNetem::read(node, around)?,
-            "policer" => self.policer = PolicerUse::read(node)?,
+            "policer" => self.policer = PolicerUse::read(node, around)?,
             "mtu" => self.mtu = value::read_mtu(node)?,
             "line-limit" => {
                 self.line_limit = match &node.value {

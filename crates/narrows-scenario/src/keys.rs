@@ -7,13 +7,14 @@
 //! By hand stay checks across keys ([`Keyed::check`]), and what values become in the engine.
 
 pub(crate) mod kind;
+pub(crate) mod quantity;
 mod reference;
 pub(crate) mod schema;
 mod table;
 
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
-pub(crate) use table::{Parameters, keys, names, only, read, read_table};
+pub(crate) use table::{Parameters, keys, names, only, only_tagged, read, read_table, unknown};
 
 use std::ops::Range;
 

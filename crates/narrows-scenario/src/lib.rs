@@ -65,9 +65,9 @@ pub use traffic::{
 };
 pub use units::{Number, Share};
 pub use value::{
-    Bins, Cbq, CbqClass, Chance, Child, Class, ClassShape, Correlation, Corrupt, Dcf, Delay, DelayClass,
-    DelaySource, Distribution, DistributionTable, Division, ExactNetem, FeedUse, Filter, Gap, Hpd,
-    HpdParameters, HtbClass, Loss, LossModel, Losses, Match, Party, PatternUse, Points, PolicerExceed,
-    PolicerUse, Policy, ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy,
-    Slots, Tbf, TraceUse, mask_words,
+    Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass, DelaySource,
+    Distribution, DistributionTable, Division, ExactNetem, FeedUse, Filter, Gap, Hpd, HtbClass, Loss,
+    LossModel, Losses, Match, Party, PatternUse, Points, PolicerExceed, PolicerUse, Policy, ProfileUse,
+    Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf, TraceUse,
+    mask_words,
 };

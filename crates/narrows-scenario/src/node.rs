@@ -234,6 +234,20 @@ impl Table {
         self.0.push((Key { name: key.into(), span: 0..0 }, Node::new(value)));
     }
 
+    /// The same with this key, where it has none of that name.
+    pub(crate) fn and(&self, key: &str, value: Value) -> Self {
+        let mut table = self.clone();
+        if table.get(key).is_none() {
+            table.put(key, value);
+        }
+        table
+    }
+
+    /// Takes a key out.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|(key, _)| key.name != name);
+    }
+
     /// Keeps the keys that are among these.
     pub(crate) fn keep(&mut self, known: &[&str]) {
         self.0.retain(|(key, _)| known.contains(&key.name.as_str()));

@@ -5,24 +5,11 @@
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
-/// Types with the names that `type` may have.
-macro_rules! names {
-    ($($(#[$meta:meta])* $name:ident { $($(#[$of:meta])* $variant:ident),+ })+) => {
-        $(
-            $(#[$meta])*
-            #[derive(JsonSchema)]
-            #[schemars(rename_all = "lowercase")]
-            enum $name { $($(#[$of])* $variant),+ }
-        )+
-    };
-}
-
 mod delay;
+mod from_rows;
 mod impairment;
-mod queue;
 mod router;
 mod rules;
-mod scheduler;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -33,11 +20,10 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 use delay::{Delay, Slots};
+use from_rows::{Queue, Scheduler};
 use impairment::{Chance, Corrupt, Loss, Reorder, Trace};
-use queue::Queue;
 use router::Router;
 use rules::{Pipe, PipeQueue};
-use scheduler::Scheduler;
 use traffic::Traffic;
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as text.

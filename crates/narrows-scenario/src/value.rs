@@ -35,8 +35,7 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Cbq, CbqClass, Child, Class, Dcf, Division, Filter, Hpd, HpdParameters, HtbClass, Scheduler,
-    SchedulerKind, Shape as ClassShape, ShapedBy, Tbf,
+    Cbq, CbqClass, Child, Class, Division, Filter, Hpd, HtbClass, Scheduler, SchedulerKind, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;
@@ -50,4 +49,7 @@ pub(crate) use mask::{read as read_mask, text as mask_text};
 pub(crate) use mtu::{read as read_mtu, text as mtu_text};
 pub(crate) use overhead::{read as read_overhead, text as overhead_text, words as overhead_words};
 pub(crate) use queue::tables as queue_tables;
-pub(crate) use scheduler::{DCF_RATES, Plan, depth, identity_name, parent};
+pub(crate) use scheduler::{
+    DCF_RATES, Plan, depth, hpd_words, identity_name, parent, registry as schedulers,
+    tables as scheduler_tables,
+};

@@ -58,7 +58,7 @@ fn what_is_given_is_in_force_and_the_rest_is_the_default() {
         },
         HpdClass { ddp: 16.try_into().unwrap(), ..HpdClass::default() },
     ];
-    let found: Vec<HpdClass> = classes.iter().map(|class| class.hpd.config()).collect();
+    let found: Vec<HpdClass> = classes.iter().map(|class| class.hpd).collect();
     assert_eq!(found, expected);
 }
 

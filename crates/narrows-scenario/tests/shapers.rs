@@ -63,9 +63,9 @@ fn a_tree() {
     assert_eq!(classes[1].matches, "port 80");
     assert_eq!(classes[2].matches, "every other packet");
     let narrows_scenario::Division::Classes { classes, .. } = &scheduler.serves else { panic!("classes") };
-    let ShapedBy::Htb(office) = classes[2].shape.as_ref().unwrap().by else { panic!("of an htb") };
+    let ShapedBy::Htb(office) = classes[2].shape.unwrap() else { panic!("of an htb") };
     assert_eq!((office.burst(), office.cburst()), (Bytes::new(20_000), Bytes::new(2_000)));
-    let ShapedBy::Htb(rest) = classes[4].shape.as_ref().unwrap().by else { panic!("of an htb") };
+    let ShapedBy::Htb(rest) = classes[4].shape.unwrap() else { panic!("of an htb") };
     assert_eq!(rest.ceil(), Rate::from_bits_per_second(1_000_000));
     // 10 ms of 1 Mbit/s are 1250 bytes: less than a packet.
     assert_eq!((rest.burst(), rest.quantum()), (Bytes::new(1600), Bytes::new(12_500)));

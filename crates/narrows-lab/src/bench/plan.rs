@@ -217,10 +217,11 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
             )?
         }
         Of(Kind::Hpd) => time(workload, packets, &mut PerFlow::join(Hpd::new(hpd()), workload)?)?,
-        Of(Kind::Dcf) => return Err("cannot be timed: it lets the medium be idle while packets wait".into()),
         Of(Kind::Tbf) => time(workload, packets, &mut Grouped::join(tbf()?, workload, |_| ())?)?,
         Of(Kind::Htb) => time(workload, packets, &mut PerFlow::join(htb(workload)?, workload)?)?,
         Of(Kind::Cbq) => time(workload, packets, &mut PerFlow::join(cbq(workload)?, workload)?)?,
+        // `dcf` lets the medium be idle while packets wait.
+        Of(kind) => return Err(format!("`{}` is not timed", kind.name()).into()),
     };
     Ok(timing)
 }

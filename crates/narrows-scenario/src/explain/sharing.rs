@@ -5,6 +5,7 @@ use narrows_core::queue::{Bound, DropAt};
 use serde::Serialize;
 
 use crate::direction::{Direction, DirectionClass};
+use crate::keys::Parameters;
 use crate::value::{self, Child, Class, Division, Queue, Scheduler, SchedulerKind, identity_name};
 
 /// What shares a link's transmitter.
@@ -88,10 +89,10 @@ fn words(scheduler: &Scheduler) -> String {
         words += &format!(", {}", scheduler.dcf.words());
     }
     if scheduler.kind == SchedulerKind::Hpd {
-        words += &format!("; {}", scheduler.hpd.words());
+        words += &format!("; {}", scheduler.hpd.in_force());
     }
-    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.words()));
-    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.words()));
+    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.in_force()));
+    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.in_force()));
     words
 }
 
@@ -106,7 +107,7 @@ fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation
         let class = &named[index];
         ClassExplanation {
             name: class.name.clone(),
-            shaped: class.shape.as_ref().map(|shape| shape.words(false)),
+            shaped: class.shape.as_ref().map(|shape| shape.in_force(false)),
             depth: value::depth(named, index),
             inner: true,
             ..ClassExplanation::default()
@@ -152,12 +153,12 @@ fn explained(
         weights: weight.map(|_| sum),
         rate_bits_per_second: rate.and_then(share),
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
-        parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| asked.hpd.words()),
+        parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| value::hpd_words(&asked.hpd)),
         bound: class.bound.to_string(),
         drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
         management: queue.policy.words(),
         depth: 0,
-        shaped: asked.shape.as_ref().map(|shape| shape.words(true)),
+        shaped: asked.shape.as_ref().map(|shape| shape.in_force(true)),
         inner: false,
         netem: match &asked.child {
             Some(Child::Netem(netem)) => Some(netem.to_string()),

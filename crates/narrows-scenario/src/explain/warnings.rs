@@ -279,7 +279,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
             ));
         }
         let above = value::parent(classes, index).map(|above| &classes[above]);
-        let ceilings = [Some(class), above].map(|class| match class?.shape.as_ref()?.by {
+        let ceilings = [Some(class), above].map(|class| match class?.shape? {
             ShapedBy::Htb(shape) => Some(shape.ceil()),
             ShapedBy::Cbq(_) => None,
         });
@@ -292,7 +292,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
             ));
         }
     }
-    let top = classes.iter().filter_map(|class| class.shape.as_ref()).filter(|shape| shape.parent.is_none());
+    let top = classes.iter().filter(|class| class.parent.is_none()).filter_map(|class| class.shape.as_ref());
     let sum = top.map(|shape| bits(shape.rate())).fold(0, u64::saturating_add);
     if ![Rate::UNLIMITED, Rate::DOWN].contains(&rate) && sum > bits(rate) {
         all.push(format!(

@@ -3,15 +3,13 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use narrows_core::queue::Bound;
-use narrows_core::{Bytes, Duration, Probability};
 use serde_json::{Value as Json, json};
 
 use super::schema::{self, Definitions};
 use super::{Keyed, read_table, table};
 use crate::node::{Node, Value};
 use crate::problem::{Problem, one_of};
-use crate::units::{self, Number, Share};
+use crate::units::Number;
 use crate::value::Surroundings;
 
 /// What is known of a value whatever it becomes.
@@ -58,60 +56,25 @@ impl Form<bool> for Boolean {
     }
 }
 
-/// A span of time, both ends included.
-pub(crate) struct Time {
-    low: Duration,
-    high: Duration,
-}
+/// A word or name in quotes. `what` is a noun with its article.
+pub(crate) struct Text(pub(crate) &'static str);
 
-impl Time {
-    pub(crate) const fn between(low: Duration, high: Duration) -> Self {
-        Self { low, high }
-    }
-}
-
-impl Kind for Time {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::time(definitions)
+impl Kind for Text {
+    fn schema(&self, _: &mut Definitions) -> Json {
+        json!({ "type": "string" })
     }
 
     fn words(&self) -> String {
-        match (self.low, self.high) {
-            (Duration::ZERO, high) => format!("time, up to {high}"),
-            (low, high) => format!("time, {low} to {high}"),
-        }
+        self.0.split_once(' ').map_or(self.0, |(_, noun)| noun).into()
     }
 }
 
-impl Form<Duration> for Time {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Duration, Problem> {
-        units::time_between(node, self.low, self.high)
+impl Form<String> for Text {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<String, Problem> {
+        node.text(self.0).map(str::to_owned)
     }
 
-    fn write(&self, value: &Duration) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
-/// The length of an IP packet.
-pub(crate) struct PacketSize;
-
-impl Kind for PacketSize {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::size(definitions)
-    }
-
-    fn words(&self) -> String {
-        "size, 1 to 65535 bytes".into()
-    }
-}
-
-impl Form<Bytes> for PacketSize {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Bytes, Problem> {
-        units::packet_size(node)
-    }
-
-    fn write(&self, value: &Bytes) -> Option<Value> {
+    fn write(&self, value: &String) -> Option<Value> {
         Some(text(value))
     }
 }
@@ -137,78 +100,6 @@ impl Form<f64> for Decimal {
     /// The shortest digits that are read as the same number.
     fn write(&self, value: &f64) -> Option<Value> {
         Some(Value::Float(value.to_string()))
-    }
-}
-
-/// A probability, which the engine has as it was written but for its last bit.
-pub(crate) struct Percentage;
-
-impl Kind for Percentage {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::share(definitions)
-    }
-
-    fn words(&self) -> String {
-        "probability".into()
-    }
-}
-
-impl Form<Probability> for Percentage {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Probability, Problem> {
-        Share::read(node).map(Share::probability)
-    }
-
-    fn write(&self, value: &Probability) -> Option<Value> {
-        Some(text(Share::shortest(*value)))
-    }
-}
-
-/// A number of packets or bytes.
-pub(crate) struct PacketsOrBytes;
-
-impl Kind for PacketsOrBytes {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::bound(definitions)
-    }
-
-    fn words(&self) -> String {
-        "packets or size".into()
-    }
-}
-
-impl Form<Bound> for PacketsOrBytes {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Bound, Problem> {
-        units::bound(node)
-    }
-
-    fn write(&self, value: &Bound) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
-/// A number of packets that may be zero.
-pub(crate) struct PacketsOrNone;
-
-impl Kind for PacketsOrNone {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::packets(definitions)
-    }
-
-    fn words(&self) -> String {
-        "packets, `\"0 packets\"` too".into()
-    }
-}
-
-impl Form<u64> for PacketsOrNone {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<u64, Problem> {
-        match node.text("").is_ok_and(|text| text.trim() == "0 packets") {
-            true => Ok(0),
-            false => units::packets(node),
-        }
-    }
-
-    fn write(&self, value: &u64) -> Option<Value> {
-        Some(text(Bound::Packets(*value)))
     }
 }
 
@@ -322,6 +213,44 @@ impl<V, F: Form<V>> Form<Option<V>> for Or<F> {
     }
 }
 
+/// One value, or a list of several of which one must hold; none where the key is left out.
+pub(crate) struct Several<F>(pub(crate) F);
+
+impl<F: Kind> Kind for Several<F> {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        let one = self.0.schema(definitions);
+        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    }
+
+    fn words(&self) -> String {
+        format!("{}, or a list", self.0.words())
+    }
+}
+
+impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Vec<V>, Problem> {
+        match &node.value {
+            Value::Array(items) if items.is_empty() => {
+                Err(Problem::new("a list of nothing, which no packet is in")
+                    .at(&node.span)
+                    .help("leave the key out where it does not matter"))
+            }
+            Value::Array(items) => items.iter().map(|item| self.0.read(item, around)).collect(),
+            _ => Ok(vec![self.0.read(node, around)?]),
+        }
+    }
+
+    fn write(&self, values: &Vec<V>) -> Option<Value> {
+        let mut written: Vec<Node> =
+            values.iter().filter_map(|value| self.0.write(value)).map(Node::new).collect();
+        match written.len() {
+            0 => None,
+            1 => written.pop().map(|node| node.value),
+            _ => Some(Value::Array(written)),
+        }
+    }
+}
+
 /// A table with keys of its own.
 pub(crate) struct Group<T> {
     /// What the schema calls it.
@@ -358,5 +287,33 @@ impl<T: Keyed> Form<T> for Group<T> {
 
     fn write(&self, value: &T) -> Option<Value> {
         Some(Value::Table(table::whole(value)))
+    }
+}
+
+/// What one value only is like, by hand.
+pub(crate) struct ByHand<V> {
+    pub(crate) words: fn() -> String,
+    pub(crate) schema: fn(&mut Definitions) -> Json,
+    pub(crate) read: fn(&Node, Surroundings<'_>) -> Result<V, Problem>,
+    pub(crate) write: fn(&V) -> Option<Value>,
+}
+
+impl<V> Kind for ByHand<V> {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        (self.schema)(definitions)
+    }
+
+    fn words(&self) -> String {
+        (self.words)()
+    }
+}
+
+impl<V> Form<V> for ByHand<V> {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<V, Problem> {
+        (self.read)(node, around)
+    }
+
+    fn write(&self, value: &V) -> Option<Value> {
+        (self.write)(value)
     }
 }

@@ -8,11 +8,17 @@ use crate::value;
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
-    value::queue_tables().into_iter().map(|(name, keys)| (name, table(&keys))).collect()
+    let keys = value::queue_tables().into_iter().chain(value::scheduler_tables());
+    keys.map(|(name, keys)| (name, table(&keys))).chain([("schedulers", value::schedulers())]).collect()
 }
 
 fn table(keys: &[&'static dyn Key]) -> String {
-    let mut text = String::from("| key | type | default | meaning |\n|---|---|---|---|\n");
+    let has_defaults =
+        keys.iter().any(|key| key.is_required() || key.default().is_some() || key.default_words().is_some());
+    let mut text = String::from("| key | type | meaning |\n|---|---|---|\n");
+    if has_defaults {
+        text = "| key | type | default | meaning |\n|---|---|---|---|\n".into();
+    }
     for key in keys {
         let names: Vec<String> = std::iter::once(key.name())
             .chain(key.aliases().iter().copied())
@@ -25,7 +31,8 @@ fn table(keys: &[&'static dyn Key]) -> String {
             (None, None) => String::new(),
         };
         let (names, kind, doc) = (names.join(", "), key.kind().words(), key.doc());
-        text += &format!("| {names} | {kind} | {default} | {doc} |\n");
+        let default = if has_defaults { format!("{default} | ") } else { default };
+        text += &format!("| {names} | {kind} | {default}{doc} |\n");
     }
     text
 }

@@ -42,6 +42,22 @@ pub(crate) fn object(doc: &str, keys: &[&'static dyn Key], definitions: &mut Def
     schema
 }
 
+/// A table whose `type` is this, and which has these keys.
+pub(crate) fn tagged(
+    name: &str,
+    doc: &str,
+    keys: &[&'static dyn Key],
+    definitions: &mut Definitions,
+) -> Json {
+    let mut schema = object(doc, keys, definitions);
+    schema["properties"]["type"] = json!({ "const": name, "description": doc });
+    let required = keys.iter().filter(|key| key.is_required()).map(|key| key.name());
+    let mut required: Vec<&str> = required.filter(|key| *key != "type").collect();
+    required.push("type");
+    schema["required"] = json!(required);
+    schema
+}
+
 fn property(key: &dyn Key, definitions: &mut Definitions) -> Json {
     let mut schema = key.kind().schema(definitions);
     let Some(object) = schema.as_object_mut() else { return schema };
@@ -80,6 +96,13 @@ pub(crate) fn time(definitions: &mut Definitions) -> Json {
     quantity(definitions, "Time", doc, pattern)
 }
 
+/// A number of bits a second.
+pub(crate) fn rate(definitions: &mut Definitions) -> Json {
+    let doc = "A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.";
+    let pattern = r"^ *(unlimited|down|\+?[0-9_.]+([eE][+-]?[0-9]+)? *([kKmMgGtT][iI]?)?[bB][iI][tT]) *$";
+    quantity(definitions, "Rate", doc, pattern)
+}
+
 /// A number of bytes.
 pub(crate) fn size(definitions: &mut Definitions) -> Json {
     let doc = "A size such as `64kB`. Units: bytes, B, kB, MB, GB, KiB, MiB, GiB.";
@@ -113,6 +136,16 @@ pub(crate) fn share(definitions: &mut Definitions) -> Json {
                 },
                 { "description": "As a fraction.", "type": "number", "minimum": 0, "maximum": 1 },
             ],
+        })
+    })
+}
+
+/// A small number, or its name.
+pub(crate) fn named_number(definitions: &mut Definitions) -> Json {
+    define(definitions, "NamedNumber", |_| {
+        json!({
+            "description": "A name or a number.",
+            "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 255 }, { "type": "string" }],
         })
     })
 }

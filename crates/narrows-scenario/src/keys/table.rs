@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Key, Keyed, Row};
-use crate::node::{Node, Table, Value, suggest};
+use crate::node::{self, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem};
 use crate::value::Surroundings;
 
@@ -115,13 +115,33 @@ pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
 
 /// That a table has no keys but these.
 pub(crate) fn only(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
-    let is_known = |name: &str| known.iter().any(|key| key.name() == name || key.aliases().contains(&name));
-    match table.iter().find(|(key, _)| !is_known(&key.name)) {
-        Some((key, _)) => {
-            let names: Vec<&str> = known.iter().map(|key| key.name()).collect();
+    let names: Vec<&str> = known.iter().map(|key| key.name()).collect();
+    match unknown(table, known) {
+        Some(key) => {
             let problem = Problem::new(format!("unknown key {}", Found(&key.name)));
             Err(suggest(problem, &key.name, &names).at(&key.span))
         }
         None => Ok(()),
     }
+}
+
+/// The same for a table whose `type` says which keys it has.
+pub(crate) fn only_tagged(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
+    let mut rest = table.clone();
+    rest.remove("type");
+    match unknown(&rest, known) {
+        Some(key) => {
+            let names: Vec<&str> =
+                std::iter::once("type").chain(known.iter().map(|key| key.name())).collect();
+            let problem = Problem::new(format!("unknown key {}", Found(&key.name)));
+            Err(suggest(problem, &key.name, &names).at(&key.span))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first key of a table that is none of these.
+pub(crate) fn unknown<'a>(table: &'a Table, known: &[&'static dyn Key]) -> Option<&'a node::Key> {
+    let is_known = |name: &str| known.iter().any(|key| key.name() == name || key.aliases().contains(&name));
+    table.iter().map(|(key, _)| key).find(|key| !is_known(&key.name))
 }

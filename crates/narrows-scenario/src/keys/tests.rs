@@ -1,7 +1,8 @@
 use narrows_core::{Duration, Probability, Time as Instant};
 use proptest::prelude::*;
 
-use super::kind::{Boolean, Given, Percentage, Time};
+use super::kind::{Boolean, Given};
+use super::quantity::{Percentage, Time};
 use super::*;
 use crate::files::Files;
 use crate::units::Share;

@@ -109,7 +109,7 @@ fn hashed(own: &Scheduler) -> Hashed {
         _ => None,
     };
     let flows = match own.serves {
-        Division::Flows { count, .. } => count,
+        Division::Flows { count, .. } => Some(count),
         _ => None,
     };
     Hashed { quantum: own.quantum.and_then(|quantum| u32::try_from(quantum.get()).ok()), limit, flows }

@@ -56,7 +56,7 @@ impl Sharing {
     ];
 
     /// Reads what says no more than the algorithm and its quantum; nothing for what says more, or names another algorithm.
-    fn read(node: &Node) -> Result<Option<Self>, Problem> {
+    fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
         let kind_of = |node: &Node| match &node.value {
             Value::String(text) => {
                 SchedulerKind::from_name(text.trim()).filter(|kind| Self::KINDS.contains(kind))
@@ -71,7 +71,7 @@ impl Sharing {
                 if let (Some(key), None) = (table.key("quantum"), kind.about().quantum) {
                     return Err(Problem::new(format!("`{}` has no quantum", kind.name())).at(&key.span));
                 }
-                let quantum = table.optional("quantum", Scheduler::read_quantum)?;
+                let quantum = table.optional("quantum", |node| Scheduler::read_quantum(node, around))?;
                 Ok(Some(Self { kind, quantum }))
             }
             _ => Ok(kind_of(node).map(|kind| Self { kind, quantum: None })),
@@ -183,7 +183,7 @@ impl Pipe {
                 self.most = most as u32; // at most 2²⁰
             }
             "idle" => self.idle = units::positive_time(node).map_err(inside)?,
-            "scheduler" => match Sharing::read(node).map_err(inside)? {
+            "scheduler" => match Sharing::read(node, around).map_err(inside)? {
                 Some(sharing) => {
                     self.sharing = Some(sharing);
                     self.direction.scheduler = None;
@@ -199,7 +199,7 @@ impl Pipe {
                     let problem = Problem::new(format!("`{}` has no quantum", sharing.kind.name()));
                     return Err(inside(problem.at(&node.span)));
                 }
-                let quantum = Scheduler::read_quantum(node).map_err(inside)?;
+                let quantum = Scheduler::read_quantum(node, around).map_err(inside)?;
                 self.sharing = Some(Sharing { quantum: Some(quantum), ..sharing });
             }
             _ => self.direction.set(key, node, around)?,

@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 
-use super::scheduler::Match;
+use super::from_rows::Match;
 use super::{Order, Share, Size, Time};
 
 /// A propagation delay.

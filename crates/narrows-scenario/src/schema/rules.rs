@@ -4,8 +4,8 @@
 
 use schemars::JsonSchema;
 
+use super::from_rows::Queue;
 use super::impairment::Loss;
-use super::queue::Queue;
 use super::{Direction, Size, Time};
 
 /// A link to which rules send packets: all that one direction of a link does, and what makes links on first use.

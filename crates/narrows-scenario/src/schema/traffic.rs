@@ -6,7 +6,7 @@ mod app;
 
 use schemars::JsonSchema;
 
-use super::scheduler::NameOrNumber;
+use super::from_rows::NameOrNumber;
 use super::{Size, Time};
 use app::{Dns, FileTransfer, Telnet, Voip, Web};
 

@@ -160,10 +160,7 @@ fn default_of(scheduler: &Scheduler) -> Option<usize> {
 }
 
 fn is_leaf(classes: &[Class], at: usize) -> bool {
-    !classes
-        .iter()
-        .filter_map(|class| class.shape.as_ref())
-        .any(|shape| shape.parent.as_ref() == Some(&classes[at].name))
+    !classes.iter().any(|class| class.parent.as_ref() == Some(&classes[at].name))
 }
 
 /// Whether a class is what a script's rest became, which the discipline means by itself.
@@ -178,7 +175,7 @@ fn is_implied(scheduler: &Scheduler, at: usize) -> bool {
         && default_of(scheduler) == Some(at)
         && class.queue.is_none()
         && class.child.is_none()
-        && class.shape.as_ref().is_some_and(|shape| shape.parent.is_none())
+        && class.parent.is_none()
 }
 
 struct Walk<'a> {
@@ -240,7 +237,7 @@ impl Walk<'_> {
         }
         for (at, class) in classes.iter().enumerate().filter(|(at, _)| !is_implied(scheduler, *at)) {
             let is_leaf = is_leaf(classes, at);
-            let above = class.shape.as_ref().and_then(|shape| shape.parent.as_ref());
+            let above = class.parent.as_ref();
             let above = above.and_then(|name| classes.iter().position(|class| class.name == *name));
             let place = self.found.classes.len();
             let options = self.options(scheduler, at, ids[at], is_leaf);
@@ -315,10 +312,10 @@ impl Walk<'_> {
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
             self.unsaid("bound", handle);
         }
-        if scheduler.hpd.bound_order.is_some_and(|order| order != Default::default()) {
+        if scheduler.hpd.bound_order != Default::default() {
             self.unsaid("bound-order", handle);
         }
-        if scheduler.hpd.bound_reading.is_some_and(|reading| reading != Default::default()) {
+        if scheduler.hpd.bound_reading != Default::default() {
             self.unsaid("bound-reading", handle);
         }
         self.qdisc(scheduler.kind.name(), handle, parent, options);
@@ -334,7 +331,7 @@ impl Walk<'_> {
     fn options(&mut self, scheduler: &Scheduler, at: usize, id: Handle, is_leaf: bool) -> String {
         let class = &scheduler.named()[at];
         match (&class.shape, scheduler.kind) {
-            (Some(shape), _) => match &shape.by {
+            (Some(shape), _) => match shape {
                 ShapedBy::Htb(class) => options::htb_class(class, is_leaf),
                 ShapedBy::Cbq(class) => options::cbq_class(class),
             },
@@ -343,12 +340,8 @@ impl Walk<'_> {
                     Bound::Packets(packets) if class.child.is_none() => Some(packets),
                     _ => None,
                 };
-                let (text, said) = options::hpd_class(
-                    &class.hpd.config(),
-                    id.minor,
-                    default_of(scheduler) == Some(at),
-                    bound,
-                );
+                let (text, said) =
+                    options::hpd_class(&class.hpd, id.minor, default_of(scheduler) == Some(at), bound);
                 if !said {
                     self.unsaid("estimator", id);
                 }

@@ -12,7 +12,7 @@ use super::loss::Loss;
 use super::policer::PolicerUse;
 use super::queue::{self, Queue};
 use super::reorder::Reorder;
-use super::scheduler::{self, Child, Division, Scheduler, SchedulerKind};
+use super::scheduler::{self, Child, Division, Scheduler, SchedulerKind, WAITS_IN};
 use super::slots::Slots;
 use super::trace::TraceUse;
 use crate::node::{Node, Table, Value};
@@ -112,15 +112,13 @@ impl Scheduler {
             ["type"] => {
                 let name = value.text("").unwrap_or_default().trim();
                 return match SchedulerKind::from_name(name) {
-                    Some(kind) => {
-                        let text = self.converted(kind).table_text();
-                        Self::read(&node(table(&text)), surroundings).map_err(|p| p.put_at(&value.span))
-                    }
+                    Some(kind) => Self::read(&node(self.converted(kind).table()), surroundings)
+                        .map_err(|p| p.put_at(&value.span)),
                     None => Self::read(value, surroundings),
                 };
             }
             [key] => {
-                let mut table = table(&self.table_text());
+                let mut table = self.table();
                 table.set(key, value.clone());
                 return Self::read(&node(table), surroundings).map_err(|p| p.put_at(&value.span));
             }
@@ -159,7 +157,7 @@ impl Scheduler {
             },
             _ => None,
         };
-        let mut whole = table(&self.table_text());
+        let mut whole = self.table();
         let Some(Node { value: Value::Array(items), .. }) = whole.get_mut("classes") else {
             unreachable!("a scheduler with classes is written with them");
         };
@@ -167,15 +165,14 @@ impl Scheduler {
             unreachable!("a class is written as a table");
         };
         // A class waits in one thing: what is set takes the place of the others.
-        const WAITS_IN: [&str; 3] = ["queue", "scheduler", "netem"];
         if WAITS_IN.contains(&rest[0]) {
             let mut stays = scheduler::class_keys();
             stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key));
             item.keep(&stays);
         }
         match (queue, inner) {
-            (Some(queue), _) => item.set("queue", Node::typed(&queue.text(), 0)),
-            (None, Some(inner)) => item.set("scheduler", Node::typed(&inner.text(), 0)),
+            (Some(queue), _) => item.set("queue", Node::new(queue.value())),
+            (None, Some(inner)) => item.set("scheduler", Node::new(inner.value())),
             (None, None) => item.set(rest[0], value.clone()),
         }
         Self::read(&node(whole), surroundings).map_err(|problem| problem.put_at(&value.span))

@@ -10,11 +10,15 @@ use std::ops::RangeInclusive;
 use narrows_core::Time;
 use narrows_core::classify::{Condition, Prefix};
 
+use serde_json::{Value as Json, json};
+
 use crate::files::Files;
+use crate::keys::kind::{ByHand, Given, Several, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Keyed, Parameters, Row, row};
 use crate::link::Way;
-use crate::node::{Node, Value};
+use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::inline::Inline;
 
 /// A condition on packets: every part that is given must hold, and a part that lists several things holds when one of them
 /// does.
@@ -67,41 +71,95 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) at: Time,
 }
 
-const KEYS: &[&str] = &[
-    "protocol",
-    "source",
-    "destination",
-    "source-port",
-    "destination-port",
-    "port",
-    "dscp",
-    "length",
-    "from",
-];
+const PROTOCOL: ByHand<u8> = ByHand {
+    words: || format!("{}, or a number from 0 to 255", parts::protocol_names()),
+    schema: |definitions| schema::named_number(definitions),
+    read: |node, _| parts::protocol(node),
+    write: |number| Some(parts::named_text(parts::protocol_name(*number), *number)),
+};
+const CODE_POINT: ByHand<u8> = ByHand {
+    words: || "name such as `\"ef\"`, `\"cs1\"` or `\"af41\"`, or a number from 0 to 63".into(),
+    schema: |definitions| schema::named_number(definitions),
+    read: |node, _| parts::code_point(node),
+    write: |point| Some(parts::named_text(parts::code_point_name(*point), *point)),
+};
+const PARTY: ByHand<Party> = ByHand {
+    words: || "address, network, or the name of a host".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, around| parts::party(node, around.hosts),
+    write: |party| Some(text(party)),
+};
+const PORTS: ByHand<RangeInclusive<u16>> = ByHand {
+    words: || "whole number, or a range such as `\"6000-6100\"`".into(),
+    schema: parts::ports_schema,
+    read: |node, _| parts::ports(node),
+    write: |range| Some(parts::ports_value(range)),
+};
+const LENGTH: ByHand<RangeInclusive<u32>> = ByHand {
+    words: || "`\"..300 bytes\"`, `\"301 bytes..\"`, `\"100..200 bytes\"` or `\"40 bytes\"`".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| parts::length(node),
+    write: |range| Some(text(parts::length_text(range))),
+};
+const FROM: ByHand<Way> = ByHand {
+    words: || "`\"up\"` or `\"down\"`".into(),
+    schema: |_| json!({ "type": "string", "enum": ["up", "down"] }),
+    read: |node, around| parts::way(node, around.shared),
+    write: |way| Some(text(way.name())),
+};
+
+impl Keyed for Match {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("protocol", protocols, Several(PROTOCOL), "Packets of this IP protocol."),
+        row!("source", sources, Several(PARTY), "Packets from there; a host stands for all its addresses."),
+        row!(
+            "destination",
+            destinations,
+            Several(PARTY),
+            "Packets to there; a host stands for all its addresses."
+        ),
+        row!(
+            "source-port",
+            source_ports,
+            Several(PORTS),
+            "Packets with this source port; TCP, UDP, SCTP, DCCP and UDP-Lite have ports."
+        ),
+        row!("destination-port", destination_ports, Several(PORTS), "Packets with this destination port."),
+        row!("port", ports, Several(PORTS), "Packets of which the one port or the other is this."),
+        row!("dscp", dscps, Several(CODE_POINT), "IP packets with this differentiated services code point."),
+        row!(
+            "length",
+            length,
+            Given(LENGTH),
+            "IP packets of such a length, both ends included; the unit of the second number counts for both."
+        ),
+        row!("from", from, Given(FROM), "Packets that go this way along a shared medium."),
+    ];
+}
 
 impl Match {
     pub(crate) fn read(node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
         let table = node.table("a table such as { protocol = \"udp\", destination-port = 5060 }")?;
-        table.only(KEYS)?;
+        let one = keys::read_table(node, table, surroundings)?;
         if table.iter().next().is_none() {
             return Err(node
                 .expected("a condition")
                 .help("a class without `match` takes what no class before it takes; it stands last"));
         }
-        let parties = |node: &Node| parts::list(node, |node| Party::read(node, surroundings.hosts));
-        let ports = |node: &Node| parts::list(node, parts::ports);
-        Ok(Self {
-            protocols: table
-                .optional("protocol", |node| parts::list(node, parts::protocol))?
-                .unwrap_or_default(),
-            sources: table.optional("source", parties)?.unwrap_or_default(),
-            destinations: table.optional("destination", parties)?.unwrap_or_default(),
-            source_ports: table.optional("source-port", ports)?.unwrap_or_default(),
-            destination_ports: table.optional("destination-port", ports)?.unwrap_or_default(),
-            ports: table.optional("port", ports)?.unwrap_or_default(),
-            dscps: table.optional("dscp", |node| parts::list(node, parts::code_point))?.unwrap_or_default(),
-            length: table.optional("length", parts::length)?,
-            from: table.optional("from", |node| parts::way(node, surroundings.shared))?,
+        Ok(one)
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn value(&self) -> Value {
+        let mut table = Table::default();
+        self.write(&mut table);
+        Value::Table(table)
+    }
+
+    /// What the schema says of one.
+    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "Match", |definitions| {
+            schema::object("What a packet must be like: all of this.", &keys::keys::<Self>(), definitions)
         })
     }
 
@@ -145,35 +203,11 @@ impl Match {
     }
 
     pub(crate) fn text(&self) -> String {
-        let mut table = Inline::default();
-        let parties = |parties: &[Party]| parts::toml_list(parties, |party| format!("\"{party}\""));
-        let ports = |ranges: &[RangeInclusive<u16>]| parts::toml_list(ranges, parts::ports_toml);
-        let protocol = |number: &u8| match parts::protocol_name(*number) {
-            Some(name) => format!("\"{name}\""),
-            None => number.to_string(),
-        };
-        let point = |point: &u8| match parts::code_point_name(*point) {
-            Some(name) => format!("\"{name}\""),
-            None => point.to_string(),
-        };
-        table.plain("protocol", parts::toml_list(&self.protocols, protocol));
-        table.plain("source", parties(&self.sources));
-        table.plain("destination", parties(&self.destinations));
-        table.plain("source-port", ports(&self.source_ports));
-        table.plain("destination-port", ports(&self.destination_ports));
-        table.plain("port", ports(&self.ports));
-        table.plain("dscp", parts::toml_list(&self.dscps, point));
-        table.quoted("length", self.length.as_ref().map(parts::length_text));
-        table.quoted("from", self.from.map(Way::name));
-        table.finish()
+        Node::new(self.value()).toml()
     }
 }
 
 impl Party {
-    fn read(node: &Node, hosts: &[String]) -> Result<Self, Problem> {
-        parts::party(node, hosts)
-    }
-
     fn prefixes(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Vec<Prefix> {
         match self {
             Self::Network { ip, prefix } => vec![mapped(*ip, *prefix)],

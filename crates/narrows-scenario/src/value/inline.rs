@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use crate::node::Table;
-
 /// The entries of a table, those that are there.
 #[derive(Default)]
 pub(crate) struct Inline(Vec<String>);
@@ -17,11 +15,6 @@ impl Inline {
     /// A value in quotes, which has none inside.
     pub(crate) fn quoted(&mut self, key: &str, value: Option<impl Display>) {
         self.plain(key, value.map(|value| format!("\"{value}\"")));
-    }
-
-    /// All entries of a table.
-    pub(crate) fn entries(&mut self, table: &Table) {
-        self.0.extend(table.iter().map(|(key, node)| format!("{} = {}", key.name, node.toml())));
     }
 
     pub(crate) fn finish(self) -> String {

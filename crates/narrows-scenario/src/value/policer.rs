@@ -4,12 +4,15 @@ use narrows_core::sched::Peak;
 use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Exceed, Policer, PolicerConfig, Rate};
 
+use crate::keys::Form;
+use crate::keys::quantity::FiniteRate;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units;
+use crate::value::Surroundings;
 use crate::value::inline::Inline;
 use crate::value::overhead;
-use crate::value::scheduler::{below_one_packet, bucket_burst, bucket_rate};
+use crate::value::scheduler::{BURST, below_one_packet};
 
 /// What a link does with packets that come faster than a bucket has tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +54,16 @@ impl PolicerUse {
     pub(crate) const KEYS: &'static [&'static str] = KEYS;
 
     /// Reads a policer; nothing for `"none"`.
-    pub(crate) fn read(node: &Node) -> Result<Option<Self>, Problem> {
+    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
         if matches!(&node.value, Value::String(text) if text.trim() == "none") {
             return Ok(None);
         }
         let table = node.table("a policer: { rate = \"10mbit\", burst = \"20kB\" }, or \"none\"")?;
         table.only(KEYS)?;
         let policer = Self {
-            rate: table.required("rate", &node.span, bucket_rate)?,
-            burst: table.required("burst", &node.span, bucket_burst)?,
-            peakrate: table.optional("peakrate", bucket_rate)?,
+            rate: table.required("rate", &node.span, |node| FiniteRate.read(node, around))?,
+            burst: table.required("burst", &node.span, |node| BURST.read(node, around))?,
+            peakrate: table.optional("peakrate", |node| FiniteRate.read(node, around))?,
             mtu: table.optional("mtu", units::packet_size)?,
             mpu: table.optional("mpu", units::packet_size)?.unwrap_or_default(),
             overhead: table.optional("overhead", overhead::read)?,

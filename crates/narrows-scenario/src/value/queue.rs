@@ -16,7 +16,8 @@ use narrows_core::queue::{self, Bound, DropAt, Fifo};
 use narrows_core::sched::{PolicyPerFlow, Store};
 use serde_json::{Value as Json, json};
 
-use crate::keys::kind::{Choice, Or, PacketsOrBytes, text, words_of};
+use crate::keys::kind::{Choice, Or, text, words_of};
+use crate::keys::quantity::PacketsOrBytes;
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
@@ -59,7 +60,7 @@ fn maker(policy: impl Aqm + Clone + 'static) -> Maker {
 }
 
 /// What manages queues, by its parameters.
-trait Manages: Parameters {
+pub(crate) trait Manages: Parameters {
     /// Makes the engine's, each for one FIFO; nothing where it is more than that.
     fn maker(&self) -> Option<Maker> {
         None
@@ -254,10 +255,15 @@ impl Queue {
     }
 
     pub(crate) fn text(self) -> String {
+        Node::new(self.value()).toml()
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn value(self) -> Value {
         match (self.drop, self.policy, self.bound) {
-            (DropAt::Tail, Policy::Fifo, None) => "\"default\"".into(),
-            (DropAt::Tail, Policy::Fifo, Some(bound)) => format!("\"{bound}\""),
-            _ => Node::new(Value::Table(self.table())).toml(),
+            (DropAt::Tail, Policy::Fifo, None) => text("default"),
+            (DropAt::Tail, Policy::Fifo, Some(bound)) => text(bound),
+            _ => Value::Table(self.table()),
         }
     }
 
@@ -293,10 +299,9 @@ impl Queue {
     pub(crate) fn schema(definitions: &mut Definitions) -> Json {
         let of = |kind: &Type, definitions: &mut Definitions| {
             schema::define(definitions, kind.schema, |definitions| {
-                let mut table = schema::object(kind.doc, &kind.keys(), definitions);
-                table["properties"]["type"] = json!({ "const": kind.name, "description": kind.doc });
-                if kind.name != TYPES[0].name {
-                    table["required"] = json!(["type"]);
+                let mut table = schema::tagged(kind.name, kind.doc, &kind.keys(), definitions);
+                if kind.name == TYPES[0].name {
+                    table["required"] = json!([]);
                 }
                 table
             })
@@ -331,7 +336,7 @@ fn only(table: &Table, of: &Type) -> Result<(), Problem> {
 }
 
 impl Policy {
-    fn parameters(&self) -> Option<&dyn Manages> {
+    pub(crate) fn parameters(&self) -> Option<&dyn Manages> {
         match self {
             Self::Fifo => None,
             Self::Red(red) => Some(red),
@@ -364,13 +369,6 @@ impl Policy {
     /// Its type, as it stands in a file.
     pub fn name(self) -> &'static str {
         self.of_type().name
-    }
-
-    /// Adds what differs from the defaults to a table.
-    pub(crate) fn write(self, table: &mut Table) {
-        if let Some(parameters) = self.parameters() {
-            parameters.write(table);
-        }
     }
 
     /// With all values in force, for people; nothing where there is none.

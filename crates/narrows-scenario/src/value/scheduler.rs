@@ -16,32 +16,34 @@ mod tree;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
 pub use class::Class;
-pub use dcf::Dcf;
 pub use filter::Filter;
-pub use hpd::{Hpd, HpdParameters};
+pub use hpd::Hpd;
+pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
 pub use tbf::Tbf;
-pub use tree::{Shape, ShapedBy};
+pub use tree::ShapedBy;
 
 pub(crate) use build::Plan;
-pub(crate) use class::all_keys as class_keys;
+pub(crate) use class::{WAITS_IN, all_keys as class_keys};
 pub(crate) use dcf::RATES as DCF_RATES;
 use kind::Serves;
-pub(crate) use tree::{below_one_packet, burst as bucket_burst, depth, parent, rate as bucket_rate};
+pub(crate) use tree::{BURST, below_one_packet, depth, parent};
 
 use narrows_core::Bytes;
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::Weight;
+use narrows_core::sched::{DcfConfig, HpdClass, Weight};
+use serde_json::{Value as Json, json};
 
-use crate::keys::{self, Form};
+use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
+use crate::keys::quantity::Size;
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Form, Key, Keyed, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
-use crate::units;
-use crate::value::condition::Surroundings;
-use crate::value::inline::Inline;
+use crate::value::condition::{Match, Surroundings};
 use crate::value::queue::{self, Policy};
 use kind::Kind;
 
@@ -59,7 +61,7 @@ pub struct Scheduler {
     /// What manages the queue of each flow, where the algorithm brings its own.
     pub policy: Policy,
     /// The parameters of a DCF.
-    pub dcf: Dcf,
+    pub dcf: DcfConfig,
     /// The parameters of hybrid proportional delay that are not of a class.
     pub hpd: Hpd,
     /// The parameters of a token bucket.
@@ -84,8 +86,8 @@ pub enum Division {
     },
     /// By hashing what makes a flow.
     Flows {
-        /// Into how many; nothing for 1024.
-        count: Option<u32>,
+        /// Into how many.
+        count: u32,
         /// What makes a flow; nothing for the default.
         by: Option<Identity>,
     },
@@ -105,27 +107,168 @@ pub(crate) const IDENTITIES: &[(&str, Identity)] = &[
     ("addresses", Identity::Addresses),
 ];
 
-/// The keys of a scheduler of this kind.
-fn all_of(kind: Kind) -> Vec<&'static str> {
-    let about = kind.about();
-    let mut keys = vec!["type", "bound"];
-    match about.serves {
-        Serves::Classes => keys.extend(["classes", "filters", "default"]),
-        Serves::ClassesOrFlows => keys.extend(["classes", "filters", "default", "flows", "by"]),
-        Serves::Flows => keys.extend(["flows", "by"]),
-        Serves::Bands => {}
+const QUANTUM: Size = Size { low: 256, high: 1 << 20, expected: "a quantum from 256 to 1048576 bytes" };
+const COUNT: Integer = Integer { what: "a number of flows", low: 1, high: MOST_FLOWS };
+const BY: Choice<Identity> = Choice { what: "way to tell flows apart", choices: IDENTITIES };
+
+/// A key whose value is read together with others: a scheduler's type, which says what keys there are, and its classes.
+const TOGETHER: fn(&mut Scheduler, &Node, Surroundings<'_>) -> Result<(), Problem> = |_, _, _| Ok(());
+
+/// A list of tables.
+const CLASSES: ByHand<()> = ByHand {
+    words: || "list of [classes](#classes)".into(),
+    schema: |_| json!({ "type": "array", "minItems": 1 }),
+    read: |_, _| Ok(()),
+    write: |()| None,
+};
+const FILTERS: ByHand<()> = ByHand {
+    words: || "list of [filters](#filters)".into(),
+    schema: |definitions| {
+        let one = schema::define(definitions, "Filter", |definitions| {
+            schema::object("Sends packets to a class.", &keys::keys::<Filter>(), definitions)
+        });
+        json!({ "type": "array", "items": one })
+    },
+    read: |_, _| Ok(()),
+    write: |()| None,
+};
+
+impl Keyed for Scheduler {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::new("type", &KindName, "The algorithm.", |of: &Self| Some(text(of.kind.name())), TOGETHER)
+            .required(),
+        row!("bound", bound, queue::BOUND, "How much may wait in all.")
+            .default("[see below](#how-much-may-wait)"),
+        Row::new(
+            "flows",
+            &COUNT,
+            "Into how many flows packets are hashed.",
+            |of: &Self| match of.serves {
+                Division::Flows { count, .. } => Some(Value::Integer(count.to_string())),
+                _ => None,
+            },
+            |of: &mut Self, node, around| match &mut of.serves {
+                Division::Flows { count, .. } => {
+                    *count = COUNT.read(node, around)?;
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+        ),
+        Row::new(
+            "by",
+            &BY,
+            "What makes a flow.",
+            |of: &Self| match of.serves {
+                Division::Flows { by, .. } => Given(BY).write(&by),
+                _ => None,
+            },
+            |of: &mut Self, node, around| match &mut of.serves {
+                Division::Flows { by, .. } => {
+                    *by = Given(BY).read(node, around)?;
+                    Ok(())
+                }
+                _ => Ok(()),
+            },
+        )
+        .default("`\"5-tuple\"`; for `dcf` `\"source\"`"),
+        row!(
+            "quantum",
+            quantum,
+            Given(QUANTUM),
+            "What a flow of weight 1 sends in its turn; for schedulers with a quantum."
+        )
+        .default("that in the table above"),
+        Row::new(
+            "classes",
+            &CLASSES,
+            "What it serves, in the order in which their conditions are tried.",
+            |of: &Self| match &of.serves {
+                Division::Classes { classes, .. } => list(classes, Class::value),
+                _ => None,
+            },
+            TOGETHER,
+        ),
+        Row::new(
+            "filters",
+            &FILTERS,
+            "Which class a packet is in, where the classes do not say it by `match`.",
+            |of: &Self| match &of.serves {
+                Division::Classes { filters, default, .. } if default.is_some() && filters.is_empty() => {
+                    Some(Value::Array(Vec::new()))
+                }
+                Division::Classes { filters, .. } => list(filters, Filter::value),
+                _ => None,
+            },
+            TOGETHER,
+        )
+        .default("none"),
+        Row::new(
+            "default",
+            &Text("the name of a class"),
+            "With `filters`, the class of packets that none of them takes; `\"drop\"` drops packets of no class, with the reason `no class`.",
+            |of: &Self| match &of.serves {
+                Division::Classes { default: Some(class), .. } => Some(text(class)),
+                Division::Classes { drops_rest: true, .. } => Some(text("drop")),
+                _ => None,
+            },
+            TOGETHER,
+        ),
+    ];
+}
+
+/// As it stands in a file; nothing for no entries.
+fn list<T>(items: &[T], value: fn(&T) -> Value) -> Option<Value> {
+    let items: Vec<Node> = items.iter().map(value).map(Node::new).collect();
+    (!items.is_empty()).then_some(Value::Array(items))
+}
+
+/// The name of a scheduler.
+struct KindName;
+
+impl keys::Kind for KindName {
+    fn schema(&self, _: &mut Definitions) -> Json {
+        json!({ "enum": Kind::names() })
     }
-    keys.extend(about.quantum.map(|_| "quantum"));
-    keys.extend((about.keys)());
-    keys
+
+    fn words(&self) -> String {
+        "a name of the table above".into()
+    }
+}
+
+/// The keys of a scheduler of this kind.
+fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
+    let about = kind.about();
+    let (classes, flows) = match about.serves {
+        Serves::Classes => (true, false),
+        Serves::ClassesOrFlows => (true, true),
+        Serves::Flows => (false, true),
+        Serves::Bands => (false, false),
+    };
+    let mut all = keys::keys::<Scheduler>();
+    all.retain(|key| match key.name() {
+        "classes" | "filters" | "default" => classes,
+        "flows" | "by" => flows,
+        "quantum" => about.quantum.is_some(),
+        _ => true,
+    });
+    all.extend((about.keys)());
+    all
 }
 
 /// Every key that some kind of scheduler has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
-    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(all_of).collect();
+    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys_of).map(|key| key.name()).collect();
     all.sort_unstable();
     all.dedup();
     all
+}
+
+impl Default for Scheduler {
+    /// One that has all keys of schedulers.
+    fn default() -> Self {
+        Self::plain(Kind::Drr)
+    }
 }
 
 impl Scheduler {
@@ -152,22 +295,21 @@ impl Scheduler {
         surroundings: Surroundings<'_>,
     ) -> Result<Self, Problem> {
         only(table, kind)?;
-        let quantum = table.optional("quantum", Self::read_quantum)?;
-        let scheduler = Self {
-            kind,
+        let mut scheduler = Self {
             serves: Division::read(kind, node, table, surroundings)?,
-            bound: table.optional("bound", |node| queue::BOUND.read(node, surroundings))?.flatten(),
-            quantum,
-            policy: match kind {
-                Kind::FqCodel => Policy::Codel(keys::read(node, table, surroundings)?),
-                Kind::FqPie => Policy::Pie(keys::read(node, table, surroundings)?),
-                _ => Policy::Fifo,
-            },
-            dcf: if kind == Kind::Dcf { Dcf::read(table)? } else { Dcf::default() },
-            hpd: if kind == Kind::Hpd { Hpd::read(table)? } else { Hpd::default() },
-            tbf: if kind == Kind::Tbf { Some(Tbf::read(node, table)?) } else { None },
-            cbq: if kind == Kind::Cbq { Some(Cbq::read(node, table)?) } else { None },
+            tbf: (kind == Kind::Tbf).then(Tbf::default),
+            cbq: (kind == Kind::Cbq).then(Cbq::default),
+            ..Self::plain(kind)
         };
+        keys::Parameters::read(
+            &mut scheduler,
+            &table.and("type", text(kind.name())),
+            &node.span,
+            surroundings,
+        )?;
+        if let Some(own) = scheduler.own_mut() {
+            own.read(table, &node.span, surroundings)?;
+        }
         // The algorithm itself has the last word on weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
@@ -175,11 +317,29 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn read_quantum(node: &Node) -> Result<Bytes, Problem> {
-        match units::size(node)? {
-            size if (256..=1 << 20).contains(&size.get()) => Ok(size),
-            _ => Err(node.expected("a quantum from 256 to 1048576 bytes")),
+    /// The parameters that only this kind has.
+    fn own(&self) -> Option<&dyn Parameters> {
+        match self.kind {
+            Kind::Dcf => Some(&self.dcf),
+            Kind::Hpd => Some(&self.hpd),
+            Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
+            Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
+            _ => self.policy.parameters().map(|own| own as _),
         }
+    }
+
+    fn own_mut(&mut self) -> Option<&mut dyn Parameters> {
+        match self.kind {
+            Kind::Dcf => Some(&mut self.dcf),
+            Kind::Hpd => Some(&mut self.hpd),
+            Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
+            Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
+            _ => self.policy.parameters_mut(),
+        }
+    }
+
+    pub(crate) fn read_quantum(node: &Node, around: Surroundings<'_>) -> Result<Bytes, Problem> {
+        QUANTUM.read(node, around)
     }
 
     /// Whether the algorithm can serve this, where it was not read.
@@ -224,7 +384,7 @@ impl Scheduler {
             if let Division::Classes { classes, .. } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared with what they inherit.
-                    (class.weight, class.queue, class.hpd) = (None, None, HpdParameters::default());
+                    (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
                 }
             }
             // What follows from it is the bound of the whole.
@@ -247,8 +407,9 @@ impl Scheduler {
                 let class = |class: &Class| Class {
                     weight: class.weight.filter(|_| about.weights),
                     longest: class.longest.filter(|_| about.longest),
-                    hpd: if kind == Kind::Hpd { class.hpd } else { HpdParameters::default() },
-                    shape: class.shape.clone().filter(|_| kind == self.kind),
+                    hpd: if kind == Kind::Hpd { class.hpd } else { HpdClass::default() },
+                    parent: class.parent.clone().filter(|_| kind == self.kind),
+                    shape: class.shape.filter(|_| kind == self.kind),
                     ..class.clone()
                 };
                 // Of a tree the classes that have packets stay.
@@ -271,7 +432,7 @@ impl Scheduler {
             bound: self.bound,
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
-            dcf: if kind == Kind::Dcf { self.dcf } else { Dcf::default() },
+            dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
             tbf: self.tbf.filter(|_| kind == Kind::Tbf),
             cbq: self.cbq.filter(|_| kind == Kind::Cbq),
@@ -290,7 +451,7 @@ impl Scheduler {
                 Kind::FqPie => Policy::Pie(PieConfig::default()),
                 _ => Policy::Fifo,
             },
-            dcf: Dcf::default(),
+            dcf: DcfConfig::default(),
             hpd: Hpd::default(),
             tbf: None,
             cbq: None,
@@ -323,49 +484,51 @@ impl Scheduler {
     }
 
     pub(crate) fn text(&self) -> String {
-        if *self == Self::plain(self.kind) {
-            return format!("\"{}\"", self.kind.name());
-        }
-        self.table_text()
+        Node::new(self.value()).toml()
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn value(&self) -> Value {
+        if *self == Self::plain(self.kind) { text(self.kind.name()) } else { Value::Table(self.table()) }
     }
 
     /// As a table, even where it could be shorter.
-    pub(crate) fn table_text(&self) -> String {
-        let mut table = Inline::default();
-        table.quoted("type", Some(self.kind.name()));
-        table.quoted("bound", self.bound);
-        table.quoted("quantum", self.quantum);
-        let mut own = Table::default();
-        self.policy.write(&mut own);
-        table.entries(&own);
-        self.dcf.write(&mut table);
-        self.hpd.write(&mut table);
-        if let Some(tbf) = self.tbf {
-            tbf.write(&mut table);
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::default();
+        self.write(&mut table);
+        if let Some(own) = self.own() {
+            own.write(&mut table);
         }
-        if let Some(cbq) = self.cbq {
-            cbq.write(&mut table);
-        }
-        match &self.serves {
-            Division::Bands => {}
-            Division::Flows { count, by } => {
-                table.plain("flows", *count);
-                table.quoted("by", by.map(identity_name));
-            }
-            Division::Classes { classes, filters, default, drops_rest } => {
-                if !classes.is_empty() {
-                    let classes: Vec<String> = classes.iter().map(Class::text).collect();
-                    table.plain("classes", Some(format!("[{}]", classes.join(", "))));
-                }
-                if !filters.is_empty() || default.is_some() {
-                    let filters: Vec<String> = filters.iter().map(Filter::text).collect();
-                    table.plain("filters", Some(format!("[{}]", filters.join(", "))));
-                }
-                table.quoted("default", default.as_deref().or(drops_rest.then_some("drop")));
-            }
-        }
-        table.finish()
+        table
     }
+
+    /// What the schema says of one.
+    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "Scheduler", |definitions| {
+            let enough = Kind::ALL.into_iter().filter(|kind| kind.is_enough_by_name()).map(Kind::name);
+            let mut any = vec![json!({ "enum": std::iter::once("none").chain(enough).collect::<Vec<_>>() })];
+            any.extend(Kind::ALL.into_iter().map(|kind| schema_of(kind, definitions)));
+            let doc = "What shares the transmitter among classes or flows.";
+            json!({ "description": doc, "anyOf": any })
+        })
+    }
+}
+
+/// What the schema says of schedulers of this kind.
+fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
+    let (name, doc) = (kind.name(), kind.words());
+    schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
+        let mut table = schema::tagged(name, doc, &keys_of(kind), definitions);
+        if table["properties"].get("classes").is_some() {
+            let has_own = !(kind.about().class_keys)().is_empty();
+            let called = if has_own { format!("{name}-class") } else { "Class".into() };
+            table["properties"]["classes"]["items"] = schema::define(definitions, &called, |definitions| {
+                let doc = "Packets that share a queue behind a scheduler.";
+                schema::object(doc, &class::keys_of(kind), definitions)
+            });
+        }
+        table
+    })
 }
 
 impl Division {
@@ -394,15 +557,7 @@ impl Division {
                 _ => "give it some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));
         }
-        if flows.is_none() {
-            return Ok(Self::default_of(kind));
-        }
-        Ok(Self::Flows {
-            count: table
-                .optional("flows", |node| node.integer("a number of flows", 1..MOST_FLOWS + 1))?
-                .map(|count| count as u32),
-            by: table.optional("by", |node| node.choice("way to tell flows apart", IDENTITIES))?,
-        })
+        Ok(Self::default_of(kind))
     }
 
     fn default_of(kind: Kind) -> Self {
@@ -410,7 +565,7 @@ impl Division {
             Serves::Classes => {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
-            Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: None, by: None },
+            Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
             Serves::Bands => Self::Bands,
         }
     }
@@ -421,7 +576,7 @@ impl Division {
             Self::Flows { count, by } => {
                 // The stations of a medium are those who send.
                 let usual = if kind == Kind::Dcf { Identity::Source } else { Identity::FiveTuple };
-                Some((count.unwrap_or(FLOWS), by.unwrap_or(usual)))
+                Some((*count, by.unwrap_or(usual)))
             }
             _ => None,
         }
@@ -448,13 +603,48 @@ fn read_kind(node: &Node) -> Result<Kind, Problem> {
 
 /// That a table has only keys of this kind; says which kind has the one that it should not have.
 fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
-    table.only(&all_of(kind)).map_err(|problem| {
-        let unknown = table.iter().find(|(key, _)| !all_of(kind).contains(&key.name.as_str()));
-        let Some((key, _)) = unknown else { return problem };
-        let has = |kind: &Kind| all_of(*kind).contains(&key.name.as_str());
+    keys::only(table, &keys_of(kind)).map_err(|problem| {
+        let Some(key) = keys::unknown(table, &keys_of(kind)) else { return problem };
+        let has = |kind: &Kind| keys_of(*kind).iter().any(|known| known.name() == key.name);
         match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
             [] => problem,
             names => problem.help(format!("`{}` goes with {}", key.name, one_of(names))),
         }
     })
+}
+
+/// The keys of schedulers, of their classes and filters, by the names of their tables in the reference.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    let mut tables = vec![
+        ("scheduler", keys::keys::<Scheduler>()),
+        ("class", class::keys_of(Kind::Fifo)),
+        ("filter", keys::keys::<Filter>()),
+        ("match", keys::keys::<Match>()),
+        ("hpd", keys::keys::<Hpd>()),
+        ("hpd-class", keys::keys::<HpdClass>()),
+        ("tbf", keys::keys::<Tbf>()),
+        ("htb-class", keys::keys::<HtbClass>()),
+        ("cbq", keys::keys::<Cbq>()),
+        ("cbq-class", keys::keys::<CbqClass>()),
+        ("dcf", keys::keys::<DcfConfig>()),
+    ];
+    tables.extend(hpd::tables());
+    tables
+}
+
+/// The registry, as the table `schedulers` of the reference.
+pub(crate) fn registry() -> String {
+    let mut table = String::from("| `type` | serves | quantum | what it does |\n|---|---|---|---|\n");
+    for kind in Kind::ALL {
+        let about = kind.about();
+        let serves = match about.serves {
+            Serves::Classes => "classes",
+            Serves::ClassesOrFlows => "classes or flows",
+            Serves::Flows => "flows",
+            Serves::Bands => "three bands of its own",
+        };
+        let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
+        table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);
+    }
+    table
 }

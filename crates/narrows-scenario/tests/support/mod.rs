@@ -21,7 +21,10 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 check(root, root.pointer(path).expect("it exists"), value, at)?;
                 true
             }
-            "type" => has_type(value, argument.as_str().expect("one type")),
+            "type" => match argument {
+                Value::String(name) => has_type(value, name),
+                names => list(names).iter().any(|name| has_type(value, name.as_str().expect("a type"))),
+            },
             "const" => value == argument,
             "enum" => list(argument).contains(value),
             "anyOf" => list(argument).iter().any(|choice| check(root, choice, value, at).is_ok()),

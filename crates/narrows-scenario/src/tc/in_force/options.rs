@@ -43,7 +43,7 @@ fn mpu(mpu: Bytes) -> String {
 pub(super) fn tbf(tbf: &Tbf) -> String {
     let mut text = format!("rate {} burst {}", rate(tbf.rate), size(tbf.burst));
     if let Some(peak) = tbf.peakrate {
-        text += &format!(" peakrate {} minburst {}", rate(peak), size(tbf.mtu()));
+        text += &format!(" peakrate {} minburst {}", rate(peak), size(tbf.mtu));
     }
     text += &mpu(tbf.mpu);
     if let Some(latency) = tbf.latency {
@@ -75,22 +75,28 @@ pub(super) fn htb_class(class: &HtbClass, is_leaf: bool) -> String {
     text + &mpu(class.mpu)
 }
 
+/// A value that is not the usual one.
+fn differs<T: PartialEq + ToString>(value: T, usual: T) -> Option<String> {
+    (value != usual).then(|| value.to_string())
+}
+
 pub(super) fn cbq_class(class: &CbqClass) -> String {
+    let plain = CbqClass::default();
     let mut text = format!("rate {}", rate(class.rate));
     let mut put = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             text += &format!(" {name} {value}");
         }
     };
-    put("prio", class.priority.map(|priority| priority.to_string()));
+    put("prio", differs(class.priority, plain.priority));
     put("allot", class.allot.map(size));
     put("avpkt", class.average_packet.map(size));
     // A rate to tc: bytes a second.
     put("weight", class.weight.map(|weight| format!("{}bit", u64::from(weight) * 8)));
-    put("maxburst", class.maxburst.map(|burst| burst.to_string()));
+    put("maxburst", differs(class.maxburst, plain.maxburst));
     put("minburst", class.minburst.map(|burst| burst.to_string()));
     put("minidle", class.minidle.map(|idle| idle.to_string()));
-    put("ewma", class.ewma.map(|ewma| ewma.to_string()));
+    put("ewma", differs(class.ewma, plain.ewma));
     for (is, word) in [(class.bounded, "bounded"), (class.isolated, "isolated"), (class.exempt, "exempt")] {
         if is {
             text += &format!(" {word}");

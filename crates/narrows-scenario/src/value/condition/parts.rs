@@ -4,8 +4,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 use narrows_core::Bytes;
+use serde_json::{Value as Json, json};
 
 use super::Party;
+use crate::keys::schema::{self, Definitions};
 use crate::link::Way;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, nearest, one_of};
@@ -56,28 +58,6 @@ const CODE_POINTS: &[(&str, u8)] = &[
     ("af43", 38),
 ];
 
-/// One thing, or a list of several.
-pub(super) fn list<T>(node: &Node, read: impl Fn(&Node) -> Result<T, Problem>) -> Result<Vec<T>, Problem> {
-    match &node.value {
-        Value::Array(items) if items.is_empty() => {
-            Err(Problem::new("a list of nothing, which no packet is in")
-                .at(&node.span)
-                .help("leave the key out where it does not matter"))
-        }
-        Value::Array(items) => items.iter().map(read).collect(),
-        _ => Ok(vec![read(node)?]),
-    }
-}
-
-/// One thing without brackets, several with; nothing for none.
-pub(super) fn toml_list<T>(items: &[T], text: impl Fn(&T) -> String) -> Option<String> {
-    match items {
-        [] => None,
-        [one] => Some(text(one)),
-        _ => Some(format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", "))),
-    }
-}
-
 /// A name of a table or a number up to `most`.
 fn named(node: &Node, what: &str, names: &[(&str, u8)], most: i64) -> Result<u8, Problem> {
     match &node.value {
@@ -94,8 +74,19 @@ fn name_of(names: &[(&'static str, u8)], number: u8) -> Option<&'static str> {
     names.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
 }
 
+/// The name of a number, or else the number.
+pub(super) fn named_text(name: Option<&str>, number: u8) -> Value {
+    name.map_or_else(|| Value::Integer(number.to_string()), |name| Value::String(name.into()))
+}
+
 pub(crate) fn protocol(node: &Node) -> Result<u8, Problem> {
     named(node, "protocol", PROTOCOLS, 255)
+}
+
+/// For people, as code.
+pub(super) fn protocol_names() -> String {
+    let quoted = PROTOCOLS.iter().map(|(name, _)| format!("`\"{name}\"`"));
+    quoted.collect::<Vec<_>>().join(", ")
 }
 
 pub(crate) fn protocol_name(number: u8) -> Option<&'static str> {
@@ -135,8 +126,21 @@ pub(super) fn ports_text(range: &RangeInclusive<u16>) -> String {
     }
 }
 
-pub(super) fn ports_toml(range: &RangeInclusive<u16>) -> String {
-    if range.start() == range.end() { ports_text(range) } else { format!("\"{}\"", ports_text(range)) }
+pub(super) fn ports_value(range: &RangeInclusive<u16>) -> Value {
+    let text = ports_text(range);
+    if range.start() == range.end() { Value::Integer(text) } else { Value::String(text) }
+}
+
+pub(super) fn ports_schema(definitions: &mut Definitions) -> Json {
+    schema::define(definitions, "Port", |_| {
+        json!({
+            "description": "A port, or a range of ports with both ends included.",
+            "anyOf": [
+                { "type": "integer", "minimum": 0, "maximum": 65535 },
+                { "type": "string", "pattern": r"^ *[0-9]+ *(- *[0-9]+ *)?$" },
+            ],
+        })
+    })
 }
 
 /// A host of the scenario, an address or a network.

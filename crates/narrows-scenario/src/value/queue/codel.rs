@@ -6,7 +6,8 @@ use narrows_core::Duration;
 use narrows_core::aqm::{self, CodelConfig};
 
 use super::{Maker, Manages, maker};
-use crate::keys::kind::{Boolean, PacketSize, Time};
+use crate::keys::kind::Boolean;
+use crate::keys::quantity::{PacketSize, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;

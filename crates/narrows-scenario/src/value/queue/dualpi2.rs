@@ -6,7 +6,8 @@ use narrows_core::Duration;
 use narrows_core::aqm::{DualPi2Config, LowLatency, Sharing};
 
 use super::Manages;
-use crate::keys::kind::{Decimal, Group, Integer, PacketsOrNone, Time};
+use crate::keys::kind::{Decimal, Group, Integer};
+use crate::keys::quantity::{PacketsOrNone, Time};
 use crate::keys::{Form, Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;

@@ -4,7 +4,8 @@ use narrows_core::Duration;
 use narrows_core::aqm::{self, PieConfig};
 
 use super::{Maker, Manages, maker};
-use crate::keys::kind::{Boolean, Decimal, Given, PacketSize, Percentage, Time};
+use crate::keys::kind::{Boolean, Decimal, Given};
+use crate::keys::quantity::{PacketSize, Percentage, Time};
 use crate::keys::{Keyed, Row, row};
 
 const fn from(low: Duration) -> Time {

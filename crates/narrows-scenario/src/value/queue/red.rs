@@ -7,7 +7,8 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Probability};
 
 use super::{Maker, Manages, maker};
-use crate::keys::kind::{Boolean, Decimal, Given, PacketSize, PacketsOrBytes, Percentage};
+use crate::keys::kind::{Boolean, Decimal, Given};
+use crate::keys::quantity::{PacketSize, PacketsOrBytes, Percentage};
 use crate::keys::{Keyed, Parameters, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;

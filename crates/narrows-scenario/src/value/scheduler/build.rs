@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Cbq, CbqClass, Dcf, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Htb, HtbClass, Overload, Peak, Priority,
-    Qfq, Refused, Scheduled, ShapingError, Store, Tbf, TbfConfig, Weight, Wf2q,
+    self, Cbq, CbqClass, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Refused, Scheduled, ShapingError,
+    Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
@@ -46,6 +46,12 @@ pub(crate) enum Why {
     Shaping(ShapingError),
 }
 
+impl From<ShapingError> for Refusal {
+    fn from(error: ShapingError) -> Self {
+        Self { class: error.class, why: Why::Shaping(error) }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
@@ -67,34 +73,7 @@ impl Scheduler {
     /// # Errors
     /// Which class the algorithm does not take, and why.
     pub(crate) fn build(&self, plan: Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal> {
-        let quantum = self.quantum().unwrap_or_default();
-        let shaping = |error: ShapingError| Refusal { class: error.class, why: Why::Shaping(error) };
-        match self.kind {
-            Kind::Fifo => self.assemble(Fifo::default(), plan),
-            Kind::Prio | Kind::PfifoFast => self.assemble(Priority::default(), plan),
-            Kind::Drr => self.assemble(Drr::new(quantum), plan),
-            Kind::Wf2q => self.assemble(Wf2q::default(), plan),
-            Kind::Qfq => self.assemble(Qfq::default(), plan),
-            Kind::Gfq => self.assemble(Gfq::default(), plan),
-            Kind::Sfq => self.assemble(Fair::round_robin(quantum), plan),
-            Kind::FqCodel | Kind::FqPie => self.assemble(Fair::new(quantum), plan),
-            Kind::Dcf => {
-                let stream = Stream::new(plan.seed, plan.link, "backoff");
-                self.assemble(Dcf::new(self.dcf.config(), stream), plan)
-            }
-            Kind::Hpd => {
-                let classes = self.classes().iter().map(|class| class.hpd.config()).collect();
-                self.assemble(Hpd::new(self.hpd.config(classes)), plan)
-            }
-            Kind::Tbf => self.assemble(Tbf::new(self.tbf_config()).map_err(shaping)?, plan),
-            Kind::Htb => self.assemble(Htb::new(self.htb_classes()).map_err(shaping)?, plan),
-            Kind::Cbq => {
-                let super::Cbq { bandwidth, average_packet } =
-                    self.cbq.expect("a `cbq` is read with its values");
-                let cbq = Cbq::new(bandwidth, average_packet, self.cbq_classes()).map_err(shaping)?;
-                self.assemble(cbq, plan)
-            }
-        }
+        (self.kind.about().build)(self, plan)
     }
 
     /// Whether the algorithm takes the classes, with the first that it does not take, and why.
@@ -113,7 +92,7 @@ impl Scheduler {
         }
     }
 
-    fn assemble<S: sched::Scheduler + 'static>(
+    pub(super) fn assemble<S: sched::Scheduler + 'static>(
         &self,
         algorithm: S,
         plan: Plan<'_>,
@@ -210,15 +189,29 @@ impl Scheduler {
         classes.iter().zip(self.class_words()).map(one).collect()
     }
 
-    fn tbf_config(&self) -> TbfConfig {
+    pub(super) fn dcf(&self, plan: Plan<'_>) -> Dcf {
+        Dcf::new(self.dcf, Stream::new(plan.seed, plan.link, "backoff"))
+    }
+
+    pub(super) fn hpd(&self) -> Hpd {
+        let classes = self.classes().iter().map(|class| class.hpd).collect();
+        Hpd::new(self.hpd.config(classes))
+    }
+
+    pub(super) fn cbq(&self) -> Result<Cbq, ShapingError> {
+        let super::Cbq { bandwidth, average_packet } = self.cbq.expect("a `cbq` is read with its values");
+        Cbq::new(bandwidth, average_packet, self.cbq_classes())
+    }
+
+    pub(super) fn tbf_config(&self) -> TbfConfig {
         let tbf = self.tbf.expect("a `tbf` is read with its values");
-        let peak = tbf.peakrate.map(|rate| Peak { rate, mtu: tbf.mtu() });
+        let peak = tbf.peakrate.map(|rate| Peak { rate, mtu: tbf.mtu });
         TbfConfig { rate: tbf.rate, burst: tbf.burst, peak, mpu: tbf.mpu }
     }
 
-    fn htb_classes(&self) -> Vec<HtbClass> {
+    pub(super) fn htb_classes(&self) -> Vec<HtbClass> {
         let classes = self.named();
-        let one = |(index, class): (usize, &Class)| match class.shape.as_ref()?.by {
+        let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Htb(shape) => Some(HtbClass {
                 parent: tree::parent(classes, index),
                 rate: shape.rate,
@@ -237,21 +230,21 @@ impl Scheduler {
     fn cbq_classes(&self) -> Vec<CbqClass> {
         let classes = self.named();
         let usual = self.cbq.map(|cbq| cbq.average_packet).unwrap_or_default();
-        let one = |(index, class): (usize, &Class)| match class.shape.as_ref()?.by {
+        let one = |(index, class): (usize, &Class)| match class.shape? {
             ShapedBy::Cbq(shape) => Some(CbqClass {
                 parent: tree::parent(classes, index),
                 rate: shape.rate,
-                priority: shape.priority(),
+                priority: shape.priority,
                 allot: shape.allot(usual),
                 average_packet: shape.average_packet(usual),
                 weight: shape.weight.map(u64::from),
                 bounded: shape.bounded,
                 isolated: shape.isolated,
                 exempt: shape.exempt,
-                maxburst: shape.maxburst(),
+                maxburst: shape.maxburst,
                 minburst: shape.minburst(),
                 minidle: shape.minidle,
-                ewma: shape.ewma(),
+                ewma: shape.ewma,
                 mpu: shape.mpu,
             }),
             ShapedBy::Htb(_) => None,

@@ -4,21 +4,22 @@ use std::ops::Range;
 
 use narrows_core::Bytes;
 use narrows_core::classify::Condition;
-use narrows_core::sched::{Refused, Weight};
+use narrows_core::sched::{HpdClass, Refused, Weight};
+use serde_json::json;
 
 use super::build::{Refusal, Why};
 use super::filter::{self, Filter};
-use super::hpd::{self, HpdParameters};
 use super::kind::Kind;
-use super::{Division, Serves};
+use super::{Child, Division, Scheduler, Serves};
+use crate::keys::kind::{ByHand, Given, Text, text};
+use crate::keys::quantity::PacketSize;
+use crate::keys::{self, Form, Keyed, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Found, Problem, one_of};
-use crate::units;
 use crate::value::condition::{Match, Surroundings};
-use crate::value::inline::Inline;
+use crate::value::exact_netem::ExactNetem;
 use crate::value::queue::Queue;
-use crate::value::scheduler::child::{self, Child};
-use crate::value::scheduler::tree::{self, Shape};
+use crate::value::scheduler::tree::{self, ShapedBy};
 
 /// Packets that share a queue behind a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,29 +35,156 @@ pub struct Class {
     /// The longest packet that is expected; nothing for what the conditions say, or else 1500 bytes.
     pub longest: Option<Bytes>,
     /// The parameters of hybrid proportional delay.
-    pub hpd: HpdParameters,
+    pub hpd: HpdClass,
     /// What takes its packets in place of a queue.
     pub child: Option<Child>,
-    /// Where it stands in the tree of a shaper, and what it may send.
-    pub shape: Option<Shape>,
+    /// The class above it in the tree of a shaper, if there is one.
+    pub parent: Option<String>,
+    /// What a shaper lets it send.
+    pub shape: Option<ShapedBy>,
 }
 
-/// The keys that classes of several kinds of scheduler have.
-const COMMON: &[&str] = &["name", "weight", "match", "queue", "longest"];
+const WEIGHT: ByHand<Weight> = ByHand {
+    words: || "whole number, 1 to 4294967295".into(),
+    schema: |_| json!({ "type": "integer", "minimum": 1 }),
+    read: |node, _| {
+        let weight = node.integer("a weight", 1..1 << 32)?;
+        Ok(Weight::new(weight as u32).unwrap_or(Weight::ONE)) // in range
+    },
+    write: |weight| Some(Value::Integer(weight.to_string())),
+};
+const NAME: ByHand<String> = ByHand {
+    words: || "name".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| {
+        let name = node.text("a name")?.to_string();
+        check_class_name(&Key { name: name.clone(), span: node.span.clone() })?;
+        Ok(name)
+    },
+    write: |name| Some(text(name)),
+};
+/// A condition, or a list of which one must hold.
+pub(super) const MATCHES: ByHand<Vec<Match>> = ByHand {
+    words: || "condition, or a list of them".into(),
+    schema: |definitions| {
+        let one = Match::schema(definitions);
+        json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
+    },
+    read: |node, around| read_matches(node, "the class", around),
+    write: |matches| match &matches[..] {
+        [] => None,
+        [one] => Some(one.value()),
+        all => Some(Value::Array(all.iter().map(Match::value).map(Node::new).collect())),
+    },
+};
+const QUEUE: ByHand<Queue> = ByHand {
+    words: || "as [`queue`](#queue)".into(),
+    schema: Queue::schema,
+    read: Queue::read,
+    write: |queue| Some(queue.value()),
+};
+const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
+    words: || "as [`scheduler`](#scheduler)".into(),
+    schema: Scheduler::schema,
+    read: Scheduler::read,
+    write: |scheduler| scheduler.as_ref().map(Scheduler::value),
+};
+const NETEM: ByHand<Option<ExactNetem>> = ByHand {
+    words: || "NetEm's words".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: ExactNetem::read,
+    write: |netem| netem.as_ref().map(|netem| text(&netem.options.text())),
+};
+
+impl Keyed for Class {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("name", name, NAME, "Unique in its scheduler; reports and assignments use it.").required(),
+        row!("parent", parent, Given(Text("the name of a class")), "The class above it, which stands before it.").default("none"),
+        row!("weight", weight, Given(WEIGHT), "Its share relative to the others; for `drr`, `wf2q+`, `qfq` and `gfq`.").default("1"),
+        Row::new(
+            "match",
+            &MATCHES,
+            "What belongs to the class: packets that fulfil the condition, or one of those in the list.",
+            |of: &Self| MATCHES.write(&of.matches),
+            |of: &mut Self, node, around| {
+                of.matches = read_matches(node, &format!("the class `{}`", of.name), around)?;
+                Ok(())
+            },
+        )
+        .default("every packet that no class before it takes"),
+        row!("queue", queue, Given(QUEUE), "Where its packets wait.").default("that of the direction"),
+        row!("longest", longest, Given(PacketSize), "The longest packet that is expected; for `qfq` and `gfq`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
+        Row::new(
+            "scheduler",
+            &SCHEDULER,
+            "[Another scheduler](#schedulers-in-classes) in place of a queue.",
+            |of: &Self| match &of.child {
+                Some(Child::Scheduler(inner)) => Some(inner.value()),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                let inner = SCHEDULER.read(node, around)?;
+                of.child = inner.map(|inner| Child::Scheduler(Box::new(inner))).or(of.child.take());
+                Ok(())
+            },
+        )
+        .default("none"),
+        Row::new(
+            "netem",
+            &NETEM,
+            "NetEm's single queue, [exactly](#netem-exact-netem), in place of a queue.",
+            |of: &Self| match &of.child {
+                Some(Child::Netem(netem)) => Some(text(&netem.options.text())),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                of.child = NETEM.read(node, around)?.map(Child::Netem).or(of.child.take());
+                Ok(())
+            },
+        )
+        .default("none"),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        let stand: Vec<_> = WAITS_IN.iter().filter_map(|key| table.key(key)).collect();
+        if let [first, second, ..] = stand[..] {
+            return Err(Problem::new(format!("both `{}` and `{}` in one class", first.name, second.name))
+                .at(&second.span)
+                .also(&first.span, "the other")
+                .help(
+                    "packets of a class wait in a queue, in another scheduler or in netem: keep one of them",
+                ));
+        }
+        Ok(())
+    }
+}
+
+/// What packets of a class wait in: one of these.
+pub(crate) const WAITS_IN: [&str; 3] = ["queue", "scheduler", "netem"];
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::all()
+    }
+}
 
 /// The keys of a class of this kind of scheduler; of one without parameters of its own those that are told to be of no use,
 /// too.
-fn keys(kind: Kind) -> Vec<&'static str> {
-    let tree = tree::keys(kind);
-    match (kind.about().class_keys, &tree[..]) {
-        ([], []) => [COMMON, child::KEYS].concat(),
-        (own, tree) => [&["name", "match", "queue"], own, tree, child::KEYS].concat(),
-    }
+pub(super) fn keys_of(kind: Kind) -> Vec<&'static dyn keys::Key> {
+    let own = (kind.about().class_keys)();
+    let mut all = keys::keys::<Class>();
+    all.retain(|key| match key.name() {
+        "parent" => ShapedBy::plain(kind).is_some(),
+        "weight" | "longest" => own.is_empty(),
+        _ => true,
+    });
+    all.extend(own);
+    all
 }
 
 /// Every key that a class of some kind of scheduler has.
 pub(crate) fn all_keys() -> Vec<&'static str> {
-    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys).collect();
+    let mut all: Vec<&str> = Kind::ALL.into_iter().flat_map(keys_of).map(|key| key.name()).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -71,13 +199,14 @@ impl Class {
             matches: Vec::new(),
             queue: None,
             longest: None,
-            hpd: HpdParameters::default(),
+            hpd: HpdClass::default(),
             child: None,
+            parent: None,
             shape: None,
         }
     }
 
-    fn read(kind: Kind, node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+    fn read_of(kind: Kind, node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
         let about = kind.about();
         let table = node.table("a class: { name = \"voip\", match = { dscp = \"ef\" } }")?;
         let unused = |key: &str, why: &str| match table.key(key) {
@@ -103,48 +232,32 @@ impl Class {
         if !about.longest {
             unused("longest", "only `qfq` and `gfq` sort classes by their longest packets")?;
         }
-        for key in hpd::CLASS_KEYS.iter().filter(|key| !about.class_keys.contains(key)) {
+        for key in keys::names::<HpdClass>().into_iter().filter(|_| kind != Kind::Hpd) {
             unused(key, "it is a parameter of hybrid proportional delay: `hpd`")?;
         }
         only(table, kind)?;
-        let name = table.required("name", &node.span, |node| {
-            let name = node.text("a name")?.to_string();
-            check_class_name(&Key { name: name.clone(), span: node.span.clone() })?;
-            Ok(name)
-        })?;
-        let matches = table
-            .optional("match", |node| read_matches(node, &format!("the class `{name}`"), surroundings))?;
-        Ok(Self {
-            name,
-            weight: table
-                .optional("weight", |node| node.integer("a weight", 1..1 << 32))?
-                .and_then(|weight| Weight::new(weight as u32))
-                .filter(|_| about.weights),
-            matches: matches.unwrap_or_default(),
-            queue: table.optional("queue", |node| Queue::read(node, surroundings))?,
-            longest: table.optional("longest", units::packet_size)?,
-            hpd: HpdParameters::read(table)?,
-            child: Child::read(table, surroundings)?,
-            shape: Shape::read(kind, node, table)?,
-        })
+        let mut class = Self { name: String::new(), shape: ShapedBy::plain(kind), ..Self::all() };
+        class.read(table, &node.span, surroundings)?;
+        // That of `cbq` is its own.
+        class.weight = class.weight.filter(|_| about.weights);
+        if kind == Kind::Hpd {
+            class.hpd.read(table, &node.span, surroundings)?;
+        }
+        if let Some(shape) = &mut class.shape {
+            shape.parameters_mut().read(table, &node.span, surroundings)?;
+        }
+        Ok(class)
     }
 
-    pub(crate) fn text(&self) -> String {
-        let mut table = Inline::default();
-        table.quoted("name", Some(&self.name));
-        table.quoted("parent", self.shape.as_ref().and_then(|shape| shape.parent.as_ref()));
-        table.plain("weight", self.weight);
-        table.plain("match", matches_text(&self.matches));
-        if let Some(shape) = &self.shape {
-            shape.write(&mut table);
-        }
-        table.plain("queue", self.queue.map(Queue::text));
-        table.quoted("longest", self.longest);
+    /// As it stands in a file.
+    pub(crate) fn value(&self) -> Value {
+        let mut table = Table::default();
+        self.write(&mut table);
         self.hpd.write(&mut table);
-        if let Some(child) = &self.child {
-            child.write(&mut table);
+        if let Some(shape) = &self.shape {
+            shape.parameters().write(&mut table);
         }
-        table.finish()
+        Value::Table(table)
     }
 
     /// The longest packet in force: given, or what the conditions let in, or a full packet.
@@ -179,24 +292,11 @@ pub(super) fn read_matches(
     }
 }
 
-/// As it stands in a file; nothing for no condition.
-pub(super) fn matches_text(matches: &[Match]) -> Option<String> {
-    let texts: Vec<String> = matches.iter().map(Match::text).collect();
-    match &texts[..] {
-        [] => None,
-        [one] => Some(one.clone()),
-        _ => Some(format!("[{}]", texts.join(", "))),
-    }
-}
-
 /// That a class has only keys of this kind of scheduler; says which kind has the one that it should not have.
 fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
-    let known = keys(kind);
-    table.only(&known).map_err(|problem| {
-        let Some((key, _)) = table.iter().find(|(key, _)| !known.contains(&key.name.as_str())) else {
-            return problem;
-        };
-        let has = |kind: &Kind| keys(*kind).contains(&key.name.as_str());
+    keys::only(table, &keys_of(kind)).map_err(|problem| {
+        let Some(key) = keys::unknown(table, &keys_of(kind)) else { return problem };
+        let has = |kind: &Kind| keys_of(*kind).iter().any(|known| known.name() == key.name);
         match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
             [] => problem,
             names => problem.help(format!("`{}` goes with classes of {}", key.name, one_of(names))),
@@ -278,7 +378,7 @@ fn read_list<'a>(
     }
     let mut classes: Vec<Class> = Vec::new();
     for node in nodes {
-        let class = Class::read(kind, node, surroundings)?;
+        let class = Class::read_of(kind, node, surroundings)?;
         if let Some(other) = classes.iter().position(|other| other.name == class.name) {
             return Err(Problem::new(format!("two classes are called `{}`", class.name))
                 .at(place(node, "name"))

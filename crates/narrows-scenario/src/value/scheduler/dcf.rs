@@ -1,35 +1,44 @@
 //! The parameters of a DCF: `{ type = "dcf", preamble = "short", basic-rate = "2mbit", rts-threshold = "500 bytes" }`.
 
+use std::ops::Range;
+
 use narrows_core::sched::DcfConfig;
 use narrows_core::{Bytes, Duration, Rate};
+use serde_json::json;
 
+use crate::keys::kind::{ByHand, Choice, Integer, Or, text};
+use crate::keys::{Keyed, Row, row, schema};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units;
-use crate::value::inline::Inline;
 
-/// What is given of a DCF; the rest is 802.11b's with long preambles, without RTS and CTS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dcf {
-    /// PLCP preamble and header before each frame; 192 µs.
-    pub preamble: Option<Duration>,
-    /// The rate of ACK, RTS and CTS; 2 Mbit/s.
-    pub basic_rate: Option<Rate>,
-    /// The contention window of a first attempt; 31.
-    pub window_min: Option<u32>,
-    /// The greatest contention window; 1023.
-    pub window_max: Option<u32>,
-    /// How often a packet may collide; 7.
-    pub retry_limit: Option<u8>,
-    /// Longer frames are announced by RTS and CTS; never.
-    pub rts_threshold: Option<Bytes>,
-}
-
-pub(crate) const KEYS: &[&str] =
-    &["preamble", "basic-rate", "window-min", "window-max", "retry-limit", "rts-threshold"];
-
-const PREAMBLES: &[(&str, Duration)] =
-    &[("long", DcfConfig::LONG_PREAMBLE), ("short", DcfConfig::SHORT_PREAMBLE)];
+const PREAMBLE: Choice<Duration> = Choice {
+    what: "preamble",
+    choices: &[("long", DcfConfig::LONG_PREAMBLE), ("short", DcfConfig::SHORT_PREAMBLE)],
+};
+const RATE: ByHand<Rate> = ByHand {
+    words: || "rate of 802.11b".into(),
+    schema: schema::rate,
+    read: |node, _| {
+        let rate = units::rate(node)?;
+        let allowed = "a rate of 802.11b: \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"";
+        if RATES.contains(&rate) { Ok(rate) } else { Err(node.expected(allowed)) }
+    },
+    write: |rate| Some(text(rate)),
+};
+const WINDOW: ByHand<u32> = ByHand {
+    words: || "one less than a power of two, up to 65535".into(),
+    schema: |_| json!({ "type": "integer", "minimum": 1, "maximum": 65535 }),
+    read: |node, _| window(node),
+    write: |window| Some(Value::Integer(window.to_string())),
+};
+const FRAME: ByHand<u32> = ByHand {
+    words: || "size".into(),
+    schema: schema::size,
+    // At most 65,535.
+    read: |node, _| units::packet_size(node).map(|bytes| bytes.get() as u32),
+    write: |bytes| Some(text(Bytes::new(u64::from(*bytes)))),
+};
 
 /// The rates of 802.11b.
 pub(crate) const RATES: [Rate; 4] = [
@@ -39,81 +48,37 @@ pub(crate) const RATES: [Rate; 4] = [
     Rate::from_bits_per_second(11_000_000),
 ];
 
-impl Dcf {
-    pub(crate) fn read(table: &Table) -> Result<Self, Problem> {
-        let dcf = Self {
-            preamble: table.optional("preamble", |node| node.choice("preamble", PREAMBLES))?,
-            basic_rate: table.optional("basic-rate", |node| {
-                let rate = units::rate(node)?;
-                if RATES.contains(&rate) { Ok(rate) } else { Err(node.expected(&allowed_rates())) }
-            })?,
-            window_min: table.optional("window-min", window)?,
-            window_max: table.optional("window-max", window)?,
-            retry_limit: table
-                .optional("retry-limit", |node| node.integer("a number of collisions", 1..256))?
-                .map(|limit| limit as u8),
-            rts_threshold: table
-                .optional("rts-threshold", |node| match &node.value {
-                    Value::String(text) if text.trim() == "none" => Ok(None),
-                    _ => units::packet_size(node).map(Some),
-                })?
-                .flatten(),
-        };
-        let DcfConfig { window_min, window_max, .. } = dcf.config();
-        if window_min > window_max {
-            let key = table.key("window-min").or(table.key("window-max"));
-            let problem = Problem::new(format!(
-                "the least contention window, {window_min}, is above the greatest, {window_max}"
-            ));
-            return Err(match key {
-                Some(key) => problem.at(&key.span),
-                None => problem,
-            });
+impl Keyed for DcfConfig {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("preamble", preamble, PREAMBLE, "PLCP preamble and header before each frame: 192 or 96 µs."),
+        row!(
+            "basic-rate",
+            basic_rate,
+            RATE,
+            "The rate of ACK, RTS and CTS frames, but no more than the link's."
+        ),
+        row!("window-min", window_min, WINDOW, "The contention window of a first attempt."),
+        row!("window-max", window_max, WINDOW, "The largest contention window."),
+        row!(
+            "retry-limit",
+            retry_limit,
+            Integer { what: "a number of collisions", low: 1, high: 255 },
+            "How often a packet may collide before it is dropped, with the reason `retry limit`."
+        ),
+        row!("rts-threshold", rts_threshold, Or("none", FRAME), "Announce longer frames by RTS and CTS."),
+    ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        let Self { window_min, window_max, .. } = self;
+        if window_min <= window_max {
+            return Ok(());
         }
-        Ok(dcf)
+        let key = table.key("window-min").or(table.key("window-max"));
+        Err(Problem::new(format!(
+            "the least contention window, {window_min}, is above the greatest, {window_max}"
+        ))
+        .at(key.map_or(place, |key| &key.span)))
     }
-
-    /// With all values in force.
-    pub(crate) fn config(self) -> DcfConfig {
-        let default = DcfConfig::default();
-        DcfConfig {
-            preamble: self.preamble.unwrap_or(default.preamble),
-            basic_rate: self.basic_rate.unwrap_or(default.basic_rate),
-            window_min: self.window_min.unwrap_or(default.window_min),
-            window_max: self.window_max.unwrap_or(default.window_max),
-            retry_limit: self.retry_limit.unwrap_or(default.retry_limit),
-            // At most 65,535.
-            rts_threshold: self.rts_threshold.map(|bytes| bytes.get() as u32).or(default.rts_threshold),
-            ..default
-        }
-    }
-
-    pub(crate) fn write(self, table: &mut Inline) {
-        let name = |of: Duration| PREAMBLES.iter().find(|(_, known)| *known == of).map(|(name, _)| *name);
-        table.quoted("preamble", self.preamble.and_then(name));
-        table.quoted("basic-rate", self.basic_rate);
-        table.plain("window-min", self.window_min);
-        table.plain("window-max", self.window_max);
-        table.plain("retry-limit", self.retry_limit);
-        table.quoted("rts-threshold", self.rts_threshold);
-    }
-
-    pub(crate) fn words(self) -> String {
-        let config = self.config();
-        let rts = match config.rts_threshold {
-            None => "no RTS".into(),
-            Some(bytes) => format!("RTS over {bytes} bytes"),
-        };
-        format!(
-            "contention window {} to {}, retry limit {}, preamble {}, basic rate {}, {rts}",
-            config.window_min, config.window_max, config.retry_limit, config.preamble, config.basic_rate
-        )
-    }
-}
-
-/// The rates that it knows, for people.
-pub(crate) fn allowed_rates() -> String {
-    "a rate of 802.11b: \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"".into()
 }
 
 /// One less than a power of two.

@@ -1,15 +1,16 @@
 //! Which class a packet is in, said apart from the classes, in an order of its own:
 //! `filters = [{ match = { destination-port = 22 }, class = "low" }, …], default = "rest"`.
 
-use super::class::read_matches;
+use super::class::MATCHES;
 use super::{Class, tree};
-use crate::node::{Node, Table};
+use crate::keys::kind::Text;
+use crate::keys::{self, Keyed, Parameters, Row, row};
+use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
-use crate::value::inline::Inline;
 
 /// Sends packets to a class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Of which one must hold.
     pub matches: Vec<Match>,
@@ -17,17 +18,19 @@ pub struct Filter {
     pub class: String,
 }
 
-pub(crate) const KEYS: &[&str] = &["match", "class"];
+impl Keyed for Filter {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("match", matches, MATCHES, "The packets that it takes.").required(),
+        row!("class", class, Text("the name of a class"), "Where it sends them.").required(),
+    ];
+}
 
 impl Filter {
     fn read(node: &Node, classes: &[Class], surroundings: Surroundings<'_>) -> Result<Self, Problem> {
         let table = node.table("a filter: { match = { dscp = \"ef\" }, class = \"voip\" }")?;
-        table.only(KEYS)?;
-        Ok(Self {
-            matches: table
-                .required("match", &node.span, |node| read_matches(node, "the class", surroundings))?,
-            class: table.required("class", &node.span, |node| leaf(node, classes))?,
-        })
+        let filter = keys::read_table(node, table, surroundings)?;
+        table.required("class", &node.span, |node| leaf(node, classes))?;
+        Ok(filter)
     }
 
     /// Reads the filters of a scheduler.
@@ -48,11 +51,11 @@ impl Filter {
         items.iter().map(|node| Self::read(node, classes, surroundings)).collect()
     }
 
-    pub(super) fn text(&self) -> String {
-        let mut table = Inline::default();
-        table.plain("match", super::class::matches_text(&self.matches));
-        table.quoted("class", Some(&self.class));
-        table.finish()
+    /// As it stands in a file.
+    pub(super) fn value(&self) -> Value {
+        let mut table = Table::default();
+        self.write(&mut table);
+        Value::Table(table)
     }
 }
 

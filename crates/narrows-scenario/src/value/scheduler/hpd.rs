@@ -7,76 +7,129 @@ use narrows_core::Duration;
 use narrows_core::sched::{
     BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, HpdClass, HpdConfig, Per1024,
 };
+use serde_json::{Value as Json, json};
 
+use crate::keys::kind::{ByHand, Choice, Given, Integer, Or, text};
+use crate::keys::quantity::Time;
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Key, Keyed, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
 use crate::problem::{Problem, one_of};
-use crate::units;
-use crate::value::inline::Inline;
+use crate::value::condition::Surroundings;
 
-/// What is given of the scheduler; the rest is the engine's default.
+/// The parameters of the scheduler that are not of a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hpd {
-    /// Who goes first among several classes whose bound is at stake; the highest number.
-    pub bound_order: Option<BoundOrder>,
-    /// When a bound is at stake; when it is about to be missed.
-    pub bound_reading: Option<BoundReading>,
+    /// Who goes first among several classes whose bound is at stake.
+    pub bound_order: BoundOrder,
+    /// When a bound is at stake.
+    pub bound_reading: BoundReading,
 }
 
-/// What is given of a class; the rest is the engine's default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HpdParameters {
-    /// The delay differentiation parameter; 1.
-    pub ddp: Option<NonZero<u32>>,
-    /// The weight of the newest delay in the average; by the backlog.
-    pub gamma: Option<Gamma>,
-    /// The weight of the average delay in the hybrid one, of 1024; 512.
-    pub g: Option<Per1024>,
-    /// The longest wait; any.
-    pub limit: Option<Duration>,
-    /// How the average is estimated; plainly.
-    pub estimator: Option<Estimator>,
+const ORDER: Choice<BoundOrder> = Choice {
+    what: "order of bounds",
+    choices: &[("reference", BoundOrder::Reference), ("earliest-deadline", BoundOrder::EarliestDeadline)],
+};
+const READING: Choice<BoundReading> = Choice {
+    what: "reading of a bound",
+    choices: &[
+        ("about-to-violate", BoundReading::AboutToViolate),
+        ("has-violated", BoundReading::HasViolated),
+    ],
+};
+const DDP: ByHand<NonZero<u32>> = ByHand {
+    words: || "whole number, 1 to 4294967295".into(),
+    schema: |_| json!({ "type": "integer", "minimum": 1 }),
+    read: |node, _| {
+        let ddp = node.integer("a delay differentiation parameter", 1..1 << 32)?;
+        Ok(NonZero::new(ddp as u32).unwrap_or(NonZero::<u32>::MIN)) // in range
+    },
+    write: |ddp| Some(Value::Integer(ddp.to_string())),
+};
+const GAMMA: ByHand<Gamma> = ByHand {
+    words: || "whole number, 0 to 1024, or `\"auto\"`".into(),
+    schema: |_| json!({ "anyOf": [{ "const": "auto" }, { "type": "integer", "minimum": 0, "maximum": 1024 }] }),
+    read: |node, _| match &node.value {
+        Value::String(text) if text.trim() == "auto" => Ok(Gamma::OfBacklog),
+        _ => per1024(node, "\"auto\", or a number").map(Gamma::Fixed),
+    },
+    write: |gamma| match gamma {
+        Gamma::Fixed(parts) => Some(Value::Integer(parts.to_string())),
+        Gamma::OfBacklog => Some(text("auto")),
+    },
+};
+const G: ByHand<Per1024> = ByHand {
+    words: || "whole number, 0 to 1024".into(),
+    schema: |_| json!({ "type": "integer", "minimum": 0, "maximum": 1024 }),
+    read: |node, _| per1024(node, "a number"),
+    write: |parts| Some(Value::Integer(parts.to_string())),
+};
+const ESTIMATOR: ByHand<Estimator> = ByHand {
+    words: || "`\"ewma\"`, `\"ewma-r\"` or `\"ewma-pe\"`, or a table with that `type`".into(),
+    schema: estimator_schema,
+    read: read_estimator,
+    write: |estimator| Some(estimator_value(*estimator)),
+};
+
+impl Keyed for Hpd {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "bound-order",
+            bound_order,
+            ORDER,
+            "Who goes first of several classes whose limit is at stake: the last class, as in the published implementation, or the one whose limit is reached first."
+        ),
+        row!(
+            "bound-reading",
+            bound_reading,
+            READING,
+            "When a limit is at stake: when the first packet would miss it after one more packet of another class, or when it has missed it."
+        ),
+    ];
 }
 
-pub(crate) const KEYS: &[&str] = &["bound-order", "bound-reading"];
-pub(crate) const CLASS_KEYS: &[&str] = &["ddp", "gamma", "g", "limit", "estimator"];
-
-const ORDERS: &[(&str, BoundOrder)] =
-    &[("reference", BoundOrder::Reference), ("earliest-deadline", BoundOrder::EarliestDeadline)];
-const READINGS: &[(&str, BoundReading)] =
-    &[("about-to-violate", BoundReading::AboutToViolate), ("has-violated", BoundReading::HasViolated)];
-const ESTIMATORS: &[&str] = &["ewma", "ewma-r", "ewma-pe"];
-const WIDTHS: &[(&str, ErrorWidth)] = &[("10%", ErrorWidth::Tenth), ("12.5%", ErrorWidth::Eighth)];
+impl Keyed for HpdClass {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "ddp",
+            ddp,
+            DDP,
+            "The delay differentiation parameter: delays are in proportion to it, so the smallest is served best."
+        ),
+        row!(
+            "gamma",
+            gamma,
+            GAMMA,
+            "The weight of the newest delay in the average, in 1024ths; `\"auto\"` is `1/(N·√q·ln q)`, at most 1, with N classes and q packets in this one when one of them departs."
+        ),
+        row!(
+            "g",
+            g,
+            G,
+            "The weight of the average delay in the hybrid one, in 1024ths; the rest is that of the first packet's wait."
+        ),
+        row!(
+            "limit",
+            limit,
+            Or("none", Time::POSITIVE),
+            "No packet waits longer, but for the time that the packets of the class before it in a burst take."
+        ),
+        row!("estimator", estimator, ESTIMATOR, "How the average is estimated."),
+    ];
+}
 
 impl Hpd {
-    pub(crate) fn read(table: &Table) -> Result<Self, Problem> {
-        Ok(Self {
-            bound_order: table.optional("bound-order", |node| node.choice("order of bounds", ORDERS))?,
-            bound_reading: table
-                .optional("bound-reading", |node| node.choice("reading of a bound", READINGS))?,
-        })
-    }
-
-    pub(crate) fn write(self, table: &mut Inline) {
-        table.quoted("bound-order", self.bound_order.and_then(|order| name(ORDERS, order)));
-        table.quoted("bound-reading", self.bound_reading.and_then(|reading| name(READINGS, reading)));
-    }
-
-    /// With all values in force.
+    /// With these classes, for the engine.
     pub(crate) fn config(self, classes: Vec<HpdClass>) -> HpdConfig {
-        HpdConfig {
-            classes,
-            bound_order: self.bound_order.unwrap_or_default(),
-            bound_reading: self.bound_reading.unwrap_or_default(),
-        }
+        HpdConfig { classes, bound_order: self.bound_order, bound_reading: self.bound_reading }
     }
 
-    pub(crate) fn words(self) -> String {
-        let config = self.config(Vec::new());
-        let reading = match config.bound_reading {
+    pub(crate) fn in_force(self) -> String {
+        let reading = match self.bound_reading {
             BoundReading::AboutToViolate => "would be missed by one packet more",
             BoundReading::HasViolated => "is missed",
         };
-        let order = match config.bound_order {
+        let order = match self.bound_order {
             BoundOrder::Reference => "the last such class",
             BoundOrder::EarliestDeadline => "the earliest deadline",
         };
@@ -84,77 +137,25 @@ impl Hpd {
     }
 }
 
-impl HpdParameters {
-    pub(crate) fn read(table: &Table) -> Result<Self, Problem> {
-        Ok(Self {
-            ddp: table
-                .optional("ddp", |node| node.integer("a delay differentiation parameter", 1..1 << 32))?
-                .and_then(|ddp| NonZero::new(ddp as u32)),
-            gamma: table.optional("gamma", read_gamma)?,
-            g: table.optional("g", |node| per1024(node, "a number"))?,
-            limit: table
-                .optional("limit", |node| match is(node, "none") {
-                    true => Ok(None),
-                    false => units::positive_time(node).map(Some),
-                })?
-                .flatten(),
-            estimator: table.optional("estimator", read_estimator)?,
-        })
-    }
-
-    pub(crate) fn write(self, table: &mut Inline) {
-        table.plain("ddp", self.ddp);
-        table.plain(
-            "gamma",
-            self.gamma.map(|gamma| match gamma {
-                Gamma::Fixed(parts) => parts.to_string(),
-                Gamma::OfBacklog => "\"auto\"".into(),
-            }),
-        );
-        table.plain("g", self.g);
-        table.quoted("limit", self.limit);
-        table.plain("estimator", self.estimator.map(estimator_text));
-    }
-
-    /// With all values in force.
-    pub fn config(self) -> HpdClass {
-        let default = HpdClass::default();
-        HpdClass {
-            ddp: self.ddp.unwrap_or(default.ddp),
-            gamma: self.gamma.unwrap_or(default.gamma),
-            g: self.g.unwrap_or(default.g),
-            limit: self.limit.or(default.limit),
-            estimator: self.estimator.unwrap_or(default.estimator),
+/// The parameters of a class, for people.
+pub(crate) fn class_words(class: &HpdClass) -> String {
+    let HpdClass { ddp, gamma, g, limit, estimator } = class;
+    let limit = limit.map_or("no limit".into(), |limit| format!("limit {limit}"));
+    let gamma = match gamma {
+        Gamma::Fixed(parts) => format!("{parts}/1024"),
+        Gamma::OfBacklog => "by the backlog".into(),
+    };
+    let estimator = match estimator {
+        Estimator::Ewma => String::new(),
+        Estimator::EwmaR { threshold, cycle } => {
+            format!(", exact for {threshold} packets, anew after {cycle} idle")
         }
-    }
-
-    pub(crate) fn words(self) -> String {
-        let HpdClass { ddp, gamma, g, limit, estimator } = self.config();
-        let limit = limit.map_or("no limit".into(), |limit| format!("limit {limit}"));
-        let gamma = match gamma {
-            Gamma::Fixed(parts) => format!("{parts}/1024"),
-            Gamma::OfBacklog => "by the backlog".into(),
-        };
-        let estimator = match estimator {
-            Estimator::Ewma => String::new(),
-            Estimator::EwmaR { threshold, cycle } => {
-                format!(", exact for {threshold} packets, anew after {cycle} idle")
-            }
-            Estimator::EwmaPe { steps, width } => format!(
-                ", up to {steps} times that by steps of {} error",
-                name(WIDTHS, width).unwrap_or_default()
-            ),
-        };
-        format!("ddp {ddp}, g {g}/1024, {limit}; gamma {gamma}{estimator}")
-    }
-}
-
-fn is(node: &Node, word: &str) -> bool {
-    matches!(&node.value, Value::String(text) if text.trim() == word)
-}
-
-fn name<T: PartialEq>(names: &[(&'static str, T)], value: T) -> Option<&'static str> {
-    names.iter().find(|(_, known)| *known == value).map(|(name, _)| *name)
+        Estimator::EwmaPe { steps, width } => {
+            let width = WIDTHS.iter().find(|(_, known)| known == width).map_or("", |(name, _)| name);
+            format!(", up to {steps} times that by steps of {width} error")
+        }
+    };
+    format!("ddp {ddp}, g {g}/1024, {limit}; gamma {gamma}{estimator}")
 }
 
 fn per1024(node: &Node, what: &str) -> Result<Per1024, Problem> {
@@ -162,21 +163,122 @@ fn per1024(node: &Node, what: &str) -> Result<Per1024, Problem> {
     Ok(Per1024::new(parts as u16).unwrap_or(Per1024::ONE)) // in range
 }
 
-fn read_gamma(node: &Node) -> Result<Gamma, Problem> {
-    match is(node, "auto") {
-        true => Ok(Gamma::OfBacklog),
-        false => per1024(node, "\"auto\", or a number").map(Gamma::Fixed),
+/// The plain moving average has no parameters.
+#[derive(Default)]
+struct Plain;
+
+impl Keyed for Plain {
+    const ROWS: &'static [Row<Self>] = &[];
+}
+
+/// With restart.
+struct Restart {
+    threshold: u32,
+    cycle: Duration,
+}
+
+impl Default for Restart {
+    fn default() -> Self {
+        Self { threshold: Estimator::THRESHOLD, cycle: Estimator::CYCLE }
     }
 }
 
-fn read_estimator(node: &Node) -> Result<Estimator, Problem> {
-    match &node.value {
-        Value::Table(table) => {
-            let named = table.required("type", &node.span, estimator_name)?;
-            read_parts(named, table)
-        }
-        _ => read_parts(estimator_name(node)?, &Table::default()),
+impl Keyed for Restart {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "threshold",
+            threshold,
+            Integer { what: "a number of packets", low: 0, high: u32::MAX as i64 },
+            "The average is the exact mean of this many packets first, and the moving one from there on."
+        ),
+        row!(
+            "cycle",
+            cycle,
+            Time::ANY,
+            "A class in which nothing waited for this long begins anew with its next packet."
+        ),
+    ];
+}
+
+/// By the proportional error.
+#[derive(Default)]
+struct Proportional {
+    steps: Option<u8>,
+    width: ErrorWidth,
+}
+
+const WIDTHS: &[(&str, ErrorWidth)] = &[("10%", ErrorWidth::Tenth), ("12.5%", ErrorWidth::Eighth)];
+
+impl Keyed for Proportional {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "steps",
+            steps,
+            Given(Integer { what: "a number of steps", low: 1, high: 255 }),
+            "How many times as much `gamma` counts at most: once where the delay is within a step of the average, twice within two, and so on."
+        )
+        .default("7, or 8 with steps of 12.5 %"),
+        row!(
+            "width",
+            width,
+            Choice { what: "width of a step", choices: WIDTHS },
+            "How much of the average a step is: as published with the estimator, or as in the published implementation."
+        ),
+    ];
+}
+
+const ESTIMATORS: &[&str] = &["ewma", "ewma-r", "ewma-pe"];
+
+/// The keys of an estimator, beside its `type`.
+fn estimator_keys(name: &str) -> Vec<&'static dyn Key> {
+    match name {
+        "ewma-r" => keys::keys::<Restart>(),
+        "ewma-pe" => keys::keys::<Proportional>(),
+        _ => keys::keys::<Plain>(),
     }
+}
+
+fn estimator_schema(definitions: &mut Definitions) -> Json {
+    let tables = [
+        ("ewma", "Ewma", "An exponentially weighted moving average."),
+        (
+            "ewma-r",
+            "EwmaR",
+            "With restart: the exact mean of the first packets, the moving average from there on, and anew after an idle time.",
+        ),
+        (
+            "ewma-pe",
+            "EwmaPe",
+            "By the proportional error: the newest delay weighs more where it is far from the average.",
+        ),
+    ];
+    let mut any = vec![json!({ "enum": ESTIMATORS })];
+    for (name, called, doc) in tables {
+        any.push(schema::define(definitions, called, |definitions| {
+            schema::tagged(name, doc, &estimator_keys(name), definitions)
+        }));
+    }
+    json!({ "anyOf": any })
+}
+
+fn read_estimator(node: &Node, around: Surroundings<'_>) -> Result<Estimator, Problem> {
+    let none = Table::default();
+    let (name, table) = match &node.value {
+        Value::Table(table) => (table.required("type", &node.span, estimator_name)?, table),
+        _ => (estimator_name(node)?, &none),
+    };
+    keys::only_tagged(table, &estimator_keys(name))?;
+    Ok(match name {
+        "ewma-r" => {
+            let Restart { threshold, cycle } = keys::read(node, table, around)?;
+            Estimator::EwmaR { threshold, cycle }
+        }
+        "ewma-pe" => {
+            let Proportional { steps, width } = keys::read(node, table, around)?;
+            Estimator::EwmaPe { steps: steps.unwrap_or(width.steps()), width }
+        }
+        _ => Estimator::Ewma,
+    })
 }
 
 fn estimator_name(node: &Node) -> Result<&'static str, Problem> {
@@ -186,47 +288,19 @@ fn estimator_name(node: &Node) -> Result<&'static str, Problem> {
     })
 }
 
-fn read_parts(named: &'static str, table: &Table) -> Result<Estimator, Problem> {
-    match named {
-        "ewma-r" => {
-            table.only(&["type", "threshold", "cycle"])?;
-            let threshold =
-                table.optional("threshold", |node| node.integer("a number of packets", 0..1 << 32))?;
-            let cycle = table.optional("cycle", units::time)?;
-            Ok(Estimator::EwmaR {
-                threshold: threshold.map_or(Estimator::THRESHOLD, |packets| packets as u32), // in range
-                cycle: cycle.unwrap_or(Estimator::CYCLE),
-            })
-        }
-        "ewma-pe" => {
-            table.only(&["type", "steps", "width"])?;
-            let width =
-                table.optional("width", |node| node.choice("width of a step", WIDTHS))?.unwrap_or_default();
-            let steps = table.optional("steps", |node| node.integer("a number of steps", 1..256))?;
-            let steps = steps.map_or(width.steps(), |steps| steps as u8); // in range
-            Ok(Estimator::EwmaPe { steps, width })
-        }
-        _ => {
-            table.only(&["type"])?;
-            Ok(Estimator::Ewma)
-        }
-    }
+fn estimator_value(estimator: Estimator) -> Value {
+    let mut table = Table::default();
+    let (name, parameters): (_, &dyn Parameters) = match estimator {
+        Estimator::Ewma => return text("ewma"),
+        Estimator::EwmaR { threshold, cycle } => ("ewma-r", &Restart { threshold, cycle }),
+        Estimator::EwmaPe { steps, width } => ("ewma-pe", &Proportional { steps: Some(steps), width }),
+    };
+    table.put("type", text(name));
+    parameters.write(&mut table);
+    Value::Table(table)
 }
 
-fn estimator_text(estimator: Estimator) -> String {
-    let mut table = Inline::default();
-    match estimator {
-        Estimator::Ewma => return "\"ewma\"".into(),
-        Estimator::EwmaR { threshold, cycle } => {
-            table.quoted("type", Some("ewma-r"));
-            table.plain("threshold", Some(threshold));
-            table.quoted("cycle", Some(cycle));
-        }
-        Estimator::EwmaPe { steps, width } => {
-            table.quoted("type", Some("ewma-pe"));
-            table.plain("steps", Some(steps));
-            table.quoted("width", name(WIDTHS, width));
-        }
-    }
-    table.finish()
+/// The tables of the reference about estimators.
+pub(super) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    vec![("ewma-r", estimator_keys("ewma-r")), ("ewma-pe", estimator_keys("ewma-pe"))]
 }

@@ -1,13 +1,16 @@
 //! Classes of a hierarchical token bucket:
 //! `{ name = "voice", parent = "all", rate = "1mbit", ceil = "2mbit", priority = 0 }`.
 
+use std::ops::Range;
+
 use narrows_core::{Bytes, Rate};
 
 use super::tree;
-use crate::node::{Node, Table};
+use crate::keys::kind::{Given, Integer};
+use crate::keys::quantity::{FiniteRate, PacketSize, Size};
+use crate::keys::{Keyed, Row, row};
+use crate::node::Table;
 use crate::problem::Problem;
-use crate::units;
-use crate::value::inline::Inline;
 
 /// The parameters of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +31,6 @@ pub struct HtbClass {
     pub mpu: Bytes,
 }
 
-pub(crate) const KEYS: &[&str] = &["rate", "ceil", "burst", "cburst", "priority", "quantum", "mpu"];
-
 /// The longest packet that a burst must hold.
 const PACKET: Bytes = Bytes::new(1500);
 /// The least burst where none is given.
@@ -39,19 +40,55 @@ const RATE_TO_QUANTUM: u64 = 10;
 /// The kernel's bounds of that.
 const QUANTA: (u64, u64) = (1000, 200_000);
 
-impl HtbClass {
-    pub(crate) fn read(node: &Node, table: &Table) -> Result<Self, Problem> {
-        let class = Self {
-            rate: table.required("rate", &node.span, tree::rate)?,
-            ceil: table.optional("ceil", tree::rate)?,
-            burst: table.optional("burst", tree::burst)?,
-            cburst: table.optional("cburst", tree::burst)?,
-            priority: table
-                .optional("priority", |node| node.integer("a priority", 0..8))?
-                .map_or(0, |priority| priority as u8),
-            quantum: table.optional("quantum", quantum)?,
-            mpu: table.optional("mpu", units::packet_size)?.unwrap_or_default(),
-        };
+impl Default for HtbClass {
+    /// Without the rate, which must be said.
+    fn default() -> Self {
+        Self {
+            rate: Rate::UNLIMITED,
+            ceil: None,
+            burst: None,
+            cburst: None,
+            priority: 0,
+            quantum: None,
+            mpu: Bytes::new(0),
+        }
+    }
+}
+
+const QUANTUM: Size = Size { low: 256, high: 1 << 24, expected: "a quantum from 256 bytes to 16 MiB" };
+
+impl Keyed for HtbClass {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("rate", rate, FiniteRate, "What it gets whenever it has packets.").required(),
+        row!("ceil", ceil, Given(FiniteRate), "What it gets at most, by borrowing; at least `rate`.")
+            .default("`rate`"),
+        row!(
+            "burst",
+            burst,
+            Given(tree::BURST),
+            "How much it sends at once by its rate, at least 1500 bytes."
+        )
+        .default("10 ms of `rate`, at least 1600 bytes"),
+        row!(
+            "cburst",
+            cburst,
+            Given(tree::BURST),
+            "How much it sends at once by its ceiling, at least 1500 bytes."
+        )
+        .default("10 ms of `ceil`, at least 1600 bytes"),
+        row!(
+            "priority",
+            priority,
+            Integer { what: "a priority", low: 0, high: 7 },
+            "Who goes first of those that may send alike: 0 before 7."
+        ),
+        row!("quantum", quantum, Given(QUANTUM), "What it sends in its turn among those of its priority.")
+            .default("a tenth of what `rate` is in a second, 1000 to 200,000 bytes"),
+        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        let class = self;
         let at = |key: &str, problem: Problem| match table.get(key) {
             Some(node) => problem.at(&node.span).inside(key),
             None => problem,
@@ -69,9 +106,11 @@ impl HtbClass {
                 return Err(at(key, tree::below_one_packet(burst, PACKET)));
             }
         }
-        Ok(class)
+        Ok(())
     }
+}
 
+impl HtbClass {
     /// The ceiling in force.
     pub fn ceil(&self) -> Rate {
         self.ceil.unwrap_or(self.rate)
@@ -93,17 +132,7 @@ impl HtbClass {
         self.quantum.unwrap_or(Bytes::new(usual.clamp(QUANTA.0, QUANTA.1)))
     }
 
-    pub(crate) fn write(&self, table: &mut Inline) {
-        table.quoted("rate", Some(self.rate));
-        table.quoted("ceil", self.ceil);
-        table.quoted("burst", self.burst);
-        table.quoted("cburst", self.cburst);
-        table.plain("priority", Some(self.priority).filter(|priority| *priority > 0));
-        table.quoted("quantum", self.quantum);
-        table.quoted("mpu", Some(self.mpu).filter(|mpu| mpu.get() > 0));
-    }
-
-    pub(crate) fn words(&self, is_leaf: bool) -> String {
+    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
         let mut words = format!(
             "rate {} (burst {}), ceiling {} (burst {})",
             self.rate,
@@ -121,11 +150,4 @@ impl HtbClass {
 /// Ten milliseconds of a rate, and at least a packet.
 fn usual_burst(rate: Rate) -> Bytes {
     Bytes::new((rate.bits_per_second() / 800).max(LEAST_BURST))
-}
-
-fn quantum(node: &Node) -> Result<Bytes, Problem> {
-    match units::size(node)? {
-        size if (256..=1 << 24).contains(&size.get()) => Ok(size),
-        _ => Err(node.expected("a quantum from 256 bytes to 16 MiB")),
-    }
 }

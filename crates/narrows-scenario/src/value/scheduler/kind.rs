@@ -1,48 +1,15 @@
-//! The schedulers that a scenario can name: what each is called, and what it takes.
-//!
-//! A new one is a variant of [`Kind`], its place in [`Kind::ALL`], a line in [`Kind::about`], and a line in
-//! `Scheduler::build` (`build.rs`), which the compiler asks for.
+//! The registry of schedulers: one line for each says what it is called, what it takes, and how it is made.
 
-use narrows_core::Bytes;
 use narrows_core::aqm::{CodelConfig, PieConfig};
+use narrows_core::queue;
+use narrows_core::sched::{DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Priority, Qfq, Tbf as Bucket, Wf2q};
+use narrows_core::{Bytes, sched};
 
-use super::{cbq, dcf, hpd, tbf};
-use crate::keys::names;
-
-/// A scheduling algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// In the order of arrival, with classes kept apart.
-    Fifo,
-    /// Strict priority, the first class first.
-    Prio,
-    /// Strict priority of three bands by the TOS byte, as Linux has it.
-    PfifoFast,
-    /// Deficit round robin.
-    Drr,
-    /// Worst-case fair weighted fair queueing.
-    Wf2q,
-    /// Quick fair queueing.
-    Qfq,
-    /// Grouped fair queueing.
-    Gfq,
-    /// Stochastic fairness queueing.
-    Sfq,
-    /// FQ-CoDel.
-    FqCodel,
-    /// FQ-PIE.
-    FqPie,
-    /// The distributed coordination function of 802.11b.
-    Dcf,
-    /// Hybrid proportional delay with delay bounds.
-    Hpd,
-    /// A token bucket.
-    Tbf,
-    /// A hierarchical token bucket.
-    Htb,
-    /// Class based queueing.
-    Cbq,
-}
+use super::build::{Plan, Refusal};
+use super::cbq::CbqClass;
+use super::htb::HtbClass;
+use super::{Hpd, Scheduler, Tbf};
+use crate::keys::{self, Key, Keyed};
 
 /// What a scheduler serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +24,16 @@ pub(crate) enum Serves {
     Bands,
 }
 
+/// Makes the engine's queue of what a scenario says.
+type Build = fn(&Scheduler, Plan<'_>) -> Result<Box<dyn queue::Queue>, Refusal>;
+
 /// What is to be known of a scheduler.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
     pub(crate) name: &'static str,
     /// For people, beginning a line.
     pub(crate) words: &'static str,
     pub(crate) serves: Serves,
+    pub(super) build: Build,
     /// Whether classes have weights.
     pub(crate) weights: bool,
     /// Whether it wants to know the longest packet of a class.
@@ -71,84 +41,92 @@ pub(crate) struct About {
     /// The quantum of a flow of weight 1, where there is one and none is given.
     pub(crate) quantum: Option<Bytes>,
     /// The keys of its own parameters, besides `quantum`.
-    pub(crate) keys: fn() -> Vec<&'static str>,
+    pub(crate) keys: fn() -> Vec<&'static dyn Key>,
     /// The keys of its own parameters of a class, besides `weight` and `longest`.
-    pub(crate) class_keys: &'static [&'static str],
+    pub(crate) class_keys: fn() -> Vec<&'static dyn Key>,
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 15] = [
-        Self::Fifo,
-        Self::Prio,
-        Self::PfifoFast,
-        Self::Drr,
-        Self::Wf2q,
-        Self::Qfq,
-        Self::Gfq,
-        Self::Sfq,
-        Self::FqCodel,
-        Self::FqPie,
-        Self::Dcf,
-        Self::Hpd,
-        Self::Tbf,
-        Self::Htb,
-        Self::Cbq,
-    ];
-
-    /// Its name in a scenario.
-    pub fn name(self) -> &'static str {
-        self.about().name
-    }
-
-    pub(crate) fn about(self) -> About {
-        use Serves::{Bands, Classes, ClassesOrFlows, Flows};
-        let about = |name, words, serves| About {
+impl About {
+    const fn new(name: &'static str, words: &'static str, serves: Serves, build: Build) -> Self {
+        Self {
             name,
             words,
             serves,
+            build,
             weights: false,
             longest: false,
             quantum: None,
             keys: Vec::new,
-            class_keys: &[],
-        };
-        let weighted = |name, words| About { weights: true, ..about(name, words, ClassesOrFlows) };
-        let quantum = |bytes, about| About { quantum: Some(Bytes::new(bytes)), ..about };
-        match self {
-            Self::Fifo => about("fifo", "in the order of arrival", Classes),
-            Self::Prio => about("prio", "strict priority, the first class first", Classes),
-            Self::PfifoFast => about("pfifo_fast", "strict priority of three bands by the TOS byte", Bands),
-            Self::Drr => quantum(1500, weighted("drr", "deficit round robin")),
-            Self::Wf2q => weighted("wf2q+", "worst-case fair weighted fair queueing"),
-            Self::Qfq => About { longest: true, ..weighted("qfq", "quick fair queueing") },
-            Self::Gfq => About { longest: true, ..weighted("gfq", "grouped fair queueing") },
-            Self::Sfq => quantum(1514, about("sfq", "stochastic fairness queueing", Flows)),
-            // RFC 8290, 5.2.4: one full Ethernet frame.
-            Self::FqCodel => quantum(
-                1514,
-                About { keys: names::<CodelConfig>, ..about("fq_codel", "fair queueing with CoDel", Flows) },
-            ),
-            Self::FqPie => quantum(
-                1514,
-                About { keys: names::<PieConfig>, ..about("fq_pie", "fair queueing with PIE", Flows) },
-            ),
-            Self::Dcf => About {
-                keys: || dcf::KEYS.to_vec(),
-                ..about("dcf", "stations contend by the DCF of 802.11b", ClassesOrFlows)
-            },
-            Self::Hpd => About {
-                keys: || hpd::KEYS.to_vec(),
-                class_keys: hpd::CLASS_KEYS,
-                ..about("hpd", "delays in proportion, with limits", Classes)
-            },
-            Self::Tbf => About { keys: || tbf::KEYS.to_vec(), ..about("tbf", "a token bucket", Classes) },
-            Self::Htb => about("htb", "a tree of token buckets, which borrow from those above", Classes),
-            Self::Cbq => About {
-                keys: || cbq::KEYS.to_vec(),
-                ..about("cbq", "a tree of classes, kept to their rates by their idle times", Classes)
-            },
+            class_keys: Vec::new,
         }
+    }
+
+    const fn weights(self) -> Self {
+        Self { weights: true, ..self }
+    }
+
+    const fn longest(self) -> Self {
+        Self { longest: true, ..self }
+    }
+
+    const fn quantum(self, bytes: u64) -> Self {
+        Self { quantum: Some(Bytes::new(bytes)), ..self }
+    }
+
+    const fn keys<T: Keyed>(self) -> Self {
+        Self { keys: keys::keys::<T>, ..self }
+    }
+
+    const fn class_keys<T: Keyed>(self) -> Self {
+        Self { class_keys: keys::keys::<T>, ..self }
+    }
+}
+
+/// Declares the schedulers: `Variant "name" "what it does" Serves, |asked, plan| how it is made, more;`.
+macro_rules! schedulers {
+    ($($kind:ident $name:literal $words:literal $serves:ident, $build:expr $(, $more:ident $(::<$of:ty>)? ($($argument:expr)?))*;)+) => {
+        /// A scheduling algorithm.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $name, "`: ", $words, ".")] $kind,)+
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: [Self; [$(Self::$kind),+].len()] = [$(Self::$kind),+];
+
+            pub(crate) const fn about(self) -> &'static About {
+                match self {
+                    $(Self::$kind => const { &About::new($name, $words, Serves::$serves, $build)$(.$more$(::<$of>)?($($argument)?))* },)+
+                }
+            }
+        }
+    };
+}
+
+schedulers! {
+    Fifo "fifo" "in the order of arrival" Classes, |it, plan| it.assemble(Fifo::default(), plan);
+    Prio "prio" "strict priority, the first class first" Classes, |it, plan| it.assemble(Priority::default(), plan);
+    PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte" Bands, |it, plan| it.assemble(Priority::default(), plan);
+    Drr "drr" "deficit round robin" ClassesOrFlows, |it, plan| it.assemble(Drr::new(it.quantum().unwrap_or_default()), plan), weights(), quantum(1500);
+    Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
+    Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
+    Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
+    Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
+    // RFC 8290, 5.2.4: one full Ethernet frame.
+    FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
+    FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
+    Dcf "dcf" "stations contend by the DCF of 802.11b" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
+    Hpd "hpd" "delays in proportion, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
+    Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), keys::<Tbf>();
+    Htb "htb" "a tree of token buckets, which borrow from those above" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
+    Cbq "cbq" "a tree of classes, kept to their rates by their idle times" Classes, |it, plan| it.assemble(it.cbq()?, plan), keys::<super::Cbq>(), class_keys::<CbqClass>();
+}
+
+impl Kind {
+    /// Its name in a scenario.
+    pub fn name(self) -> &'static str {
+        self.about().name
     }
 
     /// What it does, for people.
@@ -169,6 +147,12 @@ impl Kind {
     /// Whether its classes must be named, as there is none that it could have by itself.
     pub(crate) fn needs_classes(self) -> bool {
         matches!(self, Self::Prio | Self::Htb | Self::Cbq)
+    }
+
+    /// Whether its name alone says enough.
+    pub(crate) fn is_enough_by_name(self) -> bool {
+        // `prio` is, for queues of a pipe.
+        !matches!(self, Self::Tbf | Self::Htb | Self::Cbq)
     }
 
     /// The names of all.

@@ -1,13 +1,16 @@
 //! A token bucket: `{ type = "tbf", rate = "1mbit", burst = "5kB", latency = "70ms", peakrate = "2mbit", mtu = "1540 bytes" }`.
 
+use std::ops::Range;
+
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
 
 use super::tree;
-use crate::node::{Node, Table};
+use crate::keys::kind::Given;
+use crate::keys::quantity::{FiniteRate, PacketSize, Time};
+use crate::keys::{Keyed, Row, row};
+use crate::node::Table;
 use crate::problem::Problem;
-use crate::units;
-use crate::value::inline::Inline;
 
 /// The parameters of a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,44 +23,49 @@ pub struct Tbf {
     pub latency: Option<Duration>,
     /// No burst is faster than this.
     pub peakrate: Option<Rate>,
-    /// The longest packet, which the bucket of the peak rate holds; nothing for 1500 bytes.
-    pub mtu: Option<Bytes>,
+    /// The longest packet, which the bucket of the peak rate holds.
+    pub mtu: Bytes,
     /// What the shortest packet counts.
     pub mpu: Bytes,
 }
 
-pub(crate) const KEYS: &[&str] = &["rate", "burst", "latency", "peakrate", "mtu", "mpu"];
+impl Default for Tbf {
+    /// Without the rate and burst, which must be said.
+    fn default() -> Self {
+        Self {
+            rate: Rate::UNLIMITED,
+            burst: Bytes::new(0),
+            latency: None,
+            peakrate: None,
+            mtu: Bytes::new(1500),
+            mpu: Bytes::new(0),
+        }
+    }
+}
 
-/// The longest packet where none is given.
-const MTU: Bytes = Bytes::new(1500);
+impl Keyed for Tbf {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("rate", rate, FiniteRate, "The rate at which tokens come.").required(),
+        row!("burst", burst, tree::BURST, "How many bytes of tokens the bucket holds, at least `mtu`: what goes at once after an idle time.").required(),
+        row!("latency", latency, Given(Time::POSITIVE), "How long a packet may wait for tokens, instead of `bound`: the bound in all is `rate · latency + burst` bytes, or with a peak rate `peakrate · latency + mtu` if that is less.").default("none"),
+        row!("peakrate", peakrate, Given(FiniteRate), "No burst is faster than this; above `rate`.").default("none"),
+        row!("mtu", mtu, PacketSize, "The longest packet, which the bucket of the peak rate holds."),
+        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+    ];
 
-impl Tbf {
-    pub(crate) fn read(node: &Node, table: &Table) -> Result<Self, Problem> {
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         if let (Some(latency), Some(bound)) = (table.key("latency"), table.key("bound")) {
             return Err(Problem::new("both `latency` and `bound`")
                 .at(&latency.span)
                 .also(&bound.span, "the bound")
                 .help("how long a packet may wait says how much may wait: keep one of the two"));
         }
-        let tbf = Self {
-            rate: table.required("rate", &node.span, tree::rate)?,
-            burst: table.required("burst", &node.span, tree::burst)?,
-            latency: table.optional("latency", units::positive_time)?,
-            peakrate: table.optional("peakrate", tree::rate)?,
-            mtu: table.optional("mtu", units::packet_size)?,
-            mpu: table.optional("mpu", units::packet_size)?.unwrap_or_default(),
-        };
-        tbf.check(table)?;
-        Ok(tbf)
-    }
-
-    fn check(&self, table: &Table) -> Result<(), Problem> {
         let at = |key: &str, problem: Problem| match table.get(key) {
             Some(node) => problem.at(&node.span).inside(key),
             None => problem,
         };
-        if self.burst < self.mtu() {
-            return Err(at("burst", tree::below_one_packet(self.burst, self.mtu())));
+        if self.burst < self.mtu {
+            return Err(at("burst", tree::below_one_packet(self.burst, self.mtu)));
         }
         match self.peakrate {
             Some(peak) if peak <= self.rate => Err(at(
@@ -71,12 +79,9 @@ impl Tbf {
             _ => Ok(()),
         }
     }
+}
 
-    /// The longest packet in force.
-    pub fn mtu(&self) -> Bytes {
-        self.mtu.unwrap_or(MTU)
-    }
-
+impl Tbf {
     /// How much may wait where `latency` says it: what the bucket lets through in that time and the bucket itself, or with a
     /// peak rate what that lets through, if it is less.
     pub(crate) fn bound(&self) -> Option<Bound> {
@@ -87,23 +92,14 @@ impl Tbf {
             u64::try_from(bytes).unwrap_or(u64::MAX)
         };
         let own = within(self.rate, self.burst);
-        let bytes = self.peakrate.map_or(own, |peak| own.min(within(peak, self.mtu())));
+        let bytes = self.peakrate.map_or(own, |peak| own.min(within(peak, self.mtu)));
         Some(Bound::Bytes(Bytes::new(bytes)))
     }
 
-    pub(crate) fn write(&self, table: &mut Inline) {
-        table.quoted("rate", Some(self.rate));
-        table.quoted("burst", Some(self.burst));
-        table.quoted("latency", self.latency);
-        table.quoted("peakrate", self.peakrate);
-        table.quoted("mtu", self.mtu);
-        table.quoted("mpu", Some(self.mpu).filter(|mpu| mpu.get() > 0));
-    }
-
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn in_force(&self) -> String {
         let mut words = format!("{}, burst {}", self.rate, self.burst);
         if let Some(peak) = self.peakrate {
-            words += &format!(", at most {peak} over more than {}", self.mtu());
+            words += &format!(", at most {peak} over more than {}", self.mtu);
         }
         if self.mpu.get() > 0 {
             words += &format!(", a packet counts at least {}", self.mpu);

@@ -3,25 +3,16 @@
 use narrows_core::{Bytes, Rate};
 
 use super::Class;
-use super::cbq::{self, CbqClass};
+use super::cbq::CbqClass;
 use super::class::place;
-use super::htb::{self, HtbClass};
+use super::htb::HtbClass;
 use super::kind::Kind;
-use crate::node::{Node, Table};
+use crate::keys::Parameters;
+use crate::keys::quantity::Size;
+use crate::node::Node;
 use crate::problem::{Found, Problem, one_of};
-use crate::units;
-use crate::value::inline::Inline;
 
-/// What a class of a shaper is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// The class above it, if there is one.
-    pub parent: Option<String>,
-    /// How it is shaped.
-    pub by: ShapedBy,
-}
-
-/// How a class is shaped.
+/// How a class of a shaper is shaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapedBy {
     /// By token buckets.
@@ -30,60 +21,57 @@ pub enum ShapedBy {
     Cbq(CbqClass),
 }
 
-/// The keys of a class of this kind of shaper, besides those of all classes.
-pub(super) fn keys(kind: Kind) -> Vec<&'static str> {
-    match kind {
-        Kind::Htb => [&["parent"], htb::KEYS].concat(),
-        Kind::Cbq => [&["parent", "weight"], cbq::CLASS_KEYS].concat(),
-        _ => Vec::new(),
+impl ShapedBy {
+    /// With every default, as far as there are some.
+    pub(super) fn plain(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Htb => Some(Self::Htb(HtbClass::default())),
+            Kind::Cbq => Some(Self::Cbq(CbqClass::default())),
+            _ => None,
+        }
     }
-}
 
-impl Shape {
-    pub(super) fn read(kind: Kind, node: &Node, table: &Table) -> Result<Option<Self>, Problem> {
-        let by = match kind {
-            Kind::Htb => ShapedBy::Htb(HtbClass::read(node, table)?),
-            Kind::Cbq => ShapedBy::Cbq(CbqClass::read(node, table)?),
-            _ => return Ok(None),
-        };
-        let parent = table.optional("parent", |node| node.text("the name of a class").map(str::to_owned))?;
-        Ok(Some(Self { parent, by }))
+    pub(super) fn parameters(&self) -> &dyn Parameters {
+        match self {
+            Self::Htb(class) => class,
+            Self::Cbq(class) => class,
+        }
+    }
+
+    pub(super) fn parameters_mut(&mut self) -> &mut dyn Parameters {
+        match self {
+            Self::Htb(class) => class,
+            Self::Cbq(class) => class,
+        }
     }
 
     /// The rate that is its own.
     pub fn rate(&self) -> Rate {
-        match self.by {
-            ShapedBy::Htb(class) => class.rate,
-            ShapedBy::Cbq(class) => class.rate,
-        }
-    }
-
-    pub(super) fn write(&self, table: &mut Inline) {
-        match self.by {
-            ShapedBy::Htb(class) => class.write(table),
-            ShapedBy::Cbq(class) => class.write(table),
+        match self {
+            Self::Htb(class) => class.rate,
+            Self::Cbq(class) => class.rate,
         }
     }
 
     /// What it may do, in one line.
-    pub(crate) fn words(&self, is_leaf: bool) -> String {
-        match self.by {
-            ShapedBy::Htb(class) => class.words(is_leaf),
-            ShapedBy::Cbq(class) => class.words(is_leaf),
+    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
+        match self {
+            Self::Htb(class) => class.in_force(is_leaf),
+            Self::Cbq(class) => class.in_force(is_leaf),
         }
     }
 }
 
 /// The number of the class above this one.
 pub(crate) fn parent(classes: &[Class], index: usize) -> Option<usize> {
-    let name = classes[index].shape.as_ref()?.parent.as_ref()?;
+    let name = classes[index].parent.as_ref()?;
     classes.iter().position(|class| class.name == *name)
 }
 
 /// Whether no class is below this one.
 pub(crate) fn is_leaf(classes: &[Class], index: usize) -> bool {
     let name = &classes[index].name;
-    !classes.iter().filter_map(|class| class.shape.as_ref()).any(|shape| shape.parent.as_ref() == Some(name))
+    !classes.iter().any(|class| class.parent.as_ref() == Some(name))
 }
 
 /// How many classes are above this one.
@@ -94,7 +82,7 @@ pub(crate) fn depth(classes: &[Class], index: usize) -> usize {
 /// That parents are there, stand before their children, and have no packets of their own.
 pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
     for (index, class) in classes.iter().enumerate() {
-        let Some(name) = class.shape.as_ref().and_then(|shape| shape.parent.as_ref()) else { continue };
+        let Some(name) = class.parent.as_ref() else { continue };
         let at = |problem: Problem| problem.at(place(&nodes[index], "parent")).inside("parent");
         let Some(above) = parent(classes, index) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
@@ -151,21 +139,8 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// A rate that a bucket can have.
-pub(crate) fn rate(node: &Node) -> Result<Rate, Problem> {
-    match units::rate(node)? {
-        Rate::UNLIMITED | Rate::DOWN => Err(node.expected("a rate, such as \"1mbit\"")),
-        rate => Ok(rate),
-    }
-}
-
 /// A number of bytes above zero, which a bucket holds.
-pub(crate) fn burst(node: &Node) -> Result<Bytes, Problem> {
-    match units::size(node)? {
-        size if (1..=1 << 32).contains(&size.get()) => Ok(size),
-        _ => Err(node.expected("a size from 1 byte to 4 GiB")),
-    }
-}
+pub(crate) const BURST: Size = Size { low: 1, high: 1 << 32, expected: "a size from 1 byte to 4 GiB" };
 
 /// That a bucket does not hold a packet.
 pub(crate) fn below_one_packet(burst: Bytes, packet: Bytes) -> Problem {

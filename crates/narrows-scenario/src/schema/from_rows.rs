@@ -1,0 +1,47 @@
+//! What is described by its rows.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+
+use crate::keys::schema::named_number;
+use crate::value;
+
+/// Types whose schema comes from rows.
+macro_rules! from_rows {
+    ($($(#[$doc:meta])* $name:ident = $schema:expr;)+) => {
+        $(
+            $(#[$doc])*
+            pub(super) struct $name;
+
+            impl JsonSchema for $name {
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($name).into()
+                }
+
+                fn inline_schema() -> bool {
+                    true
+                }
+
+                fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                    match $schema(generator.definitions_mut()) {
+                        Value::Object(schema) => schema.into(),
+                        _ => Schema::default(),
+                    }
+                }
+            }
+        )+
+    };
+}
+
+from_rows! {
+    /// Where packets wait for the transmitter.
+    Queue = value::Queue::schema;
+    /// What shares the transmitter among classes or flows.
+    Scheduler = value::Scheduler::schema;
+    /// What a packet must be like.
+    Match = value::Match::schema;
+    /// A name or a number.
+    NameOrNumber = named_number;
+}
