@@ -1,10 +1,14 @@
 //! The command line.
 
+mod link_keys;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use link_keys::LinkKeys;
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
@@ -97,70 +101,8 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "The link, without a scenario file (DOWN/UP, or one value for both ways)")]
 pub(crate) struct LinkFlags {
-    /// How fast the wire takes bits: 1.5mbit/0.5mbit, 10gbit, unlimited [default: unlimited]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
-    pub(crate) rate: Option<String>,
-    /// One-way propagation delay: 10ms, or any of the scenario's: '{ gamma = { mean = "30ms", sd = "8ms" } }' [default: 0ms]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) delay: Option<String>,
-    /// Standard deviation of a normally distributed delay
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) jitter: Option<String>,
-    /// Whether packets may overtake one another when the delay varies: keep, allow [default: keep]
-    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
-    pub(crate) order: Option<String>,
-    /// Loss on the wire: 1%, 0.01, '{ gilbert-elliott = { p = "1%", r = "30%" } }'
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub(crate) loss: Option<String>,
-    /// How much may wait for the wire, or what manages that: "13 packets", 64kB, codel, red, pie, dualpi2 [default: one
-    /// bandwidth-delay product]
-    #[arg(long, value_name = "BOUND", allow_hyphen_values = true)]
-    pub(crate) queue: Option<String>,
-    /// What shares the wire among flows: sfq, fq_codel, fq_pie, drr, pfifo_fast, … or none [default: none]
-    #[arg(long, value_name = "SCHEDULER", allow_hyphen_values = true)]
-    pub(crate) scheduler: Option<String>,
-    /// Packets that arrive twice
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub(crate) duplicate: Option<String>,
-    /// Packets with one flipped bit
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub(crate) corrupt: Option<String>,
-    /// Packets that skip the delay
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
-    pub(crate) reorder: Option<String>,
-    /// What counts as a packet's bits: ip, frame, ethernet, atm, wlan [default: ip, or wlan with dcf]
-    #[arg(long, value_name = "OVERHEAD", allow_hyphen_values = true)]
-    pub(crate) overhead: Option<String>,
-    /// Let packets leave in slots only: '{ gap = "10ms", packets = 8 }'
-    #[arg(long, value_name = "SLOTS", allow_hyphen_values = true)]
-    pub(crate) slots: Option<String>,
-    /// Follow a trace of rate, delay or loss: a file for both ways, or DOWN/UP
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<String>,
-    /// Add the air time of a link profile to each packet: a file for both ways, or DOWN/UP
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<String>,
-    /// Let so much pass at once after the link was idle, as far as it could have sent it then: 10kB
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    pub(crate) burst: Option<String>,
-    /// NetEm's words, each way, meaning a double queue: "delay 100ms 20ms loss 1% rate 1mbit limit 50"
-    #[arg(long, value_name = "OPTIONS")]
-    pub(crate) netem: Option<String>,
-    /// The same from client to server only
-    #[arg(long, value_name = "OPTIONS")]
-    pub(crate) netem_up: Option<String>,
-    /// The same from server to client only
-    #[arg(long, value_name = "OPTIONS")]
-    pub(crate) netem_down: Option<String>,
-    /// NetEm's single queue with its formulas, each way, in place of everything else
-    #[arg(long, value_name = "OPTIONS")]
-    pub(crate) exact_netem: Option<String>,
-    /// The longest packet, in bytes of IP
-    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
-    pub(crate) mtu: Option<String>,
-    /// The most packets in flight behind the wire
-    #[arg(long, value_name = "PACKETS", allow_hyphen_values = true)]
-    pub(crate) line_limit: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: LinkKeys,
     /// A script of tc's commands for the link: the first device is the client's, a second one the server's
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ipfw", "client", "server"])]
     pub(crate) tc: Option<PathBuf>,

@@ -81,31 +81,7 @@ pub(crate) fn scenario_at(
     let args_tc = flags.tc.clone();
     let shaping = flags.tc.as_deref().map(tc::Script::load).transpose()?;
     let shaping = shaping.map(|script| script.with_devices(devices.iter().copied()));
-    let flags = flags.clone();
-    let flags = LinkFlags {
-        rate: flags.rate,
-        delay: flags.delay,
-        jitter: flags.jitter,
-        order: flags.order,
-        loss: flags.loss,
-        queue: flags.queue,
-        scheduler: flags.scheduler,
-        overhead: flags.overhead,
-        duplicate: flags.duplicate,
-        corrupt: flags.corrupt,
-        reorder: flags.reorder,
-        mtu: flags.mtu,
-        line_limit: flags.line_limit,
-        slots: flags.slots,
-        trace: flags.trace,
-        profile: flags.profile,
-        burst: flags.burst,
-        netem: flags.netem,
-        netem_up: flags.netem_up,
-        netem_down: flags.netem_down,
-        exact_netem: flags.exact_netem,
-        ..LinkFlags::default()
-    };
+    let flags = flags.keys.0.clone();
     let mut scenario = match (file, rules) {
         (None, None) => Scenario::from_flags(&flags)?,
         (None, Some(_)) if flags != LinkFlags::default() => {
@@ -126,7 +102,7 @@ pub(crate) fn scenario_at(
         for placed in shaping.placed(false)? {
             // Where nobody listens, `narrows tc check` says it, too.
             let _ = writeln!(io::stderr(), "narrows: {}", placed.words());
-            let says_rate = flags.rate.is_some() || flags.trace.is_some() || flags.profile.is_some();
+            let says_rate = ["rate", "trace", "profile"].into_iter().any(|key| flags.get(key).is_some());
             for note in placed.device.remarks(says_rate) {
                 let _ = writeln!(io::stderr(), "narrows: {note}");
             }
@@ -136,7 +112,7 @@ pub(crate) fn scenario_at(
         let script = args_tc.map(|path| path.display().to_string()).unwrap_or_default();
         scenario.file = format!("{name} --tc {script}");
     }
-    if flags.netem.is_some() || flags.netem_up.is_some() || flags.netem_down.is_some() {
+    if ["netem", "netem-up", "netem-down"].into_iter().any(|key| flags.get(key).is_some()) {
         // Where nobody listens, `narrows tc check` says it, too.
         let _ = writeln!(io::stderr(), "{DOUBLE_QUEUE}");
     }

@@ -15,7 +15,7 @@ const DIFFERENT: u8 = 1;
 pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
     // The scenario's parser reads the times, and says what is wrong with them.
     let time = |flag: &str, text: &Option<String>| -> Result<_, Failure> {
-        let flags = LinkFlags { duration: text.clone(), ..LinkFlags::default() };
+        let flags = LinkFlags::default().given("duration", text.clone());
         let read = Scenario::from_flags(&flags);
         read.map(|scenario| scenario.duration)
             .map_err(|error| Failure::Other(error.to_string().replace("--duration", flag)))

@@ -73,7 +73,7 @@ fn run(delay: Box<dyn DelayModel>, order: Order, uneven: bool, packets: u64) {
     let mut config = NetworkConfig::new(Seed(1));
     let out = || Target::Port("out".into());
     let mut link = LinkConfig::new("l", out());
-    (link.delay, link.order) = (delay, order);
+    (link.delay, link.settings.order) = (delay, order);
     config.links.push(link);
     let entry = Target::Link { name: "l".into(), lane: 0 };
     config.ports =

@@ -39,7 +39,7 @@ pub use engine::{Body, Engine, Event};
 pub use id::{Element, LinkId, PortId, RouterId, RulesId};
 pub use link::{
     AirTime, AirTimeError, BitErrors, Change, Corruption, Exceed, FeedView, Instance, InstanceCounts,
-    Instances, LinkConfig, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemQueue, Order, Policer,
+    Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemQueue, Order, Policer,
     PolicerConfig, PolicerCounts, Question, Reorder, SlotGap, Slots, Target, netem,
 };
 pub use network::{

@@ -21,6 +21,7 @@ mod impairments;
 pub(crate) mod instances;
 mod line;
 mod policer;
+mod settings;
 mod slots;
 mod switch;
 mod target;
@@ -40,6 +41,7 @@ pub use feeds::FeedView;
 pub use instances::InstanceCounts;
 pub use netem::NetemQueue;
 pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
+pub use settings::LinkSettings;
 pub use slots::{SlotGap, Slots};
 pub use target::Target;
 pub use view::{Instance, LinkView};
@@ -92,9 +94,7 @@ pub(crate) struct Link {
     impairments: Option<Box<Impairments>>,
     air: Option<Box<Air>>,
     delay: Delay,
-    order: Order,
-    line_limit: Option<u64>,
-    mtu: Option<Mtu>,
+    settings: LinkSettings,
     bounds: Option<Box<BoundSteps>>,
     seed: Seed,
     streams: Streams,
@@ -144,9 +144,7 @@ impl Link {
             impairments: None,
             air: None,
             delay: config.delay.into(),
-            order: config.order,
-            line_limit: config.line_limit,
-            mtu: config.mtu,
+            settings: config.settings,
             bounds: None,
             seed,
             streams,
@@ -259,7 +257,7 @@ impl Link {
                 return;
             }
         }
-        match self.mtu {
+        match self.settings.mtu {
             Some(mtu) if pool.get(packet).length > mtu.bytes => self.too_long(now, packet, mtu, pool, drops),
             _ => self.enqueue(now, packet, pool, drops),
         }
@@ -325,7 +323,7 @@ impl Link {
     /// Puts a packet into the delay line.
     #[inline(always)]
     fn propagate(&mut self, now: Time, packet: PacketRef, visit: u8, pool: &mut Pool, drops: &mut Drops) {
-        if self.line_limit.is_some_and(|limit| self.in_flight() >= limit) {
+        if self.settings.line_limit.is_some_and(|limit| self.in_flight() >= limit) {
             return drops.push(packet, DropReason::LineFull);
         }
         if let Some(impairments) = &mut self.impairments
@@ -345,7 +343,7 @@ impl Link {
                 }
             }
         };
-        let keeps = self.order == Order::Keep;
+        let keeps = self.settings.order == Order::Keep;
         if keeps && let Some(asked) = self.asked.as_mut().filter(|asked| !asked.is_empty()) {
             pool.get_mut(packet).entered = now + delay;
             return asked.wait_behind(packet);

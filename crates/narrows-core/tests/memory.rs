@@ -58,7 +58,7 @@ fn a_packet_in_flight_takes_at_most_128_bytes_beyond_its_body() {
     let jitter = |link: &mut LinkConfig| {
         constant(link);
         link.delay = Box::new(Normal { mean: Duration::from_secs(2), sd: Duration::from_millis(100) });
-        link.order = Order::Allow;
+        link.settings.order = Order::Allow;
     };
     for packets in [1_000, 5_000, 20_000, 100_000] {
         for (what, bytes) in [
@@ -125,7 +125,7 @@ fn memory_does_not_grow_with_packets_that_went_past_an_open_question() {
         };
         let long = Condition { lengths: Some(700..=u32::MAX), ..Condition::default() };
         link.delay = Box::new(ByClass::new(vec![(long, feed("long", 3_600) as _)], feed("short", 1)));
-        link.order = Order::Allow;
+        link.settings.order = Order::Allow;
     };
     let mut engine = Engine::new(config(1, classes)).expect("names are unique and lead somewhere");
     let port = engine.port("in").expect("it was just configured");

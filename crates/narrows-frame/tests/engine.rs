@@ -93,9 +93,9 @@ fn a_packet_leaves_with_fewer_hops_for_each_router_that_it_passed() {
 #[test]
 fn another_implementation_reassembles_what_two_links_cut() {
     let mut wide = link("wide");
-    wide.mtu = Some(Mtu { bytes: 1000, policy: MtuPolicy::Fragment });
+    wide.settings.mtu = Some(Mtu { bytes: 1000, policy: MtuPolicy::Fragment });
     let mut narrow = link("narrow");
-    narrow.mtu = Some(Mtu { bytes: 301, policy: MtuPolicy::Fragment });
+    narrow.settings.mtu = Some(Mtu { bytes: 301, policy: MtuPolicy::Fragment });
     let mut engine = Engine::new(network(1, vec![wide, narrow])).expect("it is a network");
     let a = engine.port("a").expect("it was configured");
 
@@ -201,7 +201,7 @@ fn marks_reach_the_frames_of_copies_and_pieces_one_by_one() {
     // DSCP EF with ECT(0), over both versions; the long ones of IPv4 are cut in three.
     const CLASS: u8 = 46 << 2 | 2;
     let mut first = link("first");
-    first.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
+    first.settings.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
     first.duplication = Some(Box::new(model::Independent(Probability::ONE)));
     let mut second = link("second");
     second.queue = Box::new(queue::Fifo::managed(
@@ -270,10 +270,10 @@ fn rough() -> NetworkConfig {
     rough.wire_loss = Some(narrows_core::Loss::of(model::Independent(percent(5))));
     rough.duplication = Some(Box::new(model::Independent(percent(5))));
     rough.corruption = Some(Corruption::of(model::Independent(percent(5))));
-    rough.order = Order::Allow;
+    rough.settings.order = Order::Allow;
     let (low, high) = (Duration::from_millis(1), Duration::from_millis(30));
     rough.delay = Box::new(model::Uniform::new(low, high).expect("low is below high"));
-    rough.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
+    rough.settings.mtu = Some(Mtu { bytes: 600, policy: MtuPolicy::Fragment });
     network(7, vec![rough])
 }
 

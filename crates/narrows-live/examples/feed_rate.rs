@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut link = LinkConfig::new("wire", Target::Port("b".into()));
     link.delay =
         Box::new(Fed::new(FeedConfig { on_empty: OnEmpty::Drop, lead, ..FeedConfig::new("delays") }));
-    link.order = Order::Allow;
+    link.settings.order = Order::Allow;
     let mut config = NetworkConfig::new(Seed(1));
     config.links.push(link);
     config.ports.push(PortConfig { name: "a".into(), entry: Target::Link { name: "wire".into(), lane: 0 } });

@@ -205,7 +205,7 @@ fn asked(direction: &Direction, waits: Vec<String>) -> String {
     if let Some(slots) = &direction.slots {
         parts.push(slots.to_string());
     }
-    if let Some(mtu) = direction.mtu {
+    if let Some(mtu) = direction.settings.mtu {
         let policy = match mtu.policy {
             MtuPolicy::Fragment => "",
             MtuPolicy::Answer => " (answers)",
@@ -213,12 +213,13 @@ fn asked(direction: &Direction, waits: Vec<String>) -> String {
         };
         parts.push(format!("MTU {} bytes{policy}", mtu.bytes));
     }
-    if let Some(limit) = direction.line_limit {
+    if let Some(limit) = direction.settings.line_limit {
         parts.push(format!("at most {limit} packets in flight"));
     }
     if let Some(policer) = direction.policer {
         parts.push(format!("policed to {}", policer.rate));
     }
+    parts.extend(direction.plain_words());
     parts.join(", ")
 }
 

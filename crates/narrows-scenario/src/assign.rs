@@ -188,7 +188,7 @@ impl Scenario {
     ///
     /// ```
     /// # use narrows_scenario::{LinkFlags, Scenario};
-    /// let flags = LinkFlags { rate: Some("1mbit".into()), ..LinkFlags::default() };
+    /// let flags = LinkFlags::default().with("rate", "1mbit");
     /// let mut scenario = Scenario::from_flags(&flags).unwrap();
     /// let changes = scenario.assign("link.down.rate=2mbit").unwrap();
     /// assert_eq!(changes[0].0, "link.down");

@@ -2,21 +2,22 @@
 
 mod build;
 mod conflict;
-mod entries;
+mod rows;
 
 pub(crate) use build::Site;
+pub(crate) use rows::{KEYS, PARTS};
 
 use narrows_core::queue::Bound;
 use narrows_core::sched::{self, Weight};
 use narrows_core::service::Overhead;
-use narrows_core::{Bytes, Duration, Mtu, Order, Rate, Time};
+use narrows_core::{Bytes, Duration, LinkSettings, Rate, Time};
 
 use crate::bound::DefaultBound;
 use crate::files::Files;
+use crate::keys;
 use crate::netem;
-use crate::node::{Node, Value};
+use crate::node::Node;
 use crate::problem::{Problem, ScenarioError};
-use crate::units;
 use crate::value::{
     self, Chance, Corrupt, Delay, DelaySource, ExactNetem, Loss, PolicerUse, ProfileUse, Queue, Reorder,
     Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
@@ -33,8 +34,6 @@ pub struct Direction {
     pub delay: Option<Delay>,
     /// Makes a constant delay a normal one with this standard deviation.
     pub jitter: Option<Duration>,
-    /// Whether packets may overtake one another in the delay line.
-    pub order: Order,
     /// Where packets wait; with a scheduler, where those of a class or flow do that has no queue of its own.
     pub queue: Queue,
     /// What shares the transmitter among classes or flows.
@@ -61,10 +60,8 @@ pub struct Direction {
     pub trace: Option<TraceUse>,
     /// NetEm's single queue, exactly, in place of everything else.
     pub exact_netem: Option<ExactNetem>,
-    /// The longest packet.
-    pub mtu: Option<Mtu>,
-    /// The most packets in the delay line.
-    pub line_limit: Option<u64>,
+    /// What is a plain value in the engine, too: order, line limit, MTU.
+    pub settings: LinkSettings,
     /// What holds arriving packets to a rate without a queue.
     pub policer: Option<PolicerUse>,
 }
@@ -76,7 +73,6 @@ impl Default for Direction {
             outage: false,
             delay: None,
             jitter: None,
-            order: Order::Keep,
             queue: Queue::default(),
             scheduler: None,
             default_bound: DefaultBound::NO_RATE,
@@ -90,8 +86,7 @@ impl Default for Direction {
             slots: None,
             trace: None,
             exact_netem: None,
-            mtu: None,
-            line_limit: None,
+            settings: LinkSettings::default(),
             policer: None,
         }
     }
@@ -110,35 +105,6 @@ pub struct DirectionClass {
     pub matches: String,
 }
 
-/// The keys of a direction's table.
-pub(crate) const KEYS: &[&str] = &[
-    "rate",
-    "delay",
-    "jitter",
-    "order",
-    "queue",
-    "scheduler",
-    "overhead",
-    "profile",
-    "burst",
-    "loss",
-    "duplicate",
-    "corrupt",
-    "reorder",
-    "slots",
-    "trace",
-    "netem",
-    "exact-netem",
-    "mtu",
-    "line-limit",
-    "outage",
-    "policer",
-];
-
-/// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
-pub(crate) const PARTS: &[&str] =
-    &["delay.order", "delay.correlation", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
-
 impl Direction {
     /// Sets what one key, or one part, says.
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
@@ -156,43 +122,14 @@ impl Direction {
     }
 
     fn set_unchecked(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
-        match key {
-            "rate" => self.rate = units::rate(node)?,
-            "outage" => self.outage = node.boolean()?,
-            "delay" => {
-                let (delay, order) = value::read_delay(node, around)?;
-                self.delay = Some(delay);
-                self.order = order.unwrap_or(self.order);
-            }
-            "jitter" => self.jitter = Some(units::time(node)?).filter(|sd| *sd > Duration::ZERO),
-            "order" | "delay.order" => self.order = node.choice("order", value::ORDERS)?,
-            "queue" => self.queue = Queue::read(node, around)?,
-            "scheduler" => self.scheduler = Scheduler::read(node, around)?,
-            "overhead" => self.overhead = value::read_overhead(node)?,
-            "profile" => self.profile = ProfileUse::read(node, around.files)?,
-            "burst" => self.burst = units::size(node)?,
-            "loss" => self.loss = Loss::read(node, around)?,
-            "duplicate" => self.duplicate = Chance::read(node)?,
-            "corrupt" => self.corrupt = Corrupt::read(node, around)?,
-            "reorder" => self.reorder = Reorder::read(node)?,
-            "slots" => self.slots = Slots::read(node, around.files)?,
-            "trace" => self.trace = TraceUse::read(node, around)?,
-            "netem" => return self.set_netem(node, around),
-            "exact-netem" => self.exact_netem = ExactNetem::read(node, around)?,
-            "policer" => self.policer = PolicerUse::read(node, around)?,
-            "mtu" => self.mtu = value::read_mtu(node)?,
-            "line-limit" => {
-                self.line_limit = match &node.value {
-                    Value::String(text) if text.trim() == "unlimited" => None,
-                    _ => Some(units::packets(node)?),
-                }
-            }
-            _ => match key.split_once('.') {
-                Some((key, path)) => return self.set_part(key, path, node, around),
-                None => return Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
-            },
+        if let Some(row) = keys::named::<Self>(key) {
+            return row.set(self, node, around);
         }
-        Ok(())
+        match key.split_once('.') {
+            Some(("delay", "order")) => self.set_unchecked("order", node, around),
+            Some((key, path)) => self.set_part(key, path, node, around),
+            None => Err(Problem::new(format!("a link has no `{key}`")).at(&node.span)),
+        }
     }
 
     /// Sets the keys that NetEm's words mean.

@@ -204,7 +204,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         mean_delay_ns: direction.mean_delay().map(Duration::nanos),
         distribution: DelayExplanation::of(direction),
         held_back: delay::held_back(direction).map(|(share, _)| share),
-        order: match (&direction.exact_netem, direction.order) {
+        order: match (&direction.exact_netem, direction.settings.order) {
             (Some(netem), _) if netem.overtakes() => "allow".into(),
             (_, Order::Keep) => "keep".into(),
             (_, Order::Allow) => "allow".into(),
@@ -349,5 +349,5 @@ fn transmission(direction: &Direction, bytes: u32, air_time: Duration) -> Option
 }
 
 fn full_bytes(direction: &Direction) -> u32 {
-    direction.mtu.map_or(FULL, |mtu| mtu.bytes.min(FULL))
+    direction.settings.mtu.map_or(FULL, |mtu| mtu.bytes.min(FULL))
 }

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use narrows_core::{Duration, Time};
 
+use crate::direction::Direction;
 use crate::files::Files;
 use crate::host::{Host, Place};
+use crate::keys::{self, Key};
 use crate::link::{Link, Medium, Way};
 use crate::netem;
 use crate::node::{Node, Value};
@@ -16,54 +18,89 @@ use crate::{units, value};
 
 /// What the user typed after each flag: one value for both directions, or `DOWN/UP`. Down is from the server to the
 /// client. Values are written as in a file, without quotes.
+///
+/// ```
+/// # use narrows_scenario::{LinkFlags, Scenario};
+/// let flags = LinkFlags::default().with("rate", "1.5mbit/0.5mbit").with("delay", "10ms").with("seed", "7");
+/// assert_eq!(Scenario::from_flags(&flags)?.seed, 7);
+/// # Ok::<(), narrows_scenario::ScenarioError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LinkFlags {
-    /// `--rate 1.5mbit/0.5mbit`
-    pub rate: Option<String>,
-    /// `--delay 10ms`, one way.
-    pub delay: Option<String>,
-    /// `--jitter 2ms`
-    pub jitter: Option<String>,
-    /// `--order keep`
-    pub order: Option<String>,
-    /// `--loss 1%`, on the wire.
-    pub loss: Option<String>,
-    /// `--queue "13 packets"`
-    pub queue: Option<String>,
-    /// `--scheduler fq_codel`
-    pub scheduler: Option<String>,
-    /// `--overhead ethernet`
-    pub overhead: Option<String>,
-    /// `--duplicate 0.1%`
-    pub duplicate: Option<String>,
-    /// `--corrupt 0.1%`
-    pub corrupt: Option<String>,
-    /// `--reorder "25% gap 5"`
-    pub reorder: Option<String>,
-    /// `--slots '{ gap = "10ms", packets = 8 }'`
-    pub slots: Option<String>,
-    /// `--trace cell.down/cell.up`, or one file for both ways.
-    pub trace: Option<String>,
-    /// `--profile 802.11b.profile`
-    pub profile: Option<String>,
-    /// `--burst 10kB`
-    pub burst: Option<String>,
-    /// `--netem "delay 100ms loss 1%"`: NetEm's words, for each direction alike.
-    pub netem: Option<String>,
-    /// `--netem-up "delay 100ms"`: for the direction from the client to the server.
-    pub netem_up: Option<String>,
-    /// `--netem-down "delay 100ms"`: for the direction from the server to the client.
-    pub netem_down: Option<String>,
-    /// `--exact-netem "delay 100ms"`: NetEm's single queue, for each direction alike.
-    pub exact_netem: Option<String>,
-    /// `--mtu 1400`
-    pub mtu: Option<String>,
-    /// `--line-limit "1000 packets"`
-    pub line_limit: Option<String>,
-    /// `--seed 7`
-    pub seed: Option<String>,
-    /// `--duration 31s`
-    pub duration: Option<String>,
+pub struct LinkFlags(BTreeMap<String, String>);
+
+/// A flag about a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkFlag {
+    /// Its name, without hyphens.
+    pub name: &'static str,
+    /// What its value is called.
+    pub value: &'static str,
+    /// What it does.
+    pub help: String,
+}
+
+impl LinkFlags {
+    /// The same with this flag: the name of a key of a link, `netem-up`, `netem-down`, `seed` or `duration`.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// The same with this flag, if it is given.
+    #[must_use]
+    pub fn given(self, name: &str, value: Option<String>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// What was typed after this flag.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The flags about a link that there are: one for each key, and NetEm's words for each direction.
+    pub fn known() -> Vec<LinkFlag> {
+        let mut all = Vec::new();
+        for key in keys::keys::<Direction>() {
+            all.push(LinkFlag { name: key.name(), value: key.flag().value, help: help(key) });
+            if key.name() == "netem" {
+                let for_way = |name, ends| LinkFlag {
+                    name,
+                    value: key.flag().value,
+                    help: format!("The same, from {ends} only"),
+                };
+                all.push(for_way("netem-up", "client to server"));
+                all.push(for_way("netem-down", "server to client"));
+            }
+        }
+        all
+    }
+}
+
+/// What a flag does, in one line.
+fn help(key: &dyn Key) -> String {
+    let mut help = plain(key.doc()).trim_end_matches('.').to_string();
+    if !key.flag().examples.is_empty() {
+        help += &format!(": {}", key.flag().examples);
+    }
+    let default = key.default().map(|value| Node::new(value).typed_text());
+    if let Some(default) = key.default_words().map(String::from).or(default) {
+        help += &format!(" [default: {default}]");
+    }
+    help
+}
+
+/// The text of a sentence without its links.
+fn plain(text: &str) -> String {
+    match text.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once("](")?))) {
+        Some((before, (shown, rest))) => {
+            format!("{before}{shown}{}", rest.split_once(')').map_or("", |(_, after)| after))
+        }
+        None => text.into(),
+    }
 }
 
 /// The names of the hosts.
@@ -89,7 +126,6 @@ impl Scenario {
         };
         let mut places: BTreeMap<&str, Range<usize>> = BTreeMap::new();
         for (key, value) in flags.link_keys() {
-            let Some(value) = value else { continue };
             let start = line.add(key, value);
             let place = start..start + value.len();
             problems.catch(set(&mut link, key, value, start, &files).map_err(|p| p.at(&place)));
@@ -102,12 +138,11 @@ impl Scenario {
             let place = places.get(key).cloned().unwrap_or_default();
             problems.extend(vec![problem.at(&place).inside(&format!("--{key}"))]);
         }
-        let mut alone = |key: &str, value: &Option<String>| {
-            value
-                .as_ref()
-                .map(|value| Node { span: line.span(key, value), value: Value::String(value.clone()) })
+        let mut alone = |key: &str| {
+            let value = flags.get(key)?;
+            Some(Node { span: line.span(key, value), value: Value::String(value.into()) })
         };
-        let (seed, duration) = (alone("seed", &flags.seed), alone("duration", &flags.duration));
+        let (seed, duration) = (alone("seed"), alone("duration"));
         let seed =
             seed.and_then(|node| problems.catch(scenario::seed(&node).map_err(|p| p.inside("--seed"))));
         let duration = duration
@@ -135,30 +170,14 @@ impl Scenario {
 const COMMAND_LINE: &str = "command line";
 
 impl LinkFlags {
-    fn link_keys(&self) -> [(&'static str, Option<&str>); 21] {
-        [
-            ("rate", self.rate.as_deref()),
-            ("delay", self.delay.as_deref()),
-            ("jitter", self.jitter.as_deref()),
-            ("order", self.order.as_deref()),
-            ("loss", self.loss.as_deref()),
-            ("queue", self.queue.as_deref()),
-            ("scheduler", self.scheduler.as_deref()),
-            ("overhead", self.overhead.as_deref()),
-            ("duplicate", self.duplicate.as_deref()),
-            ("corrupt", self.corrupt.as_deref()),
-            ("reorder", self.reorder.as_deref()),
-            ("slots", self.slots.as_deref()),
-            ("trace", self.trace.as_deref()),
-            ("profile", self.profile.as_deref()),
-            ("burst", self.burst.as_deref()),
-            ("netem", self.netem.as_deref()),
-            ("netem-up", self.netem_up.as_deref()),
-            ("netem-down", self.netem_down.as_deref()),
-            ("exact-netem", self.exact_netem.as_deref()),
-            ("mtu", self.mtu.as_deref()),
-            ("line-limit", self.line_limit.as_deref()),
-        ]
+    /// The flags about the link that are given, in the order of the keys.
+    fn link_keys(&self) -> Vec<(&str, &str)> {
+        let known = Self::known();
+        let place = |name: &str| known.iter().position(|flag| flag.name == name).unwrap_or(known.len());
+        let given = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let mut all: Vec<_> = given.filter(|(name, _)| !["seed", "duration"].contains(name)).collect();
+        all.sort_by_key(|(name, _)| place(name));
+        all
     }
 }
 
@@ -169,14 +188,13 @@ const NETEM: [(&str, Option<Way>); 3] =
 impl LinkFlags {
     /// The flags of NetEm's words that are given and understood: name, direction and meaning.
     fn netem_flags(&self) -> Vec<(&'static str, Option<Way>, netem::Qdisc)> {
-        let texts = [&self.netem, &self.netem_up, &self.netem_down];
-        let given = NETEM.into_iter().zip(texts).filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        let given = NETEM.into_iter().filter_map(|flag| Some((flag, self.get(flag.0)?)));
         given.filter_map(|((flag, way), text)| Some((flag, way, netem::parse(text).ok()?))).collect()
     }
 
     /// The seed that NetEm's words give.
     fn netem_seed(&self) -> Option<u64> {
-        let exact = self.exact_netem.as_ref().and_then(|text| netem::parse(text).ok());
+        let exact = self.get("exact-netem").and_then(|text| netem::parse(text).ok());
         let all = self.netem_flags().into_iter().map(|(_, _, qdisc)| qdisc).chain(exact);
         all.filter_map(|qdisc| qdisc.seed()).next()
     }

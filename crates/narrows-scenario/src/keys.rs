@@ -14,7 +14,9 @@ mod table;
 
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
-pub(crate) use table::{Parameters, keys, names, only, only_tagged, read, read_table, unknown};
+pub(crate) use table::{
+    Parameters, differing, keys, named, names, only, only_tagged, read, read_table, unknown,
+};
 
 use std::ops::Range;
 
@@ -49,6 +51,15 @@ pub(crate) struct Row<T: 'static> {
     set: Set<T>,
     is_required: bool,
     default: Option<&'static str>,
+    flag: Flag,
+    is_explained: bool,
+}
+
+/// How the help shows the flag of a key: what its value is called, and examples.
+#[derive(Clone, Copy)]
+pub(crate) struct Flag {
+    pub(crate) value: &'static str,
+    pub(crate) examples: &'static str,
 }
 
 impl<T> Row<T> {
@@ -60,7 +71,19 @@ impl<T> Row<T> {
         get: Get<T>,
         set: Set<T>,
     ) -> Self {
-        Self { name, aliases: &[], doc, kind, get, set, is_required: false, default: None }
+        let flag = Flag { value: "VALUE", examples: "" };
+        Self {
+            name,
+            aliases: &[],
+            doc,
+            kind,
+            get,
+            set,
+            is_required: false,
+            default: None,
+            flag,
+            is_explained: false,
+        }
     }
 
     /// The same, with other names that mean this key.
@@ -72,6 +95,26 @@ impl<T> Row<T> {
     /// The same, where a table must have it.
     pub(crate) const fn required(self) -> Self {
         Self { is_required: true, ..self }
+    }
+
+    /// The same, with how the help shows its flag.
+    pub(crate) const fn flag(self, value: &'static str, examples: &'static str) -> Self {
+        Self { flag: Flag { value, examples }, ..self }
+    }
+
+    /// The same, where `check` explains its value in words of its own.
+    pub(crate) const fn explained(self) -> Self {
+        Self { is_explained: true, ..self }
+    }
+
+    /// Whether it does.
+    pub(crate) const fn is_explained(&self) -> bool {
+        self.is_explained
+    }
+
+    /// Sets it in a value.
+    pub(crate) fn set(&self, of: &mut T, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
+        (self.set)(of, node, around)
     }
 
     /// The same, with what holds where the key is left out, for people: only for what no value says.
@@ -96,6 +139,8 @@ pub(crate) trait Key: Sync {
     fn default(&self) -> Option<Value>;
     /// The same in words, where it is no value.
     fn default_words(&self) -> Option<&'static str>;
+    /// How the help shows its flag.
+    fn flag(&self) -> Flag;
 }
 
 impl<T: Keyed> Key for Row<T> {
@@ -125,6 +170,10 @@ impl<T: Keyed> Key for Row<T> {
 
     fn default_words(&self) -> Option<&'static str> {
         self.default
+    }
+
+    fn flag(&self) -> Flag {
+        self.flag
     }
 }
 

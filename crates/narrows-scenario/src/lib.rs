@@ -47,7 +47,7 @@ pub use explain::{
     SchedulerExplanation, TraceExplanation, WayExplanation,
 };
 pub use files::{Files, MOST_BYTES, NamedFile};
-pub use flags::{LinkFlags, code_point, span_of_time};
+pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
 pub use keys::reference;
 pub use link::{Lane, Link, Medium, Way};

@@ -184,7 +184,9 @@ pub(crate) fn read(key: &Key, node: &Node, hosts: &[Host], files: &Files) -> Res
     let mut known = vec!["between"];
     match with_rules {
         Some(_) => known.extend(["cost"].iter().chain(rules_link::KEYS)),
-        None => known.extend(["shared", "cost", "up", "down"].iter().chain(KEYS).chain(rules_link::KEYS)),
+        None => {
+            known.extend(["shared", "cost", "up", "down"].iter().chain(KEYS.iter()).chain(rules_link::KEYS))
+        }
     }
     let mut problems = match with_rules {
         Some(with) => rules_link::unknown_keys(table, &known, with),
@@ -255,7 +257,7 @@ fn read_wire(
         match inner.table("a table of what this direction does") {
             Ok(inner) => {
                 let inside = |problem: Problem| problem.inside(way.name());
-                inner.unknown_keys(KEYS).into_iter().for_each(|p| keep(Err(inside(p))));
+                inner.unknown_keys(&KEYS).into_iter().for_each(|p| keep(Err(inside(p))));
                 set_all(link, Some(way), inner, around, &mut |result| keep(result.map_err(inside)));
             }
             Err(problem) => keep(Err(problem.inside(way.name()))),

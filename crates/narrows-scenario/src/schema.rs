@@ -19,9 +19,12 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
+use crate::keys::schema::Definitions;
+
 use delay::{Delay, Slots};
-use from_rows::{Queue, Scheduler};
-use impairment::{Chance, Corrupt, Loss, Reorder, Trace};
+use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
+
+use from_rows::{Direction, DirectionKeys};
 use router::Router;
 use rules::{Pipe, PipeQueue};
 use traffic::Traffic;
@@ -34,6 +37,68 @@ pub fn schema() -> String {
         serde_json::to_string_pretty(&schema).expect("a schema has string keys and finite numbers only");
     text.push('\n');
     text
+}
+
+/// What the schema says of a `T`.
+fn of<T: JsonSchema>(definitions: &mut Definitions) -> Value {
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    if let Some(Value::Object(all)) = schema.remove("$defs") {
+        definitions.extend(all);
+    }
+    schema.remove("$schema");
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// What the schema says of `delay`.
+pub(crate) fn delay(definitions: &mut Definitions) -> Value {
+    of::<Delay>(definitions)
+}
+
+/// What the schema says of `overhead`.
+pub(crate) fn overhead(definitions: &mut Definitions) -> Value {
+    of::<Overhead>(definitions)
+}
+
+/// What the schema says of `loss`.
+pub(crate) fn loss(definitions: &mut Definitions) -> Value {
+    of::<Loss>(definitions)
+}
+
+/// What the schema says of `duplicate`.
+pub(crate) fn chance(definitions: &mut Definitions) -> Value {
+    of::<Chance>(definitions)
+}
+
+/// What the schema says of `corrupt`.
+pub(crate) fn corrupt(definitions: &mut Definitions) -> Value {
+    of::<Corrupt>(definitions)
+}
+
+/// What the schema says of `reorder`.
+pub(crate) fn reorder(definitions: &mut Definitions) -> Value {
+    of::<Reorder>(definitions)
+}
+
+/// What the schema says of `slots`.
+pub(crate) fn slots(definitions: &mut Definitions) -> Value {
+    of::<Slots>(definitions)
+}
+
+/// What the schema says of `trace`.
+pub(crate) fn trace(definitions: &mut Definitions) -> Value {
+    of::<Trace>(definitions)
+}
+
+/// What the schema says of `mtu`.
+pub(crate) fn mtu(definitions: &mut Definitions) -> Value {
+    of::<Mtu>(definitions)
+}
+
+/// What the schema says of `policer`.
+pub(crate) fn policer(definitions: &mut Definitions) -> Value {
+    of::<Policer>(definitions)
 }
 
 /// TOML has no null: what may be missing is just not required.
@@ -149,55 +214,7 @@ struct Link {
     /// Sets of rules that do nothing.
     disabled_sets: Option<Vec<u8>>,
     #[schemars(flatten)]
-    both: Direction,
-}
-
-/// What one direction of a link does.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct Direction {
-    /// How fast the wire takes bits; `unlimited` if it is not given.
-    rate: Option<Rate>,
-    /// The propagation delay, one way; none if it is not given.
-    delay: Option<Delay>,
-    /// Makes a constant delay a normal one with this standard deviation.
-    jitter: Option<Time>,
-    /// Whether packets may overtake one another where the delay varies.
-    order: Option<Order>,
-    /// How much may wait for the transmitter, and what manages that; one bandwidth-delay product if it is not given.
-    queue: Option<Queue>,
-    /// What shares the transmitter among classes or flows; nothing if it is not given.
-    scheduler: Option<Scheduler>,
-    /// What counts as the length of a packet on the wire.
-    overhead: Option<Overhead>,
-    /// A link profile: how long a packet holds the wire beyond its bits; the name of its file, or `none`.
-    profile: Option<String>,
-    /// The most that may pass at once after the wire was idle: what it could have sent in that time, up to this.
-    burst: Option<Size>,
-    /// Packets that are lost by chance.
-    loss: Option<Loss>,
-    /// Packets that are duplicated on the wire.
-    duplicate: Option<Chance>,
-    /// Bits that are flipped on the wire.
-    corrupt: Option<Corrupt>,
-    /// Packets that skip the delay.
-    reorder: Option<Reorder>,
-    /// Slots in which alone packets leave the delay line.
-    slots: Option<Slots>,
-    /// A trace of rate, delay, loss or bound over time.
-    trace: Option<Trace>,
-    /// NetEm's words for these keys, such as `delay 100ms 20ms 25% loss 1%`, meaning the double queue.
-    netem: Option<String>,
-    /// NetEm's single queue, exactly, in place of everything else.
-    exact_netem: Option<String>,
-    /// The longest packet.
-    mtu: Option<Mtu>,
-    /// The most packets in the delay line, such as `1000 packets`, or `unlimited`.
-    line_limit: Option<LineLimit>,
-    /// Whether the wire is down, whatever its rate.
-    outage: Option<bool>,
-    /// What holds arriving packets to a rate without a queue.
-    policer: Option<impairment::Policer>,
+    both: DirectionKeys,
 }
 
 /// A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.
@@ -228,12 +245,6 @@ struct Bound(
         pattern = r"^ *(default|\+?[0-9_.]+([eE][+-]?[0-9]+)? *(packets?|bytes?|B|[kMG]B|[KMG]iB)) *$"
     ))]
     String,
-);
-
-/// A number of packets such as `1000 packets`, or `unlimited`.
-#[derive(JsonSchema)]
-struct LineLimit(
-    #[schemars(regex(pattern = r"^ *(unlimited|\+?[0-9_.]+([eE][+-]?[0-9]+)? *packets?) *$"))] String,
 );
 
 /// A probability such as `1%` or 0.01.

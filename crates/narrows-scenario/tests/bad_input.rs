@@ -26,7 +26,7 @@ error: unknown key `dealy`
   | ^^^^^ in `links.access`
   |
   = help: did you mean `delay`?
-  = help: allowed: `between`, `shared`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `queue`, `scheduler`, `overhead`, `profile`, `burst`, `loss`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `policer`, `rules`, `tables`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
+  = help: allowed: `between`, `shared`, `cost`, `up`, `down`, `rate`, `delay`, `jitter`, `order`, `loss`, `queue`, `scheduler`, `overhead`, `duplicate`, `corrupt`, `reorder`, `slots`, `trace`, `profile`, `burst`, `netem`, `exact-netem`, `mtu`, `line-limit`, `outage`, `policer`, `rules`, `tables`, `pipes`, `queues`, `one-pass`, `interface` or `disabled-sets`
 "#,
     );
 }
@@ -343,9 +343,8 @@ fn flags_fail(flags: LinkFlags, expected: &str) {
 
 #[test]
 fn flags() {
-    let some = |text: &str| Some(text.to_string());
     flags_fail(
-        LinkFlags { rate: some("1.5mbt/0.5mbit"), delay: some("10ms"), ..Default::default() },
+        LinkFlags::default().with("rate", "1.5mbt/0.5mbit").with("delay", "10ms"),
         r#"
 error: `mbt` is no unit of a rate
  --> command line:1:8
@@ -358,7 +357,7 @@ error: `mbt` is no unit of a rate
 "#,
     );
     flags_fail(
-        LinkFlags { rate: some("10mbit/s"), ..Default::default() },
+        LinkFlags::default().with("rate", "10mbit/s"),
         r#"
 error: `/` stands between the value for down and that for up
  --> command line:1:8
@@ -370,7 +369,7 @@ error: `/` stands between the value for down and that for up
 "#,
     );
     flags_fail(
-        LinkFlags { queue: some("13 packets/4"), loss: some("5"), seed: some("x"), ..Default::default() },
+        LinkFlags::default().with("queue", "13 packets/4").with("loss", "5").with("seed", "x"),
         r#"
 error: `5` is more than 1
  --> command line:1:8

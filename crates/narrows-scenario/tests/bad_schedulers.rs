@@ -501,11 +501,7 @@ fn conditions() {
 
 #[test]
 fn flags_and_assignments() {
-    let flags = LinkFlags {
-        rate: Some("10mbit".into()),
-        scheduler: Some("fqcodel/sfq".into()),
-        ..LinkFlags::default()
-    };
+    let flags = LinkFlags::default().with("rate", "10mbit").with("scheduler", "fqcodel/sfq");
     let error = Scenario::from_flags(&flags).expect_err("it is wrong").to_string();
     assert!(error.starts_with("error: `fqcodel` is no scheduler\n --> command line:1:27\n"), "{error}");
     assert!(error.contains("in `--scheduler`") && error.contains("did you mean `fq_codel`?"), "{error}");

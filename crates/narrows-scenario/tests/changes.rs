@@ -9,12 +9,7 @@ use narrows_core::{Change, Duration, Order, Rate, Time};
 use narrows_scenario::{Files, LinkFlags, Scenario, Way};
 
 fn flags() -> Scenario {
-    let flags = LinkFlags {
-        rate: Some("10mbit/1mbit".into()),
-        delay: Some("50ms".into()),
-        jitter: Some("1ms".into()),
-        ..LinkFlags::default()
-    };
+    let flags = LinkFlags::default().with("rate", "10mbit/1mbit").with("delay", "50ms").with("jitter", "1ms");
     Scenario::from_flags(&flags).unwrap()
 }
 
@@ -45,9 +40,9 @@ fn every_key_and_part_becomes_its_change() {
         ("link.up.delay=20ms", "Delay"),
         ("link.up.delay={ uniform = { low = \"1ms\", high = \"2ms\" } }", "Delay"),
         ("link.up.jitter=2ms", "Delay"),
-        ("link.up.order=allow", "Order"),
+        ("link.up.order=allow", "Settings"),
         ("link.up.burst=3kB", "Burst"),
-        ("link.up.delay.order=allow", "Order"),
+        ("link.up.delay.order=allow", "Settings"),
         ("link.up.queue=13 packets", "QueueBound"),
         ("link.up.queue.bound=\"64kB\"", "QueueBound"),
         ("link.up.queue.drop=head", "Queue"),
@@ -58,8 +53,8 @@ fn every_key_and_part_becomes_its_change() {
         ("link.up.duplicate=1%", "Duplication"),
         ("link.up.corrupt=1%", "Corruption"),
         ("link.up.reorder=25% gap 5", "Reorder"),
-        ("link.up.mtu=1400", "Mtu"),
-        ("link.up.line-limit=100 packets", "LineLimit"),
+        ("link.up.mtu=1400", "Settings"),
+        ("link.up.line-limit=100 packets", "Settings"),
         ("link.up.outage=true", "Service"),
     ] {
         let mut scenario = flags();
@@ -125,8 +120,11 @@ fn several_changes_are_made_together_or_not_at_all() {
     let both =
         ["link.jitter=0ms", "link.delay={ uniform = { low = \"1ms\", high = \"9ms\" }, order = \"allow\" }"];
     let changes = scenario.assign_all(&both).unwrap();
-    assert_eq!(kinds(&changes), ["link.up Delay", "link.up Order", "link.down Delay", "link.down Order"]);
-    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").order, Order::Allow);
+    assert_eq!(
+        kinds(&changes),
+        ["link.up Delay", "link.up Settings", "link.down Delay", "link.down Settings"]
+    );
+    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").settings.order, Order::Allow);
 }
 
 const TIMELINE: &str = r#"

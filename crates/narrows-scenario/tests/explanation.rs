@@ -74,12 +74,7 @@ timeline
 #[test]
 fn the_longest_delay_is_that_of_the_queue_and_one_packet_on_the_wire() {
     // 1 Mbit/s, 100 ms and ten packets: 100 ms and eleven packets' time, 12 ms each.
-    let flags = LinkFlags {
-        rate: Some("1mbit".into()),
-        delay: Some("100ms".into()),
-        queue: Some("10 packets".into()),
-        ..LinkFlags::default()
-    };
+    let flags = LinkFlags::default().with("rate", "1mbit").with("delay", "100ms").with("queue", "10 packets");
     let explanation = Scenario::from_flags(&flags).unwrap().explain();
     assert_eq!(explanation.links[1].full.longest_ns, Some(232_000_000));
     // In bytes there is room for nine of them.

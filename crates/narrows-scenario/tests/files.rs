@@ -309,26 +309,24 @@ fn everything_that_is_read_is_described_and_written_back() {
 
 #[test]
 fn flags_are_written_as_a_file() {
-    let flags = LinkFlags {
-        rate: Some("1.5mbit/0.5mbit".into()),
-        delay: Some("10ms".into()),
-        jitter: Some("2ms/0ms".into()),
-        loss: Some("1%".into()),
-        queue: Some("13 packets/codel".into()),
-        scheduler: Some("fq_codel/drr".into()),
-        duplicate: Some("0.1%".into()),
-        corrupt: Some("0.01".into()),
-        reorder: Some("25% gap 5/none".into()),
-        overhead: Some("ethernet/atm".into()),
-        mtu: Some("1400".into()),
-        order: Some("allow".into()),
-        line_limit: Some("100 packets".into()),
-        slots: Some("{ gap = \"10ms\", packets = 8 }".into()),
-        burst: Some("3kB/0 bytes".into()),
-        seed: Some("7".into()),
-        duration: Some("31s".into()),
-        ..LinkFlags::default()
-    };
+    let flags = LinkFlags::default()
+        .with("rate", "1.5mbit/0.5mbit")
+        .with("delay", "10ms")
+        .with("jitter", "2ms/0ms")
+        .with("loss", "1%")
+        .with("queue", "13 packets/codel")
+        .with("scheduler", "fq_codel/drr")
+        .with("duplicate", "0.1%")
+        .with("corrupt", "0.01")
+        .with("reorder", "25% gap 5/none")
+        .with("overhead", "ethernet/atm")
+        .with("mtu", "1400")
+        .with("order", "allow")
+        .with("line-limit", "100 packets")
+        .with("slots", "{ gap = \"10ms\", packets = 8 }")
+        .with("burst", "3kB/0 bytes")
+        .with("seed", "7")
+        .with("duration", "31s");
     let scenario = Scenario::from_flags(&flags).unwrap_or_else(|error| panic!("{error}"));
     let written = scenario.to_toml();
     assert!(Scenario::parse(&written, &scenario.file).unwrap() == scenario, "{written}");

@@ -59,31 +59,28 @@ fn flags_are_for_both_ways_or_one() {
         };
         scenario.links[0].directions().into_iter().map(of).collect::<Vec<_>>()
     };
-    let both = flags(LinkFlags { netem: text(), ..LinkFlags::default() }).unwrap();
+    let both = flags(LinkFlags::default().given("netem", text())).unwrap();
     assert_eq!(said(&both), ["delay 10ms 1ms loss 1%", "delay 10ms 1ms loss 1%"]);
-    let up = flags(LinkFlags { netem_up: text(), ..LinkFlags::default() }).unwrap();
+    let up = flags(LinkFlags::default().given("netem-up", text())).unwrap();
     assert_eq!(said(&up), ["delay 10ms 1ms loss 1%", ""]);
-    let each = LinkFlags { netem_up: text(), netem_down: Some("rate 1mbit".into()), ..LinkFlags::default() };
+    let each = LinkFlags::default().given("netem-up", text()).with("netem-down", "rate 1mbit");
     assert_eq!(said(&flags(each).unwrap()), ["delay 10ms 1ms loss 1%", "limit 1000 rate 1mbit"]);
     // What netem does not say may be said beside it.
-    let rate = LinkFlags { netem: text(), rate: Some("10mbit".into()), ..LinkFlags::default() };
+    let rate = LinkFlags::default().given("netem", text()).with("rate", "10mbit");
     assert!(said(&flags(rate).unwrap())[0].contains("rate 10mbit"));
-    let exact =
-        flags(LinkFlags { exact_netem: Some("delay 5ms seed 7".into()), ..LinkFlags::default() }).unwrap();
+    let exact = flags(LinkFlags::default().with("exact-netem", "delay 5ms seed 7")).unwrap();
     assert_eq!((exact.seed, exact.links[0].directions()[0].1.exact_netem.is_some()), (7, true));
 
     let refused = |refused: LinkFlags| flags(refused).unwrap_err().to_string();
-    let twice = refused(LinkFlags { netem: text(), delay: Some("5ms".into()), ..LinkFlags::default() });
+    let twice = refused(LinkFlags::default().given("netem", text()).with("delay", "5ms"));
     assert!(twice.contains("`--delay` beside `--netem`, which means delay"), "{twice}");
-    let same_way = refused(LinkFlags { netem: text(), netem_up: text(), ..LinkFlags::default() });
+    let same_way = refused(LinkFlags::default().given("netem", text()).given("netem-up", text()));
     assert!(same_way.contains("for the same direction"), "{same_way}");
-    let typo =
-        refused(LinkFlags { netem_down: Some("delay 10ms los 1% dely 5ms".into()), ..LinkFlags::default() });
+    let typo = refused(LinkFlags::default().with("netem-down", "delay 10ms los 1% dely 5ms"));
     assert!(typo.contains("`dely` is no option of netem") && typo.contains("command line:1:33"), "{typo}");
-    let beside =
-        refused(LinkFlags { exact_netem: text(), rate: Some("1mbit".into()), ..LinkFlags::default() });
+    let beside = refused(LinkFlags::default().given("exact-netem", text()).with("rate", "1mbit"));
     assert!(beside.contains("beside `exact-netem`"), "{beside}");
-    let both = refused(LinkFlags { exact_netem: text(), netem_up: text(), ..LinkFlags::default() });
+    let both = refused(LinkFlags::default().given("exact-netem", text()).given("netem-up", text()));
     assert!(both.contains("`--netem-up` beside `--exact-netem`"), "{both}");
     assert!(!both.contains("--delay"), "no flag that was not given is named: {both}");
 }

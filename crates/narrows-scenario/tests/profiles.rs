@@ -230,7 +230,7 @@ fn both_are_written_back_changed_and_taken_as_flags() {
     assert_eq!(kinds(scenario.assign("l.up.burst=0 bytes").unwrap()), ["l.up Burst"]);
 
     let file = folder().join("profiles/ethernet-10.profile").display().to_string();
-    let flags = LinkFlags { profile: Some(file), burst: Some("2kB/0 bytes".into()), ..LinkFlags::default() };
+    let flags = LinkFlags::default().with("profile", file).with("burst", "2kB/0 bytes");
     let scenario = Scenario::from_flags(&flags).unwrap_or_else(|error| panic!("{error}"));
     let [up, down] = [Way::Up, Way::Down].map(|way| scenario.links[0].direction(way).expect("a wire"));
     assert_eq!((up.burst, down.burst), (Bytes::new(0), Bytes::new(2_000)));

@@ -211,7 +211,7 @@ fn no_depth_does() {
     for (open, close) in [("[", "]"), ("{ a = ", " }"), ("[{ a = ", " }]")] {
         let deep = format!("seed = {}1{}", open.repeat(50_000), close.repeat(50_000));
         try_it(&deep);
-        let flags = LinkFlags { rate: Some(deep[7..].into()), ..LinkFlags::default() };
+        let flags = LinkFlags::default().with("rate", &deep[7..]);
         assert!(Scenario::from_flags(&flags).is_err());
     }
     try_it(&format!("seed.{}a = 1", "a.".repeat(50_000)));
@@ -256,10 +256,7 @@ proptest! {
         value in "\\PC{0,24}",
     ) {
         let [rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit] = flags;
-        let flags = LinkFlags {
-            rate, delay, jitter, order, loss, queue, overhead, duplicate, corrupt, reorder, mtu, line_limit, scheduler,
-            ..LinkFlags::default()
-        };
+        let flags = LinkFlags::default().given("rate", rate).given("delay", delay).given("jitter", jitter).given("order", order).given("loss", loss).given("queue", queue).given("overhead", overhead).given("duplicate", duplicate).given("corrupt", corrupt).given("reorder", reorder).given("mtu", mtu).given("line-limit", line_limit).given("scheduler", scheduler);
         if let Ok(scenario) = Scenario::from_flags(&flags) {
             use_it(&scenario);
         }
@@ -278,7 +275,7 @@ proptest! {
         ]),
     ) {
         let (name, factor) = unit;
-        let flags = LinkFlags { delay: Some(format!("{whole}.{part:06}{name}")), ..LinkFlags::default() };
+        let flags = LinkFlags::default().with("delay", format!("{whole}.{part:06}{name}"));
         let millionths = (u128::from(whole) * 1_000_000 + u128::from(part)) * factor;
         match Scenario::from_flags(&flags) {
             Ok(scenario) => {

@@ -159,7 +159,7 @@ impl Run {
     /// The seed and the length of a run.
     fn read(&self) -> Result<(Seed, Duration), Failure> {
         // The scenario's parser reads the time, and says what is wrong with it.
-        let flags = LinkFlags { duration: self.duration.clone(), ..LinkFlags::default() };
+        let flags = LinkFlags::default().given("duration", self.duration.clone());
         let given = Scenario::from_flags(&flags)?.duration;
         let span = given.unwrap_or(Duration::from_secs(if self.quick { 5 } else { 60 }));
         if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&span) {

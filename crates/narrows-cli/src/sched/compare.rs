@@ -63,7 +63,7 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
         None => Scenario::parse(VOIP_AND_BULK, "scenarios/voip-and-bulk.toml")?,
     };
     // The scenario's parser reads the time, and says what is wrong with it.
-    let flags = LinkFlags { duration: args.duration.clone(), ..LinkFlags::default() };
+    let flags = LinkFlags::default().given("duration", args.duration.clone());
     let options = CompareOptions {
         algorithms,
         link: args.link.clone(),

@@ -128,7 +128,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
 
 /// The scenario's parser reads the rate, and says what is wrong with it.
 fn rate(text: &str) -> Result<Rate, Failure> {
-    let scenario = Scenario::from_flags(&LinkFlags { rate: Some(text.into()), ..LinkFlags::default() })?;
+    let scenario = Scenario::from_flags(&LinkFlags::default().with("rate", text))?;
     let links = scenario.links.first().map(|link| &link.medium);
     Ok(match links {
         Some(Medium::Duplex { down, .. }) => down.rate,

@@ -196,7 +196,7 @@ impl Wire {
             }
             if matches!(case, Case::Jitter) {
                 link.delay = Box::new(Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) });
-                link.order = Order::Allow;
+                link.settings.order = Order::Allow;
                 link.wire_loss = Some(Loss::of(Independent(percent(1))));
             }
             let normal = || Normal { mean: delay, sd: Duration::from_nanos(delay.nanos() / 5) };

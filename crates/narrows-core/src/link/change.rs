@@ -52,12 +52,10 @@ impl Link {
             Change::Corruption(corruption) => self.impair(corruption, |link| &mut link.corruption),
             Change::Duplication(selector) => self.impair(selector, |link| &mut link.duplication),
             Change::Delay(delay) => self.change_delay(now, delay, pool, drops),
-            Change::Order(order) => self.order = order,
             Change::Reorder(reorder) => self.impair(reorder, |link| &mut link.reorder),
             Change::Slots(slots) => self.change_slots(now, slots),
             Change::Netem(netem) => self.change_netem(now, netem, pool, drops),
-            Change::LineLimit(limit) => self.line_limit = limit,
-            Change::Mtu(mtu) => self.mtu = mtu,
+            Change::Settings(settings) => self.settings = settings,
             // The network's business; for a link without instances, what it says of itself.
             Change::Template(template) => {
                 template.changes().into_iter().for_each(|change| self.change(now, change, pool, drops));

@@ -10,6 +10,7 @@ use super::air_time::AirTime;
 use super::corruption::Corruption;
 use super::netem::Netem;
 use super::policer::Policer;
+use super::settings::LinkSettings;
 use super::slots::Slots;
 use super::target::Target;
 use crate::classify::FlowMask;
@@ -54,8 +55,6 @@ pub struct LinkConfig {
     pub duplication: Option<Box<dyn Selector>>,
     /// The propagation delay.
     pub delay: Box<dyn DelayModel>,
-    /// Whether packets may overtake one another in the delay line.
-    pub order: Order,
     /// Packets that skip the delay.
     pub reorder: Option<Reorder>,
     /// When packets leave that are due.
@@ -63,10 +62,8 @@ pub struct LinkConfig {
     /// The single queue of Linux's sch_netem in place of all other parts, which then do not count. A change of another part
     /// does: it comes before or after the single queue, or with [`Change::Queue`] in its place.
     pub netem: Option<Box<Netem>>,
-    /// The most packets that the delay line holds.
-    pub line_limit: Option<u64>,
-    /// The longest packet, and what becomes of longer ones.
-    pub mtu: Option<Mtu>,
+    /// The plain values.
+    pub settings: LinkSettings,
     /// Links that are made on first use in place of this one, which then only takes what is beyond their number.
     pub instances: Option<Box<Instances>>,
 }
@@ -97,12 +94,10 @@ impl LinkConfig {
             corruption: None,
             duplication: None,
             delay: Box::new(Constant(Duration::ZERO)),
-            order: Order::Keep,
             reorder: None,
             slots: None,
             netem: None,
-            line_limit: None,
-            mtu: None,
+            settings: LinkSettings::default(),
             instances: None,
         }
     }
@@ -198,8 +193,6 @@ pub enum Change {
     /// feed that is gone are decided as if it were empty.
     Delay(Box<dyn DelayModel>),
     /// Counts for packets that enter the delay line from now on.
-    Order(Order),
-    /// Counts for packets that enter the delay line from now on.
     Reorder(Option<Reorder>),
     /// Other slots from the next one on: one that was asked for keeps its instant. Without slots all that waits for one
     /// leaves at once.
@@ -209,10 +202,8 @@ pub enum Change {
     /// and what is in the delay line keeps its instants. Nothing ends it: what it holds keeps its instants in the delay
     /// line, and the link is as in [`LinkConfig::new`], whatever it was before.
     Netem(Option<Box<Netem>>),
-    /// Packets in flight stay.
-    LineLimit(Option<u64>),
-    /// Counts for packets that arrive from now on.
-    Mtu(Option<Mtu>),
+    /// Other plain values, which count for packets from now on.
+    Settings(LinkSettings),
     /// Another template for links that are made on first use ([`Instances`]). Those that there are, and the configured link,
     /// change by what it says of itself ([`LinkTemplate::changes`]). Any other change of a link that has instances changes
     /// that link alone.

@@ -44,7 +44,7 @@ impl Link {
 
     /// A packet enters the delay line at `now` and is to wait for an answer.
     pub(super) fn ask(&mut self, now: Time, packet: PacketRef, number: u32, pool: &mut Pool) {
-        let keeps = self.order == Order::Keep;
+        let keeps = self.settings.order == Order::Keep;
         let state = pool.get_mut(packet);
         state.entered = now;
         let asked = self.asked.as_mut().expect("a model that asks has a feed that does");

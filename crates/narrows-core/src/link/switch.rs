@@ -6,7 +6,7 @@ use alloc::string::String;
 use super::netem::{Netem, SingleQueue};
 use crate::link::slots::Numbers;
 use crate::link::waiting::Waiting;
-use crate::link::{Link, LinkConfig, Order};
+use crate::link::{Link, LinkConfig, LinkSettings, Order};
 use crate::model::Constant;
 use crate::pool::Pool;
 use crate::queue::{Context, Drops, Queue};
@@ -14,6 +14,9 @@ use crate::random::Seed;
 use crate::service::{ConstantRate, Overhead};
 use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
+
+/// Around the single queue, which keeps no order, limits are its own.
+const STRIPPED: LinkSettings = LinkSettings { order: Order::Allow, line_limit: None, mtu: None };
 
 /// The parts of a link, and the single queue if its configuration asks for that.
 pub(super) fn replace(
@@ -26,7 +29,7 @@ pub(super) fn replace(
     let queue = SingleQueue::new(netem, since, seed, &config.name, slots.of_netem);
     let LinkConfig { name, lanes, .. } = config;
     // Packets leave the single queue when they are due, in whatever order.
-    let plain = LinkConfig { lanes, order: Order::Allow, ..LinkConfig::plain(name) };
+    let plain = LinkConfig { lanes, settings: STRIPPED, ..LinkConfig::plain(name) };
     (plain, Some(Box::new(queue)))
 }
 
@@ -59,10 +62,8 @@ impl Link {
         self.change_bounds(now, None);
         self.impairments = None;
         self.change_delay(now, Box::new(Constant(Duration::ZERO)), pool, drops);
-        self.order = Order::Allow;
+        self.settings = STRIPPED;
         self.change_slots(now, None);
-        self.line_limit = None;
-        self.mtu = None;
     }
 
     /// What the single queue holds, if there is one, goes to the delay line, and a plain queue takes its place.
@@ -78,7 +79,7 @@ impl Link {
         self.slots.of_netem = single.slots();
         let plain = LinkConfig::plain(String::new());
         self.queue = Waiting::Any(plain.queue);
-        self.order = plain.order;
+        self.settings.order = plain.settings.order;
         self.varies = now;
     }
 }

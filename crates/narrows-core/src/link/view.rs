@@ -130,7 +130,7 @@ impl<'a> LinkView<'a> {
 
     /// The longest packet that it takes.
     pub fn mtu(&self) -> Option<Mtu> {
-        self.link.mtu
+        self.link.settings.mtu
     }
 
     /// Whether a packet is on the wire.

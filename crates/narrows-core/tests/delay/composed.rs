@@ -82,7 +82,7 @@ fn the_first_condition_that_holds_has_the_model() {
     let delays = send(
         |link| {
             link.delay = Box::new(model());
-            link.order = Order::Allow;
+            link.settings.order = Order::Allow;
         },
         sent.into_iter(),
     );
@@ -100,7 +100,7 @@ fn classes_have_states_of_their_own() {
     };
     let allow = |link: &mut LinkConfig, model| {
         link.delay = model;
-        link.order = Order::Allow;
+        link.settings.order = Order::Allow;
     };
     let udp = Condition { protocols: vec![17], ..Condition::default() };
     let by_class = || Box::new(ByClass::new(vec![(udp.clone(), model())], Box::new(Constant(nanos(5)))));
@@ -125,7 +125,7 @@ fn packets_are_lost_with_the_probability_of_their_delay() {
     let of = |model: Box<dyn DelayModel>| {
         let link = |link: &mut LinkConfig| {
             link.delay = model;
-            link.order = Order::Allow;
+            link.settings.order = Order::Allow;
         };
         send(link, (0..packets).map(|_| (100, 17)))
     };
@@ -155,7 +155,7 @@ fn draws_are_keyed() {
     let link = |loss: Option<u64>| {
         move |link: &mut LinkConfig| {
             link.delay = Box::new(Sampled::new(Distribution::gamma(2.0, 1e6).unwrap()));
-            link.order = Order::Allow;
+            link.settings.order = Order::Allow;
             link.ingress_loss = loss.map(|p| Loss::of(Independent(percent(p))));
         }
     };
@@ -193,7 +193,7 @@ fn golden() {
     let found = models.map(|model| {
         let link = |link: &mut LinkConfig| {
             link.delay = model;
-            link.order = Order::Allow;
+            link.settings.order = Order::Allow;
         };
         let delays = send(link, (0..1_000).map(|_| (100, 17)));
         delays.into_iter().fold(0, |hash: u64, delay| {

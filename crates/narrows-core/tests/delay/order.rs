@@ -12,7 +12,7 @@ use crate::statistics::distance;
 fn send(model: Correlated, order: Order, packets: u64, gap: u64) -> (Vec<f64>, u64) {
     let mut link = LinkConfig::new("l", Target::Port("out".into()));
     link.delay = Box::new(model);
-    link.order = order;
+    link.settings.order = order;
     let mut engine = engine(link);
     let port = engine.port("in").expect("it was just configured");
     let mut delays = vec![f64::NAN; packets as usize];

@@ -2,7 +2,7 @@
 
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
-use narrows_core::{Duration, Order, Probability, Protocol, Rate, Target, Time};
+use narrows_core::{Duration, LinkSettings, Order, Probability, Protocol, Rate, Target, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ proptest! {
         for (n, &gap) in gaps.iter().enumerate() {
             now = now + Duration::from_nanos(gap);
             if n == asked_from {
-                run.input(&Input { at: now, what: What::Change(0, ChangePlan::Order(Order::Keep)) });
+                run.input(&Input { at: now, what: What::Change(0, ChangePlan::Settings(LinkSettings::default())) });
             }
             if n % 10 == 9 {
                 let delay = ChangePlan::Delay(delays[n / 10 % delays.len()]);

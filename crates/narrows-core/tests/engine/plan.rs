@@ -15,8 +15,9 @@ use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::{ConstantRate, Opportunities, Overhead, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{
-    AirTime, BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, Loss, Mtu, NetworkConfig, Order,
-    Policer, PolicerConfig, PortConfig, Probability, Protocol, Rate, Reorder, Seed, SlotGap, Target, Time,
+    AirTime, BitErrors, Bytes, Change, Corruption, Duration, LinkConfig, LinkSettings, Loss, Mtu,
+    NetworkConfig, Order, Policer, PolicerConfig, PortConfig, Probability, Protocol, Rate, Reorder, Seed,
+    SlotGap, Target, Time,
 };
 
 use crate::foreign::{EveryNth, InTurn, Outage};
@@ -201,14 +202,12 @@ pub(crate) enum ChangePlan {
     Corruption(Probability),
     Duplication(Probability),
     Delay(DelayPlan),
-    Order(Order),
     Reorder(Option<ReorderPlan>),
     Bits(Option<BitsPlan>),
     Duplicates(Option<LossPlan>),
     Slots(Option<SlotsPlan>),
     Netem(Option<NetemPlan>),
-    LineLimit(Option<u64>),
-    Mtu(Option<Mtu>),
+    Settings(LinkSettings),
 }
 
 impl Plan {
@@ -285,12 +284,10 @@ impl LinkPlan {
                 None => selector(self.duplication),
             },
             delay: self.delay.build(),
-            order: self.order,
             reorder: self.reorder.map(ReorderPlan::build),
             slots: self.slots.map(SlotsPlan::build),
             netem: self.netem.map(NetemPlan::build),
-            line_limit: self.line_limit,
-            mtu: self.mtu,
+            settings: LinkSettings { order: self.order, line_limit: self.line_limit, mtu: self.mtu },
             ..LinkConfig::new(self.name.clone(), Target::Port(String::new()))
         }
     }
@@ -491,14 +488,12 @@ impl ChangePlan {
             }
             Self::Duplication(probability) => Change::Duplication(selector(probability)),
             Self::Delay(delay) => Change::Delay(delay.build()),
-            Self::Order(order) => Change::Order(order),
             Self::Reorder(reorder) => Change::Reorder(reorder.map(ReorderPlan::build)),
             Self::Bits(bits) => Change::Corruption(bits.map(BitsPlan::build)),
             Self::Duplicates(which) => Change::Duplication(which.map(|which| which.loss().selector)),
             Self::Slots(slots) => Change::Slots(slots.map(SlotsPlan::build)),
             Self::Netem(netem) => Change::Netem(netem.map(NetemPlan::build)),
-            Self::LineLimit(limit) => Change::LineLimit(limit),
-            Self::Mtu(mtu) => Change::Mtu(mtu),
+            Self::Settings(settings) => Change::Settings(settings),
         }
     }
 }

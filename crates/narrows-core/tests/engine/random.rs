@@ -6,7 +6,8 @@ use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::Overload;
 use narrows_core::service::Overhead;
 use narrows_core::{
-    Bytes, Duration, Exceed, Mtu, MtuPolicy, Order, PolicerConfig, Probability, Protocol, Rate, Target, Time,
+    Bytes, Duration, Exceed, LinkSettings, Mtu, MtuPolicy, Order, PolicerConfig, Probability, Protocol, Rate,
+    Target, Time,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -218,14 +219,12 @@ pub(crate) fn change() -> BoxedStrategy<ChangePlan> {
         1 => probability().prop_map(ChangePlan::Corruption),
         1 => probability().prop_map(ChangePlan::Duplication),
         2 => delay().prop_map(ChangePlan::Delay),
-        1 => order().prop_map(ChangePlan::Order),
         1 => option::of(reorder()).prop_map(ChangePlan::Reorder),
         1 => option::of(bits()).prop_map(ChangePlan::Bits),
         1 => option::of(loss()).prop_map(ChangePlan::Duplicates),
         2 => option::of(slots()).prop_map(ChangePlan::Slots),
         2 => option::of(netem()).prop_map(ChangePlan::Netem),
-        1 => option::of(0u64..20).prop_map(ChangePlan::LineLimit),
-        1 => option::of(mtu()).prop_map(ChangePlan::Mtu),
+        3 => settings().prop_map(ChangePlan::Settings),
     ]
     .boxed()
 }
@@ -420,6 +419,14 @@ fn delay() -> impl Strategy<Value = DelayPlan> {
         2 => fed().prop_map(DelayPlan::Fed),
         1 => (fed(), fed(), span()).prop_map(|(long, lane, rest)| DelayPlan::ByClass(long, lane, rest)),
     ]
+}
+
+fn settings() -> impl Strategy<Value = LinkSettings> {
+    (order(), option::of(0u64..20), option::of(mtu())).prop_map(|(order, line_limit, mtu)| LinkSettings {
+        order,
+        line_limit,
+        mtu,
+    })
 }
 
 fn order() -> impl Strategy<Value = Order> {

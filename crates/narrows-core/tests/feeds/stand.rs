@@ -24,7 +24,7 @@ pub(crate) fn fed(on_empty: OnEmpty, lead: usize, ask: Option<u64>) -> Fed {
 impl Stand {
     pub(crate) fn new(order: Order, delay: impl DelayModel + 'static) -> Self {
         let mut link = LinkConfig::new("wire", Target::Port("b".into()));
-        (link.order, link.delay) = (order, Box::new(delay));
+        (link.settings.order, link.delay) = (order, Box::new(delay));
         Self::of(link)
     }
 

@@ -2,7 +2,7 @@
 
 use narrows_core::classify::Condition;
 use narrows_core::model::{ByClass, Constant, Fed, FeedConfig, OnEmpty};
-use narrows_core::{Change, Duration, Order, Time};
+use narrows_core::{Change, Duration, LinkSettings, Order, Time};
 
 use crate::stand::{Stand, fed};
 
@@ -196,7 +196,11 @@ fn open_questions_keep_their_places_while_others_go_past() {
     let classes = ByClass::new(vec![(condition, named("long", 1_000_000) as _)], named("short", 50));
     let mut stand = Stand::new(Order::Allow, classes);
     let order = |stand: &mut Stand, at, order| {
-        stand.engine.change(Time::from_nanos(at), stand.link, Change::Order(order));
+        stand.engine.change(
+            Time::from_nanos(at),
+            stand.link,
+            Change::Settings(LinkSettings { order, ..LinkSettings::default() }),
+        );
     };
     let mut expected = Vec::new();
     for at in 0..1_000 {
@@ -228,7 +232,11 @@ fn open_questions_keep_their_places_while_others_go_past() {
 fn a_change_of_order_is_for_packets_to_come() {
     let mut stand = asking(Order::Allow, OnEmpty::Drop, 10_000);
     let order = |stand: &mut Stand, at, order| {
-        stand.engine.change(Time::from_nanos(at), stand.link, Change::Order(order));
+        stand.engine.change(
+            Time::from_nanos(at),
+            stand.link,
+            Change::Settings(LinkSettings { order, ..LinkSettings::default() }),
+        );
     };
     stand.send(0);
     stand.send(1);

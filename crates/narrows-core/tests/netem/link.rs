@@ -86,8 +86,8 @@ fn every_other_part_is_off() {
     config.service = Box::new(ConstantRate(Rate::DOWN));
     config.delay = Box::new(Constant(Duration::from_secs(1)));
     config.wire_loss = Some(narrows_core::Loss::of(Independent(Probability::ONE)));
-    config.mtu = Some(Mtu { bytes: 100, policy: MtuPolicy::BlackHole });
-    config.line_limit = Some(0);
+    config.settings.mtu = Some(Mtu { bytes: 100, policy: MtuPolicy::BlackHole });
+    config.settings.line_limit = Some(0);
     config.netem = delay(7);
     let mut run = Run::new(config);
     run.send(milliseconds(1), 0, 0);

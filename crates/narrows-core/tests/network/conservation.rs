@@ -32,7 +32,7 @@ impl LinkTemplate for Rough {
         rate(&mut link, self.bits);
         delay(&mut link, 3_000_000);
         link.queue = Box::new(Fifo::new(Bound::Packets(3), DropAt::Head));
-        link.mtu = Some(Mtu { bytes: 700, policy: MtuPolicy::Fragment });
+        link.settings.mtu = Some(Mtu { bytes: 700, policy: MtuPolicy::Fragment });
         link.ingress_loss = Some(Loss::of(one_in(9)));
         link.wire_loss = Some(Loss::of(one_in(7)));
         link.duplication = Some(Box::new(one_in(5)));

@@ -13,7 +13,7 @@ const TCP: u8 = 6;
 /// A link that takes no more than `mtu` bytes.
 fn narrow(name: &str, mtu: u32, to: Target) -> LinkConfig {
     let mut link = LinkConfig::new(name, to);
-    link.mtu = Some(Mtu { bytes: mtu, policy: MtuPolicy::Fragment });
+    link.settings.mtu = Some(Mtu { bytes: mtu, policy: MtuPolicy::Fragment });
     link
 }
 

@@ -19,7 +19,7 @@ fn rough(name: String, lanes: Vec<Target>) -> LinkConfig {
     rate(&mut link, 2_000_000);
     let (low, high) = (Duration::from_nanos(1_000_000), Duration::from_nanos(9_000_000));
     link.delay = Box::new(model::Uniform::new(low, high).expect("they are in order"));
-    link.order = Order::Allow;
+    link.settings.order = Order::Allow;
     link.queue = Box::new(Fifo::new(Bound::Packets(5), DropAt::Head));
     link.wire_loss = Some(Loss::of(one_in(7)));
     link.duplication = Some(Box::new(one_in(5)));

@@ -38,7 +38,7 @@ impl Run {
         fs::create_dir(&folder).unwrap();
         let mut link = LinkConfig::new("wire", Target::Port("b".into()));
         link.delay = Box::new(Fed::new(feed));
-        link.order = Order::Allow;
+        link.settings.order = Order::Allow;
         let mut config = NetworkConfig::new(Seed(1));
         config.links.push(link);
         let entry = Target::Link { name: "wire".into(), lane: 0 };

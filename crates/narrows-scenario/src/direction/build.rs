@@ -51,10 +51,8 @@ impl Direction {
             corruption: self.corrupt.build(),
             duplication: self.build_duplication(),
             delay: self.build_delay(site),
-            order: self.order,
             reorder: self.reorder.and_then(Reorder::build),
-            line_limit: self.line_limit,
-            mtu: self.mtu,
+            settings: self.settings,
             slots: self.slots.as_ref().map(Slots::build),
             bound_steps: self.build_bound_steps(),
             netem: self.exact_netem.as_ref().map(ExactNetem::build),
@@ -189,11 +187,9 @@ impl Direction {
         let (now, then) = traces(|trace| trace.trace.bound().is_some());
         let bound = now.is_some() && self.bound() != before.bound();
         differs(now != then || bound, &|| Change::BoundSteps(self.build_bound_steps()));
-        differs(self.order != before.order, &|| Change::Order(self.order));
         differs(self.reorder != before.reorder, &|| Change::Reorder(self.reorder.and_then(Reorder::build)));
         differs(self.slots != before.slots, &|| Change::Slots(self.slots.as_ref().map(Slots::build)));
-        differs(self.line_limit != before.line_limit, &|| Change::LineLimit(self.line_limit));
-        differs(self.mtu != before.mtu, &|| Change::Mtu(self.mtu));
+        differs(self.settings != before.settings, &|| Change::Settings(self.settings));
         differs(self.policer != before.policer, &|| Change::Policer(self.policer.map(PolicerUse::build)));
         changes
     }

@@ -37,7 +37,7 @@ impl Direction {
     /// NetEm's single queue is all that there is of a link.
     fn beside_exact_netem(&self) -> Option<Conflict> {
         self.exact_netem.as_ref()?;
-        let plain = Self { mtu: self.mtu, outage: self.outage, ..Self::default() };
+        let plain = Self::default();
         let alone = Self { exact_netem: None, default_bound: plain.default_bound, ..self.clone() };
         let (key, _) = alone.entries().into_iter().find(|(key, _)| !["mtu", "outage"].contains(key))?;
         let problem = Problem::new(format!("`{key}` beside `exact-netem`, which is all that the link does"));

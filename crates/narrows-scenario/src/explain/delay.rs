@@ -52,7 +52,7 @@ impl DelayExplanation {
 /// follow one another closely, so that it is the most that there can be. With it: how far apart such packets are; nothing
 /// where it does not matter.
 pub(super) fn held_back(direction: &Direction) -> Option<(f64, Option<Duration>)> {
-    if direction.order == Order::Allow || direction.follows_delay_trace() {
+    if direction.settings.order == Order::Allow || direction.follows_delay_trace() {
         return None;
     }
     let delay = direction.effective_delay();

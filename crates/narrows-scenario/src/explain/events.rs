@@ -54,7 +54,7 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     if let Some(slots) = &direction.slots {
         all.push(format!("lets packets leave in {slots}"));
     }
-    if let Some(mtu) = direction.mtu {
+    if let Some(mtu) = direction.settings.mtu {
         let longer = match mtu.policy {
             MtuPolicy::Fragment => "are cut, or answered where they must not be",
             MtuPolicy::Answer => "are answered with \"too big\"",
@@ -62,9 +62,10 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
         };
         all.push(format!("packets over {} bytes {longer}", mtu.bytes));
     }
-    if let Some(limit) = direction.line_limit {
+    if let Some(limit) = direction.settings.line_limit {
         all.push(format!("the delay line holds at most {limit} packets"));
     }
+    all.extend(direction.plain_words());
     all
 }
 

@@ -150,7 +150,7 @@ fn too_long(scenario: &Scenario, paths: &[PathExplanation], traffic: &Traffic) -
     let links = scenario.links.iter().filter(|link| path.links.contains(&link.name));
     let mut directions = links.flat_map(Link::directions);
     let (name, mtu) = directions.find_map(|(name, direction)| {
-        let mtu = direction.mtu?.bytes;
+        let mtu = direction.settings.mtu?.bytes;
         (mtu < longest).then_some((name, mtu))
     })?;
     let help = if config.tcp.is_some() { format!("; say `tcp = {{ mtu = {mtu} }}`") } else { String::new() };

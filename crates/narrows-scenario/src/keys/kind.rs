@@ -317,3 +317,19 @@ impl<V> Form<V> for ByHand<V> {
         (self.write)(value)
     }
 }
+
+/// What a value is like that becomes several things at once.
+pub(crate) struct Described {
+    pub(crate) words: fn() -> String,
+    pub(crate) schema: fn(&mut Definitions) -> Json,
+}
+
+impl Kind for Described {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        (self.schema)(definitions)
+    }
+
+    fn words(&self) -> String {
+        (self.words)()
+    }
+}

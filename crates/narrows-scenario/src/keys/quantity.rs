@@ -208,3 +208,49 @@ impl Form<u64> for PacketsOrNone {
         Some(text(Bound::Packets(*value)))
     }
 }
+
+/// A number of packets above zero.
+pub(crate) struct Packets;
+
+impl Kind for Packets {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        schema::packets(definitions)
+    }
+
+    fn words(&self) -> String {
+        "packets".into()
+    }
+}
+
+impl Form<u64> for Packets {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<u64, Problem> {
+        units::packets(node)
+    }
+
+    fn write(&self, value: &u64) -> Option<Value> {
+        Some(text(Bound::Packets(*value)))
+    }
+}
+
+/// A rate, or none, or no limit.
+pub(crate) struct AnyRate;
+
+impl Kind for AnyRate {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        schema::rate(definitions)
+    }
+
+    fn words(&self) -> String {
+        "rate".into()
+    }
+}
+
+impl Form<Rate> for AnyRate {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Rate, Problem> {
+        units::rate(node)
+    }
+
+    fn write(&self, value: &Rate) -> Option<Value> {
+        Some(text(value))
+    }
+}

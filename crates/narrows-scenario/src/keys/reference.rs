@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::Key;
+use crate::direction::Direction;
 use crate::node::Node;
 use crate::value;
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
-    let keys = value::queue_tables().into_iter().chain(value::scheduler_tables());
+    let keys = value::queue_tables()
+        .into_iter()
+        .chain(value::scheduler_tables())
+        .chain([("direction", super::keys::<Direction>())]);
     keys.map(|(name, keys)| (name, table(&keys))).chain([("schedulers", value::schedulers())]).collect()
 }
 

@@ -37,15 +37,7 @@ impl<T: Keyed> Parameters for T {
     }
 
     fn write(&self, table: &mut Table) {
-        let plain = T::default();
-        for row in T::ROWS {
-            match (row.get)(self) {
-                Some(value) if row.is_required || Some(&value) != (row.get)(&plain).as_ref() => {
-                    table.put(row.name, value);
-                }
-                _ => {}
-            }
-        }
+        differing(self).into_iter().for_each(|(name, value)| table.put(name, value));
     }
 
     fn words(&self) -> String {
@@ -80,9 +72,26 @@ pub(crate) fn keys<T: Keyed>() -> Vec<&'static dyn Key> {
     T::ROWS.iter().map(|row| row as &dyn Key).collect()
 }
 
-/// The names of the keys of a struct.
+/// The keys of a value that differ from their defaults, and those that must be there.
+pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
+    let plain = T::default();
+    let differs = |row: &Row<T>| {
+        let value = (row.get)(of)?;
+        let is_usual = !row.is_required && Some(&value) == (row.get)(&plain).as_ref();
+        (!is_usual).then_some((row.name, value))
+    };
+    T::ROWS.iter().filter_map(differs).collect()
+}
+
+/// The row of this name.
+pub(crate) fn named<T: Keyed>(name: &str) -> Option<&'static Row<T>> {
+    T::ROWS.iter().find(|row| row.name == name || row.aliases.contains(&name))
+}
+
+/// The names of the keys of a struct, with what else they are called at the end.
 pub(crate) fn names<T: Keyed>() -> Vec<&'static str> {
-    T::ROWS.iter().map(|row| row.name).collect()
+    let others = T::ROWS.iter().flat_map(|row| row.aliases).copied();
+    T::ROWS.iter().map(|row| row.name).chain(others).collect()
 }
 
 /// A value from its keys in a table that may have others; `node` is the table.

@@ -147,7 +147,7 @@ impl Pipe {
 
     /// All keys of a pipe.
     pub(crate) fn keys() -> Vec<&'static str> {
-        [direction::KEYS, OWN_KEYS].concat()
+        [&direction::KEYS[..], OWN_KEYS].concat()
     }
 
     /// Reads `[links.NAME.pipes.NUMBER]`.

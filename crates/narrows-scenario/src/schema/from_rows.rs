@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-use crate::keys::schema::named_number;
+use crate::direction;
+use crate::keys;
+use crate::keys::schema::{Definitions, define, named_number, object};
 use crate::value;
 
 /// Types whose schema comes from rows.
@@ -36,12 +38,22 @@ macro_rules! from_rows {
 }
 
 from_rows! {
+    /// What one direction of a link does.
+    Direction = direction;
+    /// Its keys among others.
+    DirectionKeys = direction_keys;
     /// Where packets wait for the transmitter.
     Queue = value::Queue::schema;
-    /// What shares the transmitter among classes or flows.
-    Scheduler = value::Scheduler::schema;
     /// What a packet must be like.
     Match = value::Match::schema;
     /// A name or a number.
     NameOrNumber = named_number;
+}
+
+fn direction(definitions: &mut Definitions) -> Value {
+    define(definitions, "Direction", direction_keys)
+}
+
+fn direction_keys(definitions: &mut Definitions) -> Value {
+    object("What one direction of a link does.", &keys::keys::<direction::Direction>(), definitions)
 }

@@ -4,9 +4,9 @@
 
 use schemars::JsonSchema;
 
-use super::from_rows::Queue;
+use super::from_rows::{DirectionKeys, Queue};
 use super::impairment::Loss;
-use super::{Direction, Size, Time};
+use super::{Size, Time};
 
 /// A link to which rules send packets: all that one direction of a link does, and what makes links on first use.
 #[derive(JsonSchema)]
@@ -20,7 +20,7 @@ pub(super) struct Pipe {
     /// Links and flows that masks have made are given up when nothing has been in them for so long; 1s if it is not given.
     idle: Option<Time>,
     #[schemars(flatten)]
-    direction: Direction,
+    direction: DirectionKeys,
 }
 
 /// A queue that shares the transmitter of a pipe with others, or with a mask one for each flow.

@@ -483,10 +483,6 @@ impl Scheduler {
         matches!(self.serves, Division::Flows { .. })
     }
 
-    pub(crate) fn text(&self) -> String {
-        Node::new(self.value()).toml()
-    }
-
     /// As it stands in a file.
     pub(crate) fn value(&self) -> Value {
         if *self == Self::plain(self.kind) { text(self.kind.name()) } else { Value::Table(self.table()) }

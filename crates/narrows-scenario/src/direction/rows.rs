@@ -1,0 +1,191 @@
+//! The keys of a direction.
+
+use std::sync::LazyLock;
+
+use narrows_core::service::Overhead;
+use narrows_core::{Duration, Mtu, Order};
+use serde_json::json;
+
+use super::Direction;
+use crate::keys::kind::{Boolean, ByHand, Choice, Described, Given, Or, text};
+use crate::keys::quantity::{AnyRate, Packets, Size, Time};
+use crate::keys::{self, Form, Key, Keyed, Row, row};
+use crate::node::{Node, Value};
+use crate::schema;
+use crate::value::{
+    self, Chance, Corrupt, ExactNetem, Loss, PolicerUse, ProfileUse, Queue, Reorder, Scheduler, Slots,
+    TraceUse,
+};
+
+/// The names of all keys.
+pub(crate) static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(keys::names::<Direction>);
+
+/// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
+pub(crate) const PARTS: &[&str] =
+    &["delay.order", "delay.correlation", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
+
+/// What a value is whose text stands in a file.
+fn typed(text: &str) -> Option<Value> {
+    Some(Node::typed(text, 0).value)
+}
+
+const DELAY: Described = Described { words: || "time or table".into(), schema: schema::delay };
+const JITTER: Given<Time> = Given(Time::ANY);
+const ORDER: Choice<Order> = Choice { what: "order", choices: value::ORDERS };
+const QUEUE: ByHand<Queue> = ByHand {
+    words: || "packets, size, word or table".into(),
+    schema: Queue::schema,
+    read: Queue::read,
+    write: |queue| Some(queue.value()),
+};
+const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
+    words: || "word or table".into(),
+    schema: Scheduler::schema,
+    read: Scheduler::read,
+    write: |scheduler| Some(scheduler.as_ref().map_or(text("none"), Scheduler::value)),
+};
+const OVERHEAD: ByHand<Overhead> = ByHand {
+    words: || "name or table".into(),
+    schema: schema::overhead,
+    read: |node, _| value::read_overhead(node),
+    write: |overhead| typed(&value::overhead_text(*overhead)),
+};
+const PROFILE: ByHand<Option<ProfileUse>> = ByHand {
+    words: || "name of a file, or `\"none\"`".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, around| ProfileUse::read(node, around.files),
+    write: |profile| profile.as_ref().map_or(Some(text("none")), |profile| typed(&profile.text())),
+};
+const SIZE: Size = Size { low: 0, high: 1_000_000_000_000, expected: "a size" };
+const LOSS: ByHand<Loss> = ByHand {
+    words: || "probability or table".into(),
+    schema: schema::loss,
+    read: Loss::read,
+    write: |loss| typed(&loss.text()),
+};
+const DUPLICATE: ByHand<Chance> = ByHand {
+    words: || "probability or table".into(),
+    schema: schema::chance,
+    read: |node, _| Chance::read(node),
+    write: |chance| typed(&chance.text()),
+};
+const CORRUPT: ByHand<Corrupt> = ByHand {
+    words: || "probability or table".into(),
+    schema: schema::corrupt,
+    read: Corrupt::read,
+    write: |corrupt| typed(&corrupt.text()),
+};
+const REORDER: ByHand<Option<Reorder>> = ByHand {
+    words: || "probability, text or table".into(),
+    schema: schema::reorder,
+    read: |node, _| Reorder::read(node),
+    write: |reorder| reorder.map_or(Some(text("none")), |reorder| typed(&reorder.text())),
+};
+const SLOTS: ByHand<Option<Slots>> = ByHand {
+    words: || "table".into(),
+    schema: schema::slots,
+    read: |node, around| Slots::read(node, around.files),
+    write: |slots| slots.as_ref().map_or(Some(text("none")), |slots| typed(&slots.text())),
+};
+const TRACE: ByHand<Option<TraceUse>> = ByHand {
+    words: || "name of a file, or table".into(),
+    schema: schema::trace,
+    read: TraceUse::read,
+    write: |trace| trace.as_ref().map_or(Some(text("none")), |trace| typed(&trace.text())),
+};
+const NETEM: Described =
+    Described { words: || "NetEm's words".into(), schema: |_| json!({ "type": "string" }) };
+const EXACT_NETEM: ByHand<Option<ExactNetem>> = ByHand {
+    words: || "NetEm's words".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: ExactNetem::read,
+    write: |netem| netem.as_ref().map_or(Some(text("none")), |netem| typed(&netem.text())),
+};
+const MTU: ByHand<Option<Mtu>> = ByHand {
+    words: || "whole number or table".into(),
+    schema: schema::mtu,
+    read: |node, _| value::read_mtu(node),
+    write: |mtu| mtu.map_or(Some(text("none")), |mtu| typed(&value::mtu_text(mtu))),
+};
+const POLICER: ByHand<Option<PolicerUse>> = ByHand {
+    words: || "table".into(),
+    schema: schema::policer,
+    read: PolicerUse::read,
+    write: |policer| policer.map_or(Some(text("none")), |policer| typed(&policer.text())),
+};
+
+impl Keyed for Direction {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("rate", rate, AnyRate, "How fast the wire takes bits.").flag("RATE", "1.5mbit/0.5mbit, 10gbit").explained(),
+        Row::new(
+            "delay",
+            &DELAY,
+            "[The propagation delay](#delay-jitter-order), one way.",
+            |of: &Self| typed(&of.delay.as_ref()?.text()),
+            |of: &mut Self, node, around| {
+                let (delay, order) = value::read_delay(node, around)?;
+                of.delay = Some(delay);
+                of.settings.order = order.unwrap_or(of.settings.order);
+                Ok(())
+            },
+        )
+        .default("none")
+        .flag("TIME", "10ms, '{ gamma = { mean = \"30ms\", sd = \"8ms\" } }'")
+        .explained(),
+        Row::new(
+            "jitter",
+            &JITTER,
+            "The standard deviation of a normal delay around a constant `delay`.",
+            |of: &Self| JITTER.write(&of.jitter),
+            |of: &mut Self, node, around| {
+                of.jitter = JITTER.read(node, around)?.filter(|sd| *sd > Duration::ZERO);
+                Ok(())
+            },
+        )
+        .default("none")
+        .flag("TIME", "2ms")
+        .explained(),
+        row!("order", settings.order, ORDER, "Whether packets may overtake one another when the delay varies.").flag("ORDER", "keep, allow").explained(),
+        row!("loss", loss, LOSS, "[Packets that are lost](#loss), on the wire unless it says otherwise.").flag("SHARE", "1%, 0.01, '{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }'").explained(),
+        row!("queue", queue, QUEUE, "[How much may wait](#queue) for the wire, and what manages that.").default("one bandwidth-delay product, first in, first out").flag("BOUND", "\"13 packets\", 64kB, codel, red, pie, dualpi2").explained(),
+        row!("scheduler", scheduler, SCHEDULER, "[What shares the wire](#scheduler) among classes or flows.").flag("SCHEDULER", "sfq, fq_codel, fq_pie, drr, pfifo_fast").explained(),
+        row!("overhead", overhead, OVERHEAD, "[What counts as the length](#overhead) of a packet on the wire.").flag("OVERHEAD", "frame, ethernet, atm, wlan").explained(),
+        row!("duplicate", duplicate, DUPLICATE, "[Packets that arrive twice](#duplicate).").flag("SHARE", "0.1%").explained(),
+        row!("corrupt", corrupt, CORRUPT, "[Packets with flipped bits](#corrupt).").flag("SHARE", "0.1%").explained(),
+        row!("reorder", reorder, REORDER, "[Packets that skip the delay](#reorder).").flag("SHARE", "\"25% gap 5\"").explained(),
+        row!("slots", slots, SLOTS, "[Slots in which alone packets leave](#slots).").flag("SLOTS", "'{ gap = \"10ms\", packets = 8 }'").explained(),
+        row!("trace", trace, TRACE, "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
+        row!("profile", profile, PROFILE, "[A link profile](#profile), which adds air time to each packet.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
+        row!("burst", burst, SIZE, "[How much may pass at once](#burst) after the link was idle, as far as it could have sent it then.").flag("SIZE", "10kB").explained(),
+        Row::new(
+            "netem",
+            &NETEM,
+            "[NetEm's words](#netem-exact-netem), meaning a double queue.",
+            |_: &Self| None,
+            |of: &mut Self, node, around| of.set_netem(node, around),
+        )
+        .flag("OPTIONS", "\"delay 100ms 20ms loss 1% rate 1mbit limit 50\"")
+        .explained(),
+        row!("exact-netem", exact_netem, EXACT_NETEM, "[NetEm's single queue](#netem-exact-netem) with its formulas, in place of everything else.").flag("OPTIONS", "\"delay 100ms\"").explained(),
+        row!("mtu", settings.mtu, MTU, "[The longest packet](#mtu), in bytes of IP.").flag("BYTES", "1400").explained(),
+        row!("line-limit", settings.line_limit, Or("unlimited", Packets), "[The most packets in flight](#line-limit) behind the wire.").flag("PACKETS", "\"1000 packets\"").explained(),
+        row!("outage", outage, Boolean, "[Take the wire down](#outage), whatever its rate.").flag("true|false", "").explained(),
+        row!("policer", policer, POLICER, "[Hold arriving packets to a rate](#policer) without a queue.").flag("POLICER", "'{ rate = \"10mbit\", burst = \"20kB\" }'").explained(),
+    ];
+}
+
+impl Direction {
+    /// The keys that differ from a link that does nothing, each with its value as it stands in a file.
+    pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
+        let all = keys::differing(self).into_iter();
+        all.map(|(name, value)| (name, Node::new(value).toml())).collect()
+    }
+
+    /// The keys that differ from a link that does nothing and that no sentence explains, each with its value, for people:
+    /// `line-limit 1000 packets`.
+    pub fn plain_words(&self) -> Vec<String> {
+        let explained = |name: &str| Self::ROWS.iter().any(|row| row.name() == name && row.is_explained());
+        let all = keys::differing(self).into_iter().filter(|(name, _)| !explained(name));
+        all.map(|(name, value)| format!("{name} {}", Node::new(value).typed_text())).collect()
+    }
+}
