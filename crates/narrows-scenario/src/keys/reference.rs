@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Key;
 use crate::direction::Direction;
+use crate::flags::{LinkFlag, LinkFlags};
 use crate::node::Node;
 use crate::value;
 
@@ -13,7 +14,17 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         .into_iter()
         .chain(value::scheduler_tables())
         .chain([("direction", super::keys::<Direction>())]);
-    keys.map(|(name, keys)| (name, table(&keys))).chain([("schedulers", value::schedulers())]).collect()
+    keys.map(|(name, keys)| (name, table(&keys)))
+        .chain([("schedulers", value::schedulers()), ("flags", flags())])
+        .collect()
+}
+
+fn flags() -> String {
+    let line = |LinkFlag { name, value, help }: LinkFlag| {
+        format!("| `--{name} {}` | {} |\n", value.replace('|', "\\|"), help.replace('|', "\\|"))
+    };
+    let lines: String = LinkFlags::known().into_iter().map(line).collect();
+    format!("| flag | what it says |\n|---|---|\n{lines}")
 }
 
 fn table(keys: &[&'static dyn Key]) -> String {
