@@ -5,7 +5,7 @@
 use super::config::{Mtu, Order};
 
 /// The plain values of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
     /// Whether packets may overtake one another in the delay line.
     pub order: Order,
@@ -13,4 +13,15 @@ pub struct LinkSettings {
     pub line_limit: Option<u64>,
     /// The longest packet, and what becomes of longer ones.
     pub mtu: Option<Mtu>,
+}
+
+impl LinkSettings {
+    /// Those of a link that does nothing.
+    pub const PLAIN: Self = Self { order: Order::Keep, line_limit: None, mtu: None };
+}
+
+impl Default for LinkSettings {
+    fn default() -> Self {
+        Self::PLAIN
+    }
 }

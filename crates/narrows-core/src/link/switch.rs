@@ -16,7 +16,7 @@ use crate::time::{Duration, Time};
 use crate::units::{Bytes, Rate};
 
 /// Around the single queue, which keeps no order, limits are its own.
-const STRIPPED: LinkSettings = LinkSettings { order: Order::Allow, line_limit: None, mtu: None };
+const STRIPPED: LinkSettings = LinkSettings { order: Order::Allow, ..LinkSettings::PLAIN };
 
 /// The parts of a link, and the single queue if its configuration asks for that.
 pub(super) fn replace(

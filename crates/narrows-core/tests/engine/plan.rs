@@ -287,7 +287,7 @@ impl LinkPlan {
             reorder: self.reorder.map(ReorderPlan::build),
             slots: self.slots.map(SlotsPlan::build),
             netem: self.netem.map(NetemPlan::build),
-            settings: LinkSettings { order: self.order, line_limit: self.line_limit, mtu: self.mtu },
+            settings: crate::random::settings_of(self.order, self.line_limit, self.mtu),
             ..LinkConfig::new(self.name.clone(), Target::Port(String::new()))
         }
     }

@@ -421,12 +421,16 @@ fn delay() -> impl Strategy<Value = DelayPlan> {
     ]
 }
 
+/// What is tried of the plain settings.
+pub(crate) fn settings_of(order: Order, line_limit: Option<u64>, mtu: Option<Mtu>) -> LinkSettings {
+    let mut settings = LinkSettings::PLAIN;
+    (settings.order, settings.line_limit, settings.mtu) = (order, line_limit, mtu);
+    settings
+}
+
 fn settings() -> impl Strategy<Value = LinkSettings> {
-    (order(), option::of(0u64..20), option::of(mtu())).prop_map(|(order, line_limit, mtu)| LinkSettings {
-        order,
-        line_limit,
-        mtu,
-    })
+    (order(), option::of(0u64..20), option::of(mtu()))
+        .prop_map(|(order, line_limit, mtu)| settings_of(order, line_limit, mtu))
 }
 
 fn order() -> impl Strategy<Value = Order> {
