@@ -17,6 +17,7 @@
 //! ```
 
 mod csv;
+mod format;
 mod info;
 mod json;
 mod mahimahi;
@@ -29,15 +30,15 @@ mod theaterq;
 mod write;
 
 use std::fmt;
-use std::str::FromStr;
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
+pub use format::Format;
 pub use info::{ColumnInfo, Outage, TraceInfo};
 pub use write::{CannotWrite, Written};
 
-use crate::problem::{Problem, ScenarioError, nearest, one_of};
+use crate::problem::{ScenarioError, one_of};
 pub(crate) use source::Source;
 
 /// Points that a trace may have, over all columns: beyond that it is a mistake.
@@ -64,21 +65,6 @@ pub struct Trace {
     remarks: Vec<String>,
 }
 
-/// How a trace is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A header that names columns and units, then rows.
-    Csv,
-    /// One opportunity a line, in whole milliseconds.
-    Mahimahi,
-    /// JSON or TOML with a tag for each model, as the netem-trace crate and rattan read and write it.
-    NetemTrace,
-    /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
-    TheaterQ,
-    /// A pattern per millisecond of narrows' own: see [`crate::pattern`]. Read only.
-    Pattern,
-}
-
 /// What comes after the end of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
@@ -102,13 +88,7 @@ impl Trace {
                 Some(format) => format,
                 None => Format::guess(name, source)?,
             };
-            match format {
-                Format::Csv => csv::read(source),
-                Format::Mahimahi => mahimahi::read(source),
-                Format::NetemTrace => netem_trace::read(source),
-                Format::TheaterQ => theaterq::read(source),
-                Format::Pattern => pattern::read(source),
-            }
+            (format.about().read)(source)
         })
     }
 
@@ -227,79 +207,6 @@ impl Trace {
     /// What the file says that this trace cannot, and what was taken for granted.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
-    }
-}
-
-impl Format {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Csv, Self::Mahimahi, Self::NetemTrace, Self::TheaterQ, Self::Pattern];
-
-    /// As it is named on the command line and in scenarios.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Mahimahi => "mahimahi",
-            Self::NetemTrace => "netem-trace",
-            Self::TheaterQ => "theaterq",
-            Self::Pattern => "pattern",
-        }
-    }
-
-    /// By the extension where that decides, else by the first line that says something.
-    fn guess(name: &str, source: &Source<'_>) -> Result<Self, Problem> {
-        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-        if matches!(extension.as_deref(), Some("json" | "toml")) {
-            return Ok(Self::NetemTrace);
-        }
-        let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
-        let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
-        let first = line.trim_start().chars().next().unwrap_or_default();
-        let cells = line.split(',').count();
-        match first {
-            '{' | '[' => Ok(Self::NetemTrace),
-            '0'..='9' if cells > 1 => Ok(Self::TheaterQ),
-            '0'..='9' => Ok(Self::Mahimahi),
-            _ if line.trim().to_ascii_lowercase().starts_with("keep") => Ok(Self::TheaterQ),
-            _ if line.contains("Config") => Ok(Self::NetemTrace),
-            _ if ["pattern ", "per ", "length "].iter().any(|word| line.starts_with(word)) => {
-                Ok(Self::Pattern)
-            }
-            first if first.is_alphabetic() => Ok(Self::Csv),
-            _ => Err(Problem::new("this is none of the formats that are known")
-                .at(&source.span(line))
-                .help(format!("name it: {}", one_of(&Self::ALL.map(Self::name))))),
-        }
-    }
-
-    /// The format that a file of this name is written in.
-    pub fn of_file(name: &str) -> Option<Self> {
-        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase())?;
-        match extension.as_str() {
-            "csv" => Some(Self::Csv),
-            "json" => Some(Self::NetemTrace),
-            "mahi" | "mahimahi" | "up" | "down" | "pps" => Some(Self::Mahimahi),
-            "theaterq" | "raw" => Some(Self::TheaterQ),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = Self::ALL.map(Self::name);
-        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| {
-            let hint =
-                nearest(text, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
-            format!("a format is {}{hint}", one_of(&names))
-        })
     }
 }
 

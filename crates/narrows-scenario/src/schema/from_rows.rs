@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::direction;
 use crate::keys;
 use crate::keys::schema::{Definitions, define, named_number, object};
+use crate::trace::Format;
 use crate::value;
 
 /// Types whose schema comes from rows.
@@ -46,8 +47,14 @@ from_rows! {
     Queue = value::Queue::schema;
     /// What a packet must be like.
     Match = value::Match::schema;
+    /// How a trace is written.
+    TraceFormat = trace_format;
     /// A name or a number.
     NameOrNumber = named_number;
+}
+
+fn trace_format(_: &mut Definitions) -> Value {
+    json!({ "enum": Format::ALL.map(Format::name) })
 }
 
 fn direction(definitions: &mut Definitions) -> Value {

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 
 use super::delay::PatternFile;
+use super::from_rows::TraceFormat;
 use super::{Rate, Share, Size, Time};
 
 /// Packets that are lost by chance.
@@ -205,23 +206,6 @@ pub(super) struct TraceParts {
     then: Option<Then>,
     /// How far into the trace the link begins.
     start: Option<Time>,
-}
-
-/// How a trace is written.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-pub(super) enum TraceFormat {
-    /// A header that names columns and units, then rows.
-    Csv,
-    /// One opportunity a line, in whole milliseconds.
-    Mahimahi,
-    /// As the netem-trace crate and rattan write it.
-    NetemTrace,
-    /// As TheaterQ's device takes it.
-    #[schemars(rename = "theaterq")]
-    TheaterQ,
-    /// A pattern of rates, delays or losses, per millisecond.
-    Pattern,
 }
 
 /// What comes after the end of a trace.

@@ -17,6 +17,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 
 use crate::problem::{Found, Problem};
+use crate::trace::format::Entry;
 use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
@@ -69,8 +70,20 @@ pub(super) const SHARE_ONE: u64 = 10_000_000_000_000_000_000;
 /// What a single row holds for.
 const LONE: Duration = Duration::from_secs(1);
 
+/// A header that names columns comes first.
+pub(super) const FORMAT: Entry = Entry {
+    name: "csv",
+    begins: |beginning| beginning.first.is_alphabetic(),
+    always: &[],
+    extensions: &["csv"],
+    read,
+    write: |trace, _| Ok(trace.csv()),
+    has_opportunities: false,
+    says_loop: false,
+};
+
 /// Reads it.
-pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut lines = source.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let head = lines.next().ok_or_else(|| source.empty())?;
     let kinds = header(source, head)?;

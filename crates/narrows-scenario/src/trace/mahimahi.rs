@@ -9,6 +9,7 @@ use std::fmt::Write;
 use narrows_core::{Duration, Rate, Time};
 
 use crate::problem::{Found, Problem};
+use crate::trace::format::Entry;
 use crate::trace::source::Source;
 use crate::trace::{CannotWrite, Format, MOST_POINTS, OPPORTUNITY, Then, Trace};
 use crate::units::LONGEST_NANOS;
@@ -16,8 +17,20 @@ use crate::units::LONGEST_NANOS;
 /// Nanoseconds in the unit of the file.
 pub(super) const MILLISECOND: u64 = 1_000_000;
 
+/// A number stands alone on its line.
+pub(super) const FORMAT: Entry = Entry {
+    name: "mahimahi",
+    begins: |beginning| beginning.first.is_ascii_digit(),
+    always: &[],
+    extensions: &["mahi", "mahimahi", "up", "down", "pps"],
+    read,
+    write: |trace, remarks| trace.mahimahi(remarks),
+    has_opportunities: true,
+    says_loop: true,
+};
+
 /// Reads it.
-pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut opportunities: Vec<Time> = Vec::new();
     for line in source.lines() {
         if line.is_empty() {

@@ -28,12 +28,25 @@ use narrows_core::{Duration, Probability, Rate, Time};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, one_of};
 use crate::trace::csv::{filled, put};
+use crate::trace::format::Entry;
 use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
+/// JSON, or TOML with the name of a model.
+pub(super) const FORMAT: Entry = Entry {
+    name: "netem-trace",
+    begins: |beginning| ['{', '['].contains(&beginning.first) || beginning.line.contains("Config"),
+    always: &["json", "toml"],
+    extensions: &["json"],
+    read,
+    write: |trace, remarks| trace.netem_trace(remarks),
+    has_opportunities: false,
+    says_loop: true,
+};
+
 /// Reads it.
-pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let text = source.text;
     if text.trim().is_empty() {
         return Err(source.empty());

@@ -4,12 +4,25 @@ use narrows_core::{Duration, Probability, Time};
 
 use crate::pattern::{About, Per};
 use crate::problem::{Found, Problem};
+use crate::trace::format::Entry;
 use crate::trace::mahimahi::MILLISECOND;
-use crate::trace::{Column, Format, Source, Then, Trace};
+use crate::trace::{CannotWrite, Column, Format, Source, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
+/// A header of words.
+pub(super) const FORMAT: Entry = Entry {
+    name: "pattern",
+    begins: |beginning| ["pattern ", "per ", "length "].iter().any(|word| beginning.line.starts_with(word)),
+    always: &[],
+    extensions: &[],
+    read,
+    write: |_, _| Err(CannotWrite::ReadOnly),
+    has_opportunities: false,
+    says_loop: false,
+};
+
 /// Reads it.
-pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let pattern = crate::pattern::parse(source)?;
     let whole = 0..source.text.len();
     if pattern.per() != Per::Millisecond || pattern.about() == About::BitErrors {

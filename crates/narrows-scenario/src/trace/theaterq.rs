@@ -16,6 +16,7 @@ use narrows_core::{Duration, Probability, Rate, Time};
 
 use crate::problem::Problem;
 use crate::trace::csv::{filled, put};
+use crate::trace::format::Entry;
 use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
@@ -25,8 +26,23 @@ pub(super) const ALWAYS: u64 = u32::MAX as u64;
 /// Nanoseconds in the unit of KEEP.
 pub(super) const MICROSECOND: u64 = 1_000;
 
+/// Numbers in a row, or the word that keeps a delay.
+pub(super) const FORMAT: Entry = Entry {
+    name: "theaterq",
+    begins: |beginning| {
+        let keeps = beginning.line.trim().to_ascii_lowercase().starts_with("keep");
+        keeps || beginning.first.is_ascii_digit() && beginning.line.contains(',')
+    },
+    always: &[],
+    extensions: &["theaterq", "raw"],
+    read,
+    write: |trace, remarks| Ok(trace.theaterq(remarks)),
+    has_opportunities: false,
+    says_loop: false,
+};
+
 /// Reads it.
-pub(super) fn read(source: &Source<'_>) -> Result<Trace, Problem> {
+fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let mut rows = Rows::default();
     for line in source.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())) {
         rows.row(source, line)?;

@@ -54,7 +54,7 @@ impl Trace {
         let mut remarks = Vec::new();
         // A mahimahi file has opportunities, all others a rate.
         let spread = match &self.opportunities {
-            Some(_) if format != Format::Mahimahi => {
+            Some(_) if !format.about().has_opportunities => {
                 let before = self.remarks.len();
                 let trace = self.resample(FINEST).ok_or(CannotWrite::TooLong)?;
                 remarks.extend(trace.remarks.iter().skip(before).cloned());
@@ -63,15 +63,8 @@ impl Trace {
             _ => None,
         };
         let trace = spread.as_ref().unwrap_or(self);
-        let text = match format {
-            Format::Csv => trace.csv(),
-            Format::Mahimahi => trace.mahimahi(&mut remarks)?,
-            Format::NetemTrace => trace.netem_trace(&mut remarks)?,
-            Format::TheaterQ => trace.theaterq(&mut remarks),
-            Format::Pattern => return Err(CannotWrite::ReadOnly),
-        };
-        let forever = matches!(format, Format::Mahimahi | Format::NetemTrace);
-        if self.then == Then::Loop && !forever {
+        let text = (format.about().write)(trace, &mut remarks)?;
+        if self.then == Then::Loop && !format.about().says_loop {
             remarks.push(
                 "the file does not say that the trace repeats: a scenario says it by `then = \"loop\"`"
                     .into(),
@@ -97,7 +90,7 @@ impl Trace {
     }
 
     /// Times in seconds, rates in Mbit/s, delays in ms, shares as they are; the last row says when it ends.
-    fn csv(&self) -> String {
+    pub(super) fn csv(&self) -> String {
         let bytes = self.bound.as_ref().is_some_and(|column| matches!(column[0].1, Bound::Bytes(_)));
         let columns = [
             (self.rate.is_some(), "rate_mbit"),
@@ -138,7 +131,7 @@ impl Trace {
     }
 
     /// The first column there is, in this order: rate, delay, loss, duplicates.
-    fn netem_trace(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
+    pub(super) fn netem_trace(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
         const SAYS: &str = "one of rate, delay, loss and duplicates";
         let models: Vec<(Duration, String)>;
         let kind;
@@ -198,7 +191,7 @@ impl Trace {
     }
 
     /// Simple rows where that is enough, or else extended ones.
-    fn theaterq(&self, remarks: &mut Vec<String>) -> String {
+    pub(super) fn theaterq(&self, remarks: &mut Vec<String>) -> String {
         let mut instants = self.instants();
         if instants.is_empty() {
             instants.push(Time::ZERO);
