@@ -93,7 +93,7 @@ const NETEM: ByHand<Option<ExactNetem>> = ByHand {
     words: || "NetEm's words".into(),
     schema: |_| json!({ "type": "string" }),
     read: ExactNetem::read,
-    write: |netem| netem.as_ref().map(|netem| text(&netem.options.text())),
+    write: |netem| netem.as_ref().map(|netem| text(netem.options.text())),
 };
 
 impl Keyed for Class {
@@ -134,7 +134,7 @@ impl Keyed for Class {
             &NETEM,
             "NetEm's single queue, [exactly](#netem-exact-netem), in place of a queue.",
             |of: &Self| match &of.child {
-                Some(Child::Netem(netem)) => Some(text(&netem.options.text())),
+                Some(Child::Netem(netem)) => Some(text(netem.options.text())),
                 _ => None,
             },
             |of: &mut Self, node, around| {
