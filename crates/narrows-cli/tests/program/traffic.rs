@@ -106,7 +106,7 @@ fn the_worst_delay_under_overload_is_that_of_a_full_queue_and_not_ten_seconds() 
     assert!(most > bound - DATAGRAM_NS, "the queue was full: {most} ns");
     let link = direction(&report, "link.up");
     // The reply behind the last one that the program waits for may find its port closed, and be told so.
-    let offered = link["offered"]["packets"].as_u64().unwrap();
+    let offered = link["offered"]["packets"].as_u64().unwrap() as u32;
     assert!((FLOOD..=FLOOD + 1).contains(&offered), "{link:#}");
     let drops = link["drops"].as_array().unwrap();
     assert_eq!(drops.len(), 1, "{link:#}");
