@@ -6,11 +6,12 @@
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Instant;
 
 use narrows_core::rules::{
-    Action, Addresses, Argument, Literal, Masked, Passing, Place, Rule, RuleChange, RuleSet, RuleSetConfig,
-    Table, TableTest, Term, Test, Which,
+    Action, Addresses, Argument, Literal, Masked, Passing, Place, PreparedRules, Rule, RuleBook, RuleChange,
+    RuleSet, RuleSetConfig, Table, TableTest, Term, Test, Which,
 };
 use narrows_core::{FlowKey, Headers, Protocol, Seed, Time};
 
@@ -77,7 +78,8 @@ fn time(mut run: impl FnMut()) -> f64 {
 fn rebuild(style: Style) {
     let config = RuleSetConfig { rules: style.rules(10_000), ..RuleSetConfig::default() };
     let packets = style.packets(&config.rules, 1);
-    let mut times = [const { Vec::new() }; 3];
+    let book = Arc::new(RuleBook::new(Seed(1), "net", &config).expect("rules"));
+    let mut times = [const { Vec::new() }; 5];
     for _ in 0..11 {
         let config = config.clone();
         let mut rules = None;
@@ -89,10 +91,18 @@ fn rebuild(style: Style) {
         times[2].push(time(|| walk(&mut rules, &packets[0])));
         let out = Which { numbers: Some(50..=50), set: None };
         rules.change(Time::ZERO, RuleChange::Delete(out)).expect("it is there");
+        let mut prepared = None;
+        times[3].push(time(|| prepared = Some(PreparedRules::new(&book))));
+        let mut before = None;
+        times[4].push(time(|| {
+            before = prepared.take().map(|prepared| rules.replace(prepared));
+            walk(&mut rules, &packets[0]);
+        }));
     }
-    let [new, change, packet] = times.map(|times| median(times) * 1e3);
+    let [new, change, packet, prepared, replaced] = times.map(|times| median(times) * 1e3);
     let name = style.name();
     println!("{name:<44}  made {new:.2} ms, changed {change:.3} ms, first packet {packet:.2} ms");
+    println!("{:<44}  prepared {prepared:.2} ms, put in place with the first packet {replaced:.3} ms", "");
 }
 
 struct Bench {

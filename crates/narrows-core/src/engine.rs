@@ -10,7 +10,7 @@ use crate::network::{
 };
 use crate::packet::{FlowKey, Fragment, Packet, PacketId};
 use crate::pool::Pool;
-use crate::rules::RuleSet;
+use crate::rules::{PreparedRules, RuleSet};
 use crate::time::{Duration, Time};
 
 /// The engine of an emulated network.
@@ -166,6 +166,13 @@ impl<B> Engine<B> {
     pub fn change_rules(&mut self, at: Time, rules: RulesId, change: RulesChange) -> Result<(), BuildError> {
         self.catch_up(at);
         self.network.change_rules(rules, change)
+    }
+
+    /// Puts other rules in the place of a set's at the instant `at`: see [`RuleSet::replace`]. Gives back those that were
+    /// there, as it may take longer to drop them.
+    pub fn replace_rules(&mut self, at: Time, rules: RulesId, with: PreparedRules) -> PreparedRules {
+        self.catch_up(at);
+        self.network.replace_rules(rules, with)
     }
 
     /// Hands out the questions that packets have asked since this was called last, those of each feed in their order.

@@ -18,7 +18,7 @@ pub use config::{
 pub use parts::Parts;
 pub use router::RouterCounters;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -32,6 +32,7 @@ use crate::packet::{Packet, PacketId};
 use crate::pool::{PacketRef, Pool};
 use crate::queue::Drops;
 use crate::random::Seed;
+use crate::rules::PreparedRules;
 use crate::time::Time;
 use classified::{Classified, Pipe};
 use decided::Decided;
@@ -105,6 +106,8 @@ pub(crate) struct Network {
     later: Vec<Later>,
     /// The elements of links that were added, in the order of their numbers.
     added: Vec<u32>,
+    /// Their places there, by name.
+    added_names: BTreeMap<String, u32>,
     /// Links that are made on first use.
     made: Vec<Made>,
     rules: Vec<Classified>,
@@ -118,6 +121,8 @@ pub(crate) struct Network {
     now: Time,
     /// What links dropped in the call that is being handled.
     drops: Drops,
+    /// Whether [`Network::find_cycles`] must come before the next packet goes anywhere.
+    has_new_ways: bool,
 }
 
 impl Network {
@@ -192,6 +197,7 @@ impl Network {
     /// Handles one event of an element.
     fn step(&mut self, at: Time, element: u32) {
         self.now = at;
+        self.settle_ways();
         let link = &mut self.links[element as usize];
         let left = link.step(at, &mut self.pool, &mut self.drops);
         self.settle(element);
@@ -211,6 +217,7 @@ impl Network {
 
     #[inline]
     pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> (PacketId, PacketRef) {
+        self.settle_ways();
         let from = &mut self.ports[usize::from(port.index())];
         let id = PacketId::new(port, from.arrivals);
         from.arrivals += 1;
@@ -291,10 +298,21 @@ impl Network {
             },
             RulesChange::OnePass(one_pass) => set.one_pass = one_pass,
         }
-        if found.is_some() || may_return {
+        self.has_new_ways |= found.is_some() || may_return;
+        Ok(())
+    }
+
+    pub(crate) fn replace_rules(&mut self, rules: RulesId, with: PreparedRules) -> PreparedRules {
+        self.rules[rules.0 as usize].rules.replace(with)
+    }
+
+    /// After changes that may lead packets back to where they have been, which come in great numbers.
+    #[inline]
+    fn settle_ways(&mut self) {
+        if self.has_new_ways {
+            self.has_new_ways = false;
             self.find_cycles();
         }
-        Ok(())
     }
 
     /// Brings a packet to where it goes next.

@@ -17,14 +17,15 @@
 //! is what the manual says, RST or ACK; ports are also those of DCCP, SCTP and UDP-Lite; a packet that no rule decides on
 //! passes; a rule that takes the value of a look-up must look up something; a packet that has called too often is denied.
 
+mod book;
 mod calls;
 mod change;
 mod check;
-mod compiled;
 mod error;
 mod facts;
 mod index;
 mod passing;
+mod program;
 mod rule;
 mod ruleset;
 mod state;
@@ -34,9 +35,11 @@ mod test;
 mod walk;
 
 pub use crate::place::Place;
+pub use book::RuleBook;
 pub use change::{RuleChange, Which};
 pub use error::RuleError;
 pub use passing::Passing;
+pub use program::PreparedRules;
 pub use rule::{
     Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
     Tos,

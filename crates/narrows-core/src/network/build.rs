@@ -9,7 +9,8 @@ use super::names::{self, Named, Names};
 use super::router::{Router, RouterCounters, Ways};
 use super::{Hop, Later, Network, Port, PortCounters, find_pipe};
 use crate::agenda::Agenda;
-use crate::id::{LinkId, PortId};
+use crate::id::{LinkId, PortId, RouterId, RulesId};
+use crate::link::Target;
 use crate::link::instances::Made;
 use crate::link::{Link, LinkConfig};
 use crate::pool::Pool;
@@ -76,6 +77,7 @@ impl Network {
             exits: Vec::with_capacity(exits.len()),
             later: Vec::new(),
             added: Vec::new(),
+            added_names: BTreeMap::new(),
             made: Vec::new(),
             rules,
             routers,
@@ -84,6 +86,7 @@ impl Network {
             visits: config.visits,
             now: Time::ZERO,
             drops: Drops::default(),
+            has_new_ways: false,
         };
         for (link, exits) in config.links.into_iter().zip(exits) {
             network.put_link(link, exits);
@@ -113,17 +116,22 @@ impl Network {
 
     /// Adds a link to the running network.
     pub(crate) fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, BuildError> {
-        let names = self.names()?;
-        names.check_new(&config.name)?;
+        if self.has_element(&config.name) {
+            return Err(BuildError::NameTaken(config.name));
+        }
+        if self.links().len() + self.rules.len() + self.routers.len() >= names::MOST_ELEMENTS {
+            return Err(BuildError::TooMany("links"));
+        }
         if !(1..=usize::from(u8::MAX)).contains(&config.lanes.len()) {
             return Err(BuildError::TooMany("lanes"));
         }
-        let hops = config.lanes.iter().map(|target| names.hop(&config.name, target));
+        let hops = config.lanes.iter().map(|target| self.hop(&config.name, target));
         let hops = hops.collect::<Result<Vec<_>, _>>()?;
         if config.instances.is_some() {
             self.pool.keep_headers();
         }
         let link = LinkId(self.configured + self.added.len() as u32);
+        self.added_names.insert(config.name.clone(), self.added.len() as u32);
         self.added.push(self.links.len() as u32);
         self.later.push(Later::Added(link));
         // No packet comes there before rules are told of it: that is when cycles are looked for.
@@ -131,18 +139,26 @@ impl Network {
         Ok(link)
     }
 
-    /// What the names stand for at present.
-    fn names(&self) -> Result<Names<'_>, BuildError> {
-        let named = self.links().map(|link| {
-            let named = self.named(link);
-            (self.links[named.element as usize].name.as_str(), named)
-        });
-        Names::new(
-            self.ports.iter().map(|port| port.name.as_str()),
-            named,
-            self.rules.iter().map(|rules| rules.name.as_str()),
-            self.routers.iter().map(|router| router.name.as_str()),
-        )
+    fn has_element(&self, name: &str) -> bool {
+        self.link_id(name).is_some() || self.rules_id(name).is_some() || self.router_id(name).is_some()
+    }
+
+    /// Where a name leads at present.
+    fn hop(&self, from: &str, target: &Target) -> Result<Hop, BuildError> {
+        let rules = |name: &str| self.rules_id(name).map(|RulesId(rules)| rules);
+        let hop = match target {
+            Target::Port(name) => self.port_id(name).map(Hop::Port),
+            Target::Link { name, lane } => {
+                let named = self.link_id(name).map(|link| self.named(link));
+                named.filter(|named| usize::from(*lane) < named.lanes).map(|named| named.hop(*lane))
+            }
+            &Target::Rules { ref name, incoming } => rules(name).map(|rules| Hop::Rules { rules, incoming }),
+            &Target::FromPipe { rules: ref name, incoming } => {
+                rules(name).map(|rules| Hop::FromPipe { rules, incoming })
+            }
+            Target::Router(name) => self.router_id(name).map(|RouterId(router)| Hop::Router(router)),
+        };
+        hop.ok_or_else(|| BuildError::NoSuchTarget { from: from.into(), target: target.clone() })
     }
 }
 

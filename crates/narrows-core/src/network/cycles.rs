@@ -43,22 +43,22 @@ impl Network {
 
     /// Which elements lead to which, and to which ports, by their places. Ports lead nowhere from here. Nothing leads to a
     /// link that was made on first use but to the configured one, so its exits do not count.
-    pub(super) fn ways(&self) -> Vec<Vec<usize>> {
-        let place = |hop: &Hop| self.place(hop);
-        let of_links = (0..).zip(&self.exits).map(|(element, exits)| {
+    pub(super) fn ways(&self) -> Ways {
+        let mut ways = Ways::default();
+        for (element, exits) in (0..).zip(&self.exits) {
             let exits = if self.is_made(element) { &[][..] } else { exits };
-            exits.iter().map(place).collect()
-        });
-        let of_rules = self.rules.iter().map(|set| {
+            ways.push(exits.iter().map(|hop| self.place(hop)));
+        }
+        for set in &self.rules {
             let pipes = set.pipes.values().chain(set.queues.values()).map(|pipe| pipe.link.element as usize);
-            set.exits.iter().map(place).chain(pipes).collect()
-        });
-        let of_routers = self.routers.iter().map(|router| {
+            ways.push(set.exits.iter().map(|hop| self.place(hop)).chain(pipes));
+        }
+        for router in &self.routers {
             let hops = router.routes.iter().flat_map(|ways| &ways.hops);
-            hops.map(|(hop, _)| place(hop)).collect()
-        });
-        let of_ports = self.ports.iter().map(|_| Vec::new());
-        of_links.chain(of_rules).chain(of_routers).chain(of_ports).collect()
+            ways.push(hops.map(|(hop, _)| self.place(hop)));
+        }
+        self.ports.iter().for_each(|_| ways.push([]));
+        ways
     }
 
     /// Whether an element is a link that was made on first use.
@@ -68,17 +68,44 @@ impl Network {
     }
 }
 
+/// Where each place leads to, one behind the other: there may be thousands.
+#[derive(Debug, Default)]
+pub(super) struct Ways {
+    to: Vec<usize>,
+    /// Where those of each place end.
+    ends: Vec<usize>,
+}
+
+impl Ways {
+    /// Adds those of the next place.
+    fn push(&mut self, to: impl IntoIterator<Item = usize>) {
+        self.to.extend(to);
+        self.ends.push(self.to.len());
+    }
+
+    /// How many places there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Where a place leads to.
+    pub(super) fn of(&self, place: usize) -> &[usize] {
+        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.to[first..self.ends[place]]
+    }
+}
+
 /// Which elements a packet can come back to: those on a cycle of the ways that lead from each. An element is on one unless it
 /// can be taken away by peeling off, again and again, those that no remaining one leads to. (What lies behind a cycle stays
 /// too, which only means that its draws are keyed by the visit.)
-fn cyclic(next: &[Vec<usize>]) -> Vec<bool> {
-    let mut entrances = vec![0usize; next.len()];
-    next.iter().flatten().for_each(|&to| entrances[to] += 1);
-    let mut loose: Vec<usize> = (0..next.len()).filter(|&element| entrances[element] == 0).collect();
-    let mut cyclic = vec![true; next.len()];
+fn cyclic(ways: &Ways) -> Vec<bool> {
+    let mut entrances = vec![0usize; ways.len()];
+    ways.to.iter().for_each(|&to| entrances[to] += 1);
+    let mut loose: Vec<usize> = (0..ways.len()).filter(|&element| entrances[element] == 0).collect();
+    let mut cyclic = vec![true; ways.len()];
     while let Some(element) = loose.pop() {
         cyclic[element] = false;
-        for &to in &next[element] {
+        for &to in ways.of(element) {
             entrances[to] -= 1;
             if entrances[to] == 0 {
                 loose.push(to);

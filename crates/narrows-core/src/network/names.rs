@@ -29,7 +29,7 @@ pub(super) struct Named {
 }
 
 /// Numbers of elements stay below this, so that [`Element::number`](super::Element::number) has room for their kind.
-const MOST_ELEMENTS: usize = 1 << 30;
+pub(super) const MOST_ELEMENTS: usize = 1 << 30;
 
 impl<'a> Names<'a> {
     pub(super) fn new(

@@ -47,8 +47,8 @@ impl Network {
         let (rules, routers) = (self.links.len(), self.links.len() + self.rules.len());
         let ports = routers + self.routers.len();
         let mut groups = Groups((0..ways.len()).collect());
-        for (from, ways) in ways.iter().enumerate() {
-            ways.iter().for_each(|&to| groups.join(from, to));
+        for from in 0..ways.len() {
+            ways.of(from).iter().for_each(|&to| groups.join(from, to));
         }
         for (number, port) in self.ports.iter().enumerate() {
             groups.join(ports + number, self.place(&port.entry));

@@ -12,8 +12,7 @@ impl Network {
         if let Ok(place) = configured.binary_search_by(|link| link.name.as_str().cmp(name)) {
             return Some(LinkId(place as u32));
         }
-        let added = self.added.iter().position(|&element| self.links[element as usize].name == name)?;
-        Some(LinkId(self.configured + added as u32))
+        self.added_names.get(name).map(|added| LinkId(self.configured + added))
     }
 
     pub(crate) fn port_id(&self, name: &str) -> Option<PortId> {

@@ -78,6 +78,16 @@ impl Bits {
         Self(self.0 & (both | both << Self::HALF))
     }
 
+    /// The same for all packets of a kind: those of a version of IP, or of none, that go one way.
+    pub(super) const fn of_kind(version: Option<Self>, incoming: bool, directed: bool) -> Self {
+        let way = if incoming { Self::IN } else { Self::NONE };
+        let ip = match version {
+            Some(version) => Self::IP.and(version),
+            None => Self::NONE,
+        };
+        ip.and(way).complete().kind(directed)
+    }
+
     /// With every opposite of what is not set.
     const fn complete(self) -> Self {
         Self(self.0 & Self::LOWER | (!self.0 & Self::LOWER) << Self::HALF)

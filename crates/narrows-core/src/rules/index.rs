@@ -1,7 +1,7 @@
 //! Finds the rules that a packet may match without trying all of them.
 //!
 //! There is a tree for each kind of packet: direction, and whether it is IPv4, IPv6 or neither. It is built when the first
-//! packet of its kind comes after a change. A tree asks for one field after the other, at each node for the one that leaves
+//! packet of its kind comes after a change, or before rules are handed over that were prepared elsewhere. A tree asks for one field after the other, at each node for the one that leaves
 //! the fewest rules in the worst case: after P. Gupta and N. McKeown, "Packet classification using hierarchical intelligent
 //! cuttings" (Hot Interconnects VII, 1999), with two departures. A packet finds all rules that match up to the first one
 //! that decides, as others go on; and rules whose prefixes contain each other are not copied but stand in groups within
@@ -18,10 +18,12 @@ mod item;
 mod pieces;
 mod tree;
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::compiled::{Compiled, Hot};
+use super::book::Entry;
 use super::facts::{Bits, Facts};
+use super::program::Hot;
 use super::test::Check;
 use address::Address;
 use cache::Cache;
@@ -62,7 +64,7 @@ impl Found {
 }
 
 /// Trees that have been built.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     v4: [Option<Part<u32>>; 2],
     v6: [Option<Part<u128>>; 2],
@@ -73,9 +75,9 @@ pub(super) struct Index {
 }
 
 /// The rules for packets of one kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part<A: Address> {
-    tree: Tree<A>,
+    tree: Arc<Tree<A>>,
     /// Not for a tree that is small itself.
     cache: Option<Cache<A>>,
 }
@@ -86,16 +88,29 @@ const MANY: usize = 64;
 /// What trees are built from.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'a> {
-    pub(super) rules: &'a [Compiled],
+    pub(super) rules: &'a [Entry],
     pub(super) hot: &'a [Hot],
 }
 
 impl Index {
     /// Without any tree yet.
     pub(super) fn new(rules: Rules<'_>) -> Self {
-        let asks = |compiled: &Compiled| compiled.terms.iter().any(Check::is_about_direction);
+        let asks = |entry: &Entry| entry.terms.iter().any(Check::is_about_direction);
         let directed = rules.rules.iter().any(asks);
         Self { directed, ..Self::default() }
+    }
+
+    /// Builds the trees that there are not yet.
+    pub(super) fn complete(&mut self, rules: Rules<'_>) {
+        let ways = if self.directed { &[false, true][..] } else { &[false] };
+        for &incoming in ways {
+            let way = usize::from(incoming);
+            let directed = self.directed;
+            let kind = |version| Bits::of_kind(version, incoming, directed);
+            self.v4[way].get_or_insert_with(|| Part::new(kind(Some(Bits::IPV4)), rules));
+            self.v6[way].get_or_insert_with(|| Part::new(kind(Some(Bits::IPV6)), rules));
+            self.other[way].get_or_insert_with(|| Part::new(kind(None), rules));
+        }
     }
 
     /// Finds rules from `from` on, in order, up to the first that decides, and returns that one, or `last`, before which it
@@ -169,11 +184,11 @@ impl<A: Address> Part<A> {
         let rules = (0..).zip(rules.iter().zip(hot)).take(rules.len() - 1);
         let items: Vec<Item<A>> = rules
             .filter(|(_, (_, hot))| hot.is(Hot::ENABLED))
-            .filter_map(|(at, (compiled, hot))| Item::new(at, hot, &compiled.terms, known))
+            .filter_map(|(at, (entry, hot))| Item::new(at, hot, &entry.terms, known))
             .collect();
         let tree = build::build(&items);
         let cache = (tree.len() >= MANY).then(Cache::new);
-        Self { tree, cache }
+        Self { tree: Arc::new(tree), cache }
     }
 
     fn bytes(&self) -> usize {

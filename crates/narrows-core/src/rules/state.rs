@@ -184,9 +184,10 @@ impl States {
         Ok(())
     }
 
-    /// Takes all states away that a rule has made.
-    pub fn remove_of(&mut self, rule: u32) {
-        let of_rule = self.states.iter().filter(|(_, state)| state.parent.rule == rule);
+    /// Takes all states away that these rules have made, which are in ascending order.
+    pub fn remove_of(&mut self, rules: &[u32]) {
+        let is_of = |state: &State| rules.binary_search(&state.parent.rule).is_ok();
+        let of_rule = self.states.iter().filter(|(_, state)| is_of(state));
         for at in of_rule.map(|(at, _)| at).collect::<Vec<_>>() {
             self.remove(at);
         }

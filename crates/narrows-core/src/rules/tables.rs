@@ -2,15 +2,36 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{RuleError, Table};
 
-/// Tables. One that a rule names is there, if without entries.
+/// The numbers of tables that rules name. A name keeps its number.
 #[derive(Clone, Debug, Default)]
+pub(super) struct Names(BTreeMap<String, u32>);
+
+impl Names {
+    /// The number of the table of this name.
+    pub(super) fn number(self: &mut Arc<Self>, name: &str) -> u32 {
+        if let Some(&number) = self.0.get(name) {
+            return number;
+        }
+        // There are fewer tables than conditions of rules and commands, which memory bounds.
+        let number = self.0.len() as u32;
+        Arc::make_mut(self).0.insert(name.to_string(), number);
+        number
+    }
+}
+
+/// Tables. One that a rule names is there, if without entries.
+#[derive(Debug, Default)]
 pub(super) struct Tables {
+    /// Where each of them is.
     names: BTreeMap<String, u32>,
     tables: Vec<Table>,
+    /// The numbers that are those of the places.
+    arranged: Arc<Names>,
 }
 
 impl Tables {
@@ -20,40 +41,56 @@ impl Tables {
             if all.names.contains_key(&name) {
                 return Err(RuleError::TableTwice { table: name });
             }
-            let number = all.number(&name);
-            *all.get_mut(number) = table;
+            *all.get_or_make(&name) = table;
         }
         Ok(all)
     }
 
-    /// The number of the table of this name.
-    pub(super) fn number(&mut self, name: &str) -> u32 {
-        if let Some(&number) = self.names.get(name) {
-            return number;
+    /// Puts the tables that rules name to the places that are their numbers, and the others behind them.
+    pub(super) fn arrange(&mut self, names: &Arc<Names>) {
+        if Arc::ptr_eq(&self.arranged, names) {
+            return;
         }
-        // There are fewer tables than conditions of rules and commands, which memory bounds.
-        let number = self.tables.len() as u32;
-        self.names.insert(name.to_string(), number);
-        self.tables.push(Table::new());
-        number
+        self.arranged = names.clone();
+        let mut before: Vec<Table> = core::mem::take(&mut self.tables);
+        let own = core::mem::take(&mut self.names);
+        self.tables.resize_with(names.0.len(), Table::new);
+        self.names.clone_from(&names.0);
+        for (name, place) in own {
+            *self.get_or_make(&name) = core::mem::take(&mut before[place as usize]);
+        }
     }
 
-    /// The number of a table that there is.
-    pub(super) fn find(&self, name: &str) -> Option<u32> {
-        self.names.get(name).copied()
+    /// The table of this name.
+    pub(super) fn find(&self, name: &str) -> Option<&Table> {
+        self.names.get(name).map(|&place| self.get(place))
     }
 
+    pub(super) fn find_mut(&mut self, name: &str) -> Option<&mut Table> {
+        self.names.get(name).map(|&place| &mut self.tables[place as usize])
+    }
+
+    /// The same, made if there is none.
+    pub(super) fn get_or_make(&mut self, name: &str) -> &mut Table {
+        let place = match self.names.get(name) {
+            Some(&place) => place as usize,
+            None => {
+                self.names.insert(name.to_string(), self.tables.len() as u32);
+                self.tables.push(Table::new());
+                self.tables.len() - 1
+            }
+        };
+        &mut self.tables[place]
+    }
+
+    /// The table of a number, once they are arranged by that.
     #[inline]
     pub(super) fn get(&self, number: u32) -> &Table {
         &self.tables[number as usize]
     }
 
-    pub(super) fn get_mut(&mut self, number: u32) -> &mut Table {
-        &mut self.tables[number as usize]
-    }
-
     /// By name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Table)> {
-        self.names.iter().map(|(name, &number)| (name.as_str(), self.get(number)))
+        self.names.iter().map(|(name, &place)| (name.as_str(), self.get(place)))
     }
 }

@@ -1,11 +1,12 @@
 //! The conditions of a rule, compiled.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::facts::{Bits, Facts};
-use super::tables::Tables;
+use super::tables::{Names, Tables};
 use super::{Addresses, Field, Literal, Masked, Ranges, TableTest, Term, Test, Tos};
 use crate::packet::{FlowKey, Headers};
 
@@ -25,7 +26,7 @@ pub(super) struct Seen<'a> {
 }
 
 /// Rows of conditions, one behind the other: in each row one must hold.
-pub(super) type Terms = Box<[Check]>;
+pub(super) type Terms = Arc<[Check]>;
 
 /// A condition or its opposite.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,10 +107,10 @@ fn link_agrees(own: [u8; 6], address: [u8; 6], mask: [u8; 6]) -> bool {
 }
 
 /// Compiles the terms of a rule.
-pub(super) fn compile(terms: &[Term], me: &[Masked], tables: &mut Tables) -> Terms {
+pub(super) fn compile(terms: &[Term], me: &[Masked], names: &mut Arc<Names>) -> Terms {
     let mut checks = Vec::new();
     for Term(literals) in terms {
-        checks.extend(literals.iter().map(|literal| check(literal, me, tables)));
+        checks.extend(literals.iter().map(|literal| check(literal, me, names)));
         match checks.last_mut() {
             Some(last) if !literals.is_empty() => last.more = false,
             // None of nothing holds.
@@ -141,12 +142,12 @@ pub(super) fn hold_by_direction(terms: &[Check], incoming: bool) -> Option<bool>
     }
 }
 
-fn check(literal: &Literal, me: &[Masked], tables: &mut Tables) -> Check {
+fn check(literal: &Literal, me: &[Masked], names: &mut Arc<Names>) -> Check {
     let boxed = |ranges: &Ranges| ranges.clone().into_boxed_slice();
     let bits = Kind::Bits;
     let mut lookup = |field, TableTest { table, value }: &TableTest| Kind::Lookup {
         field,
-        table: tables.number(table),
+        table: names.number(table),
         value: *value,
     };
     let kind = match &literal.test {

@@ -1,10 +1,11 @@
 //! The way of a packet through the rules.
 
+use super::book::{Entry, position};
 use super::calls::CallStack;
-use super::compiled::{Compiled, Hot, position};
 use super::facts::Facts;
 use super::index::Rules;
 use super::passing::Passing;
+use super::program::{Hot, Program};
 use super::ruleset::RuleSet;
 use super::test::{self, Seen};
 use super::{Action, Argument, Parent, Place, Tag};
@@ -60,7 +61,7 @@ impl RuleSet {
     #[inline]
     pub fn walk(&mut self, now: Time, packet: &mut Passing<'_>, from: Place) -> Decision {
         if let (Place { number: 0, .. }, Some(head), false) =
-            (from, self.heads[usize::from(packet.incoming)], self.stale)
+            (from, self.program.heads[usize::from(packet.incoming)], self.stale)
         {
             self.count(head as usize, packet, now);
             return self.decision(head as usize, 0, from.calls);
@@ -79,7 +80,7 @@ impl RuleSet {
             Place { number: 0, .. } => 0,
             Place { number, order, .. } => {
                 let behind = position(number, order);
-                self.positions.partition_point(|&one| one <= behind)
+                self.program.positions.partition_point(|&one| one <= behind)
             }
         };
         let last = self.find(at, packet, &facts);
@@ -89,7 +90,10 @@ impl RuleSet {
             [one] => one.rule() == last,
             _ => false,
         };
-        if is_only && self.hot[last].is(Hot::PLAIN) && self.asking_from(at).is_none_or(|one| one > last) {
+        if is_only
+            && self.program.hot[last].is(Hot::PLAIN)
+            && self.asking_from(at).is_none_or(|one| one > last)
+        {
             self.count(last, packet, now);
             return self.decision(last, 0, from.calls);
         }
@@ -141,7 +145,7 @@ impl RuleSet {
     /// Finds the rules from `at` on that may match up to one that decides, and returns that one.
     #[inline]
     fn find(&mut self, at: usize, packet: &Passing<'_>, facts: &Facts) -> usize {
-        let Self { rules, hot, tables, index, found, .. } = self;
+        let Self { program: Program { rules, hot, index, .. }, tables, found, .. } = self;
         let seen = Seen { facts, key: packet.key, headers: packet.headers, tags: packet.tags, tables };
         let matches = |at: u32| test::hold(&rules[at as usize].terms, &seen, &mut 0);
         // There are fewer than 2^31 rules, the last one the default rule.
@@ -151,8 +155,8 @@ impl RuleSet {
 
     /// The first rule from there on at which a packet is asked for its dynamic rule whatever it is like.
     fn asking_from(&self, at: usize) -> Option<usize> {
-        let behind = self.asking.partition_point(|&one| (one as usize) < at);
-        self.asking.get(behind).map(|&one| one as usize)
+        let behind = self.program.asking.partition_point(|&one| (one as usize) < at);
+        self.program.asking.get(behind).map(|&one| one as usize)
     }
 
     /// Tries one rule, of which it may be known that its conditions hold.
@@ -165,7 +169,7 @@ impl RuleSet {
         path: &mut Path,
     ) -> Step {
         let next = Step::On(at + 1);
-        let hot = &self.hot[at];
+        let hot = &self.program.hot[at];
         if hot.is(Hot::CHANCE) && !self.has_luck(at, packet, path) {
             return next;
         }
@@ -174,7 +178,7 @@ impl RuleSet {
         {
             return self.act(parent, argument, packet, path);
         }
-        let hot = &self.hot[at];
+        let hot = &self.program.hot[at];
         let mut argument = 0;
         if !is_sure || hot.is(Hot::ARGUMENT) {
             let seen = Seen {
@@ -184,7 +188,7 @@ impl RuleSet {
                 tags: packet.tags,
                 tables: &self.tables,
             };
-            if !test::hold(&self.rules[at].terms, &seen, &mut argument) {
+            if !test::hold(&self.program.rules[at].terms, &seen, &mut argument) {
                 return next;
             }
         }
@@ -203,7 +207,7 @@ impl RuleSet {
 
     /// Whether a rule that matches by chance does so.
     fn has_luck(&self, at: usize, packet: &mut Passing<'_>, path: &Path) -> bool {
-        let Compiled { rule, stream, .. } = &self.rules[at];
+        let Entry { rule, stream, .. } = &self.program.rules[at];
         let (Some(stream), Some(probability)) = (stream, rule.probability) else { return true };
         let mut draw = (packet.draw)(stream);
         (0..path.back).for_each(|_| _ = draw.bits());
@@ -217,13 +221,13 @@ impl RuleSet {
             return None;
         }
         let Parent { rule, argument } = self.states.lookup(path.now, packet.key, packet.length)?;
-        let parent = self.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
-        Some((self.parents[parent].1 as usize, argument))
+        let parent = self.program.parents.binary_search_by_key(&rule, |&(order, _)| order).ok()?;
+        Some((self.program.parents[parent].1 as usize, argument))
     }
 
     /// Makes a dynamic rule for the packet, if there may be one.
     fn keep(&mut self, at: usize, argument: u32, packet: &Passing<'_>, path: &Path) -> bool {
-        let Compiled { rule, order, .. } = &self.rules[at];
+        let Entry { rule, order, .. } = &self.program.rules[at];
         let parent = Parent { rule: *order, argument };
         rule.keep.is_none_or(|keep| self.states.install(path.now, packet.key, parent, keep).is_ok())
     }
@@ -231,15 +235,15 @@ impl RuleSet {
     /// Does what a rule says.
     fn act(&mut self, at: usize, argument: u32, packet: &mut Passing<'_>, path: &mut Path) -> Step {
         self.count(at, packet, path.now);
-        if self.hot[at].is(Hot::TAGS) {
-            match self.rules[at].rule.tag {
+        if self.program.hot[at].is(Hot::TAGS) {
+            match self.program.rules[at].rule.tag {
                 Some(Tag::Add(tag)) if !packet.tags.contains(&tag) => packet.tags.push(tag),
                 Some(Tag::Remove(tag)) => packet.tags.retain(|&one| one != tag),
                 _ => {}
             }
         }
         let next = Step::On(at + 1);
-        match self.hot[at].action {
+        match self.program.hot[at].action {
             Action::Allow | Action::Deny | Action::Pipe(_) | Action::Queue(_) => {
                 let calls = self.calls.number(&path.stack);
                 Step::Done(self.decision(at, argument, calls))
@@ -252,14 +256,14 @@ impl RuleSet {
                     self.exceeded.calls += 1;
                     return Step::Done(Decision::Deny);
                 }
-                if !path.stack.push(self.rules[at].rule.number) {
+                if !path.stack.push(self.program.rules[at].rule.number) {
                     self.exceeded.depth += 1;
                     return next;
                 }
                 Step::On(self.target(at, to, argument))
             }
             Action::Return => match path.stack.pop() {
-                Some(call) => Step::On(self.first_of(u32::from(call) + 1)),
+                Some(call) => Step::On(self.program.first_of(u32::from(call) + 1)),
                 None => next,
             },
             Action::SetDscp(dscp) => {
@@ -274,15 +278,15 @@ impl RuleSet {
 
     fn target(&self, at: usize, to: Argument, argument: u32) -> usize {
         match to {
-            Argument::Number(_) => self.hot[at].target as usize,
-            Argument::TableArgument => self.first_of(argument),
+            Argument::Number(_) => self.program.hot[at].target as usize,
+            Argument::TableArgument => self.program.first_of(argument),
         }
     }
 
     /// What a rule decides on that decides; `calls` is the number of the stack of calls.
     #[inline]
     fn decision(&self, at: usize, argument: u32, calls: u16) -> Decision {
-        let Hot { action, position, .. } = self.hot[at];
+        let Hot { action, position, .. } = self.program.hot[at];
         let resume = Place { number: (position >> 32) as u16, order: position as u32, calls };
         match action {
             Action::Deny => Decision::Deny,
@@ -294,7 +298,7 @@ impl RuleSet {
 
     #[inline]
     fn count(&mut self, at: usize, packet: &Passing<'_>, now: Time) {
-        let hot = &mut self.hot[at];
+        let hot = &mut self.program.hot[at];
         hot.packets += 1;
         hot.bytes += u64::from(packet.length);
         hot.last = now;

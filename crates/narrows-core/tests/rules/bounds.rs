@@ -1,8 +1,10 @@
 //! Chance, bounds, refusals, and where packets go on after changes.
 
+use std::sync::Arc;
+
 use narrows_core::rules::{
-    Action, Addresses, Argument, Decision, Exceeded, Keep, Literal, Masked, Passing, Place, Rule, RuleChange,
-    RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
+    Action, Addresses, Argument, Decision, Exceeded, Keep, Literal, Masked, Passing, Place, PreparedRules,
+    Rule, RuleBook, RuleChange, RuleError, RuleSet, RuleSetConfig, Tag, Term, Test, Which,
 };
 use narrows_core::{FlowKey, Headers, Probability, Protocol, Seed, Time};
 
@@ -210,4 +212,47 @@ fn a_change_of_what_is_not_there_is_refused() {
         change(RuleChange::TableDelete { table: table(), prefix }),
         Err(RuleError::NoSuchEntry { table: table() })
     );
+}
+
+/// What was built for the packets so far shows in the memory that it takes.
+#[test]
+fn rules_that_are_handed_over_have_their_trees() {
+    let host = |number: u16| {
+        let address = 0xffff_0a00_0000 + u128::from(number);
+        let test = Test::Source(Addresses::In(vec![Masked { address, mask: u128::MAX }]));
+        let out = Literal { not: false, test: Test::Out };
+        let terms = vec![Term(vec![Literal { not: false, test }]), Term(vec![out])];
+        Rule { terms, ..pipe(number, 1) }
+    };
+    let config = RuleSetConfig { rules: (1..=200).map(host).collect(), ..RuleSetConfig::default() };
+    let mut book = Arc::new(RuleBook::new(Seed(1), "net", &config).expect("rules are right"));
+    let mut set = rules(config.rules);
+    walk(&mut set, 0, Place::default());
+    for number in 201..=300 {
+        let change = RuleChange::Add(host(number));
+        set.change(Time::ZERO, change.clone()).expect("a rule");
+        Arc::make_mut(&mut book).change(change).expect("a rule");
+    }
+    let before = set.bytes();
+    walk(&mut set, 0, Place::default());
+    assert!(set.bytes() > before + 1_000, "a change leaves trees to the first packet");
+
+    set.replace(PreparedRules::new(&book));
+    let before = set.bytes();
+    for network in [Protocol::Ipv4, Protocol::Ipv6, Protocol::Other] {
+        for incoming in [false, true] {
+            let mut key = FlowKey { network, transport: 17, ..FlowKey::default() };
+            let mut packet = Passing {
+                key: &mut key,
+                headers: &Headers::default(),
+                length: 100,
+                link_header: 14,
+                incoming,
+                tags: &mut Vec::new(),
+                draw: &mut |stream| stream.nth(0),
+            };
+            assert_eq!(set.walk(Time::ZERO, &mut packet, Place::default()), Decision::Pass);
+        }
+    }
+    assert_eq!(set.bytes(), before, "what is handed over leaves nothing to packets");
 }

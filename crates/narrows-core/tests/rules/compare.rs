@@ -1,7 +1,11 @@
-//! The same packets through rule sets and through the oracle: decisions, counters, tables, tags and dynamic rules must agree.
+//! The same packets through rule sets and through the oracle: decisions, counters, tables, tags and dynamic rules must agree,
+//! whether changes are made in the rule set or in a book that is handed over.
+
+use std::sync::Arc;
 
 use narrows_core::rules::{
-    Decision, Masked, Passing, Place, RuleChange, RuleSet, StateKind, StateView, Which,
+    Decision, Masked, Passing, Place, PreparedRules, RuleBook, RuleChange, RuleSet, StateKind, StateView,
+    Which,
 };
 use narrows_core::{Duration, FlowKey, Seed, Time};
 
@@ -25,13 +29,15 @@ struct Seen {
     stateful: u64,
     refused: u64,
     depth: u64,
+    /// How often several changes were handed over at once.
+    replaced: u64,
 }
 
 impl Seen {
-    fn counts(&self) -> [u64; 10] {
+    fn counts(&self) -> [u64; 11] {
         let Self { packets, passed, denied, piped, queued, resumed, .. } = *self;
-        let Self { by_default, stateful, refused, depth, .. } = *self;
-        [packets, passed, denied, piped, queued, resumed, by_default, stateful, refused, depth]
+        let Self { by_default, stateful, refused, depth, replaced, .. } = *self;
+        [packets, passed, denied, piped, queued, resumed, by_default, stateful, refused, depth, replaced]
     }
 }
 
@@ -40,6 +46,8 @@ struct Comparison {
     style: Style,
     seed: u64,
     rules: RuleSet,
+    /// The same rules, apart from the packets.
+    book: Arc<RuleBook>,
     oracle: Oracle,
     now: Time,
     /// Packets in pipes.
@@ -63,12 +71,14 @@ impl Comparison {
         };
         let config = generate::config(&mut random, style, count);
         let rules = RuleSet::new(Seed(seed), "net", config.clone()).expect("generated rules are right");
+        let book = RuleBook::new(Seed(seed), "net", &config).expect("generated rules are right");
         let oracle = Oracle::new(Seed(seed), "net", config);
         Self {
             random,
             style,
             seed,
             rules,
+            book: Arc::new(book),
             oracle,
             now: Time::ZERO,
             waiting: Vec::new(),
@@ -82,7 +92,7 @@ impl Comparison {
             self.now = self.now + Duration::from_nanos(self.random.below(20_000));
             // Less often where it takes long to work out what follows.
             if self.random.percent(if self.oracle.rules.len() > 200 { 1 } else { 3 }) {
-                self.change();
+                self.change_some();
             }
             let walker = self.walker();
             self.packet(number, walker, Place::default(), &Spot::default());
@@ -212,7 +222,31 @@ impl Comparison {
         assert_eq!((exceeded.calls, exceeded.depth), (self.oracle.calls, self.oracle.depth), "set {seed}");
     }
 
-    fn change(&mut self) {
+    /// Makes some changes, each by itself or all at once.
+    fn change_some(&mut self) {
+        let is_handed_over = self.random.percent(50);
+        for _ in 0..=self.random.below(3) {
+            let change = self.change();
+            self.oracle.change(&change);
+            Arc::make_mut(&mut self.book).change(change.clone()).expect("the change is right");
+            let is_of_table = matches!(
+                change,
+                RuleChange::Table { .. }
+                    | RuleChange::TableAdd { .. }
+                    | RuleChange::TableDelete { .. }
+                    | RuleChange::TableFlush { .. }
+            );
+            if is_of_table || !is_handed_over {
+                self.rules.change(self.now, change).expect("the change is right");
+            }
+        }
+        if is_handed_over {
+            self.rules.replace(PreparedRules::new(&self.book));
+            self.seen.replaced += 1;
+        }
+    }
+
+    fn change(&mut self) -> RuleChange {
         let random = &mut self.random;
         let numbers = (self.oracle.rules.len() as u64 * 2).clamp(20, 6_000);
         let any = |random: &mut Random, oracle: &Oracle| {
@@ -220,7 +254,7 @@ impl Comparison {
             random.one_of(&all)
         };
         let set = random.below(4) as u8;
-        let change = match random.below(24) {
+        match random.below(24) {
             0..8 => RuleChange::Add(generate::rule(random, self.style, numbers)),
             8..13 if !self.oracle.rules.is_empty() => {
                 let number = any(random, &self.oracle);
@@ -239,6 +273,11 @@ impl Comparison {
                 RuleChange::Move { which: Which { numbers: Some(number..=number), set: None }, to: set }
             }
             19 => RuleChange::Swap(set, random.below(4) as u8),
+            21 if random.percent(20) => {
+                let table = random.one_of(&TABLES).to_string();
+                let entries = (0..random.below(4)).map(|value| (generate::prefix(random), value as u32));
+                RuleChange::Table { table, entries: Box::new(entries.collect()) }
+            }
             20 | 21 => {
                 let (table, prefix) = (random.one_of(&TABLES).to_string(), generate::prefix(random));
                 let value = random.below(6) as u32;
@@ -252,9 +291,7 @@ impl Comparison {
             22 if self.rules.table("2").is_some() => RuleChange::TableFlush { table: "2".into() },
             23 => RuleChange::Me(generate::me(random)),
             _ => RuleChange::Me(vec![Masked { address: 0xffff_0a00_0000, mask: u128::MAX }]),
-        };
-        self.oracle.change(&change);
-        self.rules.change(self.now, change).expect("the change is right");
+        }
     }
 }
 
@@ -266,7 +303,7 @@ fn a_million_packets_meet_thousands_of_rule_sets_as_they_do_the_oracle() {
     let parts: Vec<_> =
         (0..4).map(|part| std::thread::spawn(move || -> Vec<Seen> { compare(part) })).collect();
     let seen = parts.into_iter().flat_map(|part| part.join().expect("they agree"));
-    let sums = seen.fold([0; 10], |sums, one| std::array::from_fn(|at| sums[at] + one.counts()[at]));
+    let sums = seen.fold([0; 11], |sums, one| std::array::from_fn(|at| sums[at] + one.counts()[at]));
     assert!(sums[0] >= 1_000_000, "{sums:?}");
     // All of it happened, and often.
     assert!(sums.iter().all(|&sum| sum > 1_000), "{sums:?}");

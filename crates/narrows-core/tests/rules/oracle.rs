@@ -160,6 +160,9 @@ impl Oracle {
                 let entries = self.tables.get_mut(table).expect("a change that is right");
                 entries.retain(|&(address, mask, _)| (address, mask) != out);
             }
+            RuleChange::Table { table, entries } => {
+                self.tables.insert(table.clone(), self::entries(entries));
+            }
             RuleChange::TableFlush { table } => {
                 self.tables.get_mut(table).into_iter().for_each(Vec::clear);
             }

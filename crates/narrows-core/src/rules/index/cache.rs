@@ -11,7 +11,7 @@ use super::filter::View;
 /// earlier.
 ///
 /// A search depends on what a [`View`] has, as long as nothing else has been asked: only then is it kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cache<A: Address> {
     rows: Box<[[Entry<A>; 2]]>,
 }

@@ -173,13 +173,13 @@ fn states_go_with_their_rule_and_leave_room_to_others() {
         let rule = Parent { rule: u32::from(port % 3), argument: 0 };
         states.install(Time::ZERO, &key(UDP, (1, port), (2, 53), 0), rule, keep).unwrap();
     }
-    states.remove_of(1);
+    states.remove_of(&[1]);
     let all = states.views(Time::ZERO, |rule| rule as u16);
     assert!(all.iter().all(|view| view.rule != 1));
     // Those of 0 and 2, and a limit for each of these.
     assert_eq!((states.count(Time::ZERO), all.len()), (1333, 1335));
-    states.remove_of(0);
-    states.remove_of(2);
+    states.remove_of(&[0]);
+    states.remove_of(&[2]);
     assert!(states.views(Time::ZERO, |_| 0).is_empty() && states.shares.is_empty());
 }
 
@@ -258,7 +258,7 @@ proptest! {
                     prop_assert_eq!(made, plain.install(now, &key, rule, keep));
                 }
                 Step::RemoveOf(rule) => {
-                    states.remove_of(rule);
+                    states.remove_of(&[rule]);
                     plain.remove_of(rule);
                 }
             }
