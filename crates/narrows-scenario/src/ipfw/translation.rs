@@ -1,5 +1,7 @@
 //! What a script comes to as a scenario.
 
+use std::collections::BTreeSet;
+
 use narrows_core::classify::FlowMask;
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Rate};
@@ -52,8 +54,11 @@ impl Script {
             .collect();
         links.sort_unstable();
         links.dedup();
+        let queues = self.objects.values().filter(|config| config.object == Object::Queue);
+        let shared: BTreeSet<u32> = queues.filter_map(|config| config.parent).collect();
         for number in links {
-            file += &section(&format!("links.{link}.pipes.{number}"), self.pipe_keys(number));
+            let keys = self.pipe_keys(number, shared.contains(&number));
+            file += &section(&format!("links.{link}.pipes.{number}"), keys);
         }
         for config in self.objects.values().filter(|config| config.object == Object::Queue) {
             let kind = config.parent.and_then(|parent| self.objects.get(&(Object::Scheduler, parent)));
@@ -66,10 +71,9 @@ impl Script {
     }
 
     /// What shares a pipe among its queues, if it has any or a line says it.
-    fn scheduler_of(&self, number: u32) -> Option<SchedulerType> {
+    fn scheduler_of(&self, number: u32, has_queues: bool) -> Option<SchedulerType> {
         let said = self.objects.get(&(Object::Scheduler, number));
-        let is_child = |config: &Config| config.object == Object::Queue && config.parent == Some(number);
-        let needed = said.is_some() || self.objects.values().any(is_child);
+        let needed = said.is_some() || has_queues;
         needed.then(|| said.and_then(|said| said.scheduler).unwrap_or(SchedulerType::Wf2q))
     }
 
@@ -79,11 +83,11 @@ impl Script {
             return queue_keys(config);
         }
         let objects = [((config.object, config.number), config.clone())].into();
-        Self { objects, ..Self::default() }.pipe_keys(config.number)
+        Self { objects, ..Self::default() }.pipe_keys(config.number, false)
     }
 
     /// The keys of a pipe, with those of the scheduler of its number.
-    fn pipe_keys(&self, number: u32) -> Vec<(&'static str, String)> {
+    fn pipe_keys(&self, number: u32, has_queues: bool) -> Vec<(&'static str, String)> {
         let nothing = Config::new(Object::Pipe, number);
         let pipe = self.objects.get(&(Object::Pipe, number));
         let scheduler = self.objects.get(&(Object::Scheduler, number));
@@ -101,7 +105,7 @@ impl Script {
         if let Some(profile) = &config.profile {
             keys.push(("profile", toml_string(&profile.display().to_string())));
         }
-        let kind = self.scheduler_of(number);
+        let kind = self.scheduler_of(number, has_queues);
         let manages = matches!(kind, Some(SchedulerType::FqCodel(..) | SchedulerType::FqPie(..)));
         let left_out = manages && !matches!(config.management, None | Some(Management::DropTail));
         let bare = Config { management: None, ..config.clone() };
