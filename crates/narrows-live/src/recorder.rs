@@ -27,6 +27,9 @@ const BUFFERS: usize = 128;
 /// Once this long after the last time, a verdict takes all that was recorded before it to the file.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// Bytes of commands in one record, which has room for twice as many.
+const MOST_COMMANDS: usize = 1 << 19;
+
 /// An input log that is being written.
 #[derive(Debug)]
 pub struct Recorder {
@@ -121,6 +124,27 @@ impl Recorder {
     pub fn changed(&mut self, at: Time, assignments: &[String]) -> Result<(), WriteError> {
         self.log.write(&Record::Changed(Changed { at, text: &assignments.join("\n") }))?;
         self.log.flush()
+    }
+
+    /// Commands of one request were done. Several records have them where one has no room: a replay does one after the
+    /// other, which comes to the same.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn commanded(&mut self, at: Time, commands: &[String]) -> Result<(), WriteError> {
+        let mut left = commands;
+        while !left.is_empty() {
+            let mut bytes = 0;
+            let fits = |text: &&String| {
+                bytes += text.len() + 1;
+                bytes <= MOST_COMMANDS
+            };
+            let count = left.iter().take_while(fits).count().max(1);
+            let (these, later) = left.split_at(count);
+            self.changed(at, these)?;
+            left = later;
+        }
+        Ok(())
     }
 
     /// A packet has its verdict.
@@ -317,6 +341,33 @@ mod tests {
             }
         }
         recorder.finish(engine).unwrap();
+    }
+
+    /// A record has room for 1 MiB.
+    #[test]
+    fn commands_of_one_request_may_take_several_records() {
+        let folder = std::env::temp_dir().join(format!("narrows-commands-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.log");
+        let scenario = Scenario::parse(SCENARIO, "two.toml").unwrap();
+        let engine = Engine::<()>::new(scenario.network()).unwrap();
+        let commands: Vec<String> =
+            (1..=30_000).map(|n| format!("ipfw net add {n} count ip from any to any out")).collect();
+        let mut recorder =
+            Recorder::create(&path, &scenario, &engine, WallTime::from_nanos(0), true).unwrap();
+        recorder.commanded(Time::from_nanos(7), &commands).unwrap();
+        recorder.finish(&engine).unwrap();
+        let (mut log, mut found, mut records) = (LogReader::open(&path).unwrap(), Vec::new(), 0);
+        while let Some(record) = log.read().unwrap() {
+            if let Record::Changed(Changed { at, text }) = record {
+                assert_eq!(at.nanos(), 7);
+                found.extend(text.lines().map(String::from));
+                records += 1;
+            }
+        }
+        assert!(records > 1);
+        assert_eq!(found, commands);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
