@@ -21,8 +21,10 @@ mod book;
 mod calls;
 mod change;
 mod check;
+mod config;
 mod error;
 mod facts;
+mod hot;
 mod index;
 mod passing;
 mod program;
@@ -33,10 +35,12 @@ mod table;
 mod tables;
 mod test;
 mod walk;
+mod which;
 
 pub use crate::place::Place;
 pub use book::RuleBook;
-pub use change::{RuleChange, Which};
+pub use change::RuleChange;
+pub use config::RuleSetConfig;
 pub use error::RuleError;
 pub use passing::Passing;
 pub use program::PreparedRules;
@@ -44,7 +48,8 @@ pub use rule::{
     Action, Addresses, Argument, By, Field, Keep, Literal, Masked, Ranges, Rule, TableTest, Tag, Term, Test,
     Tos,
 };
-pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleSetConfig, RuleView};
+pub use ruleset::{Exceeded, RuleCounters, RuleSet, RuleView};
 pub use state::{Parent, Refused, RefusedCounts, StateConfig, StateKind, StateView, States};
 pub use table::{Lpm, Matches, Prefixes, Table};
 pub use walk::Decision;
+pub use which::Which;

@@ -368,6 +368,7 @@ impl Director {
                     self.plan.note(|| error.to_string());
                 }
             }
+            Answer::Spent(rules) => drop(rules),
             // Of somebody who did not wait for it.
             Answer::Ready { .. }
             | Answer::Rules(_)

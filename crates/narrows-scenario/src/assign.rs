@@ -19,7 +19,6 @@ use std::ops::Range;
 use narrows_core::{Change, Seed, Time};
 
 use crate::direction::{KEYS, PARTS, Site};
-use crate::engine_change::EngineChange;
 use crate::link::{Link, Medium, Way};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
@@ -269,9 +268,8 @@ impl Scenario {
             let before = std::mem::replace(&mut self.links[index], link);
             if let Medium::Rules(then) = &before.medium {
                 let site = self.site(&before);
-                if let Medium::Rules(now) = &mut self.links[index].medium {
-                    changes
-                        .extend(now.changes_since(then, &before.name, &site).into_iter().filter_map(of_link));
+                if let Medium::Rules(now) = &self.links[index].medium {
+                    changes.extend(now.changes_since(then, &before.name, &site));
                 }
                 continue;
             }
@@ -342,13 +340,5 @@ impl Scenario {
             return Err(inside(problem.inside(key)).at(&node.span));
         }
         Ok((index, link))
-    }
-}
-
-/// An assignment to a pipe or queue changes links alone: what would change more is refused before.
-fn of_link(change: EngineChange) -> Option<(String, Change)> {
-    match change {
-        EngineChange::Link { link, change } => Some((link, change)),
-        EngineChange::AddLink(_) | EngineChange::Rules { .. } => None,
     }
 }

@@ -54,7 +54,7 @@ pub use link::{Lane, Link, Medium, Way};
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use router::{Destination, ExplicitRoute, Router};
-pub use rules_link::{Pipe, PipeQueue, RulesLink, Sharing};
+pub use rules_link::{IpfwChange, Pipe, PipeQueue, Queues, RulesLink, Sharing};
 pub use scenario::Scenario;
 pub use schema::schema;
 pub use timeline::{Timeline, TimelineEvent};

@@ -19,28 +19,35 @@
 //! one link for each flow, made on first use.
 
 mod assign;
+mod batch;
 mod build;
 mod command;
+mod configure;
 mod diff;
 mod objects;
 mod own;
 mod pipe;
 mod queue;
+mod queues;
 mod read;
+mod rules;
 mod tables;
 mod write;
 
 pub(crate) use build::RulesSite;
+pub use command::IpfwChange;
 pub(crate) use pipe::OWN_KEYS as PIPE_KEYS;
 pub use pipe::{Pipe, Sharing};
 pub(crate) use queue::KEYS as QUEUE_KEYS;
 pub use queue::PipeQueue;
+pub use queues::Queues;
 pub(crate) use read::{KEYS, read, unknown_keys};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use narrows_core::Duration;
-use narrows_core::rules::{Rule, Table};
+use narrows_core::rules::{Rule, RuleBook, Table};
 
 use crate::direction::Direction;
 
@@ -60,27 +67,31 @@ pub struct RulesLink {
     /// The pipes, by number.
     pub pipes: BTreeMap<u32, Pipe>,
     /// The queues, by number.
-    pub queues: BTreeMap<u32, PipeQueue>,
-    pub(crate) generations: Generations,
+    pub queues: Queues,
+    pub(crate) memory: Memory,
 }
 
-/// How often pipes of each number have been made anew in this run, beyond the first time. No file says that: two are equal
-/// whatever they are.
+/// What a run remembers of a link with rules and no file says. Two are equal whatever they are.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Generations(BTreeMap<u32, u32>);
+pub(crate) struct Memory {
+    /// How often pipes of each number have been made anew, beyond the first time.
+    generations: BTreeMap<u32, u32>,
+    /// The rules as the engine tells them apart, once a command has changed them.
+    book: Option<Arc<RuleBook>>,
+}
 
-impl Generations {
+impl Memory {
     /// That of a pipe that is made now.
-    fn next(&self, pipe: u32) -> u32 {
-        self.0.get(&pipe).map_or(0, |last| last + 1)
+    fn next_generation(&self, pipe: u32) -> u32 {
+        self.generations.get(&pipe).map_or(0, |last| last + 1)
     }
 
-    fn note(&mut self, pipe: u32, generation: u32) {
-        self.0.insert(pipe, generation);
+    fn note_generation(&mut self, pipe: u32, generation: u32) {
+        self.generations.insert(pipe, generation);
     }
 }
 
-impl PartialEq for Generations {
+impl PartialEq for Memory {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -96,8 +107,8 @@ impl Default for RulesLink {
             rules: Vec::new(),
             tables: BTreeMap::new(),
             pipes: BTreeMap::new(),
-            queues: BTreeMap::new(),
-            generations: Generations::default(),
+            queues: Queues::default(),
+            memory: Memory::default(),
         }
     }
 }
@@ -114,10 +125,7 @@ impl RulesLink {
 
     /// The queues that share the transmitter of this pipe, in the order of their numbers.
     pub fn queues_of(&self, pipe: u32) -> impl Iterator<Item = (u32, &PipeQueue)> {
-        self.queues
-            .iter()
-            .filter(move |(_, queue)| queue.pipe == pipe)
-            .map(|(number, queue)| (*number, queue))
+        self.queues.of_pipe(pipe)
     }
 
     /// Works out the bounds of queues that are given none. `beside` is the round trip over the links that lie in a row with

@@ -240,15 +240,16 @@ impl Replay {
         Ok(())
     }
 
-    /// Commands of ipfw: `ipfw LINK COMMAND`.
+    /// Commands of ipfw: `ipfw LINK COMMAND`. Those of one request are done at once, as in the run.
     fn command(&mut self, at: Time, lines: &[&str]) -> Result<(), SimError> {
-        for line in lines {
-            let (link, text) = line[IPFW.len()..].split_once(' ').unwrap_or_default();
-            for (command, _) in self.scenario.ipfw_commands(Some(link), "the log", text)?.commands {
-                for change in self.scenario.ipfw_at(at, Some(link), &command)? {
-                    self.network.make(at, change)?;
-                }
-            }
+        let commands: Vec<(&str, &str)> =
+            lines.iter().map(|line| line[IPFW.len()..].split_once(' ').unwrap_or_default()).collect();
+        for of_link in commands.chunk_by(|one, other| one.0 == other.0) {
+            let texts: Vec<&str> = of_link.iter().map(|(_, text)| *text).collect();
+            let commands = self.scenario.ipfw_commands(Some(of_link[0].0), "the log", &texts.join("\n"))?;
+            let change = self.scenario.ipfw_change(at, &commands)?;
+            let changes = self.scenario.take_up(change);
+            self.network.make(at, changes)?;
         }
         self.links = Links::new(&self.network.engine);
         Ok(())

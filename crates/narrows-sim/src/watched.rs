@@ -56,10 +56,10 @@ impl Watched {
         Ok(())
     }
 
-    /// Makes a change that may add to the network.
-    pub(crate) fn make(&mut self, at: Time, change: EngineChange) -> Result<(), SimError> {
+    /// Makes changes that may add to the network.
+    pub(crate) fn make(&mut self, at: Time, changes: Vec<EngineChange>) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
-        change.make(&mut self.engine, at)?;
+        changes.into_iter().try_for_each(|change| change.make(&mut self.engine, at).map(drop))?;
         self.names.update(&self.engine);
         Ok(())
     }

@@ -169,6 +169,89 @@ fn a_log_of_an_earlier_program_replays() {
     assert_eq!(reasons, [("queue full", 5), ("wire loss", 18), ("too long", 1), ("wire loss", 18)]);
 }
 
+const RULES: &str = r#"
+    [hosts.client]
+    [hosts.server]
+    [links.net]
+    between = ["client", "server"]
+    rules = ["100 queue 1 out", "200 pipe 1 in"]
+    one-pass = false
+    pipes.1 = { rate = "1mbit", delay = "3ms", queue = "30 packets" }
+    queues.1 = { pipe = 1, weight = 2 }
+"#;
+
+/// Requests at their instants in milliseconds, each of several commands.
+const REQUESTS: [(u64, &str); 4] = [
+    (
+        40,
+        "queue 2 config pipe 1 weight 9\nqueue 1 config weight 3\nadd 150 prob 0.4 queue 2 out\npipe 5 config delay 4ms\n\
+         add 50 count out\ntable 1 add 10.213.0.1 5\nadd 160 prob 0.5 pipe tablearg src-ip table(1)",
+    ),
+    // What is let go at this instant meets the rules as they are when it is.
+    (
+        90,
+        "add 120 deny tagged 3\npipe 1 config delay 3ms\nadd 300 deny in\npipe 1 config bw 800Kbit/s delay 3ms",
+    ),
+    (130, "pipe 5 delete\npipe 5 config bw 400Kbit/s\nset disable 0\nset enable 0\ndelete 300\nzero"),
+    (170, "pipe flush\npipe 1 config bw 2Mbit/s\nqueue 1 config pipe 1\nflush\nadd 100 prob 0.5 queue 1 out"),
+];
+
+/// The log has the commands of a request in one record, and they were done one after the other.
+#[test]
+fn a_request_of_several_commands_replays_as_they_were_done_one_by_one() {
+    let path = common::folder("replay-ipfw").join("run.log");
+    let mut scenario = Scenario::parse(RULES, "rules.toml").unwrap();
+    let mut engine: Engine<()> = Engine::new(scenario.network()).unwrap();
+    let ports: Vec<_> = engine.ports().collect();
+    let named =
+        ports.iter().map(|port| Port { name: engine.port_name(*port).into(), layer: LinkLayer::Ethernet });
+    let header = Header {
+        program: "narrows test".into(),
+        started: WallTime::from_nanos(0),
+        seed: Seed(1),
+        keep: Keep::Headers,
+        scenario: RULES.into(),
+        ports: named.collect(),
+        links: engine.links().map(|link| engine.view(link).name().into()).collect(),
+    };
+    let mut log = LogWriter::create(&path, &header).unwrap();
+    let (mut verdicts, mut requests) = (0, REQUESTS.iter().peekable());
+    let frames: Vec<_> = [40, 400, 1300].iter().map(|length| frame(*length)).collect();
+    for n in 0..400u64 {
+        let at = Time::from_nanos(n * 500_000);
+        if let Some((_, text)) = requests.next_if(|(millis, _)| millis * 1_000_000 <= at.nanos()) {
+            let logged: Vec<String> = text.lines().map(|line| format!("ipfw net {line}")).collect();
+            log.write(&Record::Changed(Changed { at, text: &logged.join("\n") })).unwrap();
+            for line in text.lines() {
+                let (command, _) = scenario.ipfw_command(None, line).unwrap();
+                for change in scenario.ipfw_at(at, None, &command).unwrap() {
+                    change.make(&mut engine, at).unwrap();
+                }
+            }
+        }
+        let (frame, port) = (&frames[(n % 3) as usize], ports[usize::from(n % 4 == 3)]);
+        let parsed = parse(LinkLayer::Ethernet, frame);
+        engine.hand_in(at, port, parsed.with(()));
+        log.arrived(at, Duration::ZERO, port.into(), frame, parsed.examined).unwrap();
+        while let Some(event) = engine.poll(at) {
+            log.write(&Record::Decided(Decided::of(&event))).unwrap();
+            verdicts += 1;
+        }
+    }
+    assert!(requests.next().is_none());
+    let at = Time::from_nanos(1_000_000_000);
+    while let Some(event) = engine.poll(at) {
+        log.write(&Record::Decided(Decided::of(&event))).unwrap();
+        verdicts += 1;
+    }
+    let ended = Ended { at, arrivals: 400, verdicts, stragglers: 0, inside: engine.inside() };
+    log.write(&Record::Ended(ended)).unwrap();
+    log.finish().unwrap();
+    let result = replayed(&path);
+    assert_eq!(result.differences, [""; 0]);
+    assert_eq!((result.changes, result.different, result.same), (4, 0, verdicts));
+}
+
 /// Every verdict of the log that is changed shows up, whichever part of it.
 #[test]
 fn a_wrong_verdict_is_found() {

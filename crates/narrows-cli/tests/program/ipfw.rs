@@ -138,3 +138,33 @@ fn commands_change_a_run_and_its_log_replays() {
     assert_eq!(replayed.code(), 0, "{replayed}");
     assert!(replayed.out.contains("all are the same, to the nanosecond"), "{replayed}");
 }
+
+/// The same script again and again, as one who changes it would load it.
+#[test]
+fn thousands_of_commands_in_one_request_change_a_run_and_its_log_replays() {
+    if !live() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let customer = |n: u32| {
+        let source = format!("10.9.{}.{}", n >> 8, n & 255);
+        format!("pipe {n} config bw {n}Mbit/s delay 5ms\nadd {n} pipe {n} ip from {source} to any out\n")
+    };
+    let script: String = (1..=1_500).map(customer).collect();
+    let (start, many, log) = (
+        scratch.write("one.conf", "pipe 2000 config delay 5ms\nadd 60000 pipe 2000 ip from any to any\n"),
+        scratch.write("many.conf", &script),
+        scratch.file("run.log"),
+    );
+    let load = format!("{NARROWS} ipfw {}", many.display());
+    let ping = "ping -q -c 2 -i 0.05 $NARROWS_SERVER".to_string();
+    let list = format!("{NARROWS} ipfw list | wc -l");
+    let line = [load.clone(), ping.clone(), load, list, ping].join("; ");
+    let flags = ["--ipfw", start.to_str().unwrap(), "--record", log.to_str().unwrap(), "-q"];
+    let done = finish(&mut run(flags, &line));
+    assert_eq!(done.code(), 0, "{done}");
+    assert!(done.out.lines().any(|line| line.trim() == "3002"), "{done}");
+    assert_eq!(done.out.matches("2 received").count(), 2, "{done}");
+    let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
+    assert_eq!(replayed.code(), 0, "{replayed}");
+}

@@ -103,16 +103,6 @@ impl LinkConfig {
     }
 }
 
-/// Whether a delay that varies may change the order of packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// A packet is held back until those that entered before it have left.
-    #[default]
-    Keep,
-    /// Packets leave when they are due.
-    Allow,
-}
-
 /// Some packets skip the delay: of every `gap` packets the first `gap − 1` never do, and from then on each does if it
 /// is selected, until one has. NetEm's rule; a gap of 1 makes every packet a candidate. The count goes by the
 /// packets that enter the delay line, so a loss before it shifts which are candidates, though not their draws.
@@ -122,27 +112,6 @@ pub struct Reorder {
     pub selector: Box<dyn Selector>,
     /// At least 1.
     pub gap: u32,
-}
-
-/// The longest packet that a link takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mtu {
-    /// Bytes from the network header on.
-    pub bytes: u32,
-    /// What becomes of a longer one.
-    pub policy: MtuPolicy,
-}
-
-/// What becomes of a packet that is too long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MtuPolicy {
-    /// As routers do: IPv4 that may be fragmented is; the sender of any other packet is told.
-    #[default]
-    Fragment,
-    /// The sender is told: "fragmentation needed" or "packet too big".
-    Answer,
-    /// It vanishes.
-    BlackHole,
 }
 
 /// A change of one part of a link while it runs. No packet is lost by it.

@@ -2,8 +2,6 @@
 //!
 //! A new one is a field here, its default, and where the link asks for it.
 
-use super::config::{Mtu, Order};
-
 /// The plain values of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSettings {
@@ -24,4 +22,35 @@ impl Default for LinkSettings {
     fn default() -> Self {
         Self::PLAIN
     }
+}
+
+/// Whether a delay that varies may change the order of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// A packet is held back until those that entered before it have left.
+    #[default]
+    Keep,
+    /// Packets leave when they are due.
+    Allow,
+}
+
+/// The longest packet that a link takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mtu {
+    /// Bytes from the network header on.
+    pub bytes: u32,
+    /// What becomes of a longer one.
+    pub policy: MtuPolicy,
+}
+
+/// What becomes of a packet that is too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MtuPolicy {
+    /// As routers do: IPv4 that may be fragmented is; the sender of any other packet is told.
+    #[default]
+    Fragment,
+    /// The sender is told: "fragmentation needed" or "packet too big".
+    Answer,
+    /// It vanishes.
+    BlackHole,
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::ops::RangeBounds;
 
 use super::check::{self, ALWAYS, DEFAULT};
-use super::ruleset::RuleSetConfig;
+use super::config::RuleSetConfig;
 use super::tables::Names;
 use super::test::{self, Terms};
 use super::{Action, Masked, Rule, RuleError, Which};

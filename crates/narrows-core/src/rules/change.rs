@@ -4,11 +4,10 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 
 use super::book::RuleBook;
 use super::ruleset::RuleSet;
-use super::{Masked, Rule, RuleError, Table};
+use super::{Masked, Rule, RuleError, Table, Which};
 use crate::classify::Prefix;
 use crate::time::Time;
 
@@ -69,15 +68,6 @@ pub enum RuleChange {
     },
     /// The addresses of the host that the rules are on.
     Me(Vec<Masked>),
-}
-
-/// Rules that fulfil both; by default all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Which {
-    /// Those of these numbers.
-    pub numbers: Option<RangeInclusive<u16>>,
-    /// Those of this set.
-    pub set: Option<u8>,
 }
 
 impl RuleBook {

@@ -23,7 +23,7 @@ use alloc::vec::Vec;
 
 use super::book::Entry;
 use super::facts::{Bits, Facts};
-use super::program::Hot;
+use super::hot::Hot;
 use super::test::Check;
 use address::Address;
 use cache::Cache;

@@ -1,7 +1,6 @@
 //! The rules, what they have counted, and what belongs to them.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
@@ -12,25 +11,9 @@ use super::index::Found;
 use super::program::{PreparedRules, Program};
 use super::state::RefusedCounts;
 use super::tables::Tables;
-use super::{Masked, Rule, RuleError, StateConfig, StateView, States, Table};
+use super::{Rule, RuleError, RuleSetConfig, StateView, States, Table};
 use crate::random::Seed;
 use crate::time::Time;
-
-/// What a rule set is made of. The default has no rules, and all packets pass.
-#[derive(Clone, Debug, Default)]
-pub struct RuleSetConfig {
-    /// The rules, in any order: those of one number stay in theirs. A number of 0 stands for 100 more than the greatest
-    /// before, as with [`RuleChange::Add`](super::RuleChange::Add).
-    pub rules: Vec<Rule>,
-    /// Tables by name. Others that rules name have no entries.
-    pub tables: Vec<(String, Table)>,
-    /// The addresses of the host that the rules are on.
-    pub me: Vec<Masked>,
-    /// Lifetimes and bounds of dynamic rules.
-    pub states: StateConfig,
-    /// A bit for each set whose rules are not tried. Set 31 must not be among them.
-    pub disabled_sets: u32,
-}
 
 /// Rules, in the order of their numbers, and behind them the default rule, 65,535, which lets everything pass.
 ///

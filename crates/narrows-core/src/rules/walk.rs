@@ -3,9 +3,10 @@
 use super::book::{Entry, position};
 use super::calls::CallStack;
 use super::facts::Facts;
+use super::hot::Hot;
 use super::index::Rules;
 use super::passing::Passing;
-use super::program::{Hot, Program};
+use super::program::Program;
 use super::ruleset::RuleSet;
 use super::test::{self, Seen};
 use super::{Action, Argument, Parent, Place, Tag};

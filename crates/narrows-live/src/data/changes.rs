@@ -182,14 +182,17 @@ impl DataLoop {
             for file in &step.logged.files {
                 recorder.file(file)?;
             }
-            recorder.changed(at, &step.logged.texts)?;
+            recorder.commanded(at, &step.logged.texts)?;
         }
         let mut has_new_links = false;
         for change in step.changes {
             has_new_links |= !matches!(change, EngineChange::Link { .. });
-            if let Err(error) = change.make(&mut self.engine, at) {
+            match change.make(&mut self.engine, at) {
+                Ok(None) => {}
+                // There is more time elsewhere to drop them.
+                Ok(Some(rules)) => self.inbox.answer(Answer::Spent(Box::new(rules))),
                 // The scenario is in step with the engine, which takes what the scenario takes.
-                self.inbox.answer(Answer::LeftOut(at, error));
+                Err(error) => self.inbox.answer(Answer::LeftOut(at, error)),
             }
         }
         if has_new_links {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use narrows_core::rules::{Rule, RuleCounters, StateView};
+use narrows_core::rules::{PreparedRules, Rule, RuleCounters, StateView};
 use narrows_core::{BuildError, Element, Time};
 use narrows_io::clock::thread_processor_time;
 use narrows_io::host::{RunDelay, time_is_virtual};
@@ -122,6 +122,8 @@ pub(crate) enum Answer {
     FirstPacket(Time),
     /// Not asked for: a change that the engine does not take.
     LeftOut(Time, BuildError),
+    /// Not asked for: rules that others have taken the place of, to be dropped.
+    Spent(Box<PreparedRules>),
     /// Not asked for: it moves no more packets.
     Failed(LoopError),
     /// Its thread has ended without a word.
@@ -140,6 +142,7 @@ impl fmt::Debug for Answer {
             Self::Finished(..) => "Finished",
             Self::FirstPacket(_) => "FirstPacket",
             Self::LeftOut(..) => "LeftOut",
+            Self::Spent(_) => "Spent",
             Self::Failed(_) => "Failed",
             Self::Gone => "Gone",
         })

@@ -86,17 +86,6 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a command prints something and changes nothing.
-pub(super) fn prints(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::List(_)
-            | Command::Sets(SetCommand::Show)
-            | Command::ListObjects(..)
-            | Command::Table(TableCommand::List(_) | TableCommand::Info(_))
-    )
-}
-
 fn listed_flow(of: &FlowSample, by_queue: bool) -> ListedFlow {
     ListedFlow {
         flow: of.flow,

@@ -11,7 +11,6 @@ use narrows_core::{Duration, Time};
 use narrows_scenario::ipfw::Command;
 use narrows_scenario::{EngineChange, NamedFile, Scenario, ScenarioError, Timeline};
 
-use super::ipfw;
 use crate::data::changes::{FirstPacket, Logged, Step};
 
 /// How far ahead of their instants steps of the timeline are made; and the most of them, but for those at one instant.
@@ -62,7 +61,7 @@ impl State {
             && let Some(event) = self.timeline.next()
         {
             match self.scenario.assign_at(event.at, &event.set) {
-                Ok(_) => self.notes.add(|| changed(event.at, &event.set)),
+                Ok(_) => self.notes.add(|| format!("changed at {}: {}", event.at, event.set.join(", "))),
                 // The scenario tried its timeline when it was read; what was set since may make a step wrong.
                 Err(error) => {
                     self.notes.add(|| format!("the timeline at {} was left out: {error}", event.at));
@@ -70,10 +69,6 @@ impl State {
             }
         }
     }
-}
-
-fn changed(at: Time, texts: &[String]) -> String {
-    format!("changed at {at}: {}", texts.join(", "))
 }
 
 /// How far steps have been made, and what is in force then.
@@ -246,7 +241,7 @@ impl Plan {
             all_changes.push(apply(&mut again, what, at)?.changes);
         }
         if !applied.texts.is_empty() {
-            state.notes.add(|| changed(at, &applied.texts));
+            state.notes.add(|| format!("changed at {at}: {}", applied.summary));
         }
         let files = state.scenario.files();
         let new_files: Vec<NamedFile> = files.iter().skip(self.logged_files).cloned().collect();
@@ -297,6 +292,8 @@ struct Applied {
     changes: Vec<EngineChange>,
     /// As a record keeps it.
     texts: Vec<String>,
+    /// As the report has it.
+    summary: String,
     prints: Option<(String, Vec<Command>)>,
 }
 
@@ -304,23 +301,15 @@ fn apply(scenario: &mut Scenario, what: &What, at: Time) -> Result<Applied, Scen
     match what {
         What::Set(texts) => {
             let changes = scenario.assign_at(at, texts)?.into_iter().map(of_link).collect();
-            Ok(Applied { changes, texts: texts.clone(), prints: None })
+            Ok(Applied { changes, texts: texts.clone(), summary: texts.join(", "), prints: None })
         }
         What::Ipfw { link, file, commands } => {
             let commands = scenario.ipfw_commands(link.as_deref(), file, commands)?;
-            let (mut changes, mut texts, mut prints) = (Vec::new(), Vec::new(), Vec::new());
-            for (number, (command, text)) in commands.commands.iter().enumerate() {
-                if ipfw::prints(command) {
-                    prints.push(command.clone());
-                    continue;
-                }
-                match scenario.ipfw_at(at, Some(&commands.link), command) {
-                    Ok(more) => changes.extend(more),
-                    Err(error) => return Err(commands.refused(number, error)),
-                }
-                texts.push(format!("ipfw {} {text}", commands.link));
-            }
-            Ok(Applied { changes, texts, prints: Some((commands.link.clone(), prints)) })
+            let change = scenario.ipfw_change(at, &commands)?;
+            let (texts, summary) = (change.texts().to_vec(), change.summary());
+            let changes = scenario.take_up(change);
+            let printing = commands.commands.into_iter().map(|(command, _)| command).filter(Command::prints);
+            Ok(Applied { changes, texts, summary, prints: Some((commands.link, printing.collect())) })
         }
     }
 }

@@ -48,6 +48,19 @@ pub enum Command {
     Nothing,
 }
 
+impl Command {
+    /// Whether it prints something and changes nothing.
+    pub const fn prints(&self) -> bool {
+        matches!(
+            self,
+            Self::List(_)
+                | Self::Sets(SetCommand::Show)
+                | Self::ListObjects(..)
+                | Self::Table(TableCommand::List(_) | TableCommand::Info(_))
+        )
+    }
+}
+
 /// Which rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {

@@ -38,9 +38,7 @@ impl RulesLink {
             return Err(problem.inside(key).at(&node.span));
         }
         let pipe = pipe.clone();
-        for queue in self.queues.values_mut().filter(|queue| queue.pipe == number) {
-            *queue = queue.clone().tidied(&pipe);
-        }
+        self.tidy_queues(number, &pipe);
         self.refused_queue(number).map_or(Ok(()), |(_, problem)| Err(problem.inside(key).at(&node.span)))
     }
 
@@ -53,7 +51,7 @@ impl RulesLink {
         around: Surroundings<'_>,
     ) -> Result<(), Problem> {
         let known: Vec<String> = self.queues.keys().map(u32::to_string).collect();
-        let queue = self.queues.get_mut(&number).ok_or_else(|| no_such("queue", number, &known))?;
+        let mut queue = self.queues.get(&number).ok_or_else(|| no_such("queue", number, &known))?.clone();
         let of = queue.pipe;
         queue.set(key, node, around)?;
         if queue.pipe != of {
@@ -66,6 +64,7 @@ impl RulesLink {
         if let Some((_, problem)) = queue.unused(sharing).into_iter().next() {
             return Err(problem.inside(key).at(&node.span));
         }
+        self.queues.insert(number, queue);
         self.refused_queue(of).map_or(Ok(()), |(_, problem)| Err(problem.inside(key).at(&node.span)))
     }
 }

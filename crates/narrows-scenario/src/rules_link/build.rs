@@ -65,11 +65,8 @@ impl RulesLink {
         let rules = RulesConfig {
             name: name.into(),
             rules: RuleSetConfig {
-                rules: self.rules.clone(),
                 tables: self.tables.iter().map(|(name, table)| (name.clone(), table.clone())).collect(),
-                me: site.me(),
-                disabled_sets: self.disabled_sets,
-                ..RuleSetConfig::default()
+                ..self.rules_alone(&site)
             },
             pipes: self
                 .pipes
@@ -88,6 +85,16 @@ impl RulesLink {
         (rules, links.collect())
     }
 
+    /// The engine's rules without their tables.
+    pub(super) fn rules_alone(&self, site: &RulesSite) -> RuleSetConfig {
+        RuleSetConfig {
+            rules: self.rules.clone(),
+            me: site.me(),
+            disabled_sets: self.disabled_sets,
+            ..RuleSetConfig::default()
+        }
+    }
+
     /// What the number of a pipe stands for.
     pub(super) fn pipe_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
         // The first set of its queue, if that has sets, takes what the rules send to the pipe itself.
@@ -96,22 +103,47 @@ impl RulesLink {
 
     /// What the number of a queue stands for.
     pub(super) fn queue_target(&self, name: &str, number: u32) -> Option<PipeConfig> {
-        let pipe = self.queues.get(&number)?.pipe;
-        let place = self.sets(pipe).iter().position(|(queue, _)| *queue == number)?;
-        let shares = self.pipes.get(&pipe)?.shares_by().is_some();
-        Some(PipeConfig { mark: if shares { place as u32 + 1 } else { 0 }, ..self.pipe_target(name, pipe)? })
+        let of = self.queues.get(&number)?.pipe;
+        let pipe = self.pipes.get(&of)?;
+        let place = pipe.run.places.of(number).or_else(|| {
+            let known = pipe.run.places.iter().count();
+            self.queues_without_place(of).position(|other| other == number).map(|place| known + place)
+        })?;
+        let mark = if pipe.shares_by().is_some() { place as u32 + 1 } else { 0 };
+        Some(PipeConfig { mark, ..self.pipe_target(name, of)? })
     }
 
-    /// The flow sets of a pipe's queue behind the first one: those that had a place keep it.
-    pub(super) fn sets(&self, pipe: u32) -> Vec<(u32, PipeQueue)> {
-        let mut sets = self.pipes.get(&pipe).map_or_else(Vec::new, |pipe| pipe.run.places.clone());
-        for (number, queue) in self.queues_of(pipe) {
-            match sets.iter_mut().find(|(known, _)| *known == number) {
-                Some((_, known)) => *known = queue.clone(),
-                None => sets.push((number, queue.clone())),
-            }
+    /// The flow sets of a pipe's queue behind the first one: those of queues that have gone only serve what waits in them.
+    fn sets(&self, pipe: u32) -> Vec<(u32, PipeQueue)> {
+        let places = self.pipes.get(&pipe).into_iter().flat_map(|pipe| pipe.run.places.iter());
+        let numbers = places.map(|(number, _)| number).chain(self.queues_without_place(pipe));
+        numbers.filter_map(|number| Some((number, self.set_of(pipe, number)?))).collect()
+    }
+
+    /// The flow set of a queue of this pipe, or of one that has gone.
+    pub(super) fn set_of(&self, pipe: u32, number: u32) -> Option<PipeQueue> {
+        if let Some(gone) = self.pipes.get(&pipe)?.run.places.gone(number) {
+            return Some(PipeQueue { mask: Some(gone.mask.unwrap_or(ONE_ON_FIRST_USE)), ..gone.clone() });
         }
-        sets
+        self.queues.get(&number).filter(|queue| queue.pipe == pipe).cloned()
+    }
+
+    /// Queues of a pipe that have no place yet: they come behind the others, in the order of their numbers.
+    fn queues_without_place(&self, pipe: u32) -> impl Iterator<Item = u32> {
+        let places = self.pipes.get(&pipe).map(|pipe| &pipe.run.places);
+        let all_have = places.is_some_and(|places| places.present() == self.queues.count_of(pipe));
+        let numbers = (!all_have).then(|| self.queues.of_pipe(pipe)).into_iter().flatten();
+        numbers
+            .map(|(number, _)| number)
+            .filter(move |number| places.is_none_or(|places| places.of(*number).is_none()))
+    }
+
+    /// Gives every queue of a pipe its place.
+    pub(super) fn settle_places(&mut self, pipe: u32) {
+        let new: Vec<u32> = self.queues_without_place(pipe).collect();
+        if let Some(pipe) = self.pipes.get_mut(&pipe) {
+            new.into_iter().for_each(|number| pipe.run.places.join(number));
+        }
     }
 
     /// A pipe with its queues.
@@ -121,31 +153,41 @@ impl RulesLink {
             Some(_) => self.sets(number),
             None => Vec::new(),
         };
-        // Those of queues that have gone only serve what waits in them.
-        let gone = |(number, mut queue): (u32, PipeQueue)| {
-            if self.queues.get(&number) != Some(&queue) {
-                queue.mask = Some(queue.mask.unwrap_or(ONE_ON_FIRST_USE));
-            }
-            (number, queue)
-        };
-        let sets = sets.into_iter().map(gone).collect();
         Some(Plan { pipe: pipe.clone(), name: pipe.core_name(name, number), sets })
+    }
+
+    /// Takes from the queues of a pipe what it has no use for.
+    pub(super) fn tidy_queues(&mut self, number: u32, pipe: &Pipe) {
+        let all: Vec<_> = self.queues_of(number).map(|(number, queue)| (number, queue.clone())).collect();
+        for (number, queue) in all {
+            self.queues.insert(number, queue.tidied(pipe));
+        }
     }
 
     /// The first queue that the scheduler of this pipe does not take, and why.
     pub(crate) fn refused_queue(&self, pipe: u32) -> Option<(u32, Problem)> {
         let plan = self.plan("", pipe).filter(Plan::has_sets)?;
-        let sharing = plan.pipe.shares_by()?;
         if plan.pipe.direction.exact_netem.is_some() {
             let problem = Problem::new(format!("a queue of pipe {pipe}, which is NetEm's single queue"));
             let help = "say what the pipe does in the keys of a link: `netem` means those";
             return Some((plan.sets[0].0, problem.help(help)));
         }
-        let (place, refused) = plan.try_queue(&RulesSite::nowhere()).err()?;
-        // The first set, of weight 1, is one that every scheduler takes.
-        let queue = plan.sets[place.saturating_sub(1)].0;
-        let name = sharing.kind.name();
-        Some((queue, Problem::new(format!("`{name}` of pipe {pipe} does not take this queue: {refused}"))))
+        plan.refused(pipe)
+    }
+
+    /// The same for one queue that is new, or other than before, where the others were taken.
+    pub(super) fn refused_change(&self, pipe: u32, number: u32) -> Option<Problem> {
+        let of = self.pipes.get(&pipe)?;
+        // These bound the sum of all weights, the others only what each queue is like.
+        let bounds_all =
+            of.shares_by().is_none_or(|by| matches!(by.kind, SchedulerKind::Qfq | SchedulerKind::Gfq));
+        if bounds_all || of.direction.exact_netem.is_some() {
+            return self.refused_queue(pipe).map(|(_, problem)| problem);
+        }
+        let sets = vec![(number, self.set_of(pipe, number)?)];
+        Plan { pipe: of.without_memory(), name: String::new(), sets }
+            .refused(pipe)
+            .map(|(_, problem)| problem)
     }
 }
 
@@ -156,6 +198,16 @@ impl Plan {
     /// Whether packets wait in flow sets.
     pub(super) fn has_sets(&self) -> bool {
         !self.sets.is_empty()
+    }
+
+    /// The first set that the scheduler does not take: the number of its queue, and why. `pipe` is that of the pipe.
+    fn refused(&self, pipe: u32) -> Option<(u32, Problem)> {
+        let sharing = self.pipe.shares_by()?;
+        let (place, refused) = self.try_queue(&RulesSite::nowhere()).err()?;
+        // The first set, of weight 1, is one that every scheduler takes.
+        let queue = self.sets[place.saturating_sub(1)].0;
+        let name = sharing.kind.name();
+        Some((queue, Problem::new(format!("`{name}` of pipe {pipe} does not take this queue: {refused}"))))
     }
 
     /// The engine's link, whose packets go back to the rules.

@@ -1,17 +1,12 @@
 //! Commands of ipfw that change a link with rules while it runs.
 
-use std::ops::RangeInclusive;
+use narrows_core::Time;
 
-use narrows_core::classify::Prefix;
-use narrows_core::rules::{Rule, RuleChange, RuleSet, RuleSetConfig, Which};
-use narrows_core::{RulesChange, Seed, Time};
-
-use super::read::next_number;
-use super::{Pipe, PipeQueue, RulesLink};
+use super::RulesLink;
+use super::batch::{Batch, Done};
 use crate::engine_change::EngineChange;
-use crate::ipfw::{Command, Config, Network, Object, Rules, Script, SetCommand, TableCommand};
+use crate::ipfw::{Command, CommandsAt};
 use crate::link::Medium;
-use crate::node::Node;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 use crate::value::Surroundings;
@@ -46,19 +41,65 @@ impl Scenario {
         command: &Command,
     ) -> Result<Vec<EngineChange>, ScenarioError> {
         let wrong = |problem| ScenarioError::new(NAME, "", vec![problem]);
-        let (index, before) = self.rules_link(link).map_err(wrong)?;
-        let before = before.clone();
-        let mut rules = before.clone();
+        let (index, _) = self.rules_link(link).map_err(wrong)?;
+        let mut changed = IpfwChange::none(&self.links[index].name);
+        if !command.prints() {
+            changed.done = Some(self.batch(at, index, |batch| batch.command(command).map_err(wrong))?);
+        }
+        Ok(self.take_up(changed))
+    }
+
+    /// Works out what commands come to that are done one after the other at this instant of a run, as
+    /// [`Scenario::ipfw_at`] does each of them. This scenario stays as it is until it [takes that up](Scenario::take_up). It
+    /// may take some time, and needs no engine.
+    ///
+    /// # Errors
+    /// As [`Scenario::ipfw_at`], with the line of the first command that cannot be done: then none of them is.
+    pub fn ipfw_change(&self, at: Time, commands: &CommandsAt) -> Result<IpfwChange, ScenarioError> {
+        let wrong = |problem| ScenarioError::new(NAME, "", vec![problem]);
+        let (index, _) = self.rules_link(Some(&commands.link)).map_err(wrong)?;
+        let mut changed = IpfwChange::none(&commands.link);
+        let all = commands.commands.iter().enumerate().filter(|(_, (command, _))| !command.prints());
+        changed.texts = all.clone().map(|(_, (_, text))| format!("ipfw {} {text}", commands.link)).collect();
+        if changed.changes_something() {
+            changed.done = Some(self.batch(at, index, |batch| {
+                all.clone().try_for_each(|(number, (command, _))| {
+                    batch.command(command).map_err(|problem| commands.refused(number, wrong(problem)))
+                })
+            })?);
+        }
+        Ok(changed)
+    }
+
+    /// Makes what commands come to the scenario's own, and gives what to tell the engine, in this order. Nothing else may
+    /// have changed the link since it was worked out.
+    pub fn take_up(&mut self, change: IpfwChange) -> Vec<EngineChange> {
+        let Some(done) = change.done else { return Vec::new() };
+        let link = self.links.iter_mut().find(|link| link.name == change.link);
+        if let Some(Medium::Rules(own)) = link.map(|link| &mut link.medium) {
+            let rules = done.rules.unwrap_or_else(|| std::mem::take(&mut own.rules));
+            let tables = done.tables.unwrap_or_else(|| std::mem::take(&mut own.tables));
+            **own = RulesLink { rules, tables, ..done.link };
+        }
+        done.changes
+    }
+
+    fn batch(
+        &self,
+        at: Time,
+        index: usize,
+        commands: impl FnOnce(&mut Batch<'_>) -> Result<(), ScenarioError>,
+    ) -> Result<Box<Done>, ScenarioError> {
+        let link = &self.links[index];
+        let Medium::Rules(rules) = &link.medium else {
+            let problem = Problem::new(format!("{} has no rules", Found(&link.name)));
+            return Err(ScenarioError::new(NAME, "", vec![problem]));
+        };
         let hosts = self.host_names();
-        let name = self.links[index].name.clone();
         let around = Surroundings { hosts: &hosts, shared: true, files: &self.files, at };
-        let of_rules = rules.command(command, around).map_err(wrong)?;
-        // Pipes come before rules that lead to them.
-        let mut changes = rules.changes_since(&before, &name, &self.site(&self.links[index]));
-        changes
-            .extend(of_rules.into_iter().map(|change| EngineChange::Rules { rules: name.clone(), change }));
-        self.links[index].medium = Medium::Rules(Box::new(rules));
-        Ok(changes)
+        let mut batch = Batch::new(rules, &link.name, self.site(link), around);
+        commands(&mut batch)?;
+        Ok(Box::new(batch.finish()))
     }
 
     /// The link with rules of this name, or the only one: its index, and the rules.
@@ -88,263 +129,41 @@ impl Scenario {
 /// What errors call the text of a command.
 const NAME: &str = "ipfw";
 
-/// The set whose rules a flush leaves, and which cannot be disabled.
-const ALWAYS: u8 = 31;
+/// Commands of one request that a note for people shows.
+const SHOWN: usize = 16;
 
-impl RulesLink {
-    /// Does what a command asks for, and says what the rules of the engine do for it. What it changes of pipes and queues is
-    /// for [`RulesLink::changes_since`] to find. Commands that only print do nothing.
-    ///
-    /// A rule may lead to a pipe or queue that is not there yet: until it is, its packets are dropped and counted.
-    fn command(&mut self, command: &Command, around: Surroundings<'_>) -> Result<Vec<RulesChange>, Problem> {
-        let mut changes = Vec::new();
-        match command {
-            Command::Add(rule) => changes.push(RuleChange::Add(self.add(rule.clone())?)),
-            Command::Delete(rules) => {
-                for which in these(rules) {
-                    self.find(&which)?;
-                    self.rules.retain(|rule| !includes(&which, rule));
-                    changes.push(RuleChange::Delete(which));
-                }
-            }
-            Command::DeleteSets(sets) => changes.extend(sets.iter().map(|set| self.delete_set(*set))),
-            Command::Flush(Some(set)) => changes.push(self.delete_set(*set)),
-            Command::Flush(None) => {
-                self.rules.retain(|rule| rule.set == ALWAYS);
-                changes.push(RuleChange::Flush);
-            }
-            Command::Zero(rules) => {
-                for which in these(rules) {
-                    self.find(&which)?;
-                    changes.push(RuleChange::Zero(which));
-                }
-            }
-            Command::Sets(change) => changes.extend(self.change_sets(*change)?),
-            Command::Table(change) => changes = self.change_table(change)?,
-            Command::Configure(config) => self.configure(config, around)?,
-            Command::DeleteObjects(object, numbers) => {
-                numbers.iter().try_for_each(|numbers| self.delete_objects(*object, numbers))?;
-            }
-            Command::FlushObjects => {
-                self.queues.clear();
-                self.pipes.clear();
-            }
-            Command::OnePass(one_pass) => self.one_pass = *one_pass,
-            Command::ResetLog(_) | Command::List(_) | Command::ListObjects(..) | Command::Nothing => {}
-        }
-        Ok(changes.into_iter().map(RulesChange::Rules).collect())
-    }
-
-    fn add(&mut self, mut rule: Rule) -> Result<Rule, Problem> {
-        if rule.number == 0 {
-            rule.number = next_number(self.rules.last().map_or(0, |last| last.number));
-        }
-        let alone = RuleSetConfig { rules: vec![rule.clone()], ..RuleSetConfig::default() };
-        RuleSet::new(Seed(0), "", alone).map_err(|error| Problem::new(error.to_string()))?;
-        let at = self.rules.partition_point(|other| other.number <= rule.number);
-        self.rules.insert(at, rule.clone());
-        Ok(rule)
-    }
-
-    fn delete_set(&mut self, set: u8) -> RuleChange {
-        self.rules.retain(|rule| rule.set != set);
-        RuleChange::Delete(Which { numbers: None, set: Some(set) })
-    }
-
-    /// That numbers that are asked for are those of some rule.
-    fn find(&self, which: &Which) -> Result<(), Problem> {
-        let Some(numbers) = &which.numbers else { return Ok(()) };
-        if self.rules.iter().any(|rule| includes(which, rule)) {
-            return Ok(());
-        }
-        let of = which.set.map_or(String::new(), |set| format!(" of set {set}"));
-        Err(Problem::new(match (numbers.start(), numbers.end()) {
-            (65_535, _) => "rule 65535 is the default rule, which stays".into(),
-            (one, last) if one == last => format!("there is no rule {one}{of}"),
-            (first, last) => format!("there are no rules {first} to {last}{of}"),
-        }))
-    }
-
-    fn change_sets(&mut self, change: SetCommand) -> Result<Option<RuleChange>, Problem> {
-        let mut each = |to: &dyn Fn(&Rule) -> u8| self.rules.iter_mut().for_each(|rule| rule.set = to(rule));
-        Ok(Some(match change {
-            SetCommand::Enable { enable, disable } => {
-                let disabled = (self.disabled_sets | disable) & !enable;
-                if disabled >> ALWAYS & 1 == 1 {
-                    return Err(Problem::new("set 31 cannot be disabled"));
-                }
-                self.disabled_sets = disabled;
-                RuleChange::Sets { enable, disable }
-            }
-            SetCommand::MoveRule { rule: number, to } => {
-                let which = Which { numbers: Some(number..=number), set: None };
-                self.find(&which)?;
-                let set = |rule: &Rule| if rule.number == number { to } else { rule.set };
-                self.rules.iter_mut().for_each(|rule| rule.set = set(rule));
-                RuleChange::Move { which, to }
-            }
-            SetCommand::Move { from, to } => {
-                each(&|rule| if rule.set == from { to } else { rule.set });
-                RuleChange::Move { which: Which { numbers: None, set: Some(from) }, to }
-            }
-            SetCommand::Swap(one, other) => {
-                each(&|rule| match rule.set {
-                    set if set == one => other,
-                    set if set == other => one,
-                    set => set,
-                });
-                RuleChange::Swap(one, other)
-            }
-            SetCommand::Show => return Ok(None),
-        }))
-    }
-
-    fn change_table(&mut self, change: &TableCommand) -> Result<Vec<RuleChange>, Problem> {
-        let mut changes = Vec::new();
-        match change {
-            TableCommand::Add { table, entries } => {
-                let rows = self.tables.entry(table.clone()).or_default();
-                for (network, value) in entries {
-                    let prefix = prefix(network);
-                    if rows.insert(prefix, *value).is_some() {
-                        changes.push(RuleChange::TableDelete { table: table.clone(), prefix });
-                    }
-                    changes.push(RuleChange::TableAdd { table: table.clone(), prefix, value: *value });
-                }
-            }
-            TableCommand::Delete { table, entries } => {
-                for network in entries {
-                    let prefix = prefix(network);
-                    let removed = self.tables.get_mut(table).and_then(|rows| rows.remove(prefix));
-                    if removed.is_none() {
-                        return Err(Problem::new(format!("{network} is not in table {table}")));
-                    }
-                    changes.push(RuleChange::TableDelete { table: table.clone(), prefix });
-                }
-            }
-            TableCommand::Flush(one) => {
-                if let Some(table) = one.as_ref().filter(|table| !self.tables.contains_key(*table)) {
-                    return Err(Problem::new(format!("there is no table {table}")));
-                }
-                let these =
-                    self.tables.iter_mut().filter(|(name, _)| one.as_ref().is_none_or(|one| one == *name));
-                for (name, rows) in these.filter(|(_, rows)| rows.iter().len() > 0) {
-                    rows.clear();
-                    changes.push(RuleChange::TableFlush { table: name.clone() });
-                }
-            }
-            TableCommand::Create(table) => drop(self.tables.entry(table.clone()).or_default()),
-            TableCommand::Destroy(table) => match self.tables.remove(table) {
-                None => return Err(Problem::new(format!("there is no table {table}"))),
-                Some(rows) if rows.iter().len() > 0 => {
-                    changes.push(RuleChange::TableFlush { table: table.clone() });
-                }
-                Some(_) => {}
-            },
-            TableCommand::List(_) | TableCommand::Info(_) => {}
-        }
-        Ok(changes)
-    }
-
-    /// As in ipfw: what a line does not say is what it is by default, but for what makes a queue or scheduler one.
-    fn configure(&mut self, config: &Config, around: Surroundings<'_>) -> Result<(), Problem> {
-        let number = config.number;
-        let keys = Script::keys_of(config);
-        match config.object {
-            Object::Queue => {
-                let before = self.queues.get(&number);
-                let Some(of) = config.parent.or(before.map(|queue| queue.pipe)) else {
-                    return Err(Problem::new(format!("queue {number} is at no scheduler"))
-                        .help(format!("as in: queue {number} config sched 1")));
-                };
-                let Some(pipe) = self.pipes.get(&of) else {
-                    return Err(Problem::new(format!(
-                        "queue {number} is at scheduler {of}, which does not exist"
-                    ))
-                    .help(format!("first: pipe {of} config …")));
-                };
-                let mut queue = PipeQueue::of(of);
-                if let Some(before) = before {
-                    (queue.weight, queue.priority, queue.longest) =
-                        (before.weight, before.priority, before.longest);
-                }
-                for (key, value) in keys {
-                    queue.set(key, &Node::typed(&value, 0), around)?;
-                }
-                let queue = queue.tidied(pipe);
-                self.queues.insert(number, queue);
-                self.refused_queue(of).map_or(Ok(()), |(_, problem)| Err(problem))
-            }
-            Object::Pipe | Object::Scheduler => {
-                let has_queues = self.queues_of(number).next().is_some();
-                let before = self.pipes.get(&number);
-                let mut pipe = match (config.object, before) {
-                    (Object::Scheduler, Some(before)) => before.clone(),
-                    (_, Some(before)) => {
-                        let mut pipe = Pipe { sharing: before.sharing, most: before.most, ..Pipe::default() };
-                        pipe.direction.scheduler.clone_from(&before.direction.scheduler);
-                        pipe.idle = before.idle;
-                        // A mask of a pipe whose link is shared by queues is that of the scheduler.
-                        pipe.mask = before.mask.filter(|_| has_queues);
-                        pipe
-                    }
-                    (_, None) => Pipe::default(),
-                };
-                let was_there = before.is_some();
-                let keeps = |key: &str| match key {
-                    "queue" => was_there && config.object == Object::Scheduler,
-                    "scheduler" => was_there && config.scheduler.is_none(),
-                    _ => false,
-                };
-                for (key, value) in keys.into_iter().filter(|(key, _)| !keeps(key)) {
-                    pipe.set(key, &Node::typed(&value, 0), around)?;
-                }
-                if let Some((_, problem)) = pipe.conflict() {
-                    return Err(problem);
-                }
-                for queue in self.queues.values_mut().filter(|queue| queue.pipe == number) {
-                    *queue = queue.clone().tidied(&pipe);
-                }
-                self.pipes.insert(number, pipe);
-                self.refused_queue(number).map_or(Ok(()), |(_, problem)| Err(problem))
-            }
-        }
-    }
-
-    /// A pipe goes with its queues, and so does a scheduler with its pipe.
-    fn delete_objects(&mut self, object: Object, numbers: &RangeInclusive<u32>) -> Result<(), Problem> {
-        let count = self.queues.len() + self.pipes.len();
-        match object {
-            Object::Queue => self.queues.retain(|number, _| !numbers.contains(number)),
-            Object::Pipe | Object::Scheduler => {
-                self.queues.retain(|_, queue| !numbers.contains(&queue.pipe));
-                self.pipes.retain(|number, _| !numbers.contains(number));
-            }
-        }
-        if self.queues.len() + self.pipes.len() < count {
-            return Ok(());
-        }
-        let (word, first, last) = (object.word(), numbers.start(), numbers.end());
-        Err(Problem::new(match first == last {
-            true => format!("there is no {word} {first}"),
-            false => format!("there is no {word} from {first} to {last}"),
-        }))
-    }
+/// What commands come to: worked out in one place, such as a thread that can wait, and made in another.
+#[derive(Debug)]
+pub struct IpfwChange {
+    link: String,
+    texts: Vec<String>,
+    done: Option<Box<Done>>,
 }
 
-/// As the engine is asked for them.
-fn these(rules: &Rules) -> Vec<Which> {
-    if rules.numbers.is_empty() {
-        return vec![Which { numbers: None, set: rules.set }];
+impl IpfwChange {
+    fn none(link: &str) -> Self {
+        Self { link: link.into(), texts: Vec::new(), done: None }
     }
-    rules.numbers.iter().map(|numbers| Which { numbers: Some(numbers.clone()), set: rules.set }).collect()
-}
 
-fn includes(which: &Which, rule: &Rule) -> bool {
-    which.numbers.as_ref().is_none_or(|numbers| numbers.contains(&rule.number))
-        && which.set.is_none_or(|set| set == rule.set)
-}
+    /// The link with rules.
+    pub fn link(&self) -> &str {
+        &self.link
+    }
 
-fn prefix(network: &Network) -> Prefix {
-    Prefix::new(network.address.to_be_bytes(), network.bits)
+    /// The commands that change something, as the input log has them: `ipfw net delete 100`.
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    /// The same for people: the first few of them, and how many more there are.
+    pub fn summary(&self) -> String {
+        let (shown, others) = self.texts.split_at(self.texts.len().min(SHOWN));
+        let more = (!others.is_empty()).then(|| format!("and {} more", others.len()));
+        shown.iter().cloned().chain(more).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether any command does more than print.
+    pub fn changes_something(&self) -> bool {
+        !self.texts.is_empty()
+    }
 }

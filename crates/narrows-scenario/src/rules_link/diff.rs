@@ -1,12 +1,10 @@
 //! What turns running rules and pipes into others.
 
-use narrows_core::{Change, RulesChange};
+use narrows_core::Change;
 
-use super::RulesLink;
 use super::build::{Plan, RulesSite};
-use super::pipe::{Pipe, Run};
+use super::{PipeQueue, RulesLink};
 use crate::direction::{Direction, Site};
-use crate::engine_change::EngineChange;
 use crate::value::Queue;
 
 impl Plan {
@@ -30,7 +28,7 @@ impl Plan {
             changes.push(Change::Queue(now.build_queue(place)));
         } else if !self.waits_like(before) {
             changes.push(Change::Queue(self.queue(site)));
-        } else {
+        } else if self.pipe.sharing.unwrap_or_default().has_weights() {
             let weights = self.sets.iter().zip(&before.sets).enumerate();
             changes.extend(
                 weights
@@ -47,10 +45,8 @@ impl Plan {
             (plan.pipe.sharing.unwrap_or_default(), plan.pipe.idle, plan.pipe.direction.bound())
         };
         let sets = |plan: &Self| -> Vec<_> {
-            let one = |(number, queue): &(u32, super::PipeQueue)| {
-                let waits: Queue = queue.queue.unwrap_or(plan.pipe.direction.queue);
-                (*number, super::PipeQueue { weight: None, queue: Some(waits), ..queue.clone() })
-            };
+            let one =
+                |(number, queue): &(u32, PipeQueue)| (*number, queue.as_it_waits(plan.pipe.direction.queue));
             plan.sets.iter().map(one).collect()
         };
         let own = |plan: &Self| Queue { bound: None, ..plan.pipe.direction.queue };
@@ -62,69 +58,25 @@ impl Plan {
 }
 
 impl RulesLink {
-    /// What the engine does so that its pipes and queues are these. `name` is that of the link, and `before` what it was.
-    /// A pipe that begins or ceases to have another mask is made anew, and what was in the former one leaves it.
-    pub(crate) fn changes_since(&mut self, before: &Self, name: &str, site: &RulesSite) -> Vec<EngineChange> {
-        let mut changes = Vec::new();
-        let rules = |change| EngineChange::Rules { rules: name.into(), change };
-        for (number, pipe) in &mut self.pipes {
-            pipe.run = match before.pipes.get(number) {
-                Some(then) if then.is_instanced_like(pipe) => {
-                    Run { generation: then.run.generation, places: before.sets(*number) }
-                }
-                Some(then) => Run { generation: then.run.generation + 1, places: Vec::new() },
-                None => Run { generation: before.generations.next(*number), places: Vec::new() },
-            };
-        }
-        self.generations = before.generations.clone();
-        before.pipes.iter().for_each(|(number, pipe)| self.generations.note(*number, pipe.run.generation));
-        for number in before.pipes.keys().filter(|number| !self.pipes.contains_key(number)) {
-            changes.push(rules(RulesChange::Pipe(*number, None)));
-        }
-        for (number, pipe) in &self.pipes {
-            self.generations.note(*number, pipe.run.generation);
-            let Some(now) = self.plan(name, *number) else { continue };
-            match before.plan(name, *number) {
-                Some(then) if then.name == now.name => changes.extend(now.engine_changes(&then, site)),
-                _ => {
-                    changes.push(EngineChange::AddLink(Box::new(now.link(name, site))));
-                    changes.push(rules(RulesChange::Pipe(*number, self.pipe_target(name, *number))));
-                }
-            }
-        }
-        let numbers: std::collections::BTreeSet<u32> =
-            self.queues.keys().chain(before.queues.keys()).copied().collect();
-        for number in numbers {
-            let (now, then) = (self.queue_target(name, number), before.queue_target(name, number));
-            if now != then {
-                changes.push(rules(RulesChange::Queue(number, now)));
-            }
-        }
-        if self.one_pass != before.one_pass {
-            changes.push(rules(RulesChange::OnePass(self.one_pass)));
-        }
-        changes
+    /// What the engine does so that its pipes are these, which are the same ones as before. `name` is that of the link.
+    pub(crate) fn changes_since(&self, before: &Self, name: &str, site: &RulesSite) -> Vec<(String, Change)> {
+        let pipes = self.pipes.keys().filter_map(|pipe| self.plan(name, *pipe).zip(before.plan(name, *pipe)));
+        pipes
+            .flat_map(|(now, then)| {
+                let changes = now.link_changes(&then, site);
+                changes.into_iter().map(move |change| (now.name.clone(), change))
+            })
+            .collect()
     }
 }
 
 impl Plan {
-    fn engine_changes(&self, before: &Self, site: &RulesSite) -> Vec<EngineChange> {
-        let link = |change| EngineChange::Link { link: self.name.clone(), change };
+    /// What turns a running link that is like `before` into this one, with those that are made in its place.
+    pub(super) fn link_changes(&self, before: &Self, site: &RulesSite) -> Vec<Change> {
         let parts = self.changes_since(before, site);
-        if self.pipe.mask.is_none() {
-            return parts.into_iter().map(link).collect();
+        if self.pipe.mask.is_none() || parts.is_empty() {
+            return parts;
         }
-        if parts.is_empty() {
-            return Vec::new();
-        }
-        vec![link(Change::Template(Box::new(self.template(Some(before.clone()), site))))]
-    }
-}
-
-impl Pipe {
-    /// Whether links are made on first use for the same flows, and as many.
-    fn is_instanced_like(&self, other: &Self) -> bool {
-        let of = |pipe: &Self| pipe.mask.map(|mask| (mask, pipe.most, pipe.idle));
-        of(self) == of(other)
+        vec![Change::Template(Box::new(self.template(Some(before.clone()), site)))]
     }
 }

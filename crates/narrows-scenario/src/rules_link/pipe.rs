@@ -8,7 +8,7 @@ use crate::direction::{self, Direction};
 use crate::link::check_table;
 use crate::node::{Node, Value};
 use crate::problem::Problem;
-use crate::rules_link::PipeQueue;
+use crate::rules_link::queues::Places;
 use crate::units;
 use crate::value::{self, Scheduler, SchedulerKind, Surroundings};
 
@@ -102,9 +102,8 @@ impl Sharing {
 pub(crate) struct Run {
     /// How often a pipe of this number was made anew.
     pub(crate) generation: u32,
-    /// Which flow set of the pipe's queue is which queue: a set that has packets keeps its place. Those of queues that have
-    /// gone are as they were last.
-    pub(crate) places: Vec<(u32, PipeQueue)>,
+    /// Which flow set of the pipe's queue is which queue.
+    pub(crate) places: Places,
 }
 
 impl PartialEq for Run {
@@ -143,6 +142,19 @@ impl Pipe {
             0 => format!("{rules}.{number}"),
             again => format!("{rules}.{number}-{}", again + 1),
         }
+    }
+
+    /// The same pipe in no run.
+    pub(super) fn without_memory(&self) -> Self {
+        let Self { direction, sharing, mask, most, idle, run: _ } = self;
+        let (direction, run) = (direction.clone(), Run::default());
+        Self { direction, sharing: *sharing, mask: *mask, most: *most, idle: *idle, run }
+    }
+
+    /// Whether links are made on first use for the same flows, and as many.
+    pub(super) fn is_instanced_like(&self, other: &Self) -> bool {
+        let of = |pipe: &Self| pipe.mask.map(|mask| (mask, pipe.most, pipe.idle));
+        of(self) == of(other)
     }
 
     /// All keys of a pipe.

@@ -184,6 +184,11 @@ impl PipeQueue {
         self
     }
 
+    /// All of it but the weight, where the pipe's queue is like this.
+    pub(super) fn as_it_waits(&self, of_pipe: Queue) -> Self {
+        Self { weight: None, queue: Some(self.queue.unwrap_or(of_pipe)), ..self.clone() }
+    }
+
     /// As it stands in a file: keys and values.
     pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
         let mut entries = vec![("pipe", self.pipe.to_string())];

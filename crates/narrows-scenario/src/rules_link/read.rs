@@ -82,7 +82,13 @@ pub(crate) fn read(
     reader.pipes(table);
     reader.queues(table);
     reader.rules(table, key, hosts);
-    if reader.problems.is_empty() { Ok(reader.link) } else { Err(reader.problems) }
+    if reader.problems.is_empty() {
+        let pipes: Vec<u32> = reader.link.pipes.keys().copied().collect();
+        pipes.into_iter().for_each(|pipe| reader.link.settle_places(pipe));
+        Ok(reader.link)
+    } else {
+        Err(reader.problems)
+    }
 }
 
 impl Reader<'_> {

@@ -36,6 +36,7 @@ impl Run {
                     format!("{link} {}", format!("{change:?}").split(['(', ' ']).next().unwrap())
                 }
                 EngineChange::AddLink(link) => format!("adds {}", link.name),
+                EngineChange::ReplaceRules { .. } => "ReplaceRules".into(),
                 EngineChange::Rules { change, .. } => {
                     format!("{change:?}").split(['(', ' ', ',']).next().unwrap().into()
                 }
@@ -68,7 +69,7 @@ impl Run {
 fn the_promise_of_two_commands_in_either_order() {
     let mut run = Run::new("rules = []");
     assert_eq!(run.probe(Time::ZERO, "client"), Ok(0));
-    assert_eq!(run.command(at(1000), "add pipe 1 ip from any to any"), ["Rules"]);
+    assert_eq!(run.command(at(1000), "add pipe 1 ip from any to any"), ["ReplaceRules"]);
     assert_eq!(run.probe(at(2000), "client"), Err(DropReason::NoPipe));
     assert!(
         run.scenario.explain().to_string().contains("rule 100 leads to a pipe or queue that does not exist")
@@ -88,7 +89,7 @@ fn the_promise_of_two_commands_in_either_order() {
 #[test]
 fn rules_come_and_go() {
     let mut run = Run::new("rules = [\"100 pipe 1 out\", \"200 set 5 deny in\"]\npipes.1.delay = \"5ms\"");
-    assert_eq!(run.command(at(0), "add deny out"), ["Rules"]);
+    assert_eq!(run.command(at(0), "add deny out"), ["ReplaceRules"]);
     assert_eq!(run.scenario.links[0].rules().unwrap().rules[2].number, 300);
     assert_eq!(run.probe(at(1000), "client"), Ok(5000));
     assert_eq!(run.command(at(2000), "disable one_pass"), ["OnePass"]);

@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::field;
 use crate::rules::facts::{Bits, Facts};
-use crate::rules::program::Hot;
+use crate::rules::hot::Hot;
 
 /// What a packet must be like for a rule to match. It is all that a rule asks for where `whole` says so.
 #[derive(Clone, Copy, Debug)]

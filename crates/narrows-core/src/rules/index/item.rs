@@ -8,7 +8,7 @@ use super::field;
 use super::filter::{Filter, Parts, Span};
 use super::pieces::{self, Piece};
 use crate::rules::facts::Bits;
-use crate::rules::program::Hot;
+use crate::rules::hot::Hot;
 use crate::rules::test::{Check, Hosts, Kind, Ports, rows};
 
 /// A rule that some packets of a kind may match.

@@ -1,0 +1,137 @@
+//! Commands of ipfw for rules, sets and tables.
+
+use narrows_core::classify::Prefix;
+use narrows_core::rules::{Rule, RuleChange, Which};
+
+use super::batch::Batch;
+use super::read::next_number;
+use crate::ipfw::{Network, Rules, SetCommand, TableCommand};
+use crate::problem::Problem;
+
+/// The set whose rules a flush leaves, and which cannot be disabled.
+const ALWAYS: u8 = 31;
+
+impl Batch<'_> {
+    pub(super) fn add(&mut self, mut rule: Rule) -> Result<(), Problem> {
+        if rule.number == 0 {
+            rule.number = next_number(self.book()?.last_number().unwrap_or(0));
+        }
+        self.change_rules(RuleChange::Add(rule))
+    }
+
+    pub(super) fn delete(&mut self, rules: &Rules) -> Result<(), Problem> {
+        these(rules).into_iter().try_for_each(|which| {
+            self.find(&which)?;
+            self.change_rules(RuleChange::Delete(which))
+        })
+    }
+
+    pub(super) fn delete_set(&mut self, set: u8) -> Result<(), Problem> {
+        self.change_rules(RuleChange::Delete(Which { numbers: None, set: Some(set) }))
+    }
+
+    pub(super) fn zero(&mut self, rules: &Rules) -> Result<(), Problem> {
+        these(rules).into_iter().try_for_each(|which| {
+            self.find(&which)?;
+            self.change_rules(RuleChange::Zero(which))
+        })
+    }
+
+    /// That numbers that are asked for are those of some rule.
+    fn find(&mut self, which: &Which) -> Result<(), Problem> {
+        let Some(numbers) = &which.numbers else { return Ok(()) };
+        if self.book()?.has(which) {
+            return Ok(());
+        }
+        let of = which.set.map_or(String::new(), |set| format!(" of set {set}"));
+        Err(Problem::new(match (numbers.start(), numbers.end()) {
+            (65_535, _) => "rule 65535 is the default rule, which stays".into(),
+            (one, last) if one == last => format!("there is no rule {one}{of}"),
+            (first, last) => format!("there are no rules {first} to {last}{of}"),
+        }))
+    }
+
+    pub(super) fn change_sets(&mut self, change: SetCommand) -> Result<(), Problem> {
+        let change = match change {
+            SetCommand::Enable { enable, disable } => {
+                if (self.book()?.disabled_sets() | disable) & !enable & 1 << ALWAYS != 0 {
+                    return Err(Problem::new("set 31 cannot be disabled"));
+                }
+                RuleChange::Sets { enable, disable }
+            }
+            SetCommand::MoveRule { rule: number, to } => {
+                let which = Which { numbers: Some(number..=number), set: None };
+                self.find(&which)?;
+                RuleChange::Move { which, to }
+            }
+            SetCommand::Move { from, to } => {
+                RuleChange::Move { which: Which { numbers: None, set: Some(from) }, to }
+            }
+            SetCommand::Swap(one, other) => RuleChange::Swap(one, other),
+            SetCommand::Show => return Ok(()),
+        };
+        self.change_rules(change)
+    }
+
+    pub(super) fn change_table(&mut self, change: &TableCommand) -> Result<(), Problem> {
+        match change {
+            TableCommand::Add { table, entries } => {
+                for (network, value) in entries {
+                    let (prefix, value) = (prefix(network), *value);
+                    let rows = self.tables().entry(table.clone()).or_default();
+                    if rows.insert(prefix, value).is_some() {
+                        self.tell_of_table(RuleChange::TableDelete { table: table.clone(), prefix });
+                    }
+                    self.tell_of_table(RuleChange::TableAdd { table: table.clone(), prefix, value });
+                }
+            }
+            TableCommand::Delete { table, entries } => {
+                for network in entries {
+                    let prefix = prefix(network);
+                    let removed = self.tables().get_mut(table).and_then(|rows| rows.remove(prefix));
+                    if removed.is_none() {
+                        return Err(Problem::new(format!("{network} is not in table {table}")));
+                    }
+                    self.tell_of_table(RuleChange::TableDelete { table: table.clone(), prefix });
+                }
+            }
+            TableCommand::Flush(one) => self.flush_tables(one.as_deref())?,
+            TableCommand::Create(table) => drop(self.tables().entry(table.clone()).or_default()),
+            TableCommand::Destroy(table) => match self.tables().remove(table) {
+                None => return Err(Problem::new(format!("there is no table {table}"))),
+                Some(rows) if !rows.is_empty() => {
+                    self.tell_of_table(RuleChange::TableFlush { table: table.clone() });
+                }
+                Some(_) => {}
+            },
+            TableCommand::List(_) | TableCommand::Info(_) => {}
+        }
+        Ok(())
+    }
+
+    fn flush_tables(&mut self, one: Option<&str>) -> Result<(), Problem> {
+        if let Some(table) = one.filter(|table| !self.tables().contains_key(*table)) {
+            return Err(Problem::new(format!("there is no table {table}")));
+        }
+        let these = self.tables().iter_mut().filter(|(name, _)| one.is_none_or(|one| one == *name));
+        let mut flushed = Vec::new();
+        for (name, rows) in these.filter(|(_, rows)| !rows.is_empty()) {
+            rows.clear();
+            flushed.push(name.clone());
+        }
+        flushed.into_iter().for_each(|table| self.tell_of_table(RuleChange::TableFlush { table }));
+        Ok(())
+    }
+}
+
+/// As the engine is asked for them.
+fn these(rules: &Rules) -> Vec<Which> {
+    if rules.numbers.is_empty() {
+        return vec![Which { numbers: None, set: rules.set }];
+    }
+    rules.numbers.iter().map(|numbers| Which { numbers: Some(numbers.clone()), set: rules.set }).collect()
+}
+
+fn prefix(network: &Network) -> Prefix {
+    Prefix::new(network.address.to_be_bytes(), network.bits)
+}
