@@ -223,7 +223,7 @@ fn a_request_of_several_commands_replays_as_they_were_done_one_by_one() {
             let logged: Vec<String> = text.lines().map(|line| format!("ipfw net {line}")).collect();
             log.write(&Record::Changed(Changed { at, text: &logged.join("\n") })).unwrap();
             for line in text.lines() {
-                let (command, _) = scenario.ipfw_command(None, line).unwrap();
+                let (command, _) = scenario.ipfw_commands(None, "ipfw", line).unwrap().commands.remove(0);
                 for change in scenario.ipfw_at(at, None, &command).unwrap() {
                     change.make(&mut engine, at).unwrap();
                 }

@@ -141,10 +141,8 @@ fn commands_change_a_run_and_its_log_replays() {
 
 /// The same script again and again, as one who changes it would load it.
 #[test]
+#[ignore = "needs namespaces, ping"]
 fn thousands_of_commands_in_one_request_change_a_run_and_its_log_replays() {
-    if !live() {
-        return;
-    }
     let scratch = Scratch::new();
     let customer = |n: u32| {
         let source = format!("10.9.{}.{}", n >> 8, n & 255);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::{Scratch, eventually, finish, narrows, start};
 
 /// Hosts in a chain. Each link is a component of its own, so that two threads share them.
-const HOSTS: usize = 16;
+const HOSTS: usize = 8;
 
 fn chain() -> String {
     let mut text = String::from("seed = 3\n");
@@ -27,7 +27,7 @@ fn chain() -> String {
 }
 
 /// Probes that two processors cannot carry; they go both ways over each link.
-const LOAD: [&str; 3] = ["--shards", "2", "--probe=5000"];
+const LOAD: [&str; 3] = ["--shards", "2", "--probe=8000"];
 
 #[test]
 #[ignore = "needs namespaces"]
