@@ -1,7 +1,7 @@
 //! The director of a network that runs in real time: everything but the moving of packets.
 //!
 //! It has the scenario with its timeline, the control socket, the sockets of feeds, and the reports; it waits for the
-//! program's end and for signals. The [packet threads](crate::data), each with independent components of the network, are
+//! program's end and for signals. The packet threads (`data`), each with independent components of the network, are
 //! told what to do by orders and answer with raw counters. The director never makes them wait, and waits for them only so
 //! long: however busy they are, a signal is heard at once and a client gets an answer.
 
