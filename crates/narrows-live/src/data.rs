@@ -20,6 +20,7 @@ pub(crate) mod orders;
 pub(crate) mod pace;
 mod poll_set;
 mod release;
+pub(crate) mod sample;
 pub(crate) mod share;
 mod sleep;
 #[cfg(test)]
@@ -181,6 +182,8 @@ pub(crate) struct DataLoop {
     inbox: Inbox,
     /// What it was told besides changes, and has not done yet.
     orders: VecDeque<Order>,
+    /// The feeds that there are from this instant on are asked for.
+    feeds_asked: Option<Time>,
     pub(crate) changes: Changes,
     /// The processor time that the thread had used when it began, in nanoseconds.
     processor_time_before: u64,
@@ -241,6 +244,7 @@ impl DataLoop {
             share,
             inbox,
             orders: VecDeque::new(),
+            feeds_asked: None,
             changes: Changes::default(),
             processor_time_before: 0,
         }
@@ -260,6 +264,7 @@ impl DataLoop {
             if !self.orders.is_empty() && self.obey()? {
                 return Ok(());
             }
+            self.tell_wanted_feeds();
             let now = self.clock.now();
             let next = self.next_event();
             if let Some(until) = self.rest.due(now, next) {
@@ -313,8 +318,9 @@ impl DataLoop {
         // Before orders are heard: a change that is not heard now is for a later instant.
         let now = self.clock.now();
         self.heed();
-        // Where more is ready than one turn hands in, that comes first.
-        if self.inputs.get(MOST_A_TURN).is_none_or(|input| input.at > self.complete) {
+        // Where more is ready than one turn hands in, that comes first; what a look has begun to take is in no order yet.
+        let has_enough = || self.inputs.get(MOST_A_TURN).is_some_and(|input| input.at <= self.complete);
+        if self.intake.is_some() || !has_enough() {
             match self.receive(now)? {
                 Some(complete) => self.complete = complete,
                 None => return Ok(()),

@@ -322,18 +322,22 @@ impl Director {
 
     /// Makes steps of the timeline that are near, and tells packet threads of them.
     fn keep_ahead(&mut self) {
-        let now = self.clock.now();
-        let feeds_before = self.feeds_in_force();
-        self.plan.advance(now);
+        let now = self.advance();
         if let Some(steps) = self.plan.follow(now, self.pool.len()) {
             let mut steps = steps.into_iter();
             self.pool.tell(|_| Order::Follow(steps.next().unwrap_or_default()));
             self.pool.call();
         }
-        if feeds_before != self.feeds_in_force() {
-            self.pool.tell(|_| Order::Feeds);
+    }
+
+    /// Brings what is in force up to now, which it gives.
+    fn advance(&mut self) -> Time {
+        let now = self.clock.now();
+        if let Some(at) = self.plan.advance(now) {
+            self.pool.tell(|_| Order::Feeds(at));
             self.pool.call();
         }
+        now
     }
 
     /// Takes what packet threads say.
@@ -409,16 +413,6 @@ impl Director {
             wait(&mut [Waiting::readable(&*called)], deadline).map_err(LoopError::Wait)?;
         }
         Ok(())
-    }
-
-    /// The feeds that there are by what is in force: link, name, and what their writers see.
-    fn feeds_in_force(&self) -> Vec<(String, narrows_scenario::FeedUse)> {
-        let links = self.plan.scenario().links.iter().flat_map(|link| link.directions());
-        let feeds = links.flat_map(|(name, direction)| {
-            let feeds = direction.delay.iter().flat_map(|delay| delay.feeds());
-            feeds.map(|feed| (name.clone(), feed.clone())).collect::<Vec<_>>()
-        });
-        feeds.collect()
     }
 
     /// The mean delay from each host to each other that it has a path to, as configured now.

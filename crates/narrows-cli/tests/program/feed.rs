@@ -229,6 +229,25 @@ fn a_feed_comes_and_goes_while_the_run_goes_on() {
     assert!(ended.out.contains("link.up/late: ") && ended.out.ends_with("the run has no feeds\n"), "{ended}");
 }
 
+/// Nobody asks the run for anything meanwhile.
+#[test]
+#[ignore = "needs namespaces"]
+fn feeds_of_the_timeline_come_and_go_at_their_instants() {
+    let scratch = Scratch::new();
+    let scenario = fs::read_to_string(scenario(&scratch, "lead = 8")).unwrap();
+    let step = |at: &str, delay: &str| {
+        format!("[[timeline]]\nat = \"{at}\"\nset = {{ \"access.down.delay\" = {delay} }}\n")
+    };
+    let steps = step("500ms", "{ feed = \"late\" }") + &step("2s", "\"1ms\"");
+    let file = scratch.write("steps.toml", &(scenario + &steps));
+    let line = "late=${NARROWS_FEED%up.radio.feed}down.late.feed
+        test ! -e $late || exit 3
+        until test -S $late; do sleep 0.02; done
+        while test -e $late; do sleep 0.02; done
+        test -S $NARROWS_FEED || exit 4";
+    finish(&mut run_line(["--quiet", file.to_str().unwrap()], line)).expect(0);
+}
+
 #[test]
 #[ignore = "needs namespaces, ping"]
 fn whatever_writers_do_the_run_goes_on() {

@@ -53,7 +53,9 @@ fn a_run_that_is_overloaded_answers_and_ends_when_its_program_does() {
     let mut run = start(command.stdin(std::process::Stdio::piped()));
     let number = run.until_it_says("ready").split_whitespace().nth(1).unwrap().to_owned();
     let answered: Vec<Value> = (0..10).filter_map(|_| stats(&number)).collect();
-    finish(&mut narrows(["set", "--run", &number, "l1.up.delay=2ms"]));
+    let changed = finish(&mut narrows(["set", "--run", &number, "l1.up.delay=2ms"]));
+    let is_refused = changed.err.contains("too busy") || changed.err.contains("does not answer");
+    assert!(changed.code() == 0 || is_refused, "{changed}");
     assert!(answered.iter().any(|report| report["conservation"]["in_packets"].as_u64() > Some(0)));
     run.tell("end");
     let ended = run.wait().expect(0);

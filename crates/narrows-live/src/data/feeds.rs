@@ -2,6 +2,7 @@
 
 use narrows_core::{Element, Time};
 
+use super::orders::Answer;
 use super::{DataLoop, LoopError};
 use crate::feeds::{self, Inlets, Wanted};
 
@@ -10,6 +11,15 @@ impl DataLoop {
     pub(crate) fn wanted_feeds(&self) -> Vec<Wanted> {
         let links = self.engine.links().filter(|&link| self.share.has_element(Element::Link(link)));
         feeds::wanted(&self.engine, links)
+    }
+
+    /// Says what feeds there are, if that is asked for and the changes up to then are made.
+    pub(super) fn tell_wanted_feeds(&mut self) {
+        let Some(at) = self.feeds_asked else { return };
+        if self.changes.next().is_none_or(|next| next > at) {
+            self.feeds_asked = None;
+            self.inbox.answer(Answer::Feeds(self.wanted_feeds()));
+        }
     }
 
     /// Takes these in place of the feeds before.

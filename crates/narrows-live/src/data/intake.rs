@@ -62,8 +62,12 @@ impl DataLoop {
                 return Ok(None);
             }
         }
-        self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
+        self.put_in_order();
         Ok(Some(look.complete))
+    }
+
+    pub(super) fn put_in_order(&mut self) {
+        self.inputs.sort_by_key(|input| (input.at, input.port, input.sequence));
     }
 
     /// Tells frames that stay at the port from those that cross the network. Gives the instant of the last one.

@@ -8,16 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use narrows_core::rules::{PreparedRules, Rule, RuleCounters, StateView};
-use narrows_core::{BuildError, Element, Time};
-use narrows_io::clock::thread_processor_time;
+use narrows_core::rules::PreparedRules;
+use narrows_core::{BuildError, Time};
 use narrows_io::host::{RunDelay, time_is_virtual};
 use narrows_io::privileges;
 use narrows_io::waker::Waker;
-use narrows_report::{Counts, Meter, RunInfo, ThreadReport, TrainsReport};
 
 use super::changes::{Asked, Step};
 use super::pace::Pace;
+use super::sample::{RulesSample, Sample, Sampled};
 use super::{DataLoop, LoopError};
 use crate::capture::Capture;
 use crate::feeds::{Inlets, Wanted};
@@ -34,8 +33,8 @@ pub(crate) enum Order {
     Ask(Box<Asked>),
     /// To say what has been counted.
     Sample(Box<Sample>),
-    /// To say what feeds there are.
-    Feeds,
+    /// To say what feeds there are once all changes up to this instant are made.
+    Feeds(Time),
     /// To take these in place of the feeds before.
     TakeFeeds(Inlets),
     /// To say what rules have counted, and what the pipes of this link hold.
@@ -48,61 +47,6 @@ pub(crate) enum Order {
     Finish(Time, Box<Sample>),
     /// To end, whatever happened.
     Quit,
-}
-
-/// What a sample is taken with.
-pub(crate) struct Sample {
-    /// What is reported on.
-    pub(crate) info: RunInfo,
-    /// What the loop goes on with as its meter.
-    pub(crate) meter: Meter,
-}
-
-/// What a packet thread has counted.
-pub(crate) struct Sampled {
-    pub(crate) info: RunInfo,
-    pub(crate) counts: Counts,
-    /// What was seen since the sample before.
-    pub(crate) meter: Meter,
-    pub(crate) thread: ThreadReport,
-    pub(crate) trains: Option<TrainsReport>,
-    /// Frames that were answered at its ports.
-    pub(crate) answered: u64,
-    /// Routers that had more to say than they may: their names, and how many messages.
-    pub(crate) silenced: Vec<(String, u64)>,
-    /// Where the engine is.
-    pub(crate) engine_at: Time,
-}
-
-/// What rules have counted.
-#[derive(Debug, Default)]
-pub(crate) struct RulesSample {
-    pub(crate) rules: Vec<(Rule, RuleCounters, bool)>,
-    pub(crate) states: Vec<StateView>,
-    /// The engine's links that begin with the name of the rules.
-    pub(crate) pipes: Vec<PipeSample>,
-}
-
-/// What a pipe has counted, in its flows.
-#[derive(Debug)]
-pub(crate) struct PipeSample {
-    pub(crate) link: String,
-    pub(crate) whole: FlowSample,
-    /// The links that a mask made.
-    pub(crate) instances: Vec<FlowSample>,
-    /// The queues within, by their numbers.
-    pub(crate) queues: Vec<(u32, FlowSample)>,
-}
-
-/// One flow.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FlowSample {
-    pub(crate) flow: narrows_core::classify::Flow,
-    pub(crate) packets: u64,
-    pub(crate) bytes: u64,
-    pub(crate) waiting: u64,
-    pub(crate) waiting_bytes: u64,
-    pub(crate) dropped: u64,
 }
 
 /// What a packet thread answers.
@@ -221,7 +165,7 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
-                Order::Feeds => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
+                Order::Feeds(at) => self.feeds_asked = Some(at),
                 Order::TakeFeeds(inlets) => self.take_feeds(inlets),
                 Order::Rules(link) => {
                     let rules = self.rules_sample(&link);
@@ -256,7 +200,7 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
-                Order::Feeds => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
+                Order::Feeds(_) => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
                 Order::Rules(link) => {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
@@ -264,6 +208,8 @@ impl DataLoop {
                 Order::Holds => self.inbox.answer(Answer::Holds(false)),
                 Order::Halt => self.inbox.answer(Answer::Halted),
                 Order::Finish(end, sample) => {
+                    // It may have failed in the middle of a look at the ports.
+                    self.put_in_order();
                     self.hand_in(end)?;
                     self.release(end)?;
                     self.close_record()?;
@@ -309,96 +255,8 @@ impl DataLoop {
         self.send()
     }
 
-    /// What this loop has counted; the engine has been brought up to `now`.
-    fn sample(&mut self, sample: Sample, now: Time) -> Sampled {
-        let Sample { mut info, meter } = sample;
-        info.span = (Time::ZERO, now);
-        let counts = Counts::of(&info, &self.engine, &|place| self.share.has(place));
-        Sampled {
-            counts,
-            thread: self.thread_report(&info),
-            meter: std::mem::replace(&mut self.meter, meter),
-            info,
-            trains: self.trains(),
-            answered: self.ports.iter().map(|port| port.answered).sum(),
-            silenced: self.routers.silenced(),
-            engine_at: self.engine.now(),
-        }
-    }
-
-    /// What the thread has used.
-    fn thread_report(&self, info: &RunInfo) -> ThreadReport {
-        let used = thread_processor_time().saturating_sub(self.processor_time_before);
-        let span = info.span.1.since(info.span.0).nanos().max(1);
-        ThreadReport {
-            ports: self.ports.iter().filter(|port| port.cable.is_some()).count() as u64,
-            processor: self.pace.processor,
-            processor_ns: used,
-            processor_share: used as f64 / span as f64,
-            rested_ns: self.rest.rested.nanos(),
-        }
-    }
-
-    /// How frames come and go at its ports.
-    fn backends(&self) -> Vec<String> {
-        let cables = self.ports.iter().filter_map(|port| port.cable.as_ref());
-        cables.map(|cable| cable.end.description()).collect()
-    }
-
     /// Whether packets are inside the network, or wait for an interface.
     fn holds_packets(&self) -> bool {
         self.engine.inside() > 0 || !self.sending.is_empty()
-    }
-
-    fn rules_sample(&self, name: &str) -> RulesSample {
-        let Some(rules) = self.engine.rules_of(name) else { return RulesSample::default() };
-        if !self.share.has_element(Element::Rules(rules)) {
-            return RulesSample::default();
-        }
-        let now = self.clock.now();
-        let set = self.engine.rule_set(rules);
-        let rule = |view: narrows_core::rules::RuleView<'_>| (view.rule.clone(), view.counters, view.enabled);
-        let pipes = self.engine.links().filter_map(|link| {
-            let view = self.engine.view(link);
-            view.name().strip_prefix(name)?.strip_prefix('.')?;
-            let flows = view.masked_flows(now).into_iter().map(|flow| {
-                let of_flow = FlowSample {
-                    flow: flow.flow.unwrap_or_default(),
-                    packets: flow.arrived.packets,
-                    bytes: flow.arrived.bytes,
-                    waiting: flow.backlog.packets,
-                    waiting_bytes: flow.backlog.bytes,
-                    dropped: flow.dropped.packets,
-                };
-                (flow.number, of_flow)
-            });
-            let instances = view.instances(now);
-            Some(PipeSample {
-                link: view.name().to_owned(),
-                whole: of_view(&view),
-                instances: instances
-                    .iter()
-                    .map(|instance| FlowSample { flow: instance.flow, ..of_view(&instance.link) })
-                    .collect(),
-                queues: flows.collect(),
-            })
-        });
-        RulesSample {
-            rules: set.rules().map(rule).collect(),
-            states: set.states(now),
-            pipes: pipes.collect(),
-        }
-    }
-}
-
-fn of_view(view: &narrows_core::LinkView<'_>) -> FlowSample {
-    let (counters, backlog) = (view.counters(), view.backlog());
-    FlowSample {
-        flow: Default::default(),
-        packets: counters.iter().map(|lane| lane.arrived.packets).sum(),
-        bytes: counters.iter().map(|lane| lane.arrived.bytes).sum(),
-        waiting: backlog.packets,
-        waiting_bytes: backlog.bytes,
-        dropped: counters.iter().map(|lane| lane.dropped_in_all().packets).sum(),
     }
 }

@@ -11,7 +11,7 @@ use narrows_scenario::ipfw::{
 use narrows_scenario::{RulesLink, Scenario};
 
 use crate::clock::Clock;
-use crate::data::orders::{FlowSample, RulesSample};
+use crate::data::sample::{FlowSample, RulesSample};
 
 /// What commands print about the rules at a link.
 pub(super) struct Printer<'a> {

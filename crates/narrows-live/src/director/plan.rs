@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, Time};
 use narrows_scenario::ipfw::Command;
-use narrows_scenario::{EngineChange, NamedFile, Scenario, ScenarioError, Timeline};
+use narrows_scenario::{EngineChange, FeedUse, NamedFile, Scenario, ScenarioError, Timeline};
 
 use crate::data::changes::{FirstPacket, Logged, Step};
 
@@ -78,26 +78,27 @@ struct Ahead {
     timeline: Timeline,
     /// All steps up to here have been made.
     horizon: Time,
+    /// When such a step changes which feeds there are, or what their writers see.
+    feeds_change: VecDeque<Time>,
 }
 
 impl Ahead {
     /// Makes the steps up to an instant, or to fewer, if they are many: those of each of so many packet threads.
     fn steps(&mut self, until: Time, copies: usize) -> Vec<Vec<Step>> {
         let mut all: Vec<Vec<Step>> = (0..copies).map(|_| Vec::new()).collect();
-        let mut count = 0;
+        let (mut count, mut feeds) = (0, feeds_of(&self.scenario));
         while let Some(at) = self.timeline.peek().filter(|&at| at <= until) {
             if count >= MOST_STEPS && at > self.horizon {
                 return all;
             }
             let Some(event) = self.timeline.next() else { break };
             (self.horizon, count) = (event.at, count + 1);
-            let before = self.scenario.clone();
+            let before = (copies > 1).then(|| self.scenario.clone());
             let logged = Arc::new(Logged { files: Vec::new(), texts: event.set });
             for (copy, steps) in all.iter_mut().enumerate() {
-                let changes = if copy == 0 {
-                    self.scenario.assign_at(at, &logged.texts)
-                } else {
-                    before.clone().assign_at(at, &logged.texts)
+                let changes = match before.clone().filter(|_| copy > 0) {
+                    Some(mut before) => before.assign_at(at, &logged.texts),
+                    None => self.scenario.assign_at(at, &logged.texts),
                 };
                 // What is wrong is said when the instant has come.
                 if let Ok(changes) = changes {
@@ -107,6 +108,10 @@ impl Ahead {
                         logged: logged.clone(),
                     });
                 }
+            }
+            let feeds_before = std::mem::replace(&mut feeds, feeds_of(&self.scenario));
+            if feeds != feeds_before {
+                self.feeds_change.push_back(at);
             }
         }
         self.horizon = self.horizon.max(until);
@@ -155,6 +160,8 @@ pub(super) struct Prepared {
     ahead: Option<Ahead>,
     logged_files: usize,
     pub(super) at: Time,
+    /// Whether anything is changed: some commands only print.
+    pub(super) is_change: bool,
     /// For each packet thread: what to do at the instant, and after it.
     pub(super) steps: Vec<(Step, VecDeque<Step>)>,
     /// Commands that print something, in order, and the link of the rules that they are about.
@@ -162,11 +169,6 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Whether anything is changed.
-    pub(super) fn is_change(&self) -> bool {
-        self.steps.iter().any(|(step, _)| !step.logged.texts.is_empty())
-    }
-
     pub(super) fn first_packet(&self) -> Option<FirstPacket> {
         self.ahead.as_ref()?.first_packet()
     }
@@ -201,27 +203,36 @@ impl Plan {
             scenario: self.now.scenario.clone(),
             timeline: self.now.timeline.clone(),
             horizon: Time::ZERO,
+            feeds_change: VecDeque::new(),
         };
         ahead.begin(at);
         self.now.timeline.first_packet(at);
     }
 
-    /// Time has come to here.
-    pub(super) fn advance(&mut self, now: Time) {
+    /// Time has come to here. Gives the instant, if there is one, at which a step on the way changed what feeds there are.
+    #[must_use]
+    pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
         let made = self.ahead.as_ref().map_or(now, |ahead| ahead.horizon);
         self.now.advance(now.min(made));
+        let instants = &mut self.ahead.as_mut()?.feeds_change;
+        let passed = instants.iter().take_while(|&&at| at <= now).count();
+        instants.drain(..passed).last()
     }
 
-    /// When more steps must be made; never where none will come.
+    /// When more steps must be made, or one changes what feeds there are; never where neither will be.
     pub(super) fn wake(&self) -> Time {
-        let Some(ahead) = &self.ahead else { return Time::NEVER };
-        let next = ahead.timeline.peek().unwrap_or(Time::NEVER);
-        if next == Time::NEVER { next } else { next.before(WINDOW) }
+        let feeds = self.ahead.as_ref().and_then(|ahead| ahead.feeds_change.front().copied());
+        self.follow_at().min(feeds.unwrap_or(Time::NEVER))
+    }
+
+    fn follow_at(&self) -> Time {
+        let next = self.ahead.as_ref().and_then(|ahead| ahead.timeline.peek());
+        next.map_or(Time::NEVER, |next| next.before(WINDOW))
     }
 
     /// Makes the steps that are near enough: those of each of so many packet threads.
     pub(super) fn follow(&mut self, now: Time, copies: usize) -> Option<Vec<Vec<Step>>> {
-        if now < self.wake() {
+        if now < self.follow_at() {
             return None;
         }
         let ahead = self.ahead.as_mut()?;
@@ -243,6 +254,7 @@ impl Plan {
         if !applied.texts.is_empty() {
             state.notes.add(|| format!("changed at {at}: {}", applied.summary));
         }
+        let is_change = !applied.texts.is_empty();
         let files = state.scenario.files();
         let new_files: Vec<NamedFile> = files.iter().skip(self.logged_files).cloned().collect();
         let logged = Arc::new(Logged { files: new_files, texts: applied.texts });
@@ -259,6 +271,7 @@ impl Plan {
             ahead,
             logged_files: files.len(),
             at,
+            is_change,
             prints: applied.prints,
         })
     }
@@ -284,7 +297,18 @@ impl Plan {
 fn ahead_of(state: &State, horizon: Time) -> Option<Ahead> {
     let State { scenario, timeline, .. } = state;
     let is_over = timeline.peek().is_none() && !timeline.awaits_first_packet();
-    (!is_over).then(|| Ahead { scenario: scenario.clone(), timeline: timeline.clone(), horizon })
+    let (scenario, timeline) = (scenario.clone(), timeline.clone());
+    (!is_over).then(|| Ahead { scenario, timeline, horizon, feeds_change: VecDeque::new() })
+}
+
+/// The feeds of a scenario: link, name, and what their writers see.
+pub(super) fn feeds_of(scenario: &Scenario) -> Vec<(String, FeedUse)> {
+    let links = scenario.links.iter().flat_map(|link| link.directions());
+    let feeds = links.flat_map(|(name, direction)| {
+        let feeds = direction.delay.iter().flat_map(|delay| delay.feeds());
+        feeds.map(|feed| (name.clone(), feed.clone())).collect::<Vec<_>>()
+    });
+    feeds.collect()
 }
 
 /// What a change does.

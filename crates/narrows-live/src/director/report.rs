@@ -7,7 +7,8 @@ use super::Director;
 use super::requests::Hurry;
 use super::worker::Worker;
 use crate::data::LoopError;
-use crate::data::orders::{Answer, Order, Sample};
+use crate::data::orders::{Answer, Order};
+use crate::data::sample::{Sample, Sampled};
 use crate::recorder;
 use crate::router;
 
@@ -30,8 +31,7 @@ impl Director {
         hurry: Hurry<'_>,
     ) -> Result<(Report, String), LoopError> {
         self.hear()?;
-        let now = self.clock.now();
-        self.plan.advance(now);
+        let now = self.advance();
         let mut info = info.clone();
         info.update(self.plan.scenario());
         for number in 0..self.pool.len() {
@@ -79,7 +79,7 @@ impl Director {
         self.halt()?;
         // Nobody has gone further than this.
         let end = self.clock.now();
-        self.plan.advance(end);
+        let _ = self.plan.advance(end);
         info.update(self.plan.scenario());
         info.span = (Time::ZERO, end);
         let samples: Vec<_> = (0..self.pool.len()).map(|number| self.sample(number, info)).collect();
@@ -110,7 +110,7 @@ impl Director {
         Ok(Report { capture, ..self.report(info) })
     }
 
-    fn sampled(&self) -> impl Iterator<Item = &crate::data::orders::Sampled> {
+    fn sampled(&self) -> impl Iterator<Item = &Sampled> {
         self.pool.workers.iter().filter_map(|worker| worker.last.as_deref())
     }
 

@@ -6,14 +6,16 @@ use narrows_core::{Duration, Time};
 use narrows_io::host::time_is_virtual;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_report::RunInfo;
+use narrows_scenario::ipfw::Command;
 
 use super::Director;
 use super::ipfw::Printer;
-use super::plan::{Prepared, What};
+use super::plan::{Prepared, What, feeds_of};
 use crate::control::{Reply, Request, ScenarioInForce};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
-use crate::data::orders::{Answer, Order, RulesSample};
+use crate::data::orders::{Answer, Order};
+use crate::data::sample::RulesSample;
 
 /// How far ahead of its making a change is planned at first: about what it takes to tell all packet threads of it. In
 /// virtual time that takes next to none.
@@ -66,7 +68,7 @@ impl Director {
             }
             Request::Feeds {} => serde_json::to_value(self.places()),
             Request::Scenario {} => {
-                self.plan.advance(self.clock.now());
+                self.advance();
                 serde_json::to_value(ScenarioInForce::of(self.plan.scenario()))
             }
             Request::Stats {} => {
@@ -81,10 +83,12 @@ impl Director {
     /// Makes a change at one instant on all packet threads, and says what its commands print; or says why it is none.
     fn change(&mut self, what: &What, hurry: Hurry<'_>) -> Result<Result<String, String>, LoopError> {
         self.hear()?;
-        self.plan.advance(self.clock.now());
+        self.advance();
         // Without an instant that is near: so files are read, and what is wrong is said, before there is any hurry.
-        if let Err(error) = self.plan.prepare(what, self.clock.now(), 1) {
-            return Ok(Err(error.to_string()));
+        match self.plan.prepare(what, self.clock.now(), 1) {
+            Ok(prepared) if prepared.is_change => {}
+            Ok(prepared) => return self.print(prepared.prints, hurry).map(Ok),
+            Err(error) => return Ok(Err(error.to_string())),
         }
         let mut lead = if time_is_virtual() { LEAD_IN_VIRTUAL_TIME } else { LEAD };
         for _ in 0..TRIES {
@@ -105,9 +109,6 @@ impl Director {
 
     /// Tells all packet threads of a change; whether each knew before the change's instant, so that it is made.
     fn tell(&mut self, prepared: &mut Prepared) -> bool {
-        if !prepared.is_change() {
-            return true;
-        }
         let decision = Decision::default();
         let (first, mut steps) = (prepared.first_packet(), std::mem::take(&mut prepared.steps).into_iter());
         let mut first = Some(first);
@@ -131,12 +132,21 @@ impl Director {
 
     /// A change is in force.
     fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
-        let feeds_before = self.feeds_in_force();
-        let prints = prepared.prints.take();
+        let feeds_before = feeds_of(self.plan.scenario());
+        let (at, prints) = (prepared.at, prepared.prints.take());
         self.plan.commit(prepared);
-        if feeds_before != self.feeds_in_force() {
-            self.update_feeds(hurry)?;
+        if feeds_before != feeds_of(self.plan.scenario()) {
+            self.update_feeds(at, hurry)?;
         }
+        self.print(prints, hurry)
+    }
+
+    /// What commands print about the rules at a link.
+    fn print(
+        &mut self,
+        prints: Option<(String, Vec<Command>)>,
+        hurry: Hurry<'_>,
+    ) -> Result<String, LoopError> {
         let Some((link, commands)) = prints.filter(|(_, commands)| !commands.is_empty()) else {
             return Ok(String::new());
         };
@@ -146,9 +156,9 @@ impl Director {
         Ok(commands.iter().filter_map(|command| printer.print(command)).collect())
     }
 
-    /// Asks packet threads what feeds there are now, and makes the sockets of new ones.
-    fn update_feeds(&mut self, hurry: Hurry<'_>) -> Result<(), LoopError> {
-        self.pool.tell(|_| Order::Feeds);
+    /// Asks packet threads what feeds there are from an instant on, and makes the sockets of new ones.
+    fn update_feeds(&mut self, at: Time, hurry: Hurry<'_>) -> Result<(), LoopError> {
+        self.pool.tell(|_| Order::Feeds(at));
         self.pool.call();
         let mut missing = self.pool.len();
         self.gather(hurry, |director, number, answer| {

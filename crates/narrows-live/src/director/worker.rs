@@ -12,8 +12,9 @@ use narrows_core::Time;
 use narrows_io::waker::Waker;
 use narrows_report::Meter;
 
-use crate::data::orders::{Answer, Inbox, Order, Sampled};
+use crate::data::orders::{Answer, Inbox, Order};
 use crate::data::pace::Pace;
+use crate::data::sample::Sampled;
 use crate::data::{DataLoop, LoopError};
 use crate::feeds::FeedServers;
 
