@@ -3,12 +3,12 @@
 use std::fmt::{self, Formatter};
 
 use narrows_core::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::build::quantiles;
 use crate::human::{bytes, count, percent, rate, span};
 use crate::meter::Spread;
-use crate::report::Quantiles;
+use crate::report::{Quantiles, Word};
 
 /// Counts the transactions of an application while a run goes on.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl AppMeter {
         });
         ApplicationReport {
             name,
-            kind,
-            transport,
+            kind: kind.into(),
+            transport: transport.into(),
             from,
             to,
             dscp,
@@ -127,14 +127,14 @@ pub struct ApplicationInfo {
 }
 
 /// What became of the transactions of an application.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationReport {
     /// The name of the source of traffic.
     pub name: String,
     /// What it is: `web`, `file`, `voip`, `dns`, `telnet`.
-    pub kind: &'static str,
+    pub kind: Word,
     /// `tcp` or `udp`.
-    pub transport: &'static str,
+    pub transport: Word,
     /// The port of the clients.
     pub from: String,
     /// The port of the servers.
@@ -176,7 +176,7 @@ pub struct ApplicationReport {
 }
 
 /// The messages of calls, both ways together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagesReport {
     /// How many were sent, or written to the connection.
     pub sent: u64,

@@ -24,7 +24,7 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
     let dropped = counters.dropped_in_all();
     let drops = DropReason::ALL.into_iter().filter_map(|reason| {
         let Tally { packets, bytes } = counters.dropped(reason);
-        let drop = Drop { reason: reason.name(), packets, bytes, share: share(packets, seen) };
+        let drop = Drop { reason: reason.name().into(), packets, bytes, share: share(packets, seen) };
         (packets > 0).then_some(drop)
     });
     let (began, ended) = counters.transmissions;

@@ -1,11 +1,11 @@
 //! What became of the capture of a live run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::human::{count, packets};
 
 /// The file, and what it lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CaptureReport {
     /// The file.
     pub file: String,

@@ -9,7 +9,7 @@
 use std::str::FromStr;
 
 use narrows_core::{Duration, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::meter::Spread;
 use crate::totals::Totals;
@@ -22,7 +22,7 @@ const MOST_INTERVALS: usize = 16;
 pub(crate) const USUAL_BOUND: Duration = Duration::from_millis(1);
 
 /// Which part of all packets has to be within a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Quantile {
     /// Half of them.
@@ -82,7 +82,7 @@ pub struct LatenessBound {
 }
 
 /// What became of a bound.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// Which part of all packets was to be within the bound.
     pub quantile: Quantile,
@@ -101,7 +101,7 @@ pub struct Certificate {
 }
 
 /// When packets were later than a bound.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Untrue {
     /// The bound: one that was asked for, or else 1 ms.
     pub bound_ns: u64,
@@ -114,7 +114,7 @@ pub struct Untrue {
 }
 
 /// A time in which packets were later than a bound, no two of them more than 10 ms apart unless intervals were joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UntrueInterval {
     /// The instant at which the first of them should have been released.
     pub start_ns: u64,

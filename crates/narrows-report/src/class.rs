@@ -4,7 +4,7 @@ use narrows_core::queue::ClassCounters;
 use narrows_core::sched::{ClassState, DelayState};
 use narrows_core::{Counters, LinkView, Time};
 use narrows_scenario::mask_words;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, FlowsReport};
 use crate::info::{DirectionInfo, QueueInfo};
@@ -24,7 +24,7 @@ pub struct ClassInfo {
 ///
 /// `arrived = sent + dropped + waiting`. Packets that waited when the scheduler took over have arrived in it; what left
 /// the class is on the wire or beyond, and what became of it there, the direction says.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassReport {
     /// Its name.
     pub name: String,
@@ -63,7 +63,7 @@ pub struct ClassReport {
 }
 
 /// Where a class stands with a scheduler that goes by delays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassDelayReport {
     /// The average delay by which it is served, as the scheduler estimates it.
     pub average_ns: u64,

@@ -2,19 +2,21 @@
 
 use narrows_core::model::OnEmpty;
 use narrows_core::{Engine, FeedView, LinkId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::report::Word;
 
 /// A feed of a link.
 ///
 /// One way, `taken = used + discarded + waiting`; two-way, `taken = used + late`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedReport {
     /// The link.
     pub link: String,
     /// Its name, unique on that link.
     pub feed: String,
     /// What became of packets for which there was no value: `zero`, `last`, `repeat` or `drop`.
-    pub on_empty: &'static str,
+    pub on_empty: Word,
     /// How many values may wait at most.
     pub lead_values: u64,
     /// How long packets wait for answers, in the two-way form.
@@ -48,7 +50,7 @@ pub struct FeedReport {
 }
 
 /// What became of the writers of a feed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedWriters {
     /// The link.
     #[serde(skip)]
@@ -97,7 +99,8 @@ fn report(link: &str, feed: &FeedView<'_>) -> FeedReport {
             OnEmpty::Last => "last",
             OnEmpty::Repeat => "repeat",
             OnEmpty::Drop => "drop",
-        },
+        }
+        .into(),
         lead_values: feed.config.lead.max(1) as u64,
         patience_ns: feed.config.ask.map(narrows_core::Duration::nanos),
         taken_values: counters.taken,

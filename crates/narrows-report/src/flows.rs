@@ -7,12 +7,12 @@ use std::net::Ipv6Addr;
 use narrows_core::classify::{Flow, FlowMask};
 use narrows_core::sched::{FlowSetCounts, MaskedFlow};
 use narrows_core::{InstanceCounts, LinkView, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::human::{bytes, count, packets};
 
 /// What became of the links, or queues, that a mask makes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowsReport {
     /// Made so far, with those made again.
     pub made: u64,
@@ -25,7 +25,7 @@ pub struct FlowsReport {
 }
 
 /// A link or queue of one flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// What its packets agree in, in the words of masks; nothing for the queue that those beyond the most share.
     pub flow: Option<String>,

@@ -2,13 +2,14 @@
 
 use std::fmt::{self, Formatter};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::human::{percent, run_span, span};
 use crate::info::Kind;
+use crate::report::Word;
 
 /// What the host did meanwhile.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
     /// The part of all processors' time that the hypervisor gave to others while this host had work for it; nothing where
     /// the kernel does not say.
@@ -21,15 +22,15 @@ pub struct HostReport {
     /// not say.
     pub waited_ns: Option<u64>,
     /// How the packet loop waited for events: `hybrid`, `spin`, `timer`.
-    pub wait: &'static str,
+    pub wait: Word,
     /// How late the kernel might wake it to join timers; nothing where the kernel does not say.
     pub timer_slack_ns: Option<u64>,
     /// The processor that it, or its first thread, was bound to, if it was.
     pub processor: Option<usize>,
     /// Before whom it ran: `usual`, `high`, `real-time`.
-    pub priority: &'static str,
+    pub priority: Word,
     /// The capabilities that the packet loop kept once all was set up; `all others` where it could give up none.
-    pub capabilities: Vec<&'static str>,
+    pub capabilities: Vec<Word>,
     /// How long it paused so that the kernel would not stop it: what real-time priority costs.
     pub rested_ns: u64,
     /// Processor time that the packet loop used, all its threads together.
@@ -41,7 +42,7 @@ pub struct HostReport {
 }
 
 /// A thread of the packet loop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThreadReport {
     /// The ports that it moved packets of.
     pub ports: u64,
@@ -67,7 +68,7 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
         );
     }
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
-    let wait = host.wait;
+    let wait = &host.wait;
     writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;
     if host.threads.len() > 1 {
         let threads = host.threads.iter().map(|thread| {

@@ -2,12 +2,12 @@
 
 use narrows_core::classify::FlowMask;
 use narrows_core::{Duration, Seed, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::class::ClassInfo;
 
 /// Which clock a run followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Real packets in real time.
@@ -97,17 +97,12 @@ pub struct RulesInfo {
 }
 
 /// The round trip between two hosts, as configured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// One host.
     pub from: String,
     /// The other.
     pub to: String,
-    /// The delays of both ways, added up, in nanoseconds.
-    #[serde(rename = "round_trip_ns", serialize_with = "nanos")]
-    pub span: Duration,
-}
-
-fn nanos<S: serde::Serializer>(span: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(span.nanos())
+    /// The delays of both ways, added up.
+    pub round_trip_ns: u64,
 }

@@ -44,7 +44,7 @@ pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
     Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
-    Step, Throughput,
+    Step, Throughput, Word,
 };
 pub use router::RouterReport;
 pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use narrows_core::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::build::quantiles;
 use crate::meter::Spread;
@@ -101,7 +101,7 @@ impl ProbeMeter {
 }
 
 /// What probes in one direction met, as seen by the hosts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// The sending host.
     pub from: String,

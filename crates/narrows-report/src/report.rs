@@ -11,7 +11,10 @@
 //!   Nothing is said about fewer than two packets.
 //! - on the wire: all bits sent, with the overhead, from the start of the first transmission to the end of the last.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::app::ApplicationReport;
 use crate::capture::CaptureReport;
@@ -30,10 +33,14 @@ use crate::trains::TrainsReport;
 /// The version of the fields.
 pub const SCHEMA: u32 = 1;
 
+/// A word that is one of a few: borrowed where a run says it, owned where a report was read.
+pub type Word = Cow<'static, str>;
+
 /// What a run says about itself.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`].
+    #[serde(deserialize_with = "known")]
     pub schema: u32,
     /// What ran.
     pub title: String,
@@ -89,8 +96,15 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    match u32::deserialize(from)? {
+        SCHEMA => Ok(SCHEMA),
+        other => Err(D::Error::custom(format!("a report of schema {other}, expected schema {SCHEMA}"))),
+    }
+}
+
 /// One direction of a link, or one lane of a shared medium.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Direction {
     /// The engine's name of the link.
     pub link: String,
@@ -158,7 +172,7 @@ pub struct Direction {
 }
 
 /// Packets, and how fast they went by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// Packets.
     pub packets: u64,
@@ -169,10 +183,10 @@ pub struct Throughput {
 }
 
 /// Packets dropped for one reason.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drop {
     /// Why.
-    pub reason: &'static str,
+    pub reason: Word,
     /// Packets.
     pub packets: u64,
     /// Bytes from the network header on.
@@ -182,7 +196,7 @@ pub struct Drop {
 }
 
 /// Packets that came in at one port and were delivered at another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// Where they came in.
     pub from_port: String,
@@ -197,7 +211,7 @@ pub struct Pair {
 }
 
 /// A distribution of spans. The quantiles are right to half a part in a thousand; the others are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Packets measured.
     pub packets: u64,
@@ -218,7 +232,7 @@ pub struct Quantiles {
 }
 
 /// How late packets were released: actual minus scheduled instant.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lateness {
     /// The distribution.
     #[serde(flatten)]
@@ -231,7 +245,7 @@ pub struct Lateness {
 }
 
 /// A step of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Its upper end, included; nothing for what is beyond all bounds.
     pub up_to_ns: Option<u64>,
@@ -240,7 +254,7 @@ pub struct Step {
 }
 
 /// A share of packets beyond a bound.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Share {
     /// The bound.
     pub bound_ns: u64,
@@ -249,7 +263,7 @@ pub struct Share {
 }
 
 /// What a port counted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortReport {
     /// Its name.
     pub name: String,
@@ -274,7 +288,7 @@ pub struct PortReport {
 }
 
 /// What went wrong around the engine, over all ports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Losses {
     /// Packets and changes that came with an instant that had passed.
     pub straggler_inputs: u64,
@@ -289,7 +303,7 @@ pub struct Losses {
 }
 
 /// In + duplicated = delivered + dropped + inside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conservation {
     /// Packets handed in at all ports.
     pub in_packets: u64,

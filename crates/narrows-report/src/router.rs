@@ -3,12 +3,12 @@
 use std::fmt::{self, Formatter};
 
 use narrows_core::{Element, Engine, RouterCounters, RouterId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::human::{count, packets};
 
 /// A router. What arrived was forwarded, or for the router itself, or dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterReport {
     /// Its name.
     pub name: String,

@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use narrows_core::rules::{Exceeded, Rule, RuleCounters, RuleView, StateKind, StateView};
 use narrows_core::{Element, Engine, RulesCounters, RulesId, Tally, Time};
 use narrows_scenario::ipfw;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::info::RulesInfo;
+use crate::report::Word;
 
 /// The rules of a link. Out is from the link's first end to its second, in the other way.
 ///
 /// `arrived_out + arrived_in + returned = passed + piped + denied + no_pipe + looped`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulesReport {
     /// The engine's name of them: that of the link.
     pub name: String,
@@ -45,7 +46,7 @@ pub struct RulesReport {
 }
 
 /// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -54,7 +55,7 @@ pub struct Count {
 }
 
 /// Bounds of rules that packets met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Packets denied because there were as many dynamic rules as there may be.
     pub full_packets: u64,
@@ -69,7 +70,7 @@ pub struct Bounds {
 }
 
 /// A rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleReport {
     /// Its number.
     pub number: u16,
@@ -88,12 +89,12 @@ pub struct RuleReport {
 }
 
 /// A dynamic rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DynamicRule {
     /// The number of the rule that made it.
     pub rule: u16,
     /// `state` of `keep-state`, `limited` of `limit`, and `limit` for what flows have in common that count together.
-    pub kind: &'static str,
+    pub kind: Word,
     /// How many count together; nothing for a flow.
     pub flows: Option<u32>,
     /// The IP protocol's number.
@@ -200,7 +201,7 @@ fn dynamic(state: &StateView) -> DynamicRule {
     let address = |bytes: [u8; 16]| Ipv6Addr::from(bytes).to_canonical();
     DynamicRule {
         rule: state.rule,
-        kind,
+        kind: kind.into(),
         flows,
         protocol: state.protocol,
         source: address(state.source),

@@ -2,12 +2,12 @@
 
 use narrows_core::sched::{ClassState, Mode, ShapedState};
 use narrows_core::{LinkView, Time};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::info::DirectionInfo;
 
 /// A class of a shaper, with others below it or not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShapedClassReport {
     /// Its name.
     pub name: String,

@@ -60,7 +60,7 @@ fn head(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let length = run_span(report.end_ns - report.start_ns);
     writeln!(f, "{}: {clock}, {length}, seed {}", report.title, report.seed)?;
     for trip in report.round_trips.iter().take(MOST_ROWS) {
-        let asked = run_span(trip.span.nanos());
+        let asked = run_span(trip.round_trip_ns);
         writeln!(f, "round trip {} - {}: {asked} configured", trip.from, trip.to)?;
     }
     Ok(())

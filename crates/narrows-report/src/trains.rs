@@ -2,12 +2,12 @@
 
 use std::fmt::{self, Formatter};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::human::{count, span};
 
 /// What became of trains, where they were carried. Each packet of one has had its own verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainsReport {
     /// Trains that came from hosts. Their packets have one instant of arrival.
     pub came: u64,

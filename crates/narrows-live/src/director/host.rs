@@ -2,7 +2,7 @@
 
 use narrows_io::host::{ProcessorTime, timer_slack};
 use narrows_io::privileges::in_effect;
-use narrows_report::{HostReport, RunInfo, ThreadReport};
+use narrows_report::{HostReport, RunInfo, ThreadReport, Word};
 
 use super::disturbance::Disturbances;
 use crate::data::pace::{self, Pace};
@@ -32,11 +32,11 @@ impl HostWatch {
             stolen_share: stolen.map(|(before, now)| now.stolen_share_since(before)),
             stolen_ns: stolen.map(|(before, now)| now.stolen_since(before)),
             waited_ns: self.disturbances.around(info.span.0, info.span.1).waited,
-            wait: pace.wait.name(),
+            wait: pace.wait.name().into(),
             timer_slack_ns: timer_slack().ok(),
             processor: pace.processor,
-            priority: pace::name(pace.priority),
-            capabilities: in_effect().unwrap_or_default(),
+            priority: pace::name(pace.priority).into(),
+            capabilities: in_effect().unwrap_or_default().into_iter().map(Word::from).collect(),
             rested_ns: threads.iter().map(|thread| thread.rested_ns).sum(),
             loop_processor_ns: threads.iter().map(|thread| thread.processor_ns).sum(),
             loop_processor_share: threads.iter().map(|thread| thread.processor_share).sum(),
