@@ -6,7 +6,7 @@ use std::io::{self, Read, Stdin, Write};
 
 use clap::{Args, ValueEnum};
 use narrows_io::wait::{Waiting, wait};
-use narrows_live::control::{self, Request};
+use narrows_live::control;
 use narrows_live::feeds::Place;
 use narrows_live::feeds::client::{Client, ClientError};
 
@@ -72,10 +72,7 @@ impl Unit {
 }
 
 pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
-    let control = control::find(&control::run_folder(), args.run.as_deref())?;
-    let places = control::ask(&control, &Request::Feeds {})?;
-    let places: Vec<Place> = serde_json::from_value(places)
-        .map_err(|error| Failure::Other(format!("the run's answer is not understood: {error}")))?;
+    let places = control::Client::find(args.run.as_deref())?.feeds()?;
     if args.list {
         return list(&places);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use clap::{Args, Command};
-use narrows_live::control::{self, Request};
+use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
 
 use crate::output::{Failure, print};
@@ -46,9 +46,8 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
         }
         words => ("ipfw".into(), words.join(" ")),
     };
-    let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    let answer = control::ask(&path, &Request::Ipfw { link: args.link.clone(), file, commands })?;
-    print(answer["text"].as_str().unwrap_or_default())?;
+    let changed = Client::find(args.run.as_deref())?.ipfw(args.link.clone(), file, commands)?;
+    print(&changed.text)?;
     Ok(0)
 }
 

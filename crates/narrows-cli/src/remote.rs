@@ -1,23 +1,23 @@
 //! `narrows set` and `narrows stats`: talking to a run.
 
-use narrows_live::control::{self, Request};
+use std::path::Path;
+
+use narrows_live::control::Client;
 
 use crate::args;
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, write_json};
 
 pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
-    let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    control::ask(&path, &Request::Set { assignments: args.assignments.clone() })?;
+    Client::find(args.run.as_deref())?.set(args.assignments.clone(), None)?;
     Ok(0)
 }
 
 pub(crate) fn stats(args: &args::Stats) -> Result<u8, Failure> {
-    let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    let answer = control::ask(&path, &Request::Stats {})?;
+    let stats = Client::find(args.run.as_deref())?.stats()?;
     if args.json {
-        print(&format!("{:#}\n", answer["report"]))?;
+        write_json(Path::new("-"), &stats.report)?;
     } else {
-        print(answer["text"].as_str().unwrap_or_default())?;
+        print(&stats.text)?;
     }
     Ok(0)
 }

@@ -5,16 +5,17 @@ mod classes;
 mod device;
 mod show;
 
-use std::path::{Path, PathBuf};
-
 use clap::Args;
-use narrows_live::control::{self, LinkInForce, Request, ScenarioInForce};
+use narrows_live::control::{Client, ControlError, LinkInForce, ScenarioInForce};
+use narrows_report::Report;
 use narrows_scenario::netem::{self, Command, Qdisc, Verb};
 use narrows_scenario::tc::ClassShow;
-use serde_json::Value;
 
 use crate::output::{Failure, print};
 use device::{devices, link_of};
+
+/// How often a change is tried where others change the run meanwhile.
+const TRIES: usize = 10;
 
 /// The command as it follows `narrows tc`.
 #[derive(Debug, Args)]
@@ -47,15 +48,15 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     }
     let text = args.words.join(" ");
     if let Some(show) = ClassShow::parse(&text)? {
-        let (path, in_force) = ask(args)?;
+        let run = Client::find(args.run.as_deref())?;
+        let in_force = run.scenario()?;
         let link = show.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
-        let report = report(&path, show.statistics)?;
+        let report = report(&run, show.statistics)?;
         print(&classes::show(&in_force, link, report.as_ref()))?;
         return Ok(0);
     }
     let command = Command::parse(&text)?;
-    let (path, in_force) = ask(args)?;
-    let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+    let run = Client::find(args.run.as_deref())?;
     if let Some(parent) = command.parent.as_deref().filter(|parent| *parent != "root") {
         return Err(Failure::Other(format!(
             "`parent {parent}`: a link has one queueing discipline, its root, and no classes of tc\n\
@@ -63,33 +64,37 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         )));
     }
     if command.verb == Verb::Show {
-        let report = report(&path, command.statistics)?;
+        let in_force = run.scenario()?;
+        let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+        let report = report(&run, command.statistics)?;
         print(&show::show(&in_force, link, command.device.as_deref(), report.as_ref()))?;
         return Ok(0);
     }
-    let link = link.ok_or_else(|| Failure::Other("`dev` is missing".into()))?;
-    let new = replacement(&command, link)?;
-    let assignments: Vec<String> =
-        new.into_iter().map(|(key, value)| format!("{}.{key}={value}", link.link)).collect();
-    control::ask(&path, &Request::Set { assignments })?;
+    change(&run, &command)?;
     Ok(0)
 }
 
-/// The socket of the run, and what is in force there.
-fn ask(args: &Tc) -> Result<(PathBuf, ScenarioInForce), Failure> {
-    let path = control::find(&control::run_folder(), args.run.as_deref())?;
-    let answer = control::ask(&path, &Request::Scenario {})?;
-    let in_force = serde_json::from_value(answer)
-        .map_err(|error| Failure::Other(format!("the run's answer: {error}")))?;
-    Ok((path, in_force))
+/// Does what a command says. It is a change of what is there: where somebody else was faster, once more from what is there
+/// then.
+fn change(run: &Client, command: &Command) -> Result<(), Failure> {
+    let device = command.device.as_deref().ok_or_else(|| Failure::Other("`dev` is missing".into()))?;
+    for _ in 0..TRIES {
+        let in_force = run.scenario()?;
+        let link = link_of(&in_force, device)?;
+        let new = replacement(command, link)?;
+        let assignments =
+            new.into_iter().map(|(key, value)| format!("{}.{key}={value}", link.link)).collect();
+        match run.set(assignments, Some(in_force.generation)) {
+            Err(ControlError::Stale(_)) => {}
+            result => return Ok(result.map(|_| ())?),
+        }
+    }
+    Err(Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again")))
 }
 
 /// The report of the run, where its counters are asked for.
-fn report(path: &Path, statistics: bool) -> Result<Option<Value>, Failure> {
-    Ok(match statistics {
-        true => Some(control::ask(path, &Request::Stats {})?["report"].take()),
-        false => None,
-    })
+fn report(run: &Client, statistics: bool) -> Result<Option<Report>, Failure> {
+    Ok(if statistics { Some(run.stats()?.report) } else { None })
 }
 
 /// What a command makes of a link: keys and values.

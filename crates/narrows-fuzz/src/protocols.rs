@@ -14,7 +14,7 @@ pub fn control(bytes: &[u8]) {
         let Ok(request) = serde_json::from_slice::<Request>(line) else { continue };
         let again = serde_json::to_vec(&request).expect("a vector takes it");
         assert_eq!(serde_json::from_slice::<Request>(&again).expect("it was written"), request);
-        if let Request::Set { assignments } = request {
+        if let Request::Set { assignments, .. } = request {
             let before = scenario.clone();
             // Files are not for a request from nowhere.
             if !assignments.iter().any(|text| text.contains(['/', '.', '{']) && text.contains("file"))

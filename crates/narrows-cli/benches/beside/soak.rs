@@ -1,12 +1,12 @@
 //! A long run at most of what it can: whether anything grows or drifts, and whether everything adds up at its end.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use narrows_live::control::{Request, ask, run_folder};
+use narrows_live::control::Client;
+use narrows_report::Step;
 use serde_json::Value;
 
 use crate::Outcome;
@@ -43,13 +43,12 @@ pub(crate) fn soak(span: &str, flags: &[&str]) -> Outcome<()> {
     ]);
     command.args(["--", "sh", "-c", &offer(&file, seconds, rate, SMALL)?]);
     let mut running = command.stdout(Stdio::piped()).spawn()?;
-    let socket = run_folder().join(format!("{}.sock", running.id()));
     println!("{:>8} {:>12} {:>14} {:>14} {:>12}", "at, s", "memory, kB", "late: half", "99 %", "delivered/s");
     let mut looks: Vec<Look> = Vec::new();
     let mut medians: Vec<f64> = Vec::new();
     while running.try_wait()?.is_none() && looks.len() < LOOKS as usize {
         sleep(Duration::from_secs_f64((f64::from(seconds) / f64::from(LOOKS)).max(0.5)));
-        let Some(look) = Look::at(running.id(), &socket) else { continue };
+        let Some(look) = Look::at(running.id()) else { continue };
         if let Some(before) = looks.last() {
             let [half, most] = [0.5, 0.99].map(|share| look.late_since(before, share));
             medians.push(half);
@@ -102,17 +101,15 @@ struct Look {
 }
 
 impl Look {
-    fn at(process: u32, socket: &Path) -> Option<Self> {
-        let answer = ask(socket, &Request::Stats {}).ok()?;
-        let report = answer.get("report")?;
+    fn at(process: u32) -> Option<Self> {
+        let report = Client::find(Some(&process.to_string())).ok()?.stats().ok()?.report;
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         let memory = memory.split_whitespace().next()?.parse().ok()?;
-        let steps = report.pointer("/lateness/histogram")?.as_array()?;
-        let bound = |step: &Value| step["up_to_ns"].as_f64().unwrap_or(f64::INFINITY);
-        let late = steps.iter().map(|step| (bound(step), number(step, "/packets"))).collect();
-        let at = number(report, "/end_ns") / 1e9;
-        Some(Self { at, memory, delivered: number(report, "/conservation/delivered_packets"), late })
+        let bound = |step: &Step| step.up_to_ns.map_or(f64::INFINITY, |nanos| nanos as f64);
+        let late = report.lateness?.histogram.iter().map(|step| (bound(step), step.packets as f64)).collect();
+        let delivered = report.conservation.delivered_packets as f64;
+        Some(Self { at: report.end_ns as f64 / 1e9, memory, delivered, late })
     }
 
     /// The bound in nanoseconds that this share of the packets since another look kept; infinite beyond the last.

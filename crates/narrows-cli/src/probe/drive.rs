@@ -1,9 +1,7 @@
 //! A link of a run that gets what is measured.
 
-use std::path::PathBuf;
-
 use narrows_core::Duration;
-use narrows_live::control::{self, ControlError, Request};
+use narrows_live::control::{Client, ControlError};
 
 use super::measure::Outcome;
 use super::summary::{Guess, losses};
@@ -15,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Sets a link's delay at each answer and its loss after each window.
 #[derive(Debug)]
 pub(super) struct Drive {
-    socket: PathBuf,
+    run: Client,
     /// As it stands before the key: `access` or `access.down`.
     link: String,
     guess: Guess,
@@ -35,9 +33,8 @@ impl Drive {
         guess: Guess,
         window: Duration,
     ) -> Result<Self, Failure> {
-        let socket = control::find(&control::run_folder(), run)?;
         let drive = Self {
-            socket,
+            run: Client::find(run)?,
             link: link.into(),
             guess,
             window,
@@ -84,6 +81,6 @@ impl Drive {
     }
 
     fn ask(&self, assignments: Vec<String>) -> Result<(), ControlError> {
-        control::ask(&self.socket, &Request::Set { assignments }).map(|_| ())
+        self.run.set(assignments, None).map(|_| ())
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_report::{Direction, Report};
 use narrows_scenario::tc::{ClassInForce, Handle, InForce, QdiscInForce};
-use serde_json::Value;
 
 use super::classes;
 
@@ -14,7 +14,7 @@ pub(super) fn show(
     in_force: &ScenarioInForce,
     only: Option<&LinkInForce>,
     device: Option<&str>,
-    report: Option<&Value>,
+    report: Option<&Report>,
 ) -> String {
     let mut text = String::new();
     for (number, link) in (0..).zip(&in_force.links) {
@@ -66,7 +66,7 @@ fn disciplines(
     link: &LinkInForce,
     tree: &InForce,
     named: bool,
-    report: Option<&Value>,
+    report: Option<&Report>,
 ) -> std::fmt::Result {
     let device = if named { format!(" dev {}", link.link) } else { String::new() };
     for (number, qdisc) in tree.qdiscs.iter().enumerate() {
@@ -104,7 +104,7 @@ fn counters(
     link: &LinkInForce,
     tree: &InForce,
     qdisc: &QdiscInForce,
-    report: &Value,
+    report: &Report,
 ) -> std::fmt::Result {
     let mut outermost = tree.classes.iter().filter(|class| class.outermost);
     let own: Vec<&ClassInForce> = outermost.clone().filter(|class| class.is_of(qdisc)).collect();
@@ -116,23 +116,21 @@ fn counters(
     } else if let Some(class) = outermost.find(|class| Some(&class.handle) == qdisc.parent.as_ref())
         && let Some(class) = classes::counted(report, &link.link, class)
     {
-        let number = |key| classes::number(class, key);
-        let (bytes, packets) = (number("sent_bytes"), number("sent_packets"));
-        sent_line(text, bytes, packets, number("dropped_packets"), 0)
+        sent_line(text, class.sent_bytes, class.sent_packets, class.dropped_packets, 0)
     } else {
         Ok(())
     }
 }
 
-/// The lanes of a link in a report.
-fn lanes<'a>(report: &'a Value, link: &'a str) -> impl Iterator<Item = &'a Value> {
-    report["directions"].as_array().into_iter().flatten().filter(move |lane| lane["link"] == link)
+/// A sum over the lanes of a link in a report.
+fn sum(report: &Report, link: &str, of: impl Fn(&Direction) -> u64) -> u64 {
+    report.directions.iter().filter(|lane| lane.link == link).map(of).sum()
 }
 
-fn sent(text: &mut String, link: &str, report: &Value, over_limits: u64) -> std::fmt::Result {
-    let delivered = |key| lanes(report, link).map(|lane| classes::number(&lane["delivered"], key)).sum();
-    let dropped = lanes(report, link).map(|lane| classes::number(lane, "dropped_packets")).sum();
-    sent_line(text, delivered("bytes"), delivered("packets"), dropped, over_limits)
+fn sent(text: &mut String, link: &str, report: &Report, over_limits: u64) -> std::fmt::Result {
+    let sum = |of: fn(&Direction) -> u64| sum(report, link, of);
+    let (bytes, packets) = (sum(|lane| lane.delivered.bytes), sum(|lane| lane.delivered.packets));
+    sent_line(text, bytes, packets, sum(|lane| lane.dropped_packets), over_limits)
 }
 
 /// The line that all disciplines have.
@@ -150,24 +148,19 @@ fn sent_line(
 }
 
 /// What is said of NetEm.
-fn statistics(text: &mut String, link: &str, report: &Value) -> std::fmt::Result {
-    let sum = |of: &dyn Fn(&Value) -> u64| lanes(report, link).map(of).sum::<u64>();
-    let number = |key: &'static str| sum(&|lane| classes::number(lane, key));
-    let lost = sum(&|lane| {
-        let drops = lane["drops"].as_array().into_iter().flatten();
-        let losses =
-            drops.filter(|drop| drop["reason"].as_str().is_some_and(|reason| reason.contains("loss")));
-        losses.map(|drop| classes::number(drop, "packets")).sum()
+fn statistics(text: &mut String, link: &str, report: &Report) -> std::fmt::Result {
+    let sum = |of: fn(&Direction) -> u64| sum(report, link, of);
+    let lost = sum(|lane| {
+        lane.drops.iter().filter(|drop| drop.reason.contains("loss")).map(|drop| drop.packets).sum()
     });
-    let reordered = number("reordered_packets");
-    let delivered = sum(&|lane| classes::number(&lane["delivered"], "packets"));
+    let reordered = sum(|lane| lane.reordered_packets);
     sent(text, link, report, 0)?;
     writeln!(
         text,
         " delayed {} dropped {lost} corrupted {} duplicated {} reordered {reordered} ecn_marked {} allocation_errors 0",
-        delivered.saturating_sub(reordered),
-        number("corrupted_packets"),
-        number("duplicated_packets"),
-        number("marked_packets"),
+        sum(|lane| lane.delivered.packets).saturating_sub(reordered),
+        sum(|lane| lane.corrupted_packets),
+        sum(|lane| lane.duplicated_packets),
+        sum(|lane| lane.marked_packets),
     )
 }

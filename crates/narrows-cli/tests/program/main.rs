@@ -13,6 +13,7 @@ mod calibrate;
 mod captured;
 mod certified;
 mod common;
+mod control;
 mod dist;
 mod feed;
 mod hops;

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// The scenario with the values in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInForce {
+    /// The run's generation: a change that builds on what is said here names it.
+    pub generation: u64,
     /// The whole, as a file.
     pub toml: String,
     /// The links of the engine.
@@ -47,7 +49,7 @@ pub struct PortInForce {
 
 impl ScenarioInForce {
     /// That of a scenario.
-    pub fn of(scenario: &Scenario) -> Self {
+    pub(crate) fn of(scenario: &Scenario, generation: u64) -> Self {
         let owned = |keys: Vec<&'static str>| keys.into_iter().map(str::to_owned).collect();
         let all = scenario.links.iter().flat_map(|link| link.directions());
         let links = all.enumerate().map(|(number, (link, direction))| {
@@ -67,7 +69,7 @@ impl ScenarioInForce {
             host: port.host.clone(),
             link: port.path.first().map_or(String::new(), name),
         });
-        Self { toml: scenario.to_toml(), links: links.collect(), ports: ports.collect() }
+        Self { generation, toml: scenario.to_toml(), links: links.collect(), ports: ports.collect() }
     }
 }
 

@@ -11,6 +11,7 @@ use narrows_core::{Duration, Time};
 use narrows_scenario::ipfw::Command;
 use narrows_scenario::{EngineChange, FeedUse, NamedFile, Scenario, ScenarioError, Timeline};
 
+use crate::control::{Reply, Stale};
 use crate::data::changes::{FirstPacket, Logged, Step};
 
 /// How far ahead of their instants steps of the timeline are made; and the most of them, but for those at one instant.
@@ -34,6 +35,9 @@ struct State {
     scenario: Scenario,
     timeline: Timeline,
     notes: Notes,
+    /// How many changes there were, and what the last of them were.
+    generation: u64,
+    recent: VecDeque<String>,
 }
 
 /// What was changed, for the report, which stays short.
@@ -55,13 +59,31 @@ impl Notes {
 }
 
 impl State {
+    /// Another change is in force.
+    fn changed(&mut self, at: Time, what: &str) {
+        self.generation += 1;
+        if self.recent.len() == MOST_NOTES {
+            self.recent.pop_front();
+        }
+        let note = format!("changed at {at}: {what}");
+        self.recent.push_back(note.clone());
+        self.notes.add(|| note);
+    }
+
+    /// What is to be said to somebody who knows an earlier state.
+    fn stale(&self, known: u64) -> Stale {
+        let since = usize::try_from(self.generation.saturating_sub(known)).unwrap_or(usize::MAX);
+        let before = self.recent.len().saturating_sub(since);
+        Stale { generation: self.generation, changes: self.recent.iter().skip(before).cloned().collect() }
+    }
+
     /// Makes what the timeline says up to an instant.
     fn advance(&mut self, until: Time) {
         while self.timeline.peek().is_some_and(|at| at <= until)
             && let Some(event) = self.timeline.next()
         {
             match self.scenario.assign_at(event.at, &event.set) {
-                Ok(_) => self.notes.add(|| format!("changed at {}: {}", event.at, event.set.join(", "))),
+                Ok(_) => self.changed(event.at, &event.set.join(", ")),
                 // The scenario tried its timeline when it was read; what was set since may make a step wrong.
                 Err(error) => {
                     self.notes.add(|| format!("the timeline at {} was left out: {error}", event.at));
@@ -154,6 +176,28 @@ pub(super) struct Plan {
     logged_files: usize,
 }
 
+/// Why a change is not made.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    Wrong(ScenarioError),
+    Stale(Stale),
+}
+
+impl From<ScenarioError> for Refusal {
+    fn from(error: ScenarioError) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Wrong(error) => Self::Error(error.to_string()),
+            Refusal::Stale(stale) => Self::Stale(stale),
+        }
+    }
+}
+
 /// A change that is ready to be told, for an instant.
 pub(super) struct Prepared {
     state: State,
@@ -169,6 +213,11 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// The run's generation once it is made.
+    pub(super) fn generation(&self) -> u64 {
+        self.state.generation
+    }
+
     pub(super) fn first_packet(&self) -> Option<FirstPacket> {
         self.ahead.as_ref()?.first_packet()
     }
@@ -178,8 +227,14 @@ impl Plan {
     pub(super) fn new(scenario: Scenario) -> Self {
         let timeline = scenario.timeline();
         let logged_files = scenario.files().len();
-        let now = State { scenario, timeline, notes: Notes::default() };
+        let (notes, recent) = (Notes::default(), VecDeque::new());
+        let now = State { scenario, timeline, notes, generation: 0, recent };
         Self { ahead: ahead_of(&now, Time::ZERO), now, logged_files }
+    }
+
+    /// How many changes there were, as far as [`Plan::advance`] was called.
+    pub(super) fn generation(&self) -> u64 {
+        self.now.generation
     }
 
     /// What is in force, as far as [`Plan::advance`] was called.
@@ -240,10 +295,20 @@ impl Plan {
         Some(ahead.steps(now + WINDOW + WINDOW, copies))
     }
 
-    /// Works out what a change does at an instant, and what follows it, for so many packet threads.
-    pub(super) fn prepare(&self, what: &What, at: Time, copies: usize) -> Result<Prepared, ScenarioError> {
+    /// Works out what a change does at an instant, and what follows it, for so many packet threads. Where a generation is
+    /// given, the change is meant for no other state.
+    pub(super) fn prepare(
+        &self,
+        what: &What,
+        meant_for: Option<u64>,
+        at: Time,
+        copies: usize,
+    ) -> Result<Prepared, Refusal> {
         let mut state = self.now.clone();
         state.advance(at);
+        if let Some(known) = meant_for.filter(|&known| known != state.generation) {
+            return Err(Refusal::Stale(state.stale(known)));
+        }
         let before = (copies > 1).then(|| state.scenario.clone());
         let applied = apply(&mut state.scenario, what, at)?;
         let mut all_changes = vec![applied.changes];
@@ -251,10 +316,10 @@ impl Plan {
             let mut again = before.clone().unwrap_or_else(|| state.scenario.clone());
             all_changes.push(apply(&mut again, what, at)?.changes);
         }
-        if !applied.texts.is_empty() {
-            state.notes.add(|| format!("changed at {at}: {}", applied.summary));
-        }
         let is_change = !applied.texts.is_empty();
+        if is_change {
+            state.changed(at, &applied.summary);
+        }
         let files = state.scenario.files();
         let new_files: Vec<NamedFile> = files.iter().skip(self.logged_files).cloned().collect();
         let logged = Arc::new(Logged { files: new_files, texts: applied.texts });

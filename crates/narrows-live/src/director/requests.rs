@@ -11,7 +11,7 @@ use narrows_scenario::ipfw::Command;
 use super::Director;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Reply, Request, ScenarioInForce};
+use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
@@ -56,55 +56,68 @@ impl Director {
 
     fn answer(&mut self, request: Request, info: &RunInfo, hurry: Hurry<'_>) -> Result<Reply, LoopError> {
         let value = match request {
-            Request::Set { assignments } => match self.change(&What::Set(assignments), hurry)? {
-                Ok(_) => Ok(serde_json::Value::Null),
-                Err(error) => return Ok(Reply::Error(error)),
-            },
-            Request::Ipfw { link, file, commands } => {
-                match self.change(&What::Ipfw { link, file, commands }, hurry)? {
-                    Ok(text) => Ok(serde_json::json!({ "text": text })),
-                    Err(error) => return Ok(Reply::Error(error)),
+            Request::Set { assignments, generation } => {
+                match self.change(&What::Set(assignments), generation, hurry)? {
+                    Ok(changed) => serde_json::to_value(changed),
+                    Err(refusal) => return Ok(refusal),
+                }
+            }
+            Request::Ipfw { link, file, commands, generation } => {
+                match self.change(&What::Ipfw { link, file, commands }, generation, hurry)? {
+                    Ok(changed) => serde_json::to_value(changed),
+                    Err(refusal) => return Ok(refusal),
                 }
             }
             Request::Feeds {} => serde_json::to_value(self.places()),
             Request::Scenario {} => {
                 self.advance();
-                serde_json::to_value(ScenarioInForce::of(self.plan.scenario()))
+                serde_json::to_value(ScenarioInForce::of(self.plan.scenario(), self.plan.generation()))
             }
             Request::Stats {} => {
                 let (report, text) = self.report_so_far(info, hurry)?;
-                serde_json::to_value(report)
-                    .map(|report| serde_json::json!({ "report": report, "text": text }))
+                serde_json::to_value(Stats { generation: self.plan.generation(), report, text })
             }
         };
         Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))
     }
 
-    /// Makes a change at one instant on all packet threads, and says what its commands print; or says why it is none.
-    fn change(&mut self, what: &What, hurry: Hurry<'_>) -> Result<Result<String, String>, LoopError> {
+    /// Makes a change at one instant on all packet threads, or says why it is none. Where a generation is given, it is meant
+    /// for no other state.
+    fn change(
+        &mut self,
+        what: &What,
+        meant_for: Option<u64>,
+        hurry: Hurry<'_>,
+    ) -> Result<Result<Changed, Reply>, LoopError> {
         self.hear()?;
         self.advance();
         // Without an instant that is near: so files are read, and what is wrong is said, before there is any hurry.
-        match self.plan.prepare(what, self.clock.now(), 1) {
+        match self.plan.prepare(what, meant_for, self.clock.now(), 1) {
             Ok(prepared) if prepared.is_change => {}
-            Ok(prepared) => return self.print(prepared.prints, hurry).map(Ok),
-            Err(error) => return Ok(Err(error.to_string())),
+            Ok(prepared) => {
+                let text = self.print(prepared.prints, hurry)?;
+                return Ok(Ok(Changed { generation: self.plan.generation(), at_ns: None, text }));
+            }
+            Err(refusal) => return Ok(Err(refusal.into())),
         }
         let mut lead = if time_is_virtual() { LEAD_IN_VIRTUAL_TIME } else { LEAD };
         for _ in 0..TRIES {
             let begun = self.clock.now();
-            let mut prepared = match self.plan.prepare(what, begun + lead, self.pool.len()) {
+            let mut prepared = match self.plan.prepare(what, meant_for, begun + lead, self.pool.len()) {
                 Ok(prepared) => prepared,
-                Err(error) => return Ok(Err(error.to_string())),
+                Err(refusal) => return Ok(Err(refusal.into())),
             };
             if self.tell(&mut prepared) {
                 self.sleep_until(prepared.at)?;
-                return self.changed(prepared, hurry).map(Ok);
+                let (generation, at_ns) = (prepared.generation(), Some(prepared.at.nanos()));
+                let text = self.changed(prepared, hurry)?;
+                return Ok(Ok(Changed { generation, at_ns, text }));
             }
             let took = self.clock.now().since(begun);
             lead = took + took + LEAD;
         }
-        Ok(Err("this host is too busy to make the change everywhere at one instant; try again".into()))
+        let busy = "this host is too busy to make the change everywhere at one instant; try again";
+        Ok(Err(Reply::Error(busy.into())))
     }
 
     /// Tells all packet threads of a change; whether each knew before the change's instant, so that it is made.
@@ -130,7 +143,7 @@ impl Director {
         Ok(())
     }
 
-    /// A change is in force.
+    /// A change is in force. Gives what its commands print.
     fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
         let feeds_before = feeds_of(self.plan.scenario());
         let (at, prints) = (prepared.at, prepared.prints.take());

@@ -1,0 +1,123 @@
+//! The control socket as other programs use it: changes that are meant for one state of a run.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::common::{NARROWS, Scratch, Started, finish, narrows, sound, start};
+
+/// A run that waits for a line on its standard input, and a connection to it.
+struct Run {
+    started: Started,
+    lines: BufReader<UnixStream>,
+}
+
+impl Run {
+    fn start(flags: &[&str]) -> Self {
+        let line = "echo socket $NARROWS_CONTROL ready; read go; true";
+        let mut command = narrows(["run", "--quiet"]);
+        command.args(flags).args(["--", "sh", "-c", line]);
+        let mut started = start(command.stdin(Stdio::piped()));
+        let out = started.until_it_says("ready");
+        let stream = UnixStream::connect(out.split_whitespace().nth(1).unwrap()).unwrap();
+        Self { started, lines: BufReader::new(stream) }
+    }
+
+    fn ask(&mut self, request: &Value) -> Value {
+        writeln!(self.lines.get_mut(), "{request}").unwrap();
+        let mut answer = String::new();
+        self.lines.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    fn set(&mut self, assignment: &str, generation: Option<u64>) -> Value {
+        let mut request = json!({ "command": "set", "assignments": [assignment] });
+        if let Some(generation) = generation {
+            request["generation"] = generation.into();
+        }
+        self.ask(&request)
+    }
+
+    fn generation(&mut self) -> u64 {
+        let of_scenario = self.ask(&json!({ "command": "scenario" }))["ok"]["generation"].clone();
+        let stats = self.ask(&json!({ "command": "stats" }))["ok"].clone();
+        assert!(of_scenario.as_u64() <= stats["generation"].as_u64(), "{of_scenario} {stats}");
+        sound(&stats["report"]);
+        of_scenario.as_u64().unwrap()
+    }
+
+    fn end(mut self) {
+        self.started.tell("go");
+        self.started.wait().expect(0);
+    }
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_change_for_a_state_that_is_no_more_is_refused_with_what_changed() {
+    let mut run = Run::start(&["--rate", "10mbit"]);
+    assert_eq!(run.generation(), 0);
+    let first = run.set("link.up.delay=1ms", Some(0));
+    assert_eq!(first["ok"]["generation"], 1, "{first}");
+    assert!(first["ok"]["at_ns"].as_u64() > Some(0), "{first}");
+    // Without a generation it is meant for any state.
+    assert_eq!(run.set("link.up.delay=2ms", None)["ok"]["generation"], 2);
+    let stale = run.set("link.up.delay=9ms", Some(1));
+    assert_eq!(stale["stale"]["generation"], 2, "{stale}");
+    let changes = stale["stale"]["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "{stale}");
+    assert!(changes[0].as_str().unwrap().ends_with(": link.up.delay=2ms"), "{stale}");
+    // Neither is what is wrong a change.
+    assert!(run.set("link.up.delay=soon", None)["error"].is_string());
+    let nothing = run.ask(&json!({ "command": "set", "assignments": [] }));
+    assert_eq!(nothing, json!({ "ok": { "generation": 2, "at_ns": null, "text": "" } }));
+    assert_eq!(run.generation(), 2);
+    let toml = run.ask(&json!({ "command": "scenario" }))["ok"]["toml"].as_str().unwrap().to_owned();
+    assert!(toml.contains("2ms") && !toml.contains("9ms"), "{toml}");
+    run.end();
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn steps_of_the_timeline_are_changes_too() {
+    let scratch = Scratch::new();
+    let file = scratch.write(
+        "steps.toml",
+        "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
+         [[timeline]]\nat = \"1ms\"\nset = { \"l.up.delay\" = \"3ms\" }\n",
+    );
+    let mut run = Run::start(&[file.to_str().unwrap()]);
+    assert_eq!(run.generation(), 1);
+    let stale = run.set("l.up.delay=4ms", Some(0));
+    assert_eq!(stale["stale"]["changes"], json!(["changed at 1ms: l.up.delay=3ms"]), "{stale}");
+    assert_eq!(run.set("l.up.delay=4ms", Some(1))["ok"]["generation"], 2);
+    run.end();
+}
+
+/// Each of two programs changes one option of NetEm again and again that `change` leaves as it is where it is not named.
+#[test]
+#[ignore = "needs namespaces"]
+fn commands_of_tc_lose_nothing_of_one_another() {
+    let run = Run::start(&["--netem", "delay 1ms"]);
+    let number = run.started.id().to_string();
+    std::thread::scope(|scope| {
+        for [option, unit] in [["rate", "mbit"], ["corrupt", "%"]] {
+            let number = &number;
+            scope.spawn(move || {
+                for value in 1..=12 {
+                    let options = format!("delay 1ms {option} {value}{unit}");
+                    let line =
+                        format!("exec {NARROWS} tc --run {number} qdisc change dev link.up root netem");
+                    let mut command = std::process::Command::new("sh");
+                    finish(command.args(["-c", &format!("{line} {options}")])).expect(0);
+                }
+            });
+        }
+    });
+    let shown =
+        finish(&mut narrows(["tc", "--run", &number, "qdisc", "show", "dev", "link.up"])).expect(0).out;
+    assert!(shown.contains("corrupt 12%") && shown.contains("rate 12mbit"), "{shown}");
+    run.end();
+}

@@ -1,0 +1,194 @@
+//! A program's end of the control socket.
+
+use std::env;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use narrows_io::own_folder::OwnFolderError;
+use narrows_io::unix_socket::{Listener, connect_within, listener};
+use serde::de::DeserializeOwned;
+
+use super::{Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, run_folder, sockets};
+use crate::feeds::Place;
+use crate::run_record::number;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A run that others can ask.
+#[derive(Clone, Debug)]
+pub struct Client {
+    path: PathBuf,
+}
+
+impl Client {
+    /// The run that is meant: the one of this number, the one that we are inside of, or the only one.
+    ///
+    /// # Errors
+    /// When there is none, or several and none is named.
+    pub fn find(run: Option<&str>) -> Result<Self, ControlError> {
+        find(&run_folder(), run).map(|path| Self { path })
+    }
+
+    /// Makes assignments, all at one instant; where a generation is given, only if that is still the run's.
+    ///
+    /// # Errors
+    /// When the run does not answer or refuses.
+    pub fn set(&self, assignments: Vec<String>, generation: Option<u64>) -> Result<Changed, ControlError> {
+        self.ask(&Request::Set { assignments, generation })
+    }
+
+    /// Does what commands of ipfw say at a link, or at the only one that has rules. `file` is what errors call them.
+    ///
+    /// # Errors
+    /// When the run does not answer or refuses.
+    pub fn ipfw(
+        &self,
+        link: Option<String>,
+        file: String,
+        commands: String,
+    ) -> Result<Changed, ControlError> {
+        self.ask(&Request::Ipfw { link, file, commands, generation: None })
+    }
+
+    /// Where the sockets of feeds are.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn feeds(&self) -> Result<Vec<Place>, ControlError> {
+        self.ask(&Request::Feeds {})
+    }
+
+    /// What is in force.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn scenario(&self) -> Result<ScenarioInForce, ControlError> {
+        self.ask(&Request::Scenario {})
+    }
+
+    /// What has happened so far.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn stats(&self) -> Result<Stats, ControlError> {
+        self.ask(&Request::Stats {})
+    }
+
+    fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ControlError> {
+        let answer = ask(&self.path, request)?;
+        let unknown = |cause| ControlError::Broken { path: self.path.clone(), cause };
+        serde_json::from_value(answer).map_err(|error| unknown(error.into()))
+    }
+}
+
+/// Finds the socket of the run that is meant: the one named, the one that we are inside of, or the only one.
+///
+/// # Errors
+/// When there is none, or several and none is named.
+pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
+    let alive: Vec<_> =
+        sockets(folder)?.into_iter().filter(|(_, path)| listener(path) == Listener::There).collect();
+    let names = || alive.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    if let Some(run) = run {
+        let found = alive.iter().find(|(name, _)| number(run) == Some(*name));
+        return found
+            .map(|(_, path)| path.clone())
+            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: names() });
+    }
+    if let Some(path) = env::var_os(ENVIRONMENT) {
+        return Ok(PathBuf::from(path));
+    }
+    match alive.as_slice() {
+        [] => Err(ControlError::NoRun(folder.into())),
+        [(_, path)] => Ok(path.clone()),
+        _ => Err(ControlError::SeveralRuns(names())),
+    }
+}
+
+fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError> {
+    let broken = |cause| ControlError::Broken { path: path.into(), cause };
+    let mut stream = connect_within(path, PATIENCE).map_err(|cause| match cause.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
+        ErrorKind::WouldBlock => ControlError::Silent { path: path.into() },
+        _ => broken(cause),
+    })?;
+    let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
+    line.push('\n');
+    let impatient =
+        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+    impatient.map_err(broken)?;
+    let broken = |cause: io::Error| match cause.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => ControlError::Silent { path: path.into() },
+        _ => broken(cause),
+    };
+    stream.write_all(line.as_bytes()).map_err(broken)?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
+    match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
+        Reply::Ok(value) => Ok(value),
+        Reply::Error(message) => Err(ControlError::Refused(message)),
+        Reply::Stale(stale) => Err(ControlError::Stale(stale)),
+    }
+}
+
+/// Why there is no control socket, or no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The socket could not be made.
+    #[error("cannot make the control socket {}: {cause}", path.display())]
+    Make {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// The run folder is not ours.
+    #[error(transparent)]
+    Folder(#[from] OwnFolderError),
+    /// Nobody listens there.
+    #[error("no run answers at {}: it has ended (`narrows clean` removes what it left)", path.display())]
+    Nobody {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The connection broke.
+    #[error("the run at {} did not answer: {cause}", path.display())]
+    Broken {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It listens but says nothing.
+    #[error("the run at {} does not answer: is it stopped?", path.display())]
+    Silent {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The run refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The run has changed since.
+    #[error("the run has changed since it was read (generation {}): {}", .0.generation, or_none(&.0.changes))]
+    Stale(Stale),
+    /// There is no run to talk to.
+    #[error("no run is going on ({} holds no control socket)", .0.display())]
+    NoRun(PathBuf),
+    /// There are several.
+    #[error("several runs are going on: say which with --run, one of {}", .0.join(", "))]
+    SeveralRuns(Vec<String>),
+    /// There is no run of that number.
+    #[error("no run `{run}` is going on; going on: {}", or_none(others))]
+    NoSuchRun {
+        /// As asked for.
+        run: String,
+        /// Those that are going on.
+        others: Vec<String>,
+    },
+}
+
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
