@@ -107,8 +107,8 @@ fn the_worst_delay_under_overload_is_that_of_a_full_queue_and_not_ten_seconds() 
     let link = direction(&report, "link.up");
     // The program waits for eleven replies. The host it was on says of each further one that nobody is there.
     let packets = |link: &Value, key: &str| link[key]["packets"].as_u64().unwrap();
-    let unawaited = packets(&direction(&report, "link.down"), "delivered").saturating_sub(11);
-    let offered = packets(&link, "offered");
+    let unawaited = packets(direction(&report, "link.down"), "delivered").saturating_sub(11);
+    let offered = packets(link, "offered");
     assert!((FLOOD.into()..=u64::from(FLOOD) + unawaited).contains(&offered), "{unawaited} {link:#}");
     let drops = link["drops"].as_array().unwrap();
     assert_eq!(drops.len(), 1, "{link:#}");

@@ -271,7 +271,7 @@ impl Plan {
         self.now.advance(now.min(made));
         let instants = &mut self.ahead.as_mut()?.feeds_change;
         let passed = instants.iter().take_while(|&&at| at <= now).count();
-        instants.drain(..passed).last()
+        instants.drain(..passed).next_back()
     }
 
     /// When more steps must be made, or one changes what feeds there are; never where neither will be.
