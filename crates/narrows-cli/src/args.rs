@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Set(Set),
     /// Print the report of a run as it stands
     Stats(Stats),
+    /// Show the report of a run that has ended, in full
+    Report(crate::report::ShowReport),
     /// Stream delays into a feed of a run: narrows feed access.up < delays.txt
     Feed(crate::feed::Feed),
     /// Traces of rate, delay, loss, queue over time: other formats (convert), what they come to (info), a figure (plot)
@@ -309,12 +311,8 @@ pub(crate) struct Live {
     /// host has room for, or as --cpu names
     #[arg(long, value_name = "N", default_value = "auto")]
     pub(crate) shards: Shards,
-    /// Write the report for a program, too; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Print no report
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 }
 
 /// `--shards`: how many at most; nothing for `auto`.
@@ -438,18 +436,39 @@ pub(crate) struct Standing {
     pub(crate) record_whole: bool,
     #[command(flatten)]
     pub(crate) capture: Capture,
-    /// Write the report for a program, too; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Print no report
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     #[command(flatten)]
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
+}
+
+/// What is said at the end.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Also write the report as JSON (- for stdout)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
+    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
+    pub(crate) report: Option<ReportForm>,
+    /// Print no report: --report none
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportForm {
+    /// All of it
+    Full,
+    /// At most twelve lines
+    Summary,
+    /// Nothing
+    None,
 }
 
 /// What is captured of a run.
@@ -555,9 +574,8 @@ pub(crate) struct Sim {
     /// When to end, in virtual time [default: the scenario's, or when the traffic ends]
     #[arg(long, value_name = "TIME", conflicts_with = "replay")]
     pub(crate) duration: Option<String>,
-    /// Write the report for a program, too; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
     /// Write one row for each packet: arrival, verdict, queueing time, departure
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) packets: Option<PathBuf>,
@@ -570,9 +588,6 @@ pub(crate) struct Sim {
     /// Write a capture of what left the network, each drop with its reason in the packet's comment
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) capture: Option<PathBuf>,
-    /// Print no report
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

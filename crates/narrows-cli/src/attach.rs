@@ -6,7 +6,7 @@ use narrows_scenario::Way;
 
 use crate::args::{self, DirectionName, FailName};
 use crate::output::Failure;
-use crate::standing::{capabilities, prepare, report};
+use crate::standing::{capabilities, conclude, prepare};
 
 pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     let devices = [(args.interface.as_str(), Way::Up)];
@@ -38,5 +38,5 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     } else {
         "attach once more when it is there again"
     };
-    report(&outcome, &args.standing, "network", remedy)
+    conclude(&outcome, &args.standing, "network", remedy)
 }

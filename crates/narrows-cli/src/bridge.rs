@@ -5,7 +5,7 @@ use narrows_scenario::Way;
 
 use crate::args;
 use crate::output::Failure;
-use crate::standing::{capabilities, prepare, report};
+use crate::standing::{capabilities, conclude, prepare};
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     // What leaves at IF2 has come in at IF1.
@@ -21,5 +21,5 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     let interfaces = [args.first.clone(), args.second.clone()];
     let options = BridgeOptions { interfaces, namespace: args.netns.clone(), standing };
     let outcome = bridge::bridge(scenario, &options)?;
-    report(&outcome, &args.standing, "bridge", "bring it up again, and start the bridge once more")
+    conclude(&outcome, &args.standing, "bridge", "bring it up again, and start the bridge once more")
 }

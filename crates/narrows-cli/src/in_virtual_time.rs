@@ -16,9 +16,10 @@ use narrows_live::control;
 use narrows_live::run::RUN_ENVIRONMENT;
 use narrows_scenario::span_of_time;
 
-use crate::args::{BackendName, Live, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
+use crate::args::{BackendName, Live, ReportForm, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
 use crate::check::scenario;
 use crate::output::Failure;
+use crate::report;
 
 /// The exit status when virtual time stood still, and the run was ended for it.
 const STALLED: u8 = 74;
@@ -71,7 +72,7 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     // Those are of a run around this one, in another world.
     let outer = [RUN_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
-    let files = [live.json.as_ref(), live.record.as_ref(), live.capture.capture.as_ref()];
+    let files = [live.report.json.as_ref(), live.record.as_ref(), live.capture.capture.as_ref()];
     let files = files.into_iter().flatten().filter(|path| *path != Path::new("-"));
     let writable = args.write.iter().chain(files).map(std::path::absolute);
     machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
@@ -86,7 +87,7 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     machine.waits_for_person = interactive;
     match machine.run() {
         Ok(ended) => {
-            if !live.quiet {
+            if report::form(&live.report)? != ReportForm::None {
                 // Where nobody listens, nobody misses it.
                 let _ = writeln!(io::stderr(), "{}", speed(&ended));
             }

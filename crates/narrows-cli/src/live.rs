@@ -21,7 +21,8 @@ use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::in_virtual_time;
-use crate::output::{Failure, probe_writable, write_json};
+use crate::output::{Failure, probe_writable};
+use crate::report::{self, Kept, conclude};
 
 /// How long probes go on where there is no program to say when to end.
 const PROBING_SECONDS: u64 = 10;
@@ -70,7 +71,9 @@ fn go(
     live: &Live,
 ) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
-    probe_writable(live.json.as_deref())?;
+    probe_writable(live.report.json.as_deref())?;
+    report::form(&live.report)?;
+    let kept = Kept::find();
     let capture = capture(&live.capture)?;
     let run_folder = control::run_folder();
     let capabilities = Capabilities::effective().map_err(reading)?;
@@ -87,7 +90,7 @@ fn go(
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
-        greeting: greeting && !live.quiet,
+        greeting: greeting && !live.report.quiet,
         record: live.record.clone(),
         record_whole: live.record_whole,
         capture,
@@ -100,15 +103,9 @@ fn go(
         run_folder,
     };
     let outcome = run::run(scenario, &options)?;
-    if let Some(path) = &live.json {
-        write_json(path, &outcome.report)?;
-    }
-    if !live.quiet {
-        // The standard output is the program's.
-        let _ = write!(io::stderr(), "\n{}", outcome.report.text());
-    }
+    conclude(&outcome.report, &live.report, &kept)?;
     if let Some(broken) = &outcome.broken {
-        // As above.
+        // Where nobody listens, nobody wants to know.
         let _ = writeln!(
             io::stderr(),
             "narrows: the run ended early: {broken}; a program, or somebody on the host, took an interface of the run away"

@@ -21,6 +21,7 @@ mod pattern;
 mod probe;
 mod profile;
 mod remote;
+mod report;
 mod sched;
 mod sim;
 mod standing;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
         Command::Stats(stats) => remote::stats(&stats),
+        Command::Report(args) => report::report(&args),
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),
         Command::Pattern(command) => pattern::pattern(&command),

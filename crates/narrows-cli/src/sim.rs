@@ -1,13 +1,16 @@
 //! `narrows sim`: virtual time, and replays.
 
+use std::io::stdout;
 use std::path::Path;
 
 use narrows_core::Seed;
+use narrows_report::Report;
 use narrows_scenario::{LinkFlags, Scenario};
 use narrows_sim::{Destination, SeriesOptions, SimOptions, replay, simulate};
 
-use crate::args;
+use crate::args::{self, ReportForm};
 use crate::output::{Failure, print};
+use crate::report::{self, Kept};
 
 /// What a replay with differing verdicts exits with.
 const DIFFERENT: u8 = 1;
@@ -31,13 +34,11 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         packets: args.packets.as_deref().map(to_file),
         series,
         capture: args.capture.as_deref().map(to_file),
-        json: args.json.as_deref().map(to_file),
+        json: args.report.json.as_deref().map(to_file),
     };
     if let Some(log) = &args.replay {
         let result = replay(log, &options)?;
-        if !args.quiet && !prints_to_standard_output(args) {
-            print(&format!("{result}\n{}", result.report.text()))?;
-        }
+        say(args, &format!("{result}\n"), &result.report)?;
         return Ok(if result.agrees() { 0 } else { DIFFERENT });
     }
     let Some(file) = &args.scenario else {
@@ -46,14 +47,26 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
     let mut scenario = Scenario::load(file)?;
     scenario.set(&args.set)?;
     let report = simulate(&scenario, &options)?.report;
-    if !args.quiet && !prints_to_standard_output(args) {
-        print(&report.text().to_string())?;
-    }
+    say(args, "", &report)?;
     Ok(0)
+}
+
+/// Prints a report behind a line, unless the standard output is for a program; and keeps it.
+fn say(args: &args::Sim, before: &str, report: &Report) -> Result<(), Failure> {
+    Kept::find().keep(report);
+    let form = report::form(&args.report)?;
+    if prints_to_standard_output(args) {
+        return Ok(());
+    }
+    match form {
+        ReportForm::None => Ok(()),
+        ReportForm::Full => print(&format!("{before}{}", report.text())),
+        ReportForm::Summary => print(&format!("{before}{}", report.summary(report::look(&stdout())))),
+    }
 }
 
 /// What goes to the standard output for a program must not be mixed with the report.
 fn prints_to_standard_output(args: &args::Sim) -> bool {
-    let outputs = [&args.json, &args.packets, &args.series, &args.capture];
+    let outputs = [&args.report.json, &args.packets, &args.series, &args.capture];
     outputs.into_iter().flatten().any(|path| path == Path::new("-"))
 }

@@ -13,7 +13,8 @@ use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
 use crate::live::{cabling, capture, pace, reading};
-use crate::output::{Failure, probe_writable, write_json};
+use crate::output::{Failure, probe_writable};
+use crate::report::{self, Kept};
 
 /// The network and how it is to stand, once it is clear that it can be had. `devices` says which way what leaves at each of
 /// the interfaces goes.
@@ -25,11 +26,12 @@ pub(crate) fn prepare(
     let bounds = lateness_bounds(&args.pace.max_lateness)?;
     let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
-    probe_writable(args.json.as_deref())?;
+    probe_writable(args.report.json.as_deref())?;
+    report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let options = StandingOptions {
         duration: duration.map(|span| Duration::from_nanos(span.nanos())),
-        greeting: !args.quiet,
+        greeting: !args.report.quiet,
         record: args.record.clone(),
         record_whole: args.record_whole,
         capture,
@@ -47,19 +49,13 @@ pub(crate) fn capabilities() -> Result<Capabilities, Failure> {
 }
 
 /// Reports, and says what the program exits with; `remedy` is what to do when it ended early.
-pub(crate) fn report(
+pub(crate) fn conclude(
     outcome: &StandingOutcome,
     args: &args::Standing,
     what: &str,
     remedy: &str,
 ) -> Result<u8, Failure> {
-    if let Some(path) = &args.json {
-        write_json(path, &outcome.report)?;
-    }
-    if !args.quiet {
-        // As of `run`: where nobody listens, nobody wants to know.
-        let _ = write!(io::stderr(), "\n{}", outcome.report.text());
-    }
+    report::conclude(&outcome.report, &args.report, &Kept::find())?;
     if let Some(broken) = &outcome.broken {
         let _ = writeln!(io::stderr(), "narrows: the {what} ended early: {broken}; {remedy}");
     }

@@ -218,7 +218,7 @@ pub(crate) fn print(all: &[ApplicationReport], most_rows: usize, f: &mut Formatt
         writeln!(
             f,
             "{:<width$}{:>10}{:>10}{:>10}{:>10}{:>10}",
-            "time of success", "mean", "median", "90 %", "99 %", "most"
+            "time of success", "mean", "p50", "p90", "p99", "max"
         )?;
         for app in all.iter().take(most_rows) {
             let what = if app.messages.is_some() { ", set-up" } else { "" };
@@ -309,7 +309,7 @@ transactions          begun  succeeded    share  timeout    reset  abandoned    
   none (dns)              0          0        -        0        0          0          0
   voice (voip)            0          0        -        0        0          0          0
   www (web)              10          6  75.00 %        1        1          2          4
-time of success         mean    median      90 %      99 %      most
+time of success         mean       p50       p90       p99       max
   voice, message    1.500 ms  1.000 ms  2.000 ms  2.000 ms  2.000 ms
   www                3.500 s   3.000 s   6.000 s   6.000 s   6.000 s
 application data             to the server            to the client   packets

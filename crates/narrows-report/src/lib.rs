@@ -26,9 +26,11 @@ mod router;
 mod rules;
 mod rules_text;
 mod shaped;
+mod summary;
 mod text;
 mod totals;
 mod trains;
+mod trust;
 
 pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
 pub use asked::{OneWay, one_ways};
@@ -49,4 +51,6 @@ pub use report::{
 pub use router::RouterReport;
 pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};
 pub use shaped::ShapedClassReport;
+pub use summary::{LINES, Look};
 pub use trains::TrainsReport;
+pub use trust::Trust;

@@ -263,7 +263,7 @@ fn classes(all: &[ClassReport], f: &mut Formatter<'_>) -> fmt::Result {
     let title = if weighted { "classes (weight)" } else { "classes" };
     write!(f, "  {title:<width$}{:>12}{:>10}", "sent", "of bytes", width = width + 2)?;
     counts.iter().try_for_each(|(head, _)| write!(f, "{head:>10}"))?;
-    writeln!(f, "{:>13}{:>10}", "wait, mean", "most")?;
+    writeln!(f, "{:>13}{:>10}", "wait, mean", "max")?;
     for class in &shown {
         write!(f, "    {:<width$}", label(class))?;
         write!(f, "{:>12}{:>10}", count(class.sent_packets), percent(class.sent_share))?;
@@ -392,7 +392,7 @@ fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// The host of a port that is the only one of its host; otherwise its full name.
-fn short<'a>(report: &Report, port: &'a str) -> &'a str {
+pub(crate) fn short<'a>(report: &Report, port: &'a str) -> &'a str {
     let host = |name: &'a str| name.split_once('.').map_or(name, |(host, _)| host);
     let own = host(port);
     let ports = report.ports.iter().filter(|p| p.name.split_once('.').is_some_and(|(h, _)| h == own));
@@ -401,7 +401,7 @@ fn short<'a>(report: &Report, port: &'a str) -> &'a str {
 
 fn columns_head(title: &str, width: usize, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{title:<width$}", width = width + 2)?;
-    for head in ["least", "median", "90 %", "99 %", "99.9 %", "most", "mean"] {
+    for head in ["min", "p50", "p90", "p99", "p99.9", "max", "mean"] {
         write!(f, "{head:>10}")?;
     }
     writeln!(f)

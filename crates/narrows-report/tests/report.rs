@@ -11,7 +11,8 @@ use narrows_core::{
     PortConfig, Protocol, Rate, Seed, Target, Time, Verdict, model, queue, service,
 };
 use narrows_report::{
-    ClassInfo, DirectionInfo, HostReport, Kind, LatenessBound, Meter, Quantile, Report, RoundTrip, RunInfo,
+    ClassInfo, DirectionInfo, HostReport, Kind, LINES, LatenessBound, Look, Meter, Quantile, Report,
+    RoundTrip, RunInfo, Trust,
 };
 
 /// 1 Mbit/s, 50 ms, room for 10 packets.
@@ -55,7 +56,7 @@ fn info(until: Time) -> RunInfo {
         round_trips: vec![RoundTrip {
             from: "client".into(),
             to: "server".into(),
-            span: Duration::from_millis(100),
+            round_trip_ns: 100_000_000,
         }],
         notes: Vec::new(),
     }
@@ -181,6 +182,103 @@ fn the_text_is_for_a_person() {
     assert_eq!(text, include_str!("small.txt"));
 }
 
+/// The summary of the same run.
+#[test]
+fn a_summary_answers_in_a_few_lines() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let report = Report::new(&info(end), &engine, &meter);
+    assert_eq!(
+        report.summary(Look::default()).to_string(),
+        "small.toml: virtual time, 2 s, seed 7\n\
+         link                 offered   delivered    dropped  rate\n\
+         access.up                100          90         10  1.000 Mbit/s of 1.000 Mbit/s, dropped 10.00 %: queue full\n\
+         one-way delay            p50         p99        max  asked\n\
+         client → server     128.4 ms    138.0 ms   138.0 ms  50 ms\n\
+         exact: each event has its exact instant\n"
+    );
+    let coloured = report.summary(Look { width: 100, colour: true }).to_string();
+    assert!(coloured.ends_with("\x1b[32mexact: each event has its exact instant\x1b[0m\n"), "{coloured:?}");
+}
+
+/// However much there is to say, and however little room.
+#[test]
+fn a_summary_has_no_more_lines_than_it_may() {
+    let (mut engine, mut meter) = (engine(), Meter::new(2));
+    let end = Time::from_nanos(2_000_000_000);
+    run(&mut engine, &mut meter, end);
+    let one = Report::new(&info(end), &engine, &meter);
+    for (links, pairs, notes) in [(1, 1, 9), (2, 40, 0), (40, 2, 1), (40, 40, 2), (4, 4, 0), (7, 0, 2)] {
+        let mut report = one.clone();
+        report.title = "a very long name of a scenario ".repeat(9);
+        report.directions = (0..links)
+            .map(|number| {
+                let mut direction = one.directions[0].clone();
+                direction.link = format!("link{number}.up");
+                direction.offered.packets += number;
+                direction
+            })
+            .collect();
+        report.pairs = vec![one.pairs[0].clone(); pairs];
+        report.notes = vec!["something went wrong that takes many words to say ".repeat(5); notes];
+        report.notes.push("changed at 1ms: link.up.rate=1mbit".into());
+        let text = report.summary(Look { width: 20, colour: false }).to_string();
+        assert!(text.lines().count() <= LINES, "{links} {pairs} {notes}:\n{text}");
+        assert!(!text.contains("changed at"), "{text}");
+        if links > 20 {
+            let shown = text.matches(".up").count();
+            assert!(
+                text.contains("link39.up") && text.contains(&format!("{} more directions", 40 - shown)),
+                "{text}"
+            );
+        }
+    }
+}
+
+/// What a line of trust says, and when.
+#[test]
+fn trust_goes_by_lateness_losses_and_bounds() {
+    let judged =
+        |late: &[u64], lost: u64, bound: Option<u64>| {
+            let (mut engine, mut meter) = (engine(), Meter::new(2));
+            meter.certify(bound.map(|micros| LatenessBound {
+                quantile: Quantile::P99,
+                at_most: Duration::from_micros(micros),
+            }));
+            let end = Time::from_nanos(2_000_000_000);
+            run(&mut engine, &mut meter, end);
+            let server = engine.port("server.access").unwrap();
+            for micros in late {
+                meter.released(server, Time::ZERO, Duration::from_micros(*micros));
+            }
+            meter.receive_ring_dropped(engine.port("client.access").unwrap(), lost);
+            let mut info = info(end);
+            info.kind = Kind::Live;
+            let report = Report::new(&info, &engine, &meter);
+            (report.trust(), report.trust_line())
+        };
+    let (good, one_late, all_late) = (vec![20; 200], [vec![20; 199], vec![3000]].concat(), vec![3000; 200]);
+    assert_eq!(judged(&[], 0, None), (Trust::Good, "accurate: no packet was released".into()));
+    assert_eq!(judged(&good, 0, None), (Trust::Good, "accurate: p99 lateness 20.00 µs, max 20.00 µs".into()));
+    let (trust, line) = judged(&one_late, 0, None);
+    assert_eq!(trust, Trust::Fair);
+    assert_eq!(
+        line,
+        "mostly accurate: p99 lateness 20.01 µs, max 3.000 ms; 1 packet (0.50 %) more than 1 ms late"
+    );
+    assert_eq!(judged(&all_late, 0, None).0, Trust::Poor);
+    let (trust, line) = judged(&good, 5, None);
+    assert_eq!(trust, Trust::Poor);
+    assert!(line.ends_with("; 5 packets (4.76 %) lost before they could be read (overload)"), "{line}");
+    // Whoever asks for a bound says what is late.
+    assert_eq!(judged(&good, 0, Some(50)).0, Trust::Good);
+    assert_eq!(judged(&one_late, 0, Some(5000)).0, Trust::Good);
+    let (trust, line) = judged(&good, 0, Some(10));
+    assert_eq!(trust, Trust::Poor);
+    assert!(line.starts_with("not accurate: ") && line.ends_with("; p99 was to be at most 10 µs"), "{line}");
+}
+
 #[test]
 fn fields_carry_their_units() {
     let (mut engine, mut meter) = (engine(), Meter::new(2));
@@ -257,7 +355,7 @@ fn classes_are_reported_beside_what_was_asked() {
     let text = report.text().to_string();
     println!("{text}");
     let expected = "
-  classes (weight)          sent  of bytes   dropped   waiting   wait, mean      most
+  classes (weight)          sent  of bytes   dropped   waiting   wait, mean       max
     voip (8)                   2   11.11 %         0         0     7.000 ms  7.000 ms
     class 1                    2   88.89 %         9         9     5.000 ms  10.00 ms
 ";
@@ -325,10 +423,10 @@ fn broken_bounds_and_when_they_were_are_told() {
         stolen_ns: Some(80_000_000),
         backend: "af_packet".into(),
         waited_ns: Some(30_000_000),
-        wait: "hybrid",
+        wait: "hybrid".into(),
         timer_slack_ns: Some(1),
         processor: Some(1),
-        priority: "real-time",
+        priority: "real-time".into(),
         rested_ns: 56_600_000,
         loop_processor_ns: 120_000_000,
         loop_processor_share: 0.06,

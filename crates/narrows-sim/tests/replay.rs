@@ -164,7 +164,7 @@ fn a_log_of_an_earlier_program_replays() {
         .directions
         .iter()
         .flat_map(|d| &d.drops)
-        .map(|drop| (drop.reason, drop.packets))
+        .map(|drop| (drop.reason.as_ref(), drop.packets))
         .collect();
     assert_eq!(reasons, [("queue full", 5), ("wire loss", 18), ("too long", 1), ("wire loss", 18)]);
 }

@@ -68,7 +68,8 @@ fn each_class_gets_its_share_and_the_report_says_so() {
         assert!((class.queueing_max_ns.unwrap() as f64) < longest, "{class:?}");
         assert!(class.queueing_mean_ns < class.queueing_max_ns);
     }
-    let by_reason: Vec<_> = report.directions[0].drops.iter().map(|d| (d.reason, d.packets)).collect();
+    let by_reason: Vec<_> =
+        report.directions[0].drops.iter().map(|d| (d.reason.as_ref(), d.packets)).collect();
     assert_eq!(by_reason, [("queue full", left.dropped_packets + right.dropped_packets)]);
 }
 

@@ -32,6 +32,7 @@ mod privileges;
 mod probes;
 mod profile;
 mod record;
+mod reports;
 mod roles;
 mod sched_bench;
 mod sched_lab;

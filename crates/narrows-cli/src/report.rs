@@ -1,0 +1,238 @@
+//! What is printed when a run has ended, and `narrows report`: kept reports, shown once more.
+
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use std::{env, fs, io, process};
+
+use clap::Args;
+use narrows_io::clock::clock_realtime;
+use narrows_io::host;
+use narrows_io::terminal::WindowSize;
+use narrows_report::{Look, Report};
+
+use crate::args::{ReportArgs, ReportForm};
+use crate::output::{Failure, print, write_json};
+
+/// The variable that says how much is printed where no flag does.
+const ENVIRONMENT: &str = "NARROWS_REPORT";
+/// Reports that are kept.
+const MOST_KEPT: usize = 20;
+/// A longer one is not.
+const LONGEST: usize = 16 << 20;
+
+/// The arguments of `narrows report`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowReport {
+    /// A report that --json wrote, - for stdin, or the number of a kept one as --list shows [default: the last run's]
+    #[arg(value_name = "RUN.json|N")]
+    which: Option<String>,
+    /// List the kept reports, the newest first
+    #[arg(long, conflicts_with_all = ["which", "json", "summary"])]
+    list: bool,
+    /// Print it as JSON
+    #[arg(long, conflicts_with = "summary")]
+    json: bool,
+    /// Print at most twelve lines of it
+    #[arg(long)]
+    summary: bool,
+}
+
+pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
+    let folder = Kept::find();
+    if args.list {
+        return list(&folder);
+    }
+    let report = match args.which.as_deref() {
+        Some("-") => parse(
+            Path::new("stdin"),
+            &io::read_to_string(stdin()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
+        )?,
+        Some(number) if !Path::new(number).exists() && number.parse::<usize>().is_ok() => {
+            let kept = folder.reports();
+            let at = number.parse::<usize>().unwrap_or(0).checked_sub(1);
+            match at.and_then(|at| kept.get(at)) {
+                Some(path) => read(path)?,
+                None => {
+                    return Err(Failure::Other(format!(
+                        "there is no kept report {number}: {}",
+                        folder.count()
+                    )));
+                }
+            }
+        }
+        Some(file) => read(Path::new(file))?,
+        None => match folder.reports().first() {
+            Some(path) => read(path)?,
+            None => return Err(Failure::Other(format!("no report to show: {}", folder.count()))),
+        },
+    };
+    if args.json {
+        write_json(Path::new("-"), &report)?;
+    } else if args.summary {
+        print(&report.summary(look(&stdout())).to_string())?;
+    } else {
+        print(&report.text().to_string())?;
+    }
+    Ok(0)
+}
+
+fn list(folder: &Kept) -> Result<u8, Failure> {
+    let kept = folder.reports();
+    if kept.is_empty() {
+        print(&format!("{}\n", folder.count()))?;
+    }
+    for (number, path) in (1..).zip(&kept) {
+        let line = match read(path) {
+            Ok(report) => format!("{}: {}", report.title, report.trust_line()),
+            Err(error) => error.to_string(),
+        };
+        let age = fs::metadata(path).and_then(|data| data.modified()).map_or(String::new(), age);
+        print(&format!("{number:>3}  {age:>12}  {line}\n"))?;
+    }
+    Ok(0)
+}
+
+/// Since 1970.
+fn now() -> Duration {
+    Duration::from_nanos(clock_realtime())
+}
+
+/// `3 min ago`.
+fn age(then: SystemTime) -> String {
+    let then = then.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let seconds = now().saturating_sub(then).as_secs();
+    match seconds {
+        0..120 => format!("{seconds} s ago"),
+        120..7200 => format!("{} min ago", seconds / 60),
+        7200..172_800 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} days ago", seconds / 86400),
+    }
+}
+
+fn reading(path: &Path, cause: &io::Error) -> Failure {
+    Failure::Other(format!("the report {} cannot be read: {cause}", path.display()))
+}
+
+fn read(path: &Path) -> Result<Report, Failure> {
+    parse(path, &fs::read_to_string(path).map_err(|cause| reading(path, &cause))?)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let what = "a report as `narrows run --json FILE` writes it";
+        Failure::Other(format!("{}: {error}; expected {what}", path.display()))
+    })
+}
+
+/// Where reports are kept: nowhere if this user has no home folder.
+pub(crate) struct Kept(Option<PathBuf>);
+
+impl Kept {
+    /// `narrows/reports` in the user's state folder. To be asked before a user namespace is entered.
+    pub(crate) fn find() -> Self {
+        // What a guest writes there goes with it.
+        if host::time_is_virtual() {
+            return Self(None);
+        }
+        let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || {
+            let home = absolute("HOME")?;
+            // Root by way of sudo may have somebody else's.
+            fs::metadata(&home)
+                .is_ok_and(|data| data.uid() == host::user())
+                .then(|| home.join(".local/state"))
+        };
+        Self(absolute("XDG_STATE_HOME").or_else(home).map(|state| state.join("narrows/reports")))
+    }
+
+    /// Keeps a report, and no more than [`MOST_KEPT`] in all. Whether it is kept: a run is not worse for that it is not.
+    pub(crate) fn keep(&self, report: &Report) -> bool {
+        let Some(folder) = &self.0 else { return false };
+        self.try_keep(folder, report).is_ok()
+    }
+
+    fn try_keep(&self, folder: &Path, report: &Report) -> io::Result<()> {
+        let text = serde_json::to_string(report)?;
+        if text.len() > LONGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let name = format!("{:013}-{}", now().as_millis(), process::id());
+        // Whole, or not at all.
+        let unfinished = folder.join(format!("{name}.part"));
+        fs::write(&unfinished, text)
+            .and_then(|()| fs::rename(&unfinished, folder.join(format!("{name}.json"))))
+            .inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
+        for old in self.reports().iter().skip(MOST_KEPT) {
+            // Another run may have been faster.
+            let _ = fs::remove_file(old);
+        }
+        Ok(())
+    }
+
+    /// Those that there are, the newest first.
+    fn reports(&self) -> Vec<PathBuf> {
+        let entries = self.0.as_ref().and_then(|folder| fs::read_dir(folder).ok());
+        let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        let mut all: Vec<_> =
+            paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+        all.sort();
+        all.reverse();
+        all
+    }
+
+    /// How many there are, and where, for errors.
+    fn count(&self) -> String {
+        match &self.0 {
+            Some(folder) => format!("{} are kept in {}", self.reports().len(), folder.display()),
+            None => "none are kept, as this user has no home folder".into(),
+        }
+    }
+}
+
+/// How much is to be printed.
+pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
+    if args.quiet {
+        return Ok(ReportForm::None);
+    }
+    match (args.report, env::var(ENVIRONMENT).as_deref()) {
+        (Some(form), _) => Ok(form),
+        (None, Ok("full")) => Ok(ReportForm::Full),
+        (None, Ok("none")) => Ok(ReportForm::None),
+        (None, Ok("summary" | "") | Err(_)) => Ok(ReportForm::Summary),
+        (None, Ok(other)) => {
+            Err(Failure::Other(format!("{ENVIRONMENT}={other}: expected full, summary or none")))
+        }
+    }
+}
+
+/// Ends a live run: writes the report where it is asked for, keeps it, and prints it to stderr, as stdout is the program's.
+pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
+    if let Some(path) = &args.json {
+        write_json(path, report)?;
+    }
+    let is_kept = kept.keep(report);
+    // Where nobody listens, nobody wants to know.
+    let _ = match form(args)? {
+        ReportForm::None => Ok(()),
+        ReportForm::Full => write!(stderr(), "\n{}", report.text()),
+        ReportForm::Summary => {
+            let more = if is_kept { "(all of it: narrows report)\n" } else { "" };
+            write!(stderr(), "\n{}{more}", report.summary(look(&stderr())))
+        }
+    };
+    Ok(())
+}
+
+/// How a summary looks there.
+pub(crate) fn look(to: &(impl IsTerminal + std::os::fd::AsFd)) -> Look {
+    if !to.is_terminal() {
+        return Look::default();
+    }
+    let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
+    let width = WindowSize::of(to).ok().map(|size| usize::from(size.columns)).filter(|&columns| columns > 0);
+    Look { width: width.unwrap_or(Look::default().width), colour: !plain }
+}

@@ -1,0 +1,229 @@
+//! The report in at most [`LINES`] lines: what was emulated, what became of it, and whether that can be trusted.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::app::ApplicationReport;
+use crate::human::{count, percent, rate, run_span, shortened, span};
+use crate::info::Kind;
+use crate::probe::ProbeReport;
+use crate::report::{Direction, Pair, Quantiles, Report};
+use crate::text::short;
+use crate::trust::Trust;
+
+/// Lines of a summary at the most.
+pub const LINES: usize = 11;
+/// Notes that it has at the most.
+const MOST_NOTES: usize = 2;
+/// How notes begin that every run may have.
+const ROUTINE: [&str; 2] = ["changed at ", "address resolution: "];
+/// No narrower than this, however narrow the terminal.
+const NARROWEST: usize = 60;
+
+/// How a summary looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Columns that there are.
+    pub width: usize,
+    /// Whether the line of trust is coloured.
+    pub colour: bool,
+}
+
+impl Default for Look {
+    /// For a pipe: a hundred columns without colour.
+    fn default() -> Self {
+        Self { width: 100, colour: false }
+    }
+}
+
+impl Report {
+    /// The report in a few lines.
+    pub fn summary(&self, look: Look) -> impl Display + '_ {
+        Summary(self, Look { width: look.width.max(NARROWEST), ..look })
+    }
+}
+
+struct Summary<'a>(&'a Report, Look);
+
+impl Display for Summary<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(report, look) = self;
+        let starved = report.feeds.iter().filter(|feed| feed.underruns_packets > 0).map(|feed| {
+            let share = percent(feed.underruns_share);
+            format!("feed {}/{}: {share} of the packets found no value", feed.link, feed.feed)
+        });
+        let is_routine = |note: &str| ROUTINE.iter().any(|beginning| note.starts_with(beginning));
+        let others = report.notes.iter().filter(|note| !is_routine(note)).cloned();
+        let notes: Vec<String> = starved.chain(others).take(MOST_NOTES).collect();
+        // Title, trust and the heads of two tables.
+        let mut rows = LINES - 4 - notes.len();
+        let clock = match report.kind {
+            Kind::Live => "live",
+            Kind::ExactVirtual => "exact virtual time",
+            Kind::Virtual => "virtual time",
+            Kind::Replay => "replay",
+        };
+        let length = run_span(report.end_ns - report.start_ns);
+        let after = format!(": {clock}, {length}, seed {}", report.seed);
+        let room = look.width.saturating_sub(after.chars().count());
+        writeln!(f, "{}{after}", shortened(&report.title, room))?;
+        let busy = report.directions.iter().filter(|direction| direction.offered.packets > 0).count();
+        if busy == 0 {
+            writeln!(f, "no packet crossed the network")?;
+        } else {
+            let (applications, probes) = (&report.applications[..], &report.probes[..]);
+            let lists = [applications.len(), probes.len(), report.pairs.len()];
+            let second = lists.into_iter().find(|&rows| rows > 0).unwrap_or(0);
+            rows -= directions(report, rows - second.min(rows / 2), f)?;
+            match (applications, probes) {
+                ([], []) => delays(report, rows, f)?,
+                ([], all) => self::probes(report, all, rows, f)?,
+                (all, _) => self::applications(all, rows, f)?,
+            }
+        }
+        for note in notes {
+            writeln!(f, "note: {}", shortened(&note, look.width - 6))?;
+        }
+        let line = report.trust_line();
+        match look.colour {
+            true => writeln!(f, "\x1b[{}m{line}\x1b[0m", colour(report.trust())),
+            false => writeln!(f, "{line}"),
+        }
+    }
+}
+
+/// Green, yellow, red.
+const fn colour(trust: Trust) -> u8 {
+    match trust {
+        Trust::Good => 32,
+        Trust::Fair => 33,
+        Trust::Poor => 31,
+    }
+}
+
+/// A table of the directions with the most packets, in no more rows than that. Gives how many it took.
+fn directions(report: &Report, rows: usize, f: &mut Formatter<'_>) -> Result<usize, fmt::Error> {
+    let all: Vec<&Direction> = report.directions.iter().filter(|one| one.offered.packets > 0).collect();
+    let shown = busiest(&all, rows, |one| (one.dropped_packets, one.offered.packets));
+    let width = shown.iter().map(|one| one.link.chars().count()).max().unwrap_or(0).clamp(16, 32);
+    writeln!(f, "{:<width$}{:>12}{:>12}{:>11}  rate", "link", "offered", "delivered", "dropped")?;
+    for one in &shown {
+        write!(f, "{:<width$}{:>12}", shortened(&one.link, width), count(one.offered.packets))?;
+        write!(f, "{:>12}{:>11}", count(one.delivered.packets), count(one.dropped_packets))?;
+        let delivered = one.delivered.rate_bps.map_or("-".into(), rate);
+        match one.asked_rate_bps {
+            Some(asked) => write!(f, "  {delivered} of {}", rate(asked))?,
+            None => write!(f, "  {delivered}")?,
+        }
+        writeln!(f, "{}", reasons(one))?;
+    }
+    if all.len() > shown.len() {
+        writeln!(f, "{} more directions", all.len() - shown.len())?;
+        return Ok(shown.len() + 1);
+    }
+    Ok(shown.len())
+}
+
+/// Why packets were dropped: `, lost 1.2 % (queue full)`.
+fn reasons(one: &Direction) -> String {
+    let mut drops: Vec<_> = one.drops.iter().filter(|drop| drop.packets > 0).collect();
+    drops.sort_by_key(|drop| std::cmp::Reverse(drop.packets));
+    let names: Vec<&str> = drops.iter().take(2).map(|drop| drop.reason.as_ref()).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if drops.len() > 2 { ", …" } else { "" };
+    format!(", dropped {}: {}{more}", percent(one.dropped_share), names.join(", "))
+}
+
+/// A table of the delays of the pairs with the most packets, in no more rows than that.
+fn delays(report: &Report, rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    let all: Vec<&Pair> = report.pairs.iter().collect();
+    let shown = busiest(&all, rows, |pair| pair.delay.packets);
+    let row = |pair: &&Pair| {
+        let label = format!("{} → {}", short(report, &pair.from_port), short(report, &pair.to_port));
+        let asked = asked(report, host(&pair.from_port), host(&pair.to_port));
+        (label, pair.delay, asked.map_or(String::new(), run_span))
+    };
+    spans("one-way delay", &shown.iter().map(row).collect::<Vec<_>>(), f)?;
+    if all.len() > shown.len() {
+        writeln!(f, "{} more pairs", all.len() - shown.len())?;
+    }
+    Ok(())
+}
+
+/// A table of what probes met, in no more rows than that.
+fn probes(report: &Report, all: &[ProbeReport], rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    let all: Vec<&ProbeReport> = all.iter().collect();
+    let shown = busiest(&all, rows, |probe| probe.sent_packets);
+    let row = |probe: &&ProbeReport| {
+        let asked = asked(report, &probe.from, &probe.to).map(|nanos| format!("{}, ", run_span(nanos)));
+        let lost = format!("{} of {} lost", count(probe.lost_packets), count(probe.sent_packets));
+        (format!("{} → {}", probe.from, probe.to), probe.delay, asked.unwrap_or_default() + &lost)
+    };
+    spans("probes, one way", &shown.iter().map(row).collect::<Vec<_>>(), f)?;
+    if all.len() > shown.len() {
+        writeln!(f, "{} more probes", all.len() - shown.len())?;
+    }
+    Ok(())
+}
+
+/// A table of delays, each with what was asked for.
+fn spans(title: &str, rows: &[(String, Quantiles, String)], f: &mut Formatter<'_>) -> fmt::Result {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let width = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0).clamp(16, 40);
+    writeln!(f, "{title:<width$}{:>12}{:>12}{:>11}  asked", "p50", "p99", "max")?;
+    for (label, delay, asked) in rows {
+        write!(f, "{:<width$}", shortened(label, width))?;
+        let [p50, p99, max] = [delay.p50_ns, delay.p99_ns, delay.max_ns].map(span);
+        writeln!(f, "{}", format!("{p50:>12}{p99:>12}{max:>11}  {asked}").trim_end())?;
+    }
+    Ok(())
+}
+
+/// A table of the applications that sent the most, in no more rows than that.
+fn applications(all: &[ApplicationReport], rows: usize, f: &mut Formatter<'_>) -> fmt::Result {
+    let all: Vec<&ApplicationReport> = all.iter().collect();
+    let shown = busiest(&all, rows, |app| app.sent_packets);
+    let width = shown.iter().map(|app| app.name.chars().count()).max().unwrap_or(0).clamp(16, 32);
+    writeln!(f, "{:<width$}{:>12}{:>12}{:>11}  to the client", "application", "succeeded", "p50", "p99")?;
+    for app in &shown {
+        let time = app.messages.map(|messages| messages.delay).or(app.time);
+        let [p50, p99] = [|time: Quantiles| time.p50_ns, |time: Quantiles| time.p99_ns]
+            .map(|of| time.map_or("-".into(), |time| span(of(time))));
+        let ended = format!("{} of {}", count(app.succeeded), count(app.begun));
+        write!(f, "{:<width$}{ended:>12}", shortened(&app.name, width))?;
+        write!(f, "{p50:>12}{p99:>11}")?;
+        writeln!(f, "  {}", app.down_bps.map_or("-".into(), rate))?;
+    }
+    if all.len() > shown.len() {
+        writeln!(f, "{} more applications", all.len() - shown.len())?;
+    }
+    Ok(())
+}
+
+/// The mean delay asked for between two hosts, where one link joins them.
+fn asked(report: &Report, from: &str, to: &str) -> Option<u64> {
+    let mut between = report.directions.iter().filter(|one| one.from == from && one.to == to);
+    match (between.next(), between.next()) {
+        (Some(one), None) => one.asked_delay_ns,
+        _ => None,
+    }
+}
+
+fn host(port: &str) -> &str {
+    port.split_once('.').map_or(port, |(host, _)| host)
+}
+
+/// Those with the most of something, in their own order; one less where more must be said of the rest.
+fn busiest<'a, T, K: Ord>(all: &[&'a T], rows: usize, of: impl Fn(&T) -> K) -> Vec<&'a T> {
+    if all.len() <= rows {
+        return all.to_vec();
+    }
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(of(all[at])));
+    order.truncate(rows.saturating_sub(1));
+    order.sort_unstable();
+    order.into_iter().map(|at| all[at]).collect()
+}

@@ -1,0 +1,99 @@
+//! Whether what a run says can be trusted: how late packets were, and what the host lost.
+
+use crate::human::{count, packets, percent, run_span, span};
+use crate::info::Kind;
+use crate::report::Report;
+
+/// A greater share of lost packets than this makes a run inaccurate.
+const MANY: f64 = 0.001;
+/// Packets later than this were late where no bound was asked for.
+const LATE_NS: u64 = 1_000_000;
+
+/// How much a run's figures can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trust {
+    /// Nothing was late, lost or unaccounted for.
+    Good,
+    /// Some packets were late, or the host lost a few.
+    Fair,
+    /// A bound that was asked for is broken, the 99th percentile of lateness is above 1 ms, the host lost more than one
+    /// packet in a thousand, or packets do not add up.
+    Poor,
+}
+
+impl Report {
+    /// How much the figures can be trusted.
+    pub fn trust(&self) -> Trust {
+        findings(self).into_iter().map(|(trust, _)| trust).max().unwrap_or(Trust::Good)
+    }
+
+    /// The same in one line: `accurate: p99 lateness 34 µs, max 212 µs`.
+    pub fn trust_line(&self) -> String {
+        let found = findings(self);
+        let trust = self.trust();
+        let head = match (trust, self.kind) {
+            (Trust::Good, Kind::Virtual | Kind::Replay | Kind::ExactVirtual) => "exact",
+            (Trust::Good, Kind::Live) => "accurate",
+            (Trust::Fair, _) => "mostly accurate",
+            (Trust::Poor, _) => "not accurate",
+        };
+        let late = match (&self.lateness, self.kind) {
+            (_, Kind::Virtual | Kind::Replay) => "each event has its exact instant".into(),
+            (_, Kind::ExactVirtual) => "the clock is virtual, no packet is late".into(),
+            (Some(late), Kind::Live) if late.quantiles.packets > 0 => {
+                let (p99, max) = (span(late.quantiles.p99_ns), span(late.quantiles.max_ns));
+                format!("p99 lateness {p99}, max {max}")
+            }
+            (_, Kind::Live) => "no packet was released".into(),
+        };
+        let mut worst_first = found;
+        worst_first.sort_by_key(|(trust, _)| std::cmp::Reverse(*trust));
+        let all = std::iter::once(late).chain(worst_first.into_iter().map(|(_, what)| what));
+        format!("{head}: {}", all.collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// What speaks against it.
+fn findings(report: &Report) -> Vec<(Trust, String)> {
+    let mut found = Vec::new();
+    if !report.conservation.violations.is_empty() {
+        found.push((Trust::Poor, "packets do not add up".into()));
+    }
+    for broken in report.certificates.iter().filter(|certificate| !certificate.kept) {
+        let (name, bound) = (broken.quantile.name(), run_span(broken.bound_ns));
+        found.push((Trust::Poor, format!("{name} was to be at most {bound}")));
+    }
+    let losses = &report.losses;
+    if losses.implausible_stamp_packets > 0 {
+        let stamps = packets(losses.implausible_stamp_packets);
+        found.push((Trust::Poor, format!("{stamps} had receive stamps that cannot be true")));
+    }
+    let handled = report.conservation.in_packets + losses.receive_ring_dropped_packets;
+    let lost = [
+        (losses.receive_ring_dropped_packets, "lost before they could be read (overload)"),
+        (losses.send_failed_packets, "refused by the system when sent"),
+    ];
+    for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
+        let share = number as f64 / handled.max(1) as f64;
+        let trust = if share > MANY { Trust::Poor } else { Trust::Fair };
+        found.push((trust, format!("{} ({}) {what}", packets(number), percent(share))));
+    }
+    if report.kind == Kind::Live {
+        found.extend(late(report));
+    }
+    found
+}
+
+/// Packets that were late, where no bound says how late they may be, and inputs that were taken late.
+fn late(report: &Report) -> Option<(Trust, String)> {
+    let usual = if report.certificates.is_empty() { &report.untrue[..] } else { &[] };
+    if let Some(untrue) = usual.iter().find(|untrue| untrue.packets > 0) {
+        let bound = run_span(untrue.bound_ns);
+        let what = format!("{} ({}) more than {bound} late", packets(untrue.packets), percent(untrue.share));
+        let p99 = report.lateness.as_ref().map_or(0, |late| late.quantiles.p99_ns);
+        return Some((if p99 > LATE_NS { Trust::Poor } else { Trust::Fair }, what));
+    }
+    let stragglers = report.straggler_lateness.filter(|late| late.max_ns > LATE_NS)?;
+    let number = count(report.losses.straggler_inputs);
+    Some((Trust::Fair, format!("{number} inputs taken up to {} late", span(stragglers.max_ns))))
+}
