@@ -4,8 +4,8 @@ use narrows_core::sched::{Dcf, Weight};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Time};
 use narrows_scenario::{
-    Corrupt, Delay, DelaySource, Direction, DirectionClass, Lane, Link, Pipe, PipeQueue, Port, Scenario,
-    SchedulerKind, Shape, TraceUse, Way, mask_words,
+    Corrupt, Delay, DelaySource, Direction, DirectionClass, Lane, Link, Normal, Pipe, PipeQueue, Port,
+    Scenario, SchedulerKind, Shape, TraceUse, Uniform, Way, mask_words,
 };
 
 use crate::class::ClassInfo;
@@ -231,8 +231,8 @@ fn delay(delay: &Delay) -> Option<String> {
             if delay.per_byte == 0 && distribution.is_plain() =>
         {
             match distribution.shape {
-                Shape::Normal { mean, sd } => Some(format!("delay {mean} ± {sd} (normal)")),
-                Shape::Uniform { low, high } => Some(format!("delay {low} to {high} (uniform)")),
+                Shape::Normal(Normal { mean, sd }) => Some(format!("delay {mean} ± {sd} (normal)")),
+                Shape::Uniform(Uniform { low, high }) => Some(format!("delay {low} to {high} (uniform)")),
                 _ => None,
             }
         }

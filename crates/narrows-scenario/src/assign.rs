@@ -18,13 +18,12 @@ use std::ops::Range;
 
 use narrows_core::{Change, Seed, Time};
 
-use crate::direction::{KEYS, PARTS, Site};
+use crate::direction::{self, KEYS, PARTS, Site};
 use crate::link::{Link, Medium, Way};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::rules_link::{self, Pipe};
 use crate::scenario::Scenario;
-use crate::value;
 
 /// One change of one key. Assignments are equal wherever they stand.
 #[derive(Clone, Debug)]
@@ -74,12 +73,12 @@ impl Of {
 
     /// Whether there is such a key, as far as that can be told without the link.
     fn has(self, key: &str) -> bool {
-        let of_direction = || KEYS.contains(&key) || PARTS.contains(&key) || value::is_part(key);
+        let of_direction = || KEYS.contains(&key) || PARTS.contains(&key) || direction::is_part(key);
         match self {
             Self::Whole | Self::Way(_) => of_direction(),
             Self::Pipe(_) => of_direction() || rules_link::PIPE_KEYS.contains(&key),
             Self::Queue(_) => {
-                rules_link::QUEUE_KEYS.contains(&key) || key.starts_with("queue.") && value::is_part(key)
+                rules_link::QUEUE_KEYS.contains(&key) || key.starts_with("queue.") && direction::is_part(key)
             }
         }
     }
@@ -88,7 +87,7 @@ impl Of {
         let of_direction = KEYS.iter().chain(PARTS).map(ToString::to_string);
         match self {
             Self::Queue(_) => rules_link::QUEUE_KEYS.iter().map(ToString::to_string).collect(),
-            _ => match (value::allowed_parts(key), self) {
+            _ => match (direction::allowed_parts(key), self) {
                 (Some(parts), _) => parts,
                 (None, Self::Pipe(_)) => {
                     of_direction.chain(rules_link::PIPE_KEYS.iter().map(ToString::to_string)).collect()

@@ -2,10 +2,12 @@
 
 mod build;
 mod conflict;
+mod parts;
 mod rows;
 
 pub(crate) use build::Site;
-pub(crate) use rows::{KEYS, PARTS};
+pub(crate) use parts::{PARTS, allowed as allowed_parts, is_part};
+pub(crate) use rows::KEYS;
 
 use narrows_core::queue::Bound;
 use narrows_core::sched::{self, Weight};
@@ -141,64 +143,6 @@ impl Direction {
             self.set_unchecked(key, &Node::typed(&text, 0), around).map_err(place)?;
         }
         Ok(())
-    }
-
-    /// Sets one part of a value and leaves the others: the value in force is written down as in a file, the part is put
-    /// in its place, and the whole is read again, so that nothing is allowed here that is not allowed there.
-    fn set_part(
-        &mut self,
-        key: &str,
-        path: &str,
-        node: &Node,
-        around: Surroundings<'_>,
-    ) -> Result<(), Problem> {
-        let parts: Vec<&str> = path.split('.').collect();
-        let text = match (key, &self.scheduler) {
-            ("queue", _) => {
-                self.queue = self.queue.with(path, node, around)?;
-                return Ok(());
-            }
-            ("scheduler", Some(scheduler)) => {
-                self.scheduler = scheduler.with(&parts, node, self.queue, around)?;
-                return Ok(());
-            }
-            ("scheduler", None) => {
-                return Err(Problem::new("there is no scheduler of which to set a part")
-                    .at(&node.span)
-                    .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
-            }
-            _ => self.table_text(key),
-        };
-        let text = text.ok_or_else(|| {
-            Problem::new(format!("there is no `{key}` of which to set a part"))
-                .at(&node.span)
-                .help(format!("set the whole: {key}=VALUE"))
-        })?;
-        // A model of loss by itself is that on the wire.
-        let on_wire = key == "loss" && !matches!(parts[0], "ingress" | "wire" | "with-delay");
-        let parts = if on_wire { [&["wire"], &parts[..]].concat() } else { parts };
-        let whole = value::with_part(&text, &parts, node);
-        self.set_unchecked(key, &whole, around).map_err(|problem| problem.put_at(&node.span))?;
-        if key == "delay" {
-            // It is in the delay now.
-            self.jitter = None;
-        }
-        Ok(())
-    }
-
-    /// A value in force as a table, whatever it is; nothing where there is none.
-    fn table_text(&self, key: &str) -> Option<String> {
-        match key {
-            "delay" => Some(self.effective_delay().table_text()),
-            "loss" => Some(self.loss.table_text()),
-            "duplicate" => Some(self.duplicate.table_text()),
-            "corrupt" => Some(self.corrupt.table_text()),
-            "reorder" => self.reorder.map(Reorder::text),
-            "slots" => self.slots.as_ref().map(Slots::text),
-            "trace" => self.trace.as_ref().map(TraceUse::table_text),
-            "policer" => self.policer.map(PolicerUse::text),
-            _ => None,
-        }
     }
 
     /// What counts as the length of a packet: what is given, or for stations that contend what their MAC adds, and for

@@ -6,6 +6,7 @@
 //!
 //! By hand stay checks across keys ([`Keyed::check`]), and what values become in the engine.
 
+pub(crate) mod compound;
 pub(crate) mod kind;
 pub(crate) mod quantity;
 mod reference;
@@ -15,7 +16,8 @@ mod table;
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
 pub(crate) use table::{
-    Parameters, differing, keys, named, names, only, only_tagged, read, read_table, unknown,
+    Choosing, Parameters, Tabled, all_names, choices, chosen, differing, keys, named, names, only,
+    only_tagged, read, read_table, unknown, with_part,
 };
 
 use std::ops::Range;
@@ -28,6 +30,23 @@ use crate::value::Surroundings;
 pub(crate) trait Keyed: Default + 'static {
     /// Its keys, in the order in which they are read, written and described.
     const ROWS: &'static [Row<Self>];
+    /// Keys of which a table has exactly one; they come before the others.
+    const CHOICES: &'static [Row<Self>] = &[];
+    /// What errors say where there is none of them, or several.
+    const CHOOSING: Choosing =
+        Choosing { none: "a key is missing", several: "too many keys", help: "keep one" };
+
+    /// Makes what follows from several keys, after all of them were read from `table`, and says what is wrong across
+    /// keys; `place` is pointed at where no key is.
+    fn finish(
+        &mut self,
+        table: &Table,
+        place: &Range<usize>,
+        around: Surroundings<'_>,
+    ) -> Result<(), Problem> {
+        let _ = around;
+        self.check(table, place)
+    }
 
     /// What is wrong across keys, after all of them were read from `table`; `place` is pointed at where no key is.
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -50,6 +69,7 @@ pub(crate) struct Row<T: 'static> {
     get: Get<T>,
     set: Set<T>,
     is_required: bool,
+    is_choice: bool,
     default: Option<&'static str>,
     flag: Flag,
     is_explained: bool,
@@ -80,6 +100,7 @@ impl<T> Row<T> {
             get,
             set,
             is_required: false,
+            is_choice: false,
             default: None,
             flag,
             is_explained: false,
@@ -87,7 +108,6 @@ impl<T> Row<T> {
     }
 
     /// The same, with other names that mean this key.
-    #[cfg(test)]
     pub(crate) const fn alias(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
@@ -95,6 +115,11 @@ impl<T> Row<T> {
     /// The same, where a table must have it.
     pub(crate) const fn required(self) -> Self {
         Self { is_required: true, ..self }
+    }
+
+    /// The same, as one of several of which a table has one: it has no default.
+    pub(crate) const fn choice(self) -> Self {
+        Self { is_choice: true, ..self }
     }
 
     /// The same, with how the help shows its flag.
@@ -112,9 +137,19 @@ impl<T> Row<T> {
         self.is_explained
     }
 
-    /// Sets it in a value.
+    /// Gets it as it stands in a file; nothing where there is none.
+    pub(crate) fn get(&self, of: &T) -> Option<Value> {
+        (self.get)(of)
+    }
+
+    /// Sets it in a value. Where a key is missing in its table, the error shows a whole one.
     pub(crate) fn set(&self, of: &mut T, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
-        (self.set)(of, node, around)
+        (self.set)(of, node, around).map_err(|problem| match self.kind.compound() {
+            Some(compound) if problem.is_about_a_missing_key() => {
+                problem.help(format!("write it like {} = {}", self.name, compound.example()))
+            }
+            _ => problem,
+        })
     }
 
     /// The same, with what holds where the key is left out, for people: only for what no value says.
@@ -141,6 +176,11 @@ pub(crate) trait Key: Sync {
     fn default_words(&self) -> Option<&'static str>;
     /// How the help shows its flag.
     fn flag(&self) -> Flag;
+
+    /// Whether this is its name, or one of its others.
+    fn is_called(&self, name: &str) -> bool {
+        self.name() == name || self.aliases().contains(&name)
+    }
 }
 
 impl<T: Keyed> Key for Row<T> {
@@ -165,7 +205,7 @@ impl<T: Keyed> Key for Row<T> {
     }
 
     fn default(&self) -> Option<Value> {
-        if self.is_required { None } else { (self.get)(&T::default()) }
+        if self.is_required || self.is_choice { None } else { (self.get)(&T::default()) }
     }
 
     fn default_words(&self) -> Option<&'static str> {
@@ -193,6 +233,52 @@ macro_rules! row {
     };
 }
 pub(crate) use row;
+
+/// Declares an enum of which a table has one, each variant under a key of its own, the rows of these keys, and what all
+/// variants are: `enum Shape: dyn Law, the shape of Distribution { Normal(Normal) = "normal" as Normal::FORM, "…"; … }`.
+macro_rules! alternatives {
+    (
+        $(#[$doc:meta])*
+        enum $name:ident: dyn $common:ident, the $field:ident of $owner:ident {
+            $($variant:ident($of:ty) = $key:literal as $form:expr, $words:literal;)+
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(#[doc = $words] $variant($of),)+
+        }
+
+        impl $name {
+            /// The rows of the keys.
+            pub(super) const ROWS: &'static [$crate::keys::Row<$owner>] = &[$(
+                $crate::keys::Row::new(
+                    $key,
+                    &$form,
+                    $words,
+                    |of: &$owner| match &of.$field {
+                        Self::$variant(value) => $crate::keys::Form::write(&$form, value),
+                        _ => None,
+                    },
+                    |of: &mut $owner, node, around| {
+                        of.$field = Self::$variant($crate::keys::Form::read(&$form, node, around)?);
+                        Ok(())
+                    },
+                )
+                .choice(),
+            )+];
+
+            /// What it has in common with the others.
+            fn common(&self) -> &dyn $common {
+                match self {
+                    $(Self::$variant(value) => value,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use alternatives;
 
 #[cfg(test)]
 mod tests;

@@ -65,9 +65,10 @@ pub use traffic::{
 };
 pub use units::{Number, Share};
 pub use value::{
-    Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass, DelaySource,
-    Distribution, DistributionTable, Division, ExactNetem, FeedUse, Filter, Gap, Hpd, HtbClass, Loss,
-    LossModel, Losses, Match, Party, PatternUse, Points, PolicerExceed, PolicerUse, Policy, ProfileUse,
-    Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf, TraceUse,
+    After, Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass, DelaySource,
+    Distribution, DistributionTable, Division, ExactNetem, Exponential, FeedUse, Filter, Gamma, Gap,
+    GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov, Match, MixturePart, Normal,
+    Pareto, ParetoNormal, Party, PatternUse, Points, PolicerExceed, PolicerUse, Policy, ProfileUse, Queue,
+    Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull,
     mask_words,
 };

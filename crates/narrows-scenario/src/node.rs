@@ -51,6 +51,16 @@ impl PartialEq for Key {
     }
 }
 
+impl Value {
+    /// The table that it is, if it is one.
+    pub(crate) fn into_table(self) -> Option<Table> {
+        match self {
+            Self::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
 impl FromIterator<(Key, Node)> for Table {
     fn from_iter<T: IntoIterator<Item = (Key, Node)>>(entries: T) -> Self {
         Self(entries.into_iter().collect())

@@ -211,9 +211,17 @@ impl Problem {
         self
     }
 
-    /// Whether it says that a key is missing.
+    /// Whether it says that a key is missing, in the table that is being read and not in one within it.
     pub(crate) fn is_about_a_missing_key(&self) -> bool {
-        self.title.ends_with("is missing")
+        self.key.is_empty() && self.help.is_empty() && self.title.ends_with("` is missing")
+    }
+
+    /// The same where the key was not written, but stands for the value.
+    pub(crate) fn outside(mut self, key: &str) -> Self {
+        if let Some(rest) = self.key.strip_prefix(key) {
+            self.key = rest.trim_start_matches('.').into();
+        }
+        self
     }
 
     /// The key that it is in, from the inside out: each call puts one more in front.

@@ -8,6 +8,7 @@ mod corrupt;
 mod delay;
 mod distribution;
 mod exact_netem;
+mod file;
 pub(crate) mod inline;
 mod loss;
 mod mask;
@@ -22,13 +23,19 @@ mod scheduler;
 mod slots;
 mod trace;
 
+use crate::keys::compound::Compound;
+use crate::keys::{Key, Kind, keys};
+
 pub use chance::Chance;
 pub use condition::{Match, Party};
 pub use corrupt::Corrupt;
 pub use delay::{Correlation, Delay, DelayClass, DelaySource, FeedUse};
-pub use distribution::{Bins, Distribution, DistributionTable, Points, Samples, Shape};
+pub use distribution::{
+    Bins, Distribution, DistributionTable, Exponential, Gamma, LogNormal, MixturePart, Normal, Pareto,
+    ParetoNormal, Points, Samples, Shape, Uniform, Weibull,
+};
 pub use exact_netem::ExactNetem;
-pub use loss::{Loss, LossModel, Losses};
+pub use loss::{After, GilbertElliott, Loss, LossModel, Losses, Markov};
 pub use pattern::PatternUse;
 pub use policer::{PolicerExceed, PolicerUse};
 pub use profile::ProfileUse;
@@ -40,16 +47,42 @@ pub use scheduler::{
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;
 
-pub(crate) use assigned::{allowed as allowed_parts, is_part, with_part};
+pub(crate) use chance::CHANCE;
 pub(crate) use condition::{Surroundings, code_point, party, protocol, protocol_name};
 
-pub(crate) use delay::{ORDERS, read as read_delay};
+pub(crate) use corrupt::CORRUPT;
+pub(crate) use delay::{DELAY, ORDER, read as read_delay};
+pub(crate) use exact_netem::EXACT_NETEM;
+pub(crate) use loss::Losing;
 pub use mask::words as mask_words;
 pub(crate) use mask::{read as read_mask, text as mask_text};
-pub(crate) use mtu::{read as read_mtu, text as mtu_text};
-pub(crate) use overhead::{read as read_overhead, text as overhead_text, words as overhead_words};
-pub(crate) use queue::tables as queue_tables;
+pub(crate) use mtu::MTU;
+pub(crate) use overhead::{OVERHEAD, words as overhead_words};
+pub(crate) use policer::POLICER;
+pub(crate) use profile::PROFILE;
+pub(crate) use queue::all_keys as queue_keys;
+pub(crate) use reorder::ReorderOrNone;
 pub(crate) use scheduler::{
-    DCF_RATES, Plan, depth, hpd_words, identity_name, parent, registry as schedulers,
-    tables as scheduler_tables,
+    DCF_RATES, Plan, all_keys as scheduler_keys, class_keys, depth, hpd_words, identity_name, parent,
+    registry as schedulers,
 };
+pub(crate) use slots::SLOTS;
+pub(crate) use trace::TraceOfFile;
+
+/// The keys of these values, by the names of their tables in the reference.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    let of = |kind: &dyn Kind| kind.compound().map(Compound::keys).unwrap_or_default();
+    let own = [
+        ("overhead", of(&OVERHEAD)),
+        ("modifiers", delay::modifiers()),
+        ("feed", keys::<FeedUse>()),
+        ("gilbert-elliott", keys::<GilbertElliott>()),
+        ("markov", keys::<Markov>()),
+        ("reorder", of(&ReorderOrNone)),
+        ("slots", of(&SLOTS)),
+        ("trace", of(&TraceOfFile)),
+        ("policer", of(&POLICER)),
+        ("mtu", of(&MTU)),
+    ];
+    own.into_iter().chain(queue::tables()).chain(scheduler::tables()).collect()
+}

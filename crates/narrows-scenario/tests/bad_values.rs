@@ -608,7 +608,7 @@ error: `gap` is missing
 6 | slots = { packets = 8 }
   |         ^^^^^^^^^^^^^^^ in `links.access.slots`
   |
-  = help: say how long a slot is waited for: gap = "10ms"
+  = help: write it like slots = { gap = "10ms", packets = 8 }
 "#,
     );
     fails(

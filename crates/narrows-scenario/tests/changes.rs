@@ -280,6 +280,29 @@ fn parts_of_delays_losses_and_others() {
         "{ feed = \"a\", on-empty = \"last\" }"
     );
 
+    assert_eq!(
+        after(&["link.mtu=1400", "link.mtu.policy=answer"], "mtu"),
+        "{ bytes = 1400, policy = \"answer\" }"
+    );
+    assert_eq!(
+        after(&["link.overhead=frame", "link.overhead.bytes=4"], "overhead"),
+        "{ base = \"frame\", bytes = 4 }"
+    );
+    assert_eq!(
+        after(&["link.reorder=25% gap 5", "link.reorder.rate=30%"], "reorder"),
+        "{ probability = \"30%\", gap = 5 }"
+    );
+    assert_eq!(
+        after(
+            &[
+                "link.slots={ gap = { uniform = { low = \"1ms\", high = \"2ms\" } } }",
+                "link.slots.gap.uniform.low=0ms"
+            ],
+            "slots"
+        ),
+        "{ gap = { uniform = { low = \"0s\", high = \"2ms\" } } }"
+    );
+
     let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
     let error = scenario.assign("link.slots.packets=4").unwrap_err().to_string();
     assert!(error.contains("there is no `slots` of which to set a part"), "{error}");

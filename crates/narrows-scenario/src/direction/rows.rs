@@ -2,36 +2,23 @@
 
 use std::sync::LazyLock;
 
-use narrows_core::service::Overhead;
-use narrows_core::{Duration, Mtu, Order};
+use narrows_core::Duration;
 use serde_json::json;
 
 use super::Direction;
-use crate::keys::kind::{Boolean, ByHand, Choice, Described, Given, Or, text};
+use crate::keys::kind::{Boolean, ByHand, Given, Or, text};
 use crate::keys::quantity::{AnyRate, Packets, Size, Time};
 use crate::keys::{self, Form, Key, Keyed, Row, row};
-use crate::node::{Node, Value};
-use crate::schema;
+use crate::node::Node;
 use crate::value::{
-    self, Chance, Corrupt, ExactNetem, Loss, PolicerUse, ProfileUse, Queue, Reorder, Scheduler, Slots,
-    TraceUse,
+    self, CHANCE, CORRUPT, DELAY, Delay, EXACT_NETEM, Losing, MTU, ORDER, OVERHEAD, POLICER, PROFILE, Queue,
+    ReorderOrNone, SLOTS, Scheduler, TraceOfFile,
 };
 
 /// The names of all keys.
 pub(crate) static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(keys::names::<Direction>);
 
-/// Parts of values that an assignment may set alone, those most often wanted; there are more in all tables.
-pub(crate) const PARTS: &[&str] =
-    &["delay.order", "delay.correlation", "queue.bound", "queue.drop", "loss.ingress", "loss.wire"];
-
-/// What a value is whose text stands in a file.
-fn typed(text: &str) -> Option<Value> {
-    Some(Node::typed(text, 0).value)
-}
-
-const DELAY: Described = Described { words: || "time or table".into(), schema: schema::delay };
 const JITTER: Given<Time> = Given(Time::ANY);
-const ORDER: Choice<Order> = Choice { what: "order", choices: value::ORDERS };
 const QUEUE: ByHand<Queue> = ByHand {
     words: || "packets, size, word or table".into(),
     schema: Queue::schema,
@@ -44,74 +31,12 @@ const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
     read: Scheduler::read,
     write: |scheduler| Some(scheduler.as_ref().map_or(text("none"), Scheduler::value)),
 };
-const OVERHEAD: ByHand<Overhead> = ByHand {
-    words: || "name or table".into(),
-    schema: schema::overhead,
-    read: |node, _| value::read_overhead(node),
-    write: |overhead| typed(&value::overhead_text(*overhead)),
-};
-const PROFILE: ByHand<Option<ProfileUse>> = ByHand {
-    words: || "name of a file, or `\"none\"`".into(),
-    schema: |_| json!({ "type": "string" }),
-    read: |node, around| ProfileUse::read(node, around.files),
-    write: |profile| profile.as_ref().map_or(Some(text("none")), |profile| typed(&profile.text())),
-};
 const SIZE: Size = Size { low: 0, high: 1_000_000_000_000, expected: "a size" };
-const LOSS: ByHand<Loss> = ByHand {
-    words: || "probability or table".into(),
-    schema: schema::loss,
-    read: Loss::read,
-    write: |loss| typed(&loss.text()),
-};
-const DUPLICATE: ByHand<Chance> = ByHand {
-    words: || "probability or table".into(),
-    schema: schema::chance,
-    read: |node, _| Chance::read(node),
-    write: |chance| typed(&chance.text()),
-};
-const CORRUPT: ByHand<Corrupt> = ByHand {
-    words: || "probability or table".into(),
-    schema: schema::corrupt,
-    read: Corrupt::read,
-    write: |corrupt| typed(&corrupt.text()),
-};
-const REORDER: ByHand<Option<Reorder>> = ByHand {
-    words: || "probability, text or table".into(),
-    schema: schema::reorder,
-    read: |node, _| Reorder::read(node),
-    write: |reorder| reorder.map_or(Some(text("none")), |reorder| typed(&reorder.text())),
-};
-const SLOTS: ByHand<Option<Slots>> = ByHand {
-    words: || "table".into(),
-    schema: schema::slots,
-    read: |node, around| Slots::read(node, around.files),
-    write: |slots| slots.as_ref().map_or(Some(text("none")), |slots| typed(&slots.text())),
-};
-const TRACE: ByHand<Option<TraceUse>> = ByHand {
-    words: || "name of a file, or table".into(),
-    schema: schema::trace,
-    read: TraceUse::read,
-    write: |trace| trace.as_ref().map_or(Some(text("none")), |trace| typed(&trace.text())),
-};
-const NETEM: Described =
-    Described { words: || "NetEm's words".into(), schema: |_| json!({ "type": "string" }) };
-const EXACT_NETEM: ByHand<Option<ExactNetem>> = ByHand {
+const NETEM: ByHand<()> = ByHand {
     words: || "NetEm's words".into(),
     schema: |_| json!({ "type": "string" }),
-    read: ExactNetem::read,
-    write: |netem| netem.as_ref().map_or(Some(text("none")), |netem| typed(&netem.text())),
-};
-const MTU: ByHand<Option<Mtu>> = ByHand {
-    words: || "whole number or table".into(),
-    schema: schema::mtu,
-    read: |node, _| value::read_mtu(node),
-    write: |mtu| mtu.map_or(Some(text("none")), |mtu| typed(&value::mtu_text(mtu))),
-};
-const POLICER: ByHand<Option<PolicerUse>> = ByHand {
-    words: || "table".into(),
-    schema: schema::policer,
-    read: PolicerUse::read,
-    write: |policer| policer.map_or(Some(text("none")), |policer| typed(&policer.text())),
+    read: |_, _| Ok(()),
+    write: |()| None,
 };
 
 impl Keyed for Direction {
@@ -121,7 +46,7 @@ impl Keyed for Direction {
             "delay",
             &DELAY,
             "[The propagation delay](#delay-jitter-order), one way.",
-            |of: &Self| typed(&of.delay.as_ref()?.text()),
+            |of: &Self| of.delay.as_ref().map(Delay::value),
             |of: &mut Self, node, around| {
                 let (delay, order) = value::read_delay(node, around)?;
                 of.delay = Some(delay);
@@ -146,15 +71,15 @@ impl Keyed for Direction {
         .flag("TIME", "2ms")
         .explained(),
         row!("order", settings.order, ORDER, "Whether packets may overtake one another when the delay varies.").flag("ORDER", "keep, allow").explained(),
-        row!("loss", loss, LOSS, "[Packets that are lost](#loss), on the wire unless it says otherwise.").flag("SHARE", "1%, 0.01, '{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }'").explained(),
+        row!("loss", loss, Losing, "[Packets that are lost](#loss), on the wire unless it says otherwise.").flag("SHARE", "1%, 0.01, '{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }'").explained(),
         row!("queue", queue, QUEUE, "[How much may wait](#queue) for the wire, and what manages that.").default("one bandwidth-delay product, first in, first out").flag("BOUND", "\"13 packets\", 64kB, codel, red, pie, dualpi2").explained(),
         row!("scheduler", scheduler, SCHEDULER, "[What shares the wire](#scheduler) among classes or flows.").flag("SCHEDULER", "sfq, fq_codel, fq_pie, drr, pfifo_fast").explained(),
         row!("overhead", overhead, OVERHEAD, "[What counts as the length](#overhead) of a packet on the wire.").flag("OVERHEAD", "frame, ethernet, atm, wlan").explained(),
-        row!("duplicate", duplicate, DUPLICATE, "[Packets that arrive twice](#duplicate).").flag("SHARE", "0.1%").explained(),
+        row!("duplicate", duplicate, CHANCE, "[Packets that arrive twice](#duplicate).").flag("SHARE", "0.1%").explained(),
         row!("corrupt", corrupt, CORRUPT, "[Packets with flipped bits](#corrupt).").flag("SHARE", "0.1%").explained(),
-        row!("reorder", reorder, REORDER, "[Packets that skip the delay](#reorder).").flag("SHARE", "\"25% gap 5\"").explained(),
+        row!("reorder", reorder, ReorderOrNone, "[Packets that skip the delay](#reorder).").flag("SHARE", "\"25% gap 5\"").explained(),
         row!("slots", slots, SLOTS, "[Slots in which alone packets leave](#slots).").flag("SLOTS", "'{ gap = \"10ms\", packets = 8 }'").explained(),
-        row!("trace", trace, TRACE, "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
+        row!("trace", trace, Or("none", TraceOfFile), "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
         row!("profile", profile, PROFILE, "[A link profile](#profile), which adds air time to each packet.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
         row!("burst", burst, SIZE, "[How much may pass at once](#burst) after the link was idle, as far as it could have sent it then.").flag("SIZE", "10kB").explained(),
         Row::new(

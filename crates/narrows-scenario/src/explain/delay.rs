@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{full_bytes, transmission};
 use crate::direction::Direction;
-use crate::value::{Correlation, Distribution, Shape};
+use crate::value::{Correlation, Distribution, Normal, Shape, Uniform};
 
 /// A distribution of delays in numbers, all in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -77,11 +77,11 @@ fn overtakes(distribution: &Distribution, rank: f64, gap: Duration) -> f64 {
     if rank == 0.0 && distribution.is_plain() {
         match distribution.shape {
             // D₁ − D₂ is normal with √2 times the standard deviation.
-            Shape::Normal { sd, .. } if sd.nanos() > 0 => {
+            Shape::Normal(Normal { sd, .. }) if sd.nanos() > 0 => {
                 return cumulative(-apart / (std::f64::consts::SQRT_2 * sd.nanos() as f64));
             }
             // It is triangular on ± the width.
-            Shape::Uniform { low, high } if high > low => {
+            Shape::Uniform(Uniform { low, high }) if high > low => {
                 let part = (1.0 - apart / (high - low).nanos() as f64).max(0.0);
                 return part * part / 2.0;
             }

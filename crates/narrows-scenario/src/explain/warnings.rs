@@ -166,7 +166,7 @@ fn below_zero(direction: &Direction) -> Option<String> {
     let (distribution, _) = delay.distribution()?;
     let share = distribution.engine().share_below_zero();
     let what = match distribution.shape {
-        Shape::Normal { .. } => "normal delays",
+        Shape::Normal(_) => "normal delays",
         _ => "delays",
     };
     let clamps = distribution.below_zero == BelowZero::Clamp && !direction.follows_delay_trace();

@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value as Json, json};
 
-use super::schema::{self, Definitions};
-use super::{Keyed, read_table, table};
-use crate::node::{Node, Value};
+use super::Key;
+use super::compound::Compound;
+use super::schema::Definitions;
+use crate::node::{Node, Table, Value};
 use crate::problem::{Problem, one_of};
 use crate::units::Number;
 use crate::value::Surroundings;
@@ -18,6 +19,10 @@ pub(crate) trait Kind: Sync {
     fn schema(&self, definitions: &mut Definitions) -> Json;
     /// For a table of the reference, such as `time, 1ms to 10s`.
     fn words(&self) -> String;
+    /// The table that it is or may be, if it may be one.
+    fn compound(&self) -> Option<&dyn Compound> {
+        None
+    }
 }
 
 /// A kind of value that becomes a `V`.
@@ -175,6 +180,10 @@ impl<F: Kind> Kind for Given<F> {
     fn words(&self) -> String {
         self.0.words()
     }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        self.0.compound()
+    }
 }
 
 impl<V, F: Form<V>> Form<Option<V>> for Given<F> {
@@ -198,13 +207,35 @@ impl<F: Kind> Kind for Or<F> {
     fn words(&self) -> String {
         format!("{}, or `\"{}\"`", self.1.words(), self.0)
     }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        self.1.compound().map(|_| self as &dyn Compound)
+    }
+}
+
+impl<F: Kind> Compound for Or<F> {
+    fn keys(&self) -> Vec<&'static dyn Key> {
+        self.1.compound().map(Compound::keys).unwrap_or_default()
+    }
+
+    fn example(&self) -> &'static str {
+        self.1.compound().map_or("", Compound::example)
+    }
+
+    fn table(&self, value: Value) -> Option<Table> {
+        if value == text(self.0) { None } else { self.1.compound()?.table(value) }
+    }
 }
 
 impl<V, F: Form<V>> Form<Option<V>> for Or<F> {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Option<V>, Problem> {
         match &node.value {
             Value::String(text) if text.trim() == self.0 => Ok(None),
-            _ => self.1.read(node, around).map(Some),
+            Value::Table(_) => self.1.read(node, around).map(Some),
+            _ => match self.1.compound().and_then(Compound::expected) {
+                Some(table) => Err(node.expected(&format!("{table}, or \"{}\"", self.0))),
+                None => self.1.read(node, around).map(Some),
+            },
         }
     }
 
@@ -251,45 +282,6 @@ impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
     }
 }
 
-/// A table with keys of its own.
-pub(crate) struct Group<T> {
-    /// What the schema calls it.
-    pub(crate) name: &'static str,
-    /// What it says, for the schema.
-    pub(crate) doc: &'static str,
-    /// A whole one, for errors and the reference.
-    pub(crate) example: &'static str,
-    pub(crate) of: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T: Keyed> Group<T> {
-    pub(crate) const fn new(name: &'static str, doc: &'static str, example: &'static str) -> Self {
-        Self { name, doc, example, of: std::marker::PhantomData }
-    }
-}
-
-impl<T: Keyed> Kind for Group<T> {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::define(definitions, self.name, |definitions| {
-            schema::object(self.doc, &super::keys::<T>(), definitions)
-        })
-    }
-
-    fn words(&self) -> String {
-        format!("`{}`", self.example)
-    }
-}
-
-impl<T: Keyed> Form<T> for Group<T> {
-    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<T, Problem> {
-        read_table(node, node.table(self.example)?, around)
-    }
-
-    fn write(&self, value: &T) -> Option<Value> {
-        Some(Value::Table(table::whole(value)))
-    }
-}
-
 /// What one value only is like, by hand.
 pub(crate) struct ByHand<V> {
     pub(crate) words: fn() -> String,
@@ -315,21 +307,5 @@ impl<V> Form<V> for ByHand<V> {
 
     fn write(&self, value: &V) -> Option<Value> {
         (self.write)(value)
-    }
-}
-
-/// What a value is like that becomes several things at once.
-pub(crate) struct Described {
-    pub(crate) words: fn() -> String,
-    pub(crate) schema: fn(&mut Definitions) -> Json,
-}
-
-impl Kind for Described {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        (self.schema)(definitions)
-    }
-
-    fn words(&self) -> String {
-        (self.words)()
     }
 }

@@ -9,7 +9,7 @@ use super::schema::{self, Definitions};
 use super::{Form, Kind};
 use crate::node::{Node, Value};
 use crate::problem::Problem;
-use crate::units::{self, Share};
+use crate::units::{self, Number, Share};
 use crate::value::Surroundings;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
@@ -157,6 +157,63 @@ impl Form<Probability> for Percentage {
 
     fn write(&self, value: &Probability) -> Option<Value> {
         Some(text(Share::shortest(*value)))
+    }
+}
+
+/// The same as the decimal that was written.
+impl Form<Share> for Percentage {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Share, Problem> {
+        Share::read(node)
+    }
+
+    fn write(&self, value: &Share) -> Option<Value> {
+        Some(text(value))
+    }
+}
+
+/// A probability beside others that belong to it, so that a bare 1 can only mean always.
+pub(crate) struct OneOfPercentages;
+
+impl Kind for OneOfPercentages {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        schema::share(definitions)
+    }
+
+    fn words(&self) -> String {
+        "probability".into()
+    }
+}
+
+impl Form<Share> for OneOfPercentages {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Share, Problem> {
+        Share::read_of_several(node)
+    }
+
+    fn write(&self, value: &Share) -> Option<Value> {
+        Some(text(value))
+    }
+}
+
+/// A plain number from 0 to a billion.
+pub(crate) struct PlainNumber;
+
+impl Kind for PlainNumber {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        schema::number(definitions)
+    }
+
+    fn words(&self) -> String {
+        "number".into()
+    }
+}
+
+impl Form<Number> for PlainNumber {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Number, Problem> {
+        Number::read(node)
+    }
+
+    fn write(&self, value: &Number) -> Option<Value> {
+        Some(Value::Float(value.to_string()))
     }
 }
 

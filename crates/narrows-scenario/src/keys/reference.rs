@@ -10,10 +10,7 @@ use crate::value;
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
-    let keys = value::queue_tables()
-        .into_iter()
-        .chain(value::scheduler_tables())
-        .chain([("direction", super::keys::<Direction>())]);
+    let keys = value::tables().into_iter().chain([("direction", super::keys::<Direction>())]);
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])
         .collect()

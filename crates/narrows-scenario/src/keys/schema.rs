@@ -32,7 +32,9 @@ pub(crate) fn object(doc: &str, keys: &[&'static dyn Key], definitions: &mut Def
             properties.insert(name.into(), property.clone());
         }
     }
-    let required: Vec<&str> = keys.iter().filter(|key| key.is_required()).map(|key| key.name()).collect();
+    // A key with two names may stand under either.
+    let is_required = |key: &&&dyn Key| key.is_required() && key.aliases().is_empty();
+    let required: Vec<&str> = keys.iter().filter(is_required).map(|key| key.name()).collect();
     let mut schema = json!({
         "type": "object", "description": doc, "properties": properties, "additionalProperties": false,
     });
@@ -138,6 +140,25 @@ pub(crate) fn share(definitions: &mut Definitions) -> Json {
             ],
         })
     })
+}
+
+/// A plain number, in quotes or not.
+pub(crate) fn number(definitions: &mut Definitions) -> Json {
+    define(definitions, "Number", |_| {
+        json!({
+            "description": "A plain number, in quotes or not.",
+            "anyOf": [
+                { "type": "number", "minimum": 0, "maximum": 1_000_000_000 },
+                { "type": "string", "pattern": r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *$" },
+            ],
+        })
+    })
+}
+
+/// A list of so many texts and numbers.
+pub(crate) fn tuple(length: usize) -> Json {
+    let item = json!({ "anyOf": [{ "type": "string" }, { "type": "number" }] });
+    json!({ "type": "array", "items": item, "minItems": length, "maxItems": length })
 }
 
 /// A small number, or its name.

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Key, Keyed, Row};
+use super::compound::Compound;
+use super::{Key, Keyed, Kind, Row};
 use crate::node::{self, Node, Table, Value, suggest};
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, one_of};
 use crate::value::Surroundings;
 
 /// What a struct with keys can do whatever it is.
@@ -22,18 +23,19 @@ pub(crate) trait Parameters {
 
 impl<T: Keyed> Parameters for T {
     fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem> {
-        for row in T::ROWS {
+        if !T::CHOICES.is_empty() {
+            chosen(table, place, &choices::<T>(), &T::CHOOSING)?;
+        }
+        for row in rows::<T>() {
             match find(row, table)? {
-                Some((name, node)) => {
-                    (row.set)(self, node, around).map_err(|problem| problem.inside(name))?
-                }
+                Some((name, node)) => row.set(self, node, around).map_err(|problem| problem.inside(name))?,
                 None if row.is_required => {
                     return Err(Problem::new(format!("`{}` is missing", row.name)).at(place));
                 }
                 None => {}
             }
         }
-        self.check(table, place)
+        self.finish(table, place, around)
     }
 
     fn write(&self, table: &mut Table) {
@@ -48,7 +50,7 @@ impl<T: Keyed> Parameters for T {
             (Value::String(text), _) => Some(format!("{} {text}", row.name)),
             (value, _) => Some(format!("{} {}", row.name, Node::new(value).toml())),
         };
-        T::ROWS.iter().filter_map(of).collect::<Vec<_>>().join(", ")
+        rows::<T>().filter_map(of).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -67,9 +69,46 @@ fn find<'a>(key: &dyn Key, table: &'a Table) -> Result<Option<(&'static str, &'a
     }
 }
 
+/// What errors say of keys of which a table has exactly one.
+pub(crate) struct Choosing {
+    /// That there is none.
+    pub(crate) none: &'static str,
+    /// That there are several.
+    pub(crate) several: &'static str,
+    /// What to do then.
+    pub(crate) help: &'static str,
+}
+
+/// The one of these keys that a table has, and its value. `place` is pointed at where there is none.
+pub(crate) fn chosen<'a>(
+    table: &'a Table,
+    place: &Range<usize>,
+    names: &[&str],
+    saying: &Choosing,
+) -> Result<(&'a node::Key, &'a Node), Problem> {
+    let found: Vec<_> = table.iter().filter(|(key, _)| names.contains(&key.name.as_str())).collect();
+    match found[..] {
+        [one] => Ok(one),
+        [] => Err(Problem::new(saying.none).at(place).help(format!("write one of {}", one_of(names)))),
+        [(first, _), (second, _), ..] => Err(Problem::new(saying.several)
+            .at(&second.span)
+            .also(&first.span, "the first")
+            .help(saying.help)),
+    }
+}
+
+fn rows<T: Keyed>() -> impl Iterator<Item = &'static Row<T>> {
+    T::CHOICES.iter().chain(T::ROWS)
+}
+
+/// The names of the keys of which a table has exactly one.
+pub(crate) fn choices<T: Keyed>() -> Vec<&'static str> {
+    T::CHOICES.iter().map(|row| row.name).collect()
+}
+
 /// The keys of a struct.
 pub(crate) fn keys<T: Keyed>() -> Vec<&'static dyn Key> {
-    T::ROWS.iter().map(|row| row as &dyn Key).collect()
+    rows::<T>().map(|row| row as &dyn Key).collect()
 }
 
 /// The keys of a value that differ from their defaults, and those that must be there.
@@ -77,21 +116,21 @@ pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
     let plain = T::default();
     let differs = |row: &Row<T>| {
         let value = (row.get)(of)?;
-        let is_usual = !row.is_required && Some(&value) == (row.get)(&plain).as_ref();
+        let may_be_usual = !row.is_required && !row.is_choice;
+        let is_usual = may_be_usual && Some(&value) == (row.get)(&plain).as_ref();
         (!is_usual).then_some((row.name, value))
     };
-    T::ROWS.iter().filter_map(differs).collect()
+    rows::<T>().filter_map(differs).collect()
 }
 
 /// The row of this name.
 pub(crate) fn named<T: Keyed>(name: &str) -> Option<&'static Row<T>> {
-    T::ROWS.iter().find(|row| row.name == name || row.aliases.contains(&name))
+    rows::<T>().find(|row| row.is_called(name))
 }
 
 /// The names of the keys of a struct, with what else they are called at the end.
 pub(crate) fn names<T: Keyed>() -> Vec<&'static str> {
-    let others = T::ROWS.iter().flat_map(|row| row.aliases).copied();
-    T::ROWS.iter().map(|row| row.name).chain(others).collect()
+    all_names(&keys::<T>())
 }
 
 /// A value from its keys in a table that may have others; `node` is the table.
@@ -101,34 +140,72 @@ pub(crate) fn read<T: Keyed>(node: &Node, table: &Table, around: Surroundings<'_
     Ok(value)
 }
 
-/// The same from a table that has no others.
-pub(crate) fn read_table<T: Keyed>(
+/// What a table of the file becomes, whether it has the keys of one struct or those of several.
+pub(crate) trait Tabled: Sized + 'static {
+    /// All its keys.
+    fn keys() -> Vec<&'static dyn Key>;
+    /// From its keys in a table; `node` is the table.
+    fn from_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem>;
+    /// The keys that differ from their defaults, and those that must be there.
+    fn to_table(&self) -> Table;
+}
+
+impl<T: Keyed> Tabled for T {
+    fn keys() -> Vec<&'static dyn Key> {
+        keys::<T>()
+    }
+
+    fn from_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem> {
+        read(node, table, around)
+    }
+
+    fn to_table(&self) -> Table {
+        let mut table = Table::default();
+        self.write(&mut table);
+        table
+    }
+}
+
+/// A value from a table that has no keys but its own.
+pub(crate) fn read_table<T: Tabled>(
     node: &Node,
     table: &Table,
     around: Surroundings<'_>,
 ) -> Result<T, Problem> {
-    only(table, &keys::<T>())?;
-    read(node, table, around)
+    only(table, &T::keys())?;
+    T::from_table(node, table, around)
 }
 
-/// All keys of a value that have one.
-pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
-    let mut table = Table::default();
-    for row in T::ROWS {
-        if let Some(value) = (row.get)(value) {
-            table.put(row.name, value);
+/// A value of this kind with the part at `path` set to `part`. What is short for a table becomes one on the way, and what
+/// is not there is made.
+pub(crate) fn with_part(kind: Option<&dyn Kind>, value: Option<Value>, path: &[&str], part: &Node) -> Value {
+    let Some((key, rest)) = path.split_first() else { return part.value.clone() };
+    let compound = kind.and_then(Kind::compound);
+    let table = value.and_then(|value| match compound {
+        Some(compound) => compound.table(value),
+        None => value.into_table(),
+    });
+    let mut table = table.unwrap_or_default();
+    let known =
+        compound.map(Compound::keys).unwrap_or_default().into_iter().find(|known| known.is_called(key));
+    let name = known.map_or(*key, |known| known.name());
+    let node = match rest {
+        [] => part.clone(),
+        _ => {
+            let value = table.get(name).map(|node| node.value.clone());
+            Node::new(with_part(known.map(Key::kind), value, rest, part))
         }
-    }
-    table
+    };
+    table.set(name, node);
+    Value::Table(table)
 }
 
 /// That a table has no keys but these.
 pub(crate) fn only(table: &Table, known: &[&'static dyn Key]) -> Result<(), Problem> {
-    let names: Vec<&str> = known.iter().map(|key| key.name()).collect();
     match unknown(table, known) {
         Some(key) => {
             let problem = Problem::new(format!("unknown key {}", Found(&key.name)));
-            Err(suggest(problem, &key.name, &names).at(&key.span))
+            Err(suggest(problem, &key.name, &all_names(known)).at(&key.span))
         }
         None => Ok(()),
     }
@@ -140,8 +217,7 @@ pub(crate) fn only_tagged(table: &Table, known: &[&'static dyn Key]) -> Result<(
     rest.remove("type");
     match unknown(&rest, known) {
         Some(key) => {
-            let names: Vec<&str> =
-                std::iter::once("type").chain(known.iter().map(|key| key.name())).collect();
+            let names = [vec!["type"], all_names(known)].concat();
             let problem = Problem::new(format!("unknown key {}", Found(&key.name)));
             Err(suggest(problem, &key.name, &names).at(&key.span))
         }
@@ -149,8 +225,13 @@ pub(crate) fn only_tagged(table: &Table, known: &[&'static dyn Key]) -> Result<(
     }
 }
 
+/// The names of keys, with what else they are called at the end.
+pub(crate) fn all_names(keys: &[&'static dyn Key]) -> Vec<&'static str> {
+    let others = keys.iter().flat_map(|key| key.aliases()).copied();
+    keys.iter().map(|key| key.name()).chain(others).collect()
+}
+
 /// The first key of a table that is none of these.
 pub(crate) fn unknown<'a>(table: &'a Table, known: &[&'static dyn Key]) -> Option<&'a node::Key> {
-    let is_known = |name: &str| known.iter().any(|key| key.name() == name || key.aliases().contains(&name));
-    table.iter().map(|(key, _)| key).find(|key| !is_known(&key.name))
+    table.iter().map(|(key, _)| key).find(|key| !known.iter().any(|known| known.is_called(&key.name)))
 }

@@ -66,7 +66,7 @@ fn what_is_wrong_is_named_and_what_is_right_listed() {
     assert!(error("{}").contains("`share` is missing"));
     let unknown = error("{ shar = 0.1 }");
     assert!(unknown.contains("did you mean `share`?"), "{unknown}");
-    assert!(unknown.contains("allowed: `wait`, `share`, `limit` or `on`"), "{unknown}");
+    assert!(unknown.contains("allowed: `wait`, `share`, `limit`, `on` or `delay`"), "{unknown}");
     let range = error("{ share = 0.1, wait = \"11s\" }");
     assert!(
         range.contains("found `11s`, expected a time from 1ms to 10s") && range.contains("in `wait`"),

@@ -11,7 +11,7 @@ use narrows_core::sched::Weight;
 use super::{Pipe, PipeQueue, RulesLink};
 use crate::ipfw::{self, Config, Hashed, Management, Network, Object, SchedulerType};
 use crate::units::{Number, Share};
-use crate::value::{Division, LossModel, Losses, Policy, Queue, Scheduler, SchedulerKind};
+use crate::value::{Division, GilbertElliott, LossModel, Losses, Policy, Queue, Scheduler, SchedulerKind};
 
 impl RulesLink {
     /// What ipfw would list: a pipe for each, and a scheduler where queues share it.
@@ -118,7 +118,7 @@ fn hashed(own: &Scheduler) -> Hashed {
 fn loss(model: &LossModel) -> Option<ipfw::Loss> {
     match &model.losses {
         Losses::Chance(chance) => Some(ipfw::Loss::Independent(chance.rate)),
-        &Losses::GilbertElliott { p, r, loss_bad, loss_good } => {
+        &Losses::GilbertElliott(GilbertElliott { p, r, loss_bad, loss_good }) => {
             Some(ipfw::Loss::GilbertElliott { loss_good, p, loss_bad, r })
         }
         _ => None,

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::direction;
-use crate::keys;
-use crate::keys::schema::{Definitions, define, named_number, object};
-use crate::trace::Format;
+use crate::keys::schema::{Definitions, define, named_number, object, rate, size, time};
+use crate::keys::{self, Kind};
 use crate::value;
 
 /// Types whose schema comes from rows.
@@ -45,16 +44,20 @@ from_rows! {
     DirectionKeys = direction_keys;
     /// Where packets wait for the transmitter.
     Queue = value::Queue::schema;
-    /// What a packet must be like.
-    Match = value::Match::schema;
-    /// How a trace is written.
-    TraceFormat = trace_format;
+    /// Packets that are lost by chance.
+    Loss = loss;
+    /// A span of time.
+    Time = time;
+    /// A number of bytes.
+    Size = size;
+    /// A number of bits a second.
+    Rate = rate;
     /// A name or a number.
     NameOrNumber = named_number;
 }
 
-fn trace_format(_: &mut Definitions) -> Value {
-    json!({ "enum": Format::ALL.map(Format::name) })
+fn loss(definitions: &mut Definitions) -> Value {
+    value::Losing.schema(definitions)
 }
 
 fn direction(definitions: &mut Definitions) -> Value {

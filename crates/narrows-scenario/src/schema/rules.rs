@@ -4,9 +4,7 @@
 
 use schemars::JsonSchema;
 
-use super::from_rows::{DirectionKeys, Queue};
-use super::impairment::Loss;
-use super::{Size, Time};
+use super::from_rows::{DirectionKeys, Loss, Queue, Size, Time};
 
 /// A link to which rules send packets: all that one direction of a link does, and what makes links on first use.
 #[derive(JsonSchema)]

@@ -6,8 +6,7 @@ mod app;
 
 use schemars::JsonSchema;
 
-use super::from_rows::NameOrNumber;
-use super::{Size, Time};
+use super::from_rows::{NameOrNumber, Size, Time};
 use app::{Dns, FileTransfer, Telnet, Voip, Web};
 
 /// Packets from one host to another: one of `constant`, `poisson`, `on-off`, `aimd`, `web`, `file`, `voip`, `dns`, `telnet`

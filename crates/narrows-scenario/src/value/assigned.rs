@@ -1,102 +1,11 @@
-//! Parts of a value that an assignment sets alone: `delay.correlation`, `loss.gilbert-elliott.p`, `queue.target`,
-//! `scheduler.quantum`, `scheduler.voip.weight`, `scheduler.voip.queue.bound`.
-//!
-//! The value in force is written down as in a file, the part is put in its place, and the whole is read again: so nothing
-//! is allowed here that is not allowed there.
+//! Parts of a scheduler that an assignment sets alone: `scheduler.quantum`, `scheduler.voip.weight`,
+//! `scheduler.voip.queue.bound`.
 
-use super::chance::Chance;
 use super::condition::Surroundings;
-use super::corrupt::Corrupt;
-use super::delay::Delay;
-use super::loss::Loss;
-use super::policer::PolicerUse;
-use super::queue::{self, Queue};
-use super::reorder::Reorder;
+use super::queue::Queue;
 use super::scheduler::{self, Child, Division, Scheduler, SchedulerKind, WAITS_IN};
-use super::slots::Slots;
-use super::trace::TraceUse;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
-
-/// Whether a path after the link's name is such a part, as far as that can be told without the link.
-pub(crate) fn is_part(path: &str) -> bool {
-    match path.split('.').collect::<Vec<_>>()[..] {
-        ["queue", key] => queue::all_keys().contains(&key),
-        ["scheduler", key] => scheduler::all_keys().contains(&key),
-        ["scheduler", _, key] => scheduler::class_keys().contains(&key) && key != "name",
-        ["scheduler", _, "queue", key] => queue::all_keys().contains(&key),
-        // A scheduler in a class of another.
-        ["scheduler", _, "scheduler", ref inner @ ..] if !inner.is_empty() => {
-            is_part(&format!("scheduler.{}", inner.join(".")))
-        }
-        // What may stand deeper is said when the whole is read.
-        [key, part, ..] => keys(key).is_some_and(|keys| keys.contains(&part)),
-        _ => false,
-    }
-}
-
-/// The paths like this one that there are, if it is about a queue or a scheduler.
-pub(crate) fn allowed(path: &str) -> Option<Vec<String>> {
-    let with = |prefix: &str, keys: &[&str]| keys.iter().map(|key| format!("{prefix}.{key}")).collect();
-    let queue_keys = queue::all_keys();
-    match path.split('.').collect::<Vec<_>>()[..] {
-        ["queue", _] => Some(with("queue", &queue_keys)),
-        ["scheduler", _] => Some(with("scheduler", &scheduler::all_keys())),
-        ["scheduler", class, _] => {
-            let keys: Vec<&str> = scheduler::class_keys().into_iter().filter(|key| *key != "name").collect();
-            Some(with(&format!("scheduler.{class}"), &keys))
-        }
-        ["scheduler", class, "scheduler", ref inner @ ..] if !inner.is_empty() => {
-            let all = allowed(&format!("scheduler.{}", inner.join(".")))?;
-            Some(all.into_iter().map(|path| format!("scheduler.{class}.{path}")).collect())
-        }
-        ["scheduler", class, "queue", _] => Some(with(&format!("scheduler.{class}.queue"), &queue_keys)),
-        [key, ..] => keys(key).map(|keys| with(key, &keys)),
-        _ => None,
-    }
-}
-
-/// The keys of the tables that a value may be, where parts of it can be set.
-fn keys(key: &str) -> Option<Vec<&'static str>> {
-    match key {
-        "delay" => Some(Delay::keys()),
-        "loss" => Some(Loss::keys()),
-        "duplicate" => Some(Chance::KEYS.to_vec()),
-        "corrupt" => Some(Corrupt::KEYS.to_vec()),
-        "reorder" => Some(Reorder::KEYS.to_vec()),
-        "slots" => Some(Slots::KEYS.to_vec()),
-        "trace" => Some(TraceUse::KEYS.to_vec()),
-        "policer" => Some(PolicerUse::KEYS.to_vec()),
-        _ => None,
-    }
-}
-
-/// The table that `text` is, with the part at `path` set. Tables on the way are made where there are none.
-pub(crate) fn with_part(text: &str, path: &[&str], value: &Node) -> Node {
-    let mut whole = node(table(text));
-    let (last, way) = path.split_last().expect("a path has a key");
-    let mut inner = &mut whole;
-    for key in way {
-        let table = as_table(inner);
-        if table.get(key).is_none() {
-            table.set(key, node(Table::default()));
-        }
-        inner = table.get_mut(key).expect("it has just been set");
-    }
-    as_table(inner).set(last, value.clone());
-    whole
-}
-
-/// The node as a table; whatever else it was is no more.
-fn as_table(node: &mut Node) -> &mut Table {
-    if !matches!(node.value, Value::Table(_)) {
-        node.value = Value::Table(Table::default());
-    }
-    match &mut node.value {
-        Value::Table(table) => table,
-        _ => unreachable!("it has just been made one"),
-    }
-}
 
 impl Scheduler {
     /// The scheduler with one key, or one key of a class, set. `queue` is that of classes that have none of their own.
@@ -179,14 +88,6 @@ impl Scheduler {
     }
 }
 
-/// The table that a text is.
-fn table(text: &str) -> Table {
-    match Node::typed(text, 0).value {
-        Value::Table(table) => table,
-        _ => unreachable!("what is written as a table is one"),
-    }
-}
-
 fn node(table: Table) -> Node {
-    Node { span: 0..0, value: Value::Table(table) }
+    Node::new(Value::Table(table))
 }

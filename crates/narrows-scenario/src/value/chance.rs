@@ -4,10 +4,32 @@
 use narrows_core::model::Selector;
 use narrows_core::model::selector::{Correlated, Independent};
 
-use crate::node::{Node, Table, Value};
-use crate::problem::Problem;
+use crate::keys::compound::{Group, Short};
+use crate::keys::kind::ByHand;
+use crate::keys::quantity::Percentage;
+use crate::keys::schema;
+use crate::keys::{Form, Keyed, Row, row};
 use crate::units::Share;
-use crate::value::inline::Inline;
+
+pub(crate) const CHANCE: Short<Chance> = Short {
+    key: "rate",
+    words: "probability",
+    table: Group::new(
+        "ChanceParts",
+        "A probability and a correlation.",
+        "{ rate = \"1%\", correlation = \"25%\" }",
+    ),
+};
+/// A rank correlation: what is 100% alike never changes.
+pub(crate) const CORRELATION: ByHand<Share> = ByHand {
+    words: || "probability below 100%".into(),
+    schema: schema::share,
+    read: |node, _| match Share::read(node)? {
+        Share::ALWAYS => Err(node.expected("a correlation below 100%")),
+        share => Ok(share),
+    },
+    write: |share| Percentage.write(share),
+};
 
 /// How often packets are selected, and how alike neighbours are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,26 +40,22 @@ pub struct Chance {
     pub correlation: Share,
 }
 
-impl Chance {
-    /// The keys of its table.
-    pub(crate) const KEYS: &[&str] = &["rate", "correlation"];
+impl Keyed for Chance {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("rate", rate, Percentage, "The probability for each packet.").required(),
+        row!(
+            "correlation",
+            correlation,
+            CORRELATION,
+            "The rank correlation (Spearman's) of the draws of one packet and the next."
+        ),
+    ];
+}
 
+impl Chance {
     /// Of packets independently of one another.
     pub(crate) const fn independent(rate: Share) -> Self {
         Self { rate, correlation: Share::ZERO }
-    }
-
-    pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
-        let Value::Table(table) = &node.value else { return Ok(Self::independent(Share::read(node)?)) };
-        table.only(Self::KEYS)?;
-        Self::read_table(node, table)
-    }
-
-    /// Reads its keys among others.
-    pub(crate) fn read_table(node: &Node, table: &Table) -> Result<Self, Problem> {
-        let rate = table.required("rate", &node.span, Share::read)?;
-        let correlation = table.optional("correlation", correlation)?.unwrap_or_default();
-        Ok(Self { rate, correlation })
     }
 
     /// Whether it never happens.
@@ -58,27 +76,6 @@ impl Chance {
             )),
         }
     }
-
-    /// Adds its keys to a table.
-    pub(crate) fn write(self, table: &mut Inline) {
-        table.quoted("rate", Some(self.rate));
-        table.quoted("correlation", (!self.correlation.is_zero()).then_some(self.correlation));
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(self) -> String {
-        if self.correlation.is_zero() {
-            return format!("\"{}\"", self.rate);
-        }
-        self.table_text()
-    }
-
-    /// The same as a table, always.
-    pub(crate) fn table_text(self) -> String {
-        let mut table = Inline::default();
-        self.write(&mut table);
-        table.finish()
-    }
 }
 
 /// For people: `1%`, `1% (correlation 25%)`.
@@ -88,13 +85,5 @@ impl std::fmt::Display for Chance {
             true => self.rate.fmt(f),
             false => write!(f, "{} (correlation {})", self.rate, self.correlation),
         }
-    }
-}
-
-/// Reads a rank correlation: what is 100% alike never changes.
-pub(crate) fn correlation(node: &Node) -> Result<Share, Problem> {
-    match Share::read(node)? {
-        Share::ALWAYS => Err(node.expected("a correlation below 100%")),
-        share => Ok(share),
     }
 }

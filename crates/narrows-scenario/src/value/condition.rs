@@ -5,17 +5,18 @@ mod parts;
 pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
 use std::net::IpAddr;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use narrows_core::Time;
 use narrows_core::classify::{Condition, Prefix};
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::files::Files;
+use crate::keys::compound::Group;
 use crate::keys::kind::{ByHand, Given, Several, text};
-use crate::keys::schema::{self, Definitions};
-use crate::keys::{self, Keyed, Parameters, Row, row};
+use crate::keys::schema;
+use crate::keys::{Keyed, Row, Tabled, row};
 use crate::link::Way;
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
@@ -135,40 +136,27 @@ impl Keyed for Match {
         ),
         row!("from", from, Given(FROM), "Packets that go this way along a shared medium."),
     ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        if table.iter().next().is_some() {
+            return Ok(());
+        }
+        Err(Problem::new("found a table, expected a condition")
+            .at(place)
+            .help("a class without `match` takes what no class before it takes; it stands last"))
+    }
 }
 
 impl Match {
-    pub(crate) fn read(node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
-        let table = node.table("a table such as { protocol = \"udp\", destination-port = 5060 }")?;
-        let one = keys::read_table(node, table, surroundings)?;
-        if table.iter().next().is_none() {
-            return Err(node
-                .expected("a condition")
-                .help("a class without `match` takes what no class before it takes; it stands last"));
-        }
-        Ok(one)
-    }
+    pub(crate) const FORM: Group<Self> = Group::new(
+        "Match",
+        "What a packet must be like: all of this.",
+        "{ protocol = \"udp\", destination-port = 5060 }",
+    );
 
     /// As it stands in a file.
     pub(crate) fn value(&self) -> Value {
-        let mut table = Table::default();
-        self.write(&mut table);
-        Value::Table(table)
-    }
-
-    /// What the schema says of one.
-    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
-        schema::define(definitions, "Match", |definitions| {
-            schema::object("What a packet must be like: all of this.", &keys::keys::<Self>(), definitions)
-        })
-    }
-
-    /// The same, or a protocol alone: `"udp"`.
-    pub(crate) fn read_short(node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
-        match node.value {
-            Value::String(_) => Ok(Self { protocols: vec![parts::protocol(node)?], ..Self::default() }),
-            _ => Self::read(node, surroundings),
-        }
+        Value::Table(self.to_table())
     }
 
     /// The engine's condition. `addresses` are those of a host.

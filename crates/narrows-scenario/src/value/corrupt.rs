@@ -1,16 +1,20 @@
 //! Flipped bits: `"0.1%"` or `{ rate, correlation }` of the packets have one; `{ bit-errors = "1e-6" }` of all bits;
 //! `{ pattern = { file } }`.
 
+use std::ops::Range;
+
 use narrows_core::{BitErrors, Corruption};
 
-use crate::node::{Node, Value};
+use crate::keys::compound::{Group, Short};
+use crate::keys::kind::ByHand;
+use crate::keys::quantity::Percentage;
+use crate::keys::{Choosing, Form, Keyed, Row, schema};
+use crate::node::{Node, Table};
 use crate::pattern::About;
 use crate::problem::Problem;
 use crate::units::Share;
-use crate::value::chance::Chance;
-use crate::value::condition::Surroundings;
-use crate::value::inline::Inline;
-use crate::value::pattern::PatternUse;
+use crate::value::chance::{CORRELATION, Chance};
+use crate::value::pattern::{PatternOf, PatternUse};
 
 /// Which bits are flipped.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,29 +34,101 @@ impl Default for Corrupt {
     }
 }
 
-impl Corrupt {
-    /// The keys of its table.
-    pub(crate) const KEYS: &[&str] = &["rate", "correlation", "bit-errors", "pattern"];
+const BIT_ERRORS: ByHand<Share> = ByHand {
+    words: || "probability, up to 10%".into(),
+    schema: schema::share,
+    read: |node, _| bit_errors(node),
+    write: |share| Percentage.write(share),
+};
+const PATTERN: PatternOf = PatternOf(About::BitErrors);
 
-    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
-        let Value::Table(table) = &node.value else { return Chance::read(node).map(Self::Packets) };
-        table.only(Self::KEYS)?;
-        let kinds: Vec<_> =
-            ["rate", "bit-errors", "pattern"].into_iter().filter_map(|key| table.key(key)).collect();
-        if let [first, second, ..] = kinds[..] {
-            return Err(Problem::new(format!("`{}` beside `{}`", second.name, first.name))
-                .at(&second.span)
-                .help("keep one"));
+impl Keyed for Corrupt {
+    const CHOICES: &'static [Row<Self>] = &[
+        Row::new(
+            "rate",
+            &Percentage,
+            "The share of packets of which one bit is flipped, equally likely anywhere.",
+            |of: &Self| Percentage.write(&of.packets()?.rate),
+            |of: &mut Self, node, around| {
+                *of = Self::Packets(Chance::independent(Percentage.read(node, around)?));
+                Ok(())
+            },
+        )
+        .choice(),
+        Row::new(
+            "bit-errors",
+            &BIT_ERRORS,
+            "The probability that a bit is flipped.",
+            |of: &Self| match of {
+                Self::BitErrors(share) => BIT_ERRORS.write(share),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                *of = Self::BitErrors(BIT_ERRORS.read(node, around)?);
+                Ok(())
+            },
+        )
+        .choice(),
+        Row::new(
+            "pattern",
+            &PATTERN,
+            "By a pattern of bit errors.",
+            |of: &Self| match of {
+                Self::Pattern(pattern) => PATTERN.write(pattern),
+                _ => None,
+            },
+            |of: &mut Self, node, around| {
+                *of = Self::Pattern(PATTERN.read(node, around)?);
+                Ok(())
+            },
+        )
+        .choice(),
+    ];
+    const CHOOSING: Choosing = Choosing {
+        none: "it is not said what is flipped",
+        several: "more than one kind of error",
+        help: "keep one",
+    };
+    const ROWS: &'static [Row<Self>] = &[Row::new(
+        "correlation",
+        &CORRELATION,
+        "The rank correlation of one packet and the next; with `rate`.",
+        |of: &Self| CORRELATION.write(&of.packets()?.correlation),
+        |of: &mut Self, node, around| {
+            let correlation = CORRELATION.read(node, around)?;
+            if let Self::Packets(chance) = of {
+                chance.correlation = correlation;
+            }
+            Ok(())
+        },
+    )];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        match (self, table.key("correlation")) {
+            (Self::BitErrors(_) | Self::Pattern(_), Some(key)) => {
+                Err(Problem::new("`correlation` goes with `rate` alone").at(&key.span))
+            }
+            _ => Ok(()),
         }
-        if let Some(share) = table.optional("bit-errors", bit_errors)? {
-            return Ok(Self::BitErrors(share));
+    }
+}
+
+pub(crate) const CORRUPT: Short<Corrupt> = Short {
+    key: "rate",
+    words: "probability",
+    table: Group::new(
+        "CorruptParts",
+        "One of `rate`, `bit-errors` and `pattern`.",
+        "{ bit-errors = \"1e-7\" }",
+    ),
+};
+
+impl Corrupt {
+    fn packets(&self) -> Option<&Chance> {
+        match self {
+            Self::Packets(chance) => Some(chance),
+            _ => None,
         }
-        if let Some(pattern) =
-            table.optional("pattern", |node| PatternUse::read(node, About::BitErrors, around))?
-        {
-            return Ok(Self::Pattern(pattern));
-        }
-        Chance::read(node).map(Self::Packets)
     }
 
     /// Whether no bit is ever flipped.
@@ -76,25 +152,6 @@ impl Corrupt {
             }
             Self::Pattern(pattern) => Some(pattern.corruption()),
         }
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Self::Packets(chance) => chance.text(),
-            _ => self.table_text(),
-        }
-    }
-
-    /// The same as a table, always.
-    pub(crate) fn table_text(&self) -> String {
-        let mut table = Inline::default();
-        match self {
-            Self::Packets(chance) => chance.write(&mut table),
-            Self::BitErrors(share) => table.quoted("bit-errors", Some(share)),
-            Self::Pattern(pattern) => table.plain("pattern", Some(pattern.text())),
-        }
-        table.finish()
     }
 }
 

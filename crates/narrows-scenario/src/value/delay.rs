@@ -9,18 +9,23 @@ pub use feed::FeedUse;
 
 use std::net::IpAddr;
 
-use narrows_core::model::{Constant, Correlated, DelayModel, Normal, PerByte, Sampled, Uniform};
+use narrows_core::model::{self, Constant, Correlated, DelayModel, PerByte, Sampled};
 use narrows_core::{Duration, Order};
+use serde_json::{Value as Json, json};
 
+use self::classes::CLASSES;
+use crate::keys::compound::Compound;
+use crate::keys::kind::{ByHand, Choice, Given, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Choosing, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::pattern::About;
 use crate::problem::Problem;
 use crate::units::{self, Share};
 use crate::value::chance;
 use crate::value::condition::Surroundings;
-use crate::value::distribution::{Distribution, MODIFIERS, SHAPES, Shape};
-use crate::value::inline::Inline;
-use crate::value::pattern::PatternUse;
+use crate::value::distribution::{Distribution, Normal, Shape, Uniform};
+use crate::value::pattern::{PatternOf, PatternUse};
 
 /// How long packets propagate.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,32 +66,158 @@ pub enum Correlation {
     InTime(Duration),
 }
 
-/// The words for the order of packets.
-pub(crate) const ORDERS: &[(&str, Order)] = &[("keep", Order::Keep), ("allow", Order::Allow)];
+/// What happens when a later packet would arrive first.
+pub(crate) const ORDER: Choice<Order> =
+    Choice { what: "order", choices: &[("keep", Order::Keep), ("allow", Order::Allow)] };
+const PATTERN: PatternOf = PatternOf(About::Delay);
+const CORRELATION: ByHand<Correlation> = ByHand {
+    words: || "time, or probability below 100%".into(),
+    schema: |definitions| json!({ "anyOf": [schema::time(definitions), schema::share(definitions)] }),
+    read: |node, around| Correlation::read(node, around),
+    write: |correlation| Some(text(correlation)),
+};
+const PER_BYTE: ByHand<u64> = ByHand {
+    words: || "time for a byte, such as `\"8ns\"` or `\"0.8ns\"`, in whole picoseconds up to 1 ms".into(),
+    schema: |_| {
+        json!({
+            "type": "string",
+            "pattern": r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *(ps|ns|us|µs|μs|ms) *$",
+        })
+    },
+    read: |node, _| units::picoseconds(node),
+    write: |picoseconds| Some(text(units::picoseconds_text(*picoseconds))),
+};
+
+/// The keys of its table beside those of a distribution and of a feed.
+#[derive(Default)]
+struct Beside {
+    pattern: Option<PatternUse>,
+    classes: Vec<DelayClass>,
+    correlation: Option<Correlation>,
+    per_byte: u64,
+    order: Option<Order>,
+}
+
+impl Keyed for Beside {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("pattern", pattern, Given(PATTERN), "By a pattern of delays."),
+        row!("classes", classes, CLASSES, "By what a packet is: the first class that takes it."),
+        row!(
+            "correlation",
+            correlation,
+            Given(CORRELATION),
+            "How alike neighbours are; beside a distribution."
+        )
+        .default("none"),
+        row!(
+            "per-byte",
+            per_byte,
+            PER_BYTE,
+            "More for each byte of the IP packet; beside every kind of delay."
+        ),
+        row!("order", order, Given(ORDER), "Whether packets may overtake one another.")
+            .default("that of the link"),
+    ];
+}
 
 /// The keys that say where delays come from, beside the shapes of distributions.
-const SOURCES: &[&str] = &["pattern", "feed", "classes"];
-/// The keys that belong to a feed.
-const OF_FEEDS: &[&str] = &["on-empty", "on_empty", "lead", "ask"];
+const SOURCES: [&str; 3] = ["pattern", "feed", "classes"];
+const CHOOSING: Choosing = Choosing {
+    none: "the delay itself is missing",
+    several: "more than one delay",
+    help: "keep one; several in one are a `mixture`, or `classes` of packets",
+};
 
-const HELP: &str = "write \"10ms\", { uniform = { low = \"5ms\", high = \"15ms\" } } or { normal = { mean = \"10ms\", sd = \"2ms\" } }";
+/// A time, or a table with one kind of delay.
+pub(crate) struct TimeOrDelay;
+pub(crate) const DELAY: TimeOrDelay = TimeOrDelay;
+
+impl Kind for TimeOrDelay {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        const DOC: &str = "One shape of a distribution, or one of `pattern`, `feed` and `classes`.";
+        let table = schema::define(definitions, "DelayModel", |definitions| {
+            let mut table = schema::object(DOC, &self.keys(), definitions);
+            // The name of a feed is, in a feed.
+            table["required"] = json!([]);
+            table
+        });
+        json!({ "anyOf": [schema::time(definitions), table] })
+    }
+
+    fn words(&self) -> String {
+        "time or table".into()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        Some(self)
+    }
+}
+
+/// The keys that stand beside a kind of delay and change it.
+pub(crate) fn modifiers() -> Vec<&'static dyn Key> {
+    let of_distribution = Distribution::ROWS.iter().map(|row| row as &dyn Key);
+    of_distribution.chain(keys::named::<Beside>("per-byte").map(|row| row as &dyn Key)).collect()
+}
+
+impl Compound for TimeOrDelay {
+    fn keys(&self) -> Vec<&'static dyn Key> {
+        [keys::keys::<Distribution>(), keys::keys::<FeedUse>(), keys::keys::<Beside>()].concat()
+    }
+
+    fn example(&self) -> &'static str {
+        "{ normal = { mean = \"10ms\", sd = \"2ms\" } }"
+    }
+
+    fn table(&self, value: Value) -> Option<Table> {
+        match value {
+            Value::Table(table) => Some(table),
+            time => Some(Table::default().and("constant", time)),
+        }
+    }
+}
 
 /// Reads a delay, and the order where it stands beside it.
 pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Option<Order>), Problem> {
     let Value::Table(table) = &node.value else {
         return Ok((Delay::constant(units::time(node)?), None));
     };
-    table.only(&Delay::keys())?;
-    let order = table.optional("order", |node| node.choice("order", ORDERS))?;
-    Ok((Delay::read_table(node, table, around)?, order))
+    keys::only(table, &DELAY.keys())?;
+    let names = [keys::choices::<Distribution>(), SOURCES.into()].concat();
+    let (key, _) = keys::chosen(table, &node.span, &names, &CHOOSING)?;
+    let of_source = |key: &str| keys::named::<FeedUse>(key).is_some();
+    let of_distribution = |key: &str| keys::named::<Distribution>(key).is_some() || key == "correlation";
+    let (is_feed, is_drawn) = (key.name == "feed", !SOURCES.contains(&key.name.as_str()));
+    for (other, _) in table.iter() {
+        let goes_with = match other.name.as_str() {
+            name if of_source(name) && !is_feed => "`feed`",
+            name if of_distribution(name) && !is_drawn => "a distribution",
+            _ => continue,
+        };
+        return Err(Problem::new(format!("`{}` does not go with `{}`", other.name, key.name))
+            .at(&other.span)
+            .help(format!("it goes with {goes_with}")));
+    }
+    let Beside { pattern, classes, correlation, per_byte, order } = keys::read(node, table, around)?;
+    let source = match (pattern, key.name.as_str()) {
+        (Some(pattern), _) => DelaySource::Pattern(pattern),
+        (None, "feed") => DelaySource::Feed(keys::read(node, table, around)?),
+        (None, "classes") => DelaySource::Classes(classes),
+        (None, _) => {
+            let distribution: Box<Distribution> = Box::new(keys::read(node, table, around)?);
+            match (&distribution.shape, correlation) {
+                (Shape::Constant(delay), None) if distribution.is_plain() => DelaySource::Constant(*delay),
+                (Shape::Constant(_), Some(_)) => {
+                    let key = table.key("correlation").map_or(&node.span, |key| &key.span);
+                    return Err(Problem::new("a delay that is always the same has no correlation").at(key));
+                }
+                _ => DelaySource::Drawn { distribution, correlation },
+            }
+        }
+    };
+    Ok((Delay { source, per_byte }, order))
 }
 
 impl Delay {
-    /// The keys of its table.
-    pub(crate) fn keys() -> Vec<&'static str> {
-        [SHAPES, SOURCES, OF_FEEDS, MODIFIERS, &["correlation", "per-byte", "order"]].concat()
-    }
-
     /// Always the same.
     pub const fn constant(delay: Duration) -> Self {
         Self { source: DelaySource::Constant(delay), per_byte: 0 }
@@ -98,69 +229,10 @@ impl Delay {
     /// Independent draws from a normal distribution, cut off at zero. Either number is [`Self::LONGEST_DRAWN`] at most.
     pub(crate) fn normal(mean: Duration, sd: Duration) -> Self {
         let [mean, sd] = [mean, sd].map(|time| time.min(Self::LONGEST_DRAWN));
-        let distribution = Distribution::normal(mean, sd).expect("the numbers are in range");
+        let distribution =
+            Distribution::of(Shape::Normal(Normal { mean, sd })).expect("the numbers are in range");
         let distribution = Box::new(distribution);
         Self { source: DelaySource::Drawn { distribution, correlation: None }, per_byte: 0 }
-    }
-
-    fn read_table(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<Self, Problem> {
-        let per_byte = table.optional("per-byte", units::picoseconds)?.unwrap_or(0);
-        let is_source = |name: &str| SOURCES.contains(&name);
-        let named: Vec<_> = table
-            .iter()
-            .map(|(key, _)| key)
-            .filter(|key| is_source(&key.name) || SHAPES.contains(&key.name.as_str()))
-            .collect();
-        match named[..] {
-            [_] => {}
-            [] => return Err(Problem::new("the delay itself is missing").at(&node.span).help(HELP)),
-            [first, second, ..] => {
-                return Err(Problem::new("more than one delay")
-                    .at(&second.span)
-                    .also(&first.span, "the first")
-                    .help("keep one; several in one are a `mixture`, or `classes` of packets"));
-            }
-        }
-        let name = named[0].name.as_str();
-        let goes_with = |keys: &[&str], what: &str| match keys.iter().find_map(|key| table.key(key)) {
-            Some(key) => Err(Problem::new(format!("`{}` does not go with `{name}`", key.name))
-                .at(&key.span)
-                .help(format!("it goes with {what}"))),
-            None => Ok(()),
-        };
-        if name != "feed" {
-            goes_with(OF_FEEDS, "`feed`")?;
-        }
-        if !is_source(name) {
-            let source = Self::read_drawn(node, table, around)?;
-            return Ok(Self { source, per_byte });
-        }
-        goes_with(&[MODIFIERS, &["correlation"]].concat(), "a distribution")?;
-        let source = match name {
-            "pattern" => {
-                let pattern = table
-                    .required("pattern", &node.span, |node| PatternUse::read(node, About::Delay, around))?;
-                DelaySource::Pattern(pattern)
-            }
-            "feed" => DelaySource::Feed(FeedUse::read(node, table)?),
-            _ => DelaySource::Classes(
-                table.required("classes", &node.span, |node| classes::read(node, around))?,
-            ),
-        };
-        Ok(Self { source, per_byte })
-    }
-
-    fn read_drawn(node: &Node, table: &Table, around: Surroundings<'_>) -> Result<DelaySource, Problem> {
-        let distribution = Box::new(Distribution::read(node, table, around.files)?);
-        let correlation = table.optional("correlation", Correlation::read)?;
-        match (&distribution.shape, correlation) {
-            (Shape::Constant(delay), None) if distribution.is_plain() => Ok(DelaySource::Constant(*delay)),
-            (Shape::Constant(_), Some(_)) => {
-                let key = table.key("correlation").map_or(&node.span, |key| &key.span);
-                Err(Problem::new("a delay that is always the same has no correlation").at(key))
-            }
-            _ => Ok(DelaySource::Drawn { distribution, correlation }),
-        }
     }
 
     /// The engine's model. `addresses` are those of a host.
@@ -184,7 +256,7 @@ impl Delay {
             DelaySource::Constant(delay) => Some(*delay),
             // As it has always been said: before what is below zero becomes zero.
             DelaySource::Drawn { distribution, .. } => match distribution.shape {
-                Shape::Normal { mean, .. } if distribution.is_plain() => Some(mean),
+                Shape::Normal(Normal { mean, .. }) if distribution.is_plain() => Some(mean),
                 _ => distribution.mean(),
             },
             DelaySource::Pattern(pattern) => pattern.delays().mean(),
@@ -198,9 +270,9 @@ impl Delay {
         match &self.source {
             DelaySource::Constant(delay) => Some(*delay),
             DelaySource::Drawn { distribution, .. } => Some(match distribution.shape {
-                Shape::Uniform { high, .. } if distribution.is_plain() => high,
+                Shape::Uniform(Uniform { high, .. }) if distribution.is_plain() => high,
                 // At most 3.09 hundred years' worth of nanoseconds: 2⁶⁴ holds 584.
-                Shape::Normal { mean, sd } if distribution.is_plain() => {
+                Shape::Normal(Normal { mean, sd }) if distribution.is_plain() => {
                     mean + Duration::from_nanos((sd.nanos() as f64 * 3.09) as u64)
                 }
                 _ => distribution.quantile(0.999),
@@ -232,32 +304,22 @@ impl Delay {
     }
 
     /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        match (&self.source, self.per_byte) {
-            (DelaySource::Constant(delay), 0) => format!("\"{delay}\""),
-            _ => self.table_text(),
-        }
-    }
-
-    /// The same as a table, always.
-    pub(crate) fn table_text(&self) -> String {
-        let mut table = Inline::default();
-        self.write(&mut table);
-        table.finish()
-    }
-
-    fn write(&self, table: &mut Inline) {
+    pub(crate) fn value(&self) -> Value {
+        let mut table = Table::default();
+        let mut beside = Beside { per_byte: self.per_byte, ..Beside::default() };
         match &self.source {
-            DelaySource::Constant(delay) => table.quoted("constant", Some(delay)),
+            DelaySource::Constant(delay) if self.per_byte == 0 => return text(delay),
+            DelaySource::Constant(delay) => table.put("constant", text(delay)),
             DelaySource::Drawn { distribution, correlation } => {
-                distribution.write(table);
-                table.quoted("correlation", *correlation);
+                distribution.write(&mut table);
+                beside.correlation = *correlation;
             }
-            DelaySource::Pattern(pattern) => table.plain("pattern", Some(pattern.text())),
-            DelaySource::Feed(feed) => feed.write(table),
-            DelaySource::Classes(all) => table.plain("classes", Some(classes::text(all))),
+            DelaySource::Pattern(pattern) => beside.pattern = Some(pattern.clone()),
+            DelaySource::Feed(feed) => feed.write(&mut table),
+            DelaySource::Classes(all) => beside.classes = all.clone(),
         }
-        table.quoted("per-byte", (self.per_byte > 0).then(|| units::picoseconds_text(self.per_byte)));
+        beside.write(&mut table);
+        Value::Table(table)
     }
 }
 
@@ -272,17 +334,19 @@ fn drawn(distribution: &Distribution, correlation: Option<Correlation>) -> Box<d
         (Some(Correlation::InTime(length)), _) => {
             Box::new(Correlated::in_time(law(), length).expect("the length was checked when it was read"))
         }
-        (None, &Shape::Uniform { low, high }) if distribution.is_plain() => {
-            Box::new(Uniform::new(low, high).expect("the ends were checked when it was read"))
+        (None, &Shape::Uniform(Uniform { low, high })) if distribution.is_plain() => {
+            Box::new(model::Uniform::new(low, high).expect("the ends were checked when it was read"))
         }
-        (None, &Shape::Normal { mean, sd }) if distribution.is_plain() => Box::new(Normal { mean, sd }),
+        (None, &Shape::Normal(Normal { mean, sd })) if distribution.is_plain() => {
+            Box::new(model::Normal { mean, sd })
+        }
         (None, _) => Box::new(Sampled::new(law())),
     }
 }
 
 impl Correlation {
     /// Reads `"20ms"` (in time) or `"25%"` (from packet to packet).
-    fn read(node: &Node) -> Result<Self, Problem> {
+    fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         const HELP: &str = "write a time, such as \"20ms\", over which delays change, or the rank correlation of one packet and the next, such as \"25%\"";
         let is_share = match &node.value {
             Value::String(text) => text.trim().ends_with('%'),
@@ -290,7 +354,7 @@ impl Correlation {
             _ => false,
         };
         if is_share {
-            return chance::correlation(node).map(Self::PerPacket).map_err(|p| p.help(HELP));
+            return chance::CORRELATION.read(node, around).map(Self::PerPacket).map_err(|p| p.help(HELP));
         }
         units::positive_time(node).map(Self::InTime).map_err(|p| p.help(HELP))
     }

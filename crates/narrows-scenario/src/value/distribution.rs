@@ -3,21 +3,27 @@
 //! A table has one shape and, beside it, what changes that: `shift`, `minimum` and `maximum`, `below-zero`.
 
 mod data;
+mod mixture;
 mod shape;
-mod text;
 
 pub use data::{Bins, Points, Samples, Table as DistributionTable};
-pub use shape::Shape;
+pub use mixture::MixturePart;
+pub use shape::{Exponential, Gamma, LogNormal, Normal, Pareto, ParetoNormal, Shape, Uniform, Weibull};
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use narrows_core::Duration;
 use narrows_core::model::{self, BelowZero};
+use serde_json::json;
 
-use crate::files::Files;
-use crate::node::{Node, Table};
-use crate::problem::{Problem, one_of};
+use crate::keys::kind::{ByHand, Choice, Given, text};
+use crate::keys::quantity::Time;
+use crate::keys::{self, Choosing, Keyed, Row, row};
+use crate::node::Table;
+use crate::problem::Problem;
 use crate::units;
+use crate::value::condition::Surroundings;
 
 /// A distribution of times, as the file says it and as the engine draws from it.
 #[derive(Clone, Debug)]
@@ -44,76 +50,102 @@ impl PartialEq for Distribution {
     }
 }
 
-/// The keys that stand beside a shape.
-pub(crate) const MODIFIERS: &[&str] = &["shift", "minimum", "maximum", "below-zero"];
-
-pub(crate) use shape::SHAPES;
-
-const BELOW_ZERO: &[(&str, BelowZero)] = &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)];
-
-impl Distribution {
-    /// A normal one.
-    ///
-    /// # Errors
-    /// When one of them is too long.
-    pub(crate) fn normal(mean: Duration, sd: Duration) -> Result<Self, Problem> {
-        let shape = Shape::Normal { mean, sd };
-        Self::new(shape, 0, [None, None], BelowZero::Clamp).map_err(|error| refused(&error))
+impl Default for Distribution {
+    /// Always zero.
+    fn default() -> Self {
+        Self::of(Shape::Constant(Duration::ZERO)).expect("zero is in range")
     }
+}
 
-    fn new(
-        shape: Shape,
-        shift: i64,
-        [minimum, maximum]: [Option<Duration>; 2],
-        below_zero: BelowZero,
-    ) -> Result<Self, model::DistributionError> {
-        let mut engine = shape.engine()?;
-        if shift != 0 {
-            engine = engine.shifted(shift)?;
-        }
-        if minimum.is_some() || maximum.is_some() {
-            engine = engine.truncated(minimum, maximum)?;
-        }
-        let engine = Arc::new(engine.below_zero(below_zero)?);
-        Ok(Self { shape, shift, minimum, maximum, below_zero, engine })
-    }
+const SHIFT: ByHand<i64> = ByHand {
+    words: || "time, perhaps negative".into(),
+    schema: |_| {
+        json!({
+            "type": "string",
+            "pattern": r"^ *[+-]?[0-9_.]+([eE][+-]?[0-9]+)? *(ns|us|µs|μs|ms|s|min|h) *$",
+        })
+    },
+    read: |node, _| units::signed_time(node),
+    write: |nanos| Some(text(units::signed_time_text(*nanos))),
+};
+const BELOW_ZERO: Choice<BelowZero> =
+    Choice { what: "rule", choices: &[("clamp", BelowZero::Clamp), ("truncate", BelowZero::Truncate)] };
 
-    /// Reads the shape in `table` and what stands beside it; other keys are for the caller. `node` is the table.
-    pub(crate) fn read(node: &Node, table: &Table, files: &Files) -> Result<Self, Problem> {
-        let keys: Vec<_> = table.iter().filter(|(key, _)| SHAPES.contains(&key.name.as_str())).collect();
-        let (key, parameters) = match keys[..] {
-            [one] => one,
-            [] => {
-                return Err(Problem::new("it is not said what the delay is")
-                    .at(&node.span)
-                    .help(format!("write one of {}", one_of(SHAPES))));
-            }
-            [(first, _), (second, _), ..] => {
-                return Err(Problem::new("more than one delay")
-                    .at(&second.span)
-                    .also(&first.span, "the first")
-                    .help("keep one; a mixture of several is `mixture = [ { weight = 1, … }, { weight = 2, … } ]`"));
-            }
-        };
-        let shape = Shape::read(&key.name, parameters, files).map_err(|p| p.inside(&key.name))?;
-        let shift = table.optional("shift", units::signed_time)?.unwrap_or(0);
-        let minimum = table.optional("minimum", units::time)?;
-        let maximum = table.optional("maximum", units::time)?;
-        if let (Some(low), Some(high), Some(key)) = (minimum, maximum, table.key("maximum"))
+impl Keyed for Distribution {
+    const CHOICES: &'static [Row<Self>] = Shape::ROWS;
+    const CHOOSING: Choosing = Choosing {
+        none: "it is not said what the delay is",
+        several: "more than one delay",
+        help: "keep one; a mixture of several is `mixture = [ { weight = 1, … }, { weight = 2, … } ]`",
+    };
+    const ROWS: &'static [Row<Self>] = &[
+        row!("shift", shift, SHIFT, "Added to what the shape gives."),
+        row!(
+            "minimum",
+            minimum,
+            Given(Time::ANY),
+            "What is less never happens, and the rest becomes more probable in proportion (truncation)."
+        )
+        .default("none"),
+        row!(
+            "maximum",
+            maximum,
+            Given(Time::ANY),
+            "What is more never happens, and the rest becomes more probable in proportion."
+        )
+        .default("none"),
+        row!(
+            "below-zero",
+            below_zero,
+            BELOW_ZERO,
+            "What is still below zero becomes zero, or never happens."
+        ),
+    ];
+
+    fn finish(&mut self, table: &Table, place: &Range<usize>, _: Surroundings<'_>) -> Result<(), Problem> {
+        if let (Some(low), Some(high), Some(key)) = (self.minimum, self.maximum, table.key("maximum"))
             && low > high
         {
             return Err(
                 Problem::new(format!("`minimum` is {low}, above `maximum`, which is {high}")).at(&key.span)
             );
         }
-        let below_zero = table.optional("below-zero", |node| node.choice("rule", BELOW_ZERO))?;
         // The shape alone is tried first, so that what is wrong with it is said there.
-        shape.engine().map_err(|error| refused(&error).at(&parameters.span).inside(&key.name))?;
-        Self::new(shape, shift, [minimum, maximum], below_zero.unwrap_or(BelowZero::Clamp)).map_err(|error| {
-            let place =
+        let (key, parameters) = keys::chosen(table, place, &keys::choices::<Self>(), &Self::CHOOSING)?;
+        let engine = self.shape.engine();
+        let engine = engine.map_err(|error| refused(&error).at(&parameters.span).inside(&key.name))?;
+        self.engine = self.adjusted(engine).map_err(|error| {
+            let key =
                 ["maximum", "minimum", "shift", "below-zero"].into_iter().find_map(|key| table.key(key));
-            refused(&error).at(place.map_or(&node.span, |key| &key.span))
-        })
+            refused(&error).at(key.map_or(place, |key| &key.span))
+        })?;
+        Ok(())
+    }
+}
+
+impl Distribution {
+    /// This shape, with nothing beside it.
+    ///
+    /// # Errors
+    /// When its parameters are out of range.
+    pub(crate) fn of(shape: Shape) -> Result<Self, Problem> {
+        let engine = Arc::new(shape.engine().map_err(|error| refused(&error))?);
+        let below_zero = BelowZero::default();
+        Ok(Self { shape, shift: 0, minimum: None, maximum: None, below_zero, engine })
+    }
+
+    /// The engine's, with what stands beside the shape.
+    fn adjusted(
+        &self,
+        mut engine: model::Distribution,
+    ) -> Result<Arc<model::Distribution>, model::DistributionError> {
+        if self.shift != 0 {
+            engine = engine.shifted(self.shift)?;
+        }
+        if self.minimum.is_some() || self.maximum.is_some() {
+            engine = engine.truncated(self.minimum, self.maximum)?;
+        }
+        engine.below_zero(self.below_zero).map(Arc::new)
     }
 
     /// The engine's.
@@ -153,4 +185,32 @@ fn refused(error: &model::DistributionError) -> Problem {
 /// Rounded to nanoseconds; nothing where there is no such number.
 fn nanos(value: f64) -> Option<Duration> {
     value.is_finite().then(|| Duration::from_nanos((value + 0.5) as u64))
+}
+
+/// For people.
+impl std::fmt::Display for Distribution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = match &self.shape {
+            Shape::Uniform(Uniform { low, high }) if self.is_plain() => {
+                return write!(f, "uniform from {low} to {high}");
+            }
+            Shape::Normal(Normal { mean, sd }) if self.is_plain() => {
+                return write!(f, "normal, {mean} ± {sd}");
+            }
+            shape => shape.words(),
+        };
+        // Of numbers in a list the engine knows only that there are some.
+        let Some(words) = words else { return write!(f, "{}", self.engine()) };
+        f.write_str(&words)?;
+        if self.shift != 0 {
+            write!(f, ", shifted by {}", units::signed_time_text(self.shift))?;
+        }
+        match (self.minimum, self.maximum) {
+            (None, None) => {}
+            (Some(low), None) => write!(f, ", of which {low} or more")?,
+            (None, Some(high)) => write!(f, ", of which {high} or less")?,
+            (Some(low), Some(high)) => write!(f, ", of which {low} to {high}")?,
+        }
+        if self.below_zero == BelowZero::Truncate { write!(f, ", below zero truncated") } else { Ok(()) }
+    }
 }

@@ -4,10 +4,10 @@ use narrows_core::queue::Bound;
 use narrows_core::service::{Cells, Overhead};
 use narrows_core::{Duration, Rate};
 
+use serde_json::json;
+
+use crate::keys::kind::{ByHand, Or, text};
 use crate::netem::{self, Netem};
-use crate::node::{Node, Value, toml_string};
-use crate::problem::Problem;
-use crate::value::condition::Surroundings;
 
 /// All that a link does, in NetEm's words.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,17 +18,21 @@ pub struct ExactNetem {
     engine: Box<narrows_core::netem::Netem>,
 }
 
-impl ExactNetem {
-    /// Reads the options; nothing for `"none"`.
-    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
-        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
-            return Ok(None);
-        }
-        let options = Box::new(netem::read_exact(node)?);
-        let engine = Box::new(options.exact(node, around.files)?);
-        Ok(Some(Self { options, engine }))
-    }
+pub(crate) const EXACT_NETEM: Or<ByHand<ExactNetem>> = Or(
+    "none",
+    ByHand {
+        words: || "NetEm's words".into(),
+        schema: |_| json!({ "type": "string" }),
+        read: |node, around| {
+            let options = Box::new(netem::read_exact(node)?);
+            let engine = Box::new(options.exact(node, around.files)?);
+            Ok(ExactNetem { options, engine })
+        },
+        write: |netem| Some(text(netem)),
+    },
+);
 
+impl ExactNetem {
     /// The engine's.
     pub(crate) fn build(&self) -> Box<narrows_core::netem::Netem> {
         self.engine.clone()
@@ -62,11 +66,6 @@ impl ExactNetem {
     /// The delay without jitter.
     pub fn mean_delay(&self) -> Duration {
         self.options.delay
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        toml_string(&self.options.text())
     }
 }
 

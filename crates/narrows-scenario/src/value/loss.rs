@@ -3,15 +3,20 @@
 
 mod model;
 
-pub use model::{LossModel, Losses};
+pub use model::{After, GilbertElliott, LossModel, Losses, Markov};
 
 use narrows_core::Duration;
+use serde_json::{Value as Json, json};
 
+use crate::keys::compound::{Compound, List};
+use crate::keys::kind::{ByHand, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Form, Key, Keyed, Kind, Row, Tabled, row};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units::{self, Share};
 use crate::value::condition::Surroundings;
-use crate::value::inline::Inline;
+use model::ModelOrNone;
 
 /// Which packets are lost.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,99 +29,129 @@ pub struct Loss {
     pub with_delay: Vec<(Duration, Share)>,
 }
 
-/// The keys that say where, or on what it depends; all others are those of a model.
-const PLACES: &[&str] = &["ingress", "wire", "with-delay"];
+const POINTS: List<ByHand<(Duration, Share)>> = List {
+    what: "a list of delays and probabilities, such as [[\"20ms\", \"0%\"], [\"100ms\", \"10%\"]]",
+    most: 1000,
+    one: ByHand {
+        words: || "delay and probability".into(),
+        schema: |_| schema::tuple(2),
+        read: |node, _| match node.list(POINTS.what)? {
+            [delay, share] => Ok((units::time(delay)?, Share::read(share)?)),
+            _ => Err(node.expected(POINTS.what)),
+        },
+        write: |(delay, share)| Some(Value::Array([text(delay), text(share)].map(Node::new).into())),
+    },
+};
+/// Delays that rise, and the probability there.
+const CURVE: ByHand<Vec<(Duration, Share)>> = ByHand {
+    words: || POINTS.words(),
+    schema: |definitions| POINTS.schema(definitions),
+    read: |node, around| {
+        let points: Vec<(Duration, Share)> = POINTS.read(node, around)?;
+        for (pair, item) in points.windows(2).zip(node.list(POINTS.what)?.iter().skip(1)) {
+            if let [(before, _), (delay, _)] = pair
+                && before >= delay
+            {
+                let title = format!("the delay {delay} does not lie above {before}, the one before it");
+                return Err(Problem::new(title).at(&item.span));
+            }
+        }
+        Ok(points)
+    },
+    write: |points| POINTS.write(points),
+};
 
-/// The most points of a curve.
-const MOST_POINTS: usize = 1000;
+impl Keyed for Loss {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("ingress", ingress, ModelOrNone, "Before the queue."),
+        row!("wire", wire, ModelOrNone, "After the transmitter."),
+        row!(
+            "with-delay",
+            with_delay,
+            CURVE,
+            "Over the delay that a packet drew: delays, rising, and the probability there; straight lines between them."
+        ),
+    ];
+}
 
 impl Loss {
-    /// The keys of its table.
-    pub(crate) fn keys() -> Vec<&'static str> {
-        [PLACES, LossModel::KEYS].concat()
+    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
+        Losing.read(node, around)
+    }
+}
+
+/// A probability, a model on the wire, or a table of places.
+pub(crate) struct Losing;
+
+/// All keys of a table: the places, and those of a model on the wire.
+fn all_keys() -> Vec<&'static dyn Key> {
+    [keys::keys::<Loss>(), keys::keys::<LossModel>()].concat()
+}
+
+impl Kind for Losing {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        const DOC: &str = "A model on the wire, or `ingress` and `wire`; `with-delay` beside either.";
+        let table = schema::define(definitions, "LossParts", |definitions| {
+            schema::object(DOC, &all_keys(), definitions)
+        });
+        json!({ "anyOf": [schema::share(definitions), table] })
     }
 
-    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
+    fn words(&self) -> String {
+        "probability or table".into()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        Some(self)
+    }
+}
+
+impl Compound for Losing {
+    fn keys(&self) -> Vec<&'static dyn Key> {
+        all_keys()
+    }
+
+    fn example(&self) -> &'static str {
+        "{ ingress = \"1%\" }"
+    }
+
+    /// By place, always.
+    fn table(&self, value: Value) -> Option<Table> {
+        match value {
+            Value::Table(table) if keys::keys::<Loss>().iter().any(|key| table.get(key.name()).is_some()) => {
+                Some(table)
+            }
+            model => Some(Table::default().and("wire", model)),
+        }
+    }
+}
+
+impl Form<Loss> for Losing {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Loss, Problem> {
         let Value::Table(table) = &node.value else {
-            return Ok(Self { wire: LossModel::read(node, around)?, ..Self::default() });
+            return Ok(Loss { wire: ModelOrNone.read(node, around)?, ..Loss::default() });
         };
-        table.only(&Self::keys())?;
-        let with_delay = table.optional("with-delay", curve)?.unwrap_or_default();
+        keys::only(table, &all_keys())?;
+        let loss: Loss = keys::read(node, table, around)?;
         // A table that says no place is a model of losses on the wire.
-        let model = table.iter().find(|(key, _)| !PLACES.contains(&key.name.as_str())).map(|(key, _)| key);
-        let place = ["ingress", "wire"].into_iter().find_map(|key| table.key(key));
-        if let (Some(model), Some(place)) = (model, place) {
+        let is_of_place = |name: &str| keys::named::<Loss>(name).is_some();
+        let Some((model, _)) = table.iter().find(|(key, _)| !is_of_place(&key.name)) else { return Ok(loss) };
+        if let Some(place) = ["ingress", "wire"].into_iter().find_map(|key| table.key(key)) {
             return Err(Problem::new(format!("`{}` beside `{}`", model.name, place.name))
                 .at(&model.span)
                 .also(&place.span, "here it is said where packets are lost")
                 .help(format!("write {} = {{ {} = … }}", place.name, model.name)));
         }
-        if model.is_some() {
-            let wire = LossModel::read_table(node, &without(table, PLACES), around)?;
-            return Ok(Self { ingress: None, wire, with_delay });
-        }
-        let model = |key| table.optional(key, |node| LossModel::read(node, around)).map(Option::flatten);
-        Ok(Self { ingress: model("ingress")?, wire: model("wire")?, with_delay })
+        let wire: LossModel = keys::read(node, table, around)?;
+        Ok(Loss { wire: wire.unless_never(), ..loss })
     }
 
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Self { ingress: None, with_delay, wire } if with_delay.is_empty() => text(wire.as_ref()),
-            _ => self.by_place(LossModel::text),
+    fn write(&self, loss: &Loss) -> Option<Value> {
+        match loss {
+            Loss { ingress: None, with_delay, wire } if with_delay.is_empty() => {
+                Some(ModelOrNone.write(wire).unwrap_or_else(|| text(Share::ZERO)))
+            }
+            _ => Some(Value::Table(loss.to_table())),
         }
     }
-
-    /// The same as a table that says where, of tables that say what, always.
-    pub(crate) fn table_text(&self) -> String {
-        self.by_place(LossModel::table_text)
-    }
-
-    fn by_place(&self, text: fn(&LossModel) -> String) -> String {
-        let mut table = Inline::default();
-        table.plain("ingress", self.ingress.as_ref().map(text));
-        table.plain("wire", self.wire.as_ref().map(text));
-        let point = |(delay, share): &(Duration, Share)| format!("[\"{delay}\", \"{share}\"]");
-        let points: Vec<String> = self.with_delay.iter().map(point).collect();
-        table.plain("with-delay", (!points.is_empty()).then(|| format!("[{}]", points.join(", "))));
-        table.finish()
-    }
-}
-
-/// A model as it stands in a file, or that there is none.
-fn text(model: Option<&LossModel>) -> String {
-    model.map_or("\"0%\"".into(), LossModel::text)
-}
-
-/// The table without these keys.
-fn without(table: &Table, keys: &[&str]) -> Table {
-    let mut table = table.clone();
-    let others: Vec<String> =
-        table.iter().map(|(key, _)| key.name.clone()).filter(|name| !keys.contains(&name.as_str())).collect();
-    table.keep(&others.iter().map(String::as_str).collect::<Vec<_>>());
-    table
-}
-
-fn curve(node: &Node) -> Result<Vec<(Duration, Share)>, Problem> {
-    const ALLOWED: &str =
-        "a list of delays and probabilities, such as [[\"20ms\", \"0%\"], [\"100ms\", \"10%\"]]";
-    let items = node.list(ALLOWED)?;
-    if items.is_empty() || items.len() > MOST_POINTS {
-        return Err(node.expected(&format!(
-            "1 to {MOST_POINTS} points, such as [[\"20ms\", \"0%\"], [\"100ms\", \"10%\"]]"
-        )));
-    }
-    let mut points: Vec<(Duration, Share)> = Vec::new();
-    for item in items {
-        let [delay, share] = item.list(ALLOWED)? else { return Err(item.expected(ALLOWED)) };
-        let (delay, share) = (units::time(delay)?, Share::read(share)?);
-        if let Some((before, _)) = points.last().filter(|(before, _)| *before >= delay) {
-            return Err(Problem::new(format!(
-                "the delay {delay} does not lie above {before}, the one before it"
-            ))
-            .at(&item.span));
-        }
-        points.push((delay, share));
-    }
-    Ok(points)
 }

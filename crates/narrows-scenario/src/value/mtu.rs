@@ -1,27 +1,64 @@
 //! The longest packet: `1400`, `{ bytes = 1400, policy = "black-hole" }`, or `"none"`.
 
 use narrows_core::{Mtu, MtuPolicy};
+use serde_json::json;
 
+use crate::keys::compound::{As, Group, Short};
+use crate::keys::kind::{ByHand, Choice, Or};
+use crate::keys::{Keyed, Row, row};
 use crate::node::{Node, Value};
 use crate::problem::Problem;
 
-const POLICIES: &[(&str, MtuPolicy)] =
-    &[("fragment", MtuPolicy::Fragment), ("answer", MtuPolicy::Answer), ("black-hole", MtuPolicy::BlackHole)];
-
-/// Reads an MTU.
-pub(crate) fn read(node: &Node) -> Result<Option<Mtu>, Problem> {
-    match &node.value {
-        Value::Table(table) => {
-            table.only(&["bytes", "policy"])?;
-            let bytes = table.required("bytes", &node.span, bytes)?;
-            let policy =
-                table.optional("policy", |node| node.choice("policy", POLICIES))?.unwrap_or_default();
-            Ok(Some(Mtu { bytes, policy }))
-        }
-        Value::String(text) if text.trim() == "none" => Ok(None),
-        _ => Ok(Some(Mtu { bytes: bytes(node)?, policy: MtuPolicy::default() })),
-    }
+/// The keys of its table.
+#[derive(Default)]
+pub(crate) struct Parts {
+    bytes: u32,
+    policy: MtuPolicy,
 }
+
+const BYTES: ByHand<u32> = ByHand {
+    words: || "whole number, 68 to 65535".into(),
+    schema: |_| {
+        json!({ "anyOf": [
+            { "type": "integer", "minimum": 68, "maximum": 65535 },
+            { "type": "string", "pattern": "^ *[0-9]+ *(bytes)? *$" },
+        ] })
+    },
+    read: |node, _| bytes(node),
+    write: |bytes| Some(Value::Integer(bytes.to_string())),
+};
+const POLICY: Choice<MtuPolicy> = Choice {
+    what: "policy",
+    choices: &[
+        ("fragment", MtuPolicy::Fragment),
+        ("answer", MtuPolicy::Answer),
+        ("black-hole", MtuPolicy::BlackHole),
+    ],
+};
+
+impl Keyed for Parts {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("bytes", bytes, BYTES, "The length of the longest packet, in bytes of IP.").required(),
+        row!("policy", policy, POLICY, "What becomes of longer ones."),
+    ];
+}
+
+pub(crate) const MTU: Or<As<Short<Parts>, Parts, Mtu>> = Or(
+    "none",
+    As {
+        kind: Short {
+            key: "bytes",
+            words: "whole number",
+            table: Group::new(
+                "MtuParts",
+                "The longest packet and what becomes of longer ones.",
+                "{ bytes = 1400, policy = \"answer\" }",
+            ),
+        },
+        into: |Parts { bytes, policy }| Mtu { bytes, policy },
+        from: |&Mtu { bytes, policy }| Parts { bytes, policy },
+    },
+);
 
 /// Every IPv4 link takes 68 bytes (RFC 791), and no IP packet is longer than 65,535. With the unit or, as MTUs are
 /// usually written, without.
@@ -33,11 +70,4 @@ fn bytes(node: &Node) -> Result<u32, Problem> {
     };
     let bytes = text.trim().parse().ok().filter(|bytes| (68..65_536).contains(bytes));
     bytes.ok_or_else(|| node.expected("a number of bytes from 68 to 65535, such as 1400"))
-}
-
-/// As it stands in a file.
-pub(crate) fn text(mtu: Mtu) -> String {
-    let policy =
-        POLICIES.iter().find(|(_, policy)| *policy == mtu.policy).map_or("fragment", |(name, _)| *name);
-    format!("{{ bytes = {}, policy = \"{policy}\" }}", mtu.bytes)
 }

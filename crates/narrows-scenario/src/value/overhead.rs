@@ -1,9 +1,14 @@
 //! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`, or a table of its parts.
 
+use std::ops::Range;
+
 use narrows_core::sched::Dcf;
 use narrows_core::service::{Cells, Overhead};
 
-use crate::node::{Node, Value};
+use crate::keys::compound::{As, Group, Named};
+use crate::keys::kind::{Choice, Given, Integer};
+use crate::keys::{Keyed, Row, row};
+use crate::node::Table;
 use crate::problem::Problem;
 
 const NAMES: &[(&str, Overhead)] = &[
@@ -13,61 +18,87 @@ const NAMES: &[(&str, Overhead)] = &[
     ("atm", Overhead::ATM),
     ("wlan", Dcf::OVERHEAD),
 ];
-const BASES: &[(&str, bool)] = &[("ip", false), ("frame", true)];
-const ATM: Cells = Cells { payload: 48, size: 53 };
+const BASE: Choice<bool> = Choice { what: "base", choices: &[("ip", false), ("frame", true)] };
 
-/// Far more than any link layer adds, and far from overflowing.
-const MOST: i64 = 65_536;
-
-/// Reads an overhead.
-pub(crate) fn read(node: &Node) -> Result<Overhead, Problem> {
-    let Value::Table(table) = &node.value else {
-        return node.choice("overhead", NAMES).map_err(|p| {
-            p.help("or a table of its parts: { base = \"ip\", bytes = 14, minimum = 64, cells = \"atm\" }")
-        });
-    };
-    table.only(&["base", "bytes", "minimum", "cells"])?;
-    Ok(Overhead {
-        link_header: table.optional("base", |node| node.choice("base", BASES))?.unwrap_or_default(),
-        extra: table.optional("bytes", |node| number(node, -MOST))?.unwrap_or_default() as i32,
-        minimum: table.optional("minimum", |node| number(node, 0))?.unwrap_or_default() as u32,
-        cells: table.optional("cells", cells)?,
-    })
+/// A number of bytes, at most far more than any link layer adds, and far from overflowing.
+const fn bytes(low: i64) -> Integer {
+    Integer { what: "a number of bytes", low, high: 65_536 }
 }
 
-fn cells(node: &Node) -> Result<Cells, Problem> {
-    let Value::Table(table) = &node.value else {
-        return node
-            .choice("kind of cells", &[("atm", ATM)])
-            .map_err(|p| p.help("or { payload = 48, size = 53 }"));
-    };
-    table.only(&["payload", "size"])?;
-    let payload = table.required("payload", &node.span, |node| number(node, 1))? as u32;
-    let size = table.required("size", &node.span, |node| number(node, 1))? as u32;
-    if payload > size {
-        return Err(Problem::new(format!("a payload of {payload} bytes does not fit in a cell of {size}"))
-            .at(&node.span));
+/// The keys of its table.
+#[derive(Default)]
+pub(crate) struct Parts {
+    base: bool,
+    bytes: i32,
+    minimum: u32,
+    cells: Option<Cells>,
+}
+
+impl Keyed for Parts {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("base", base, BASE, "Which bytes of the packet count."),
+        row!("bytes", bytes, bytes(-65_536), "More for each packet; the sum is never below zero."),
+        row!("minimum", minimum, bytes(0), "The least that a packet takes."),
+        row!("cells", cells, Given(CELLS), "Whole cells, with this many bytes of payload in this many.")
+            .default("none"),
+    ];
+}
+
+pub(crate) const OVERHEAD: Named<Overhead, As<Group<Parts>, Parts, Overhead>> = Named {
+    words: "name or table",
+    names: Choice { what: "overhead", choices: NAMES },
+    table: As {
+        kind: Group::new(
+            "OverheadParts",
+            "In this order: the bytes of the base, plus `bytes`, at least `minimum`, in whole cells.",
+            "{ base = \"ip\", bytes = 14, minimum = 64, cells = \"atm\" }",
+        ),
+        into: |Parts { base, bytes, minimum, cells }| Overhead {
+            link_header: base,
+            extra: bytes,
+            minimum,
+            cells,
+        },
+        from: |&Overhead { link_header, extra, minimum, cells }| Parts {
+            base: link_header,
+            bytes: extra,
+            minimum,
+            cells,
+        },
+    },
+};
+
+/// Cells that a packet is cut into.
+#[derive(Default)]
+pub(crate) struct CellParts {
+    payload: u32,
+    size: u32,
+}
+
+const CELLS: Named<Cells, As<Group<CellParts>, CellParts, Cells>> = Named {
+    words: "`\"atm\"` or `{ payload = 48, size = 53 }`, each 1 to 65536",
+    names: Choice { what: "kind of cells", choices: &[("atm", Cells { payload: 48, size: 53 })] },
+    table: As {
+        kind: Group::new("CellParts", "A kind of cells.", "{ payload = 48, size = 53 }"),
+        into: |CellParts { payload, size }| Cells { payload, size },
+        from: |&Cells { payload, size }| CellParts { payload, size },
+    },
+};
+
+impl Keyed for CellParts {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("payload", payload, bytes(1), "Bytes of payload.").required(),
+        row!("size", size, bytes(1), "Bytes on the wire.").required(),
+    ];
+
+    fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        let Self { payload, size } = self;
+        if payload > size {
+            let title = format!("a payload of {payload} bytes does not fit in a cell of {size}");
+            return Err(Problem::new(title).at(place));
+        }
+        Ok(())
     }
-    Ok(Cells { payload, size })
-}
-
-fn number(node: &Node, least: i64) -> Result<i64, Problem> {
-    node.integer("a number of bytes", least..MOST + 1)
-}
-
-/// As it stands in a file.
-pub(crate) fn text(overhead: Overhead) -> String {
-    if let Some((name, _)) = NAMES.iter().find(|(_, known)| *known == overhead) {
-        return format!("\"{name}\"");
-    }
-    let Overhead { link_header, extra, minimum, cells } = overhead;
-    let base = if link_header { "frame" } else { "ip" };
-    let cells = match cells {
-        None => String::new(),
-        Some(ATM) => ", cells = \"atm\"".into(),
-        Some(Cells { payload, size }) => format!(", cells = {{ payload = {payload}, size = {size} }}"),
-    };
-    format!("{{ base = \"{base}\", bytes = {extra}, minimum = {minimum}{cells} }}")
 }
 
 /// For people: what counts.

@@ -7,10 +7,16 @@ use narrows_core::model::selector::Selector;
 use narrows_core::{Corruption, Duration};
 
 use crate::files::NamedFile;
-use crate::node::{Node, Value, toml_string};
+use serde_json::Value as Json;
+
+use crate::keys::compound::{Compound, Group, Short};
+use crate::keys::schema::Definitions;
+use crate::keys::{Form, Keyed, Kind, Row, row};
+use crate::node::{Node, Value};
 use crate::pattern::{About, Pattern};
 use crate::problem::{Found, Problem};
 use crate::value::condition::Surroundings;
+use crate::value::file::{self, FILE};
 
 /// A pattern file, as a link uses it.
 #[derive(Clone, Debug)]
@@ -28,16 +34,43 @@ impl PartialEq for PatternUse {
     }
 }
 
-impl PatternUse {
-    /// Reads a pattern that must be about `about`.
-    pub(crate) fn read(node: &Node, about: About, around: Surroundings<'_>) -> Result<Self, Problem> {
-        let file = match &node.value {
-            Value::Table(table) => {
-                table.only(&["file"])?;
-                table.get("file").ok_or_else(|| Problem::new("`file` is missing").at(&node.span))?
-            }
-            _ => node,
-        };
+/// The keys of its table.
+#[derive(Default)]
+struct Parts {
+    file: Option<NamedFile>,
+}
+
+impl Keyed for Parts {
+    const ROWS: &'static [Row<Self>] = &[row!("file", file, FILE, "Its name.").required()];
+}
+
+const PARTS: Short<Parts> = Short {
+    key: "file",
+    words: "name of a file",
+    table: Group::new("PatternParts", "A pattern file.", "{ file = \"x.pattern\" }"),
+};
+
+/// A pattern about this.
+pub(crate) struct PatternOf(pub(crate) About);
+
+impl Kind for PatternOf {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        PARTS.schema(definitions)
+    }
+
+    fn words(&self) -> String {
+        PARTS.words()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        Some(&PARTS)
+    }
+}
+
+impl Form<PatternUse> for PatternOf {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<PatternUse, Problem> {
+        PARTS.read(node, around)?;
+        let (file, about) = (file::place(node), self.0);
         let read = |file: &NamedFile| Pattern::read(&file.name, &file.contents);
         let (found, pattern) = around.files.parse(file, read)?;
         if pattern.about() != about {
@@ -49,9 +82,16 @@ impl PatternUse {
                 _ => problem,
             });
         }
-        Ok(Self { file: found, pattern: Arc::new(pattern) })
+        Ok(PatternUse { file: found, pattern: Arc::new(pattern) })
     }
 
+    /// Always as a table.
+    fn write(&self, pattern: &PatternUse) -> Option<Value> {
+        PARTS.table.write(&Parts { file: Some(pattern.file.clone()) })
+    }
+}
+
+impl PatternUse {
     /// The engine's selector of packets: of a pattern of losses.
     pub(crate) fn selector(&self) -> Box<dyn Selector> {
         Box::new(self.pattern.selector().expect("a pattern of losses selects packets"))
@@ -73,11 +113,6 @@ impl PatternUse {
     /// The longest of its delays.
     pub(crate) fn longest_delay(&self) -> Option<Duration> {
         self.pattern.delay_changes()?.iter().map(|(_, delay)| *delay).max()
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        format!("{{ file = {} }}", toml_string(&self.file.name))
     }
 }
 

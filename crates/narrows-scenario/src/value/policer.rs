@@ -1,17 +1,18 @@
 //! A policer at the entrance of a link: `{ rate = "10mbit", burst = "20kB", exceed = "drop" }`.
 
+use std::ops::Range;
+
 use narrows_core::sched::Peak;
 use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Exceed, Policer, PolicerConfig, Rate};
 
-use crate::keys::Form;
-use crate::keys::quantity::FiniteRate;
-use crate::node::{Node, Table, Value};
+use crate::keys::compound::Group;
+use crate::keys::kind::{Choice, Given, Or};
+use crate::keys::quantity::{FiniteRate, PacketSize};
+use crate::keys::{Keyed, Row, row};
+use crate::node::Table;
 use crate::problem::Problem;
-use crate::units;
-use crate::value::Surroundings;
-use crate::value::inline::Inline;
-use crate::value::overhead;
+use crate::value::overhead::OVERHEAD;
 use crate::value::scheduler::{BURST, below_one_packet};
 
 /// What a link does with packets that come faster than a bucket has tokens.
@@ -23,8 +24,8 @@ pub struct PolicerUse {
     pub burst: Bytes,
     /// A second bucket of this rate, which holds a packet.
     pub peakrate: Option<Rate>,
-    /// The longest packet; nothing for 1500 bytes.
-    pub mtu: Option<Bytes>,
+    /// The longest packet.
+    pub mtu: Bytes,
     /// What the shortest packet counts.
     pub mpu: Bytes,
     /// What a packet costs; nothing for what it costs the link.
@@ -45,43 +46,65 @@ pub enum PolicerExceed {
     Pass,
 }
 
-const KEYS: &[&str] = &["rate", "burst", "peakrate", "mtu", "mpu", "overhead", "exceed"];
-const EXCEEDS: &[(&str, PolicerExceed)] =
-    &[("drop", PolicerExceed::Drop), ("mark", PolicerExceed::Mark), ("pass", PolicerExceed::Pass)];
-const MTU: Bytes = Bytes::new(1500);
+const EXCEED: Choice<PolicerExceed> = Choice {
+    what: "thing to do with such packets",
+    choices: &[("drop", PolicerExceed::Drop), ("mark", PolicerExceed::Mark), ("pass", PolicerExceed::Pass)],
+};
 
-impl PolicerUse {
-    pub(crate) const KEYS: &'static [&'static str] = KEYS;
+pub(crate) const POLICER: Or<Group<PolicerUse>> = Or(
+    "none",
+    Group::new(
+        "PolicerParts",
+        "A policer: packets for which a bucket has no tokens are dropped, marked, or counted.",
+        "{ rate = \"10mbit\", burst = \"20kB\" }",
+    ),
+);
 
-    /// Reads a policer; nothing for `"none"`.
-    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
-        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
-            return Ok(None);
+impl Default for PolicerUse {
+    /// Without the rate and burst, which must be said.
+    fn default() -> Self {
+        Self {
+            rate: Rate::UNLIMITED,
+            burst: Bytes::new(0),
+            peakrate: None,
+            mtu: Bytes::new(1500),
+            mpu: Bytes::new(0),
+            overhead: None,
+            exceed: PolicerExceed::Drop,
         }
-        let table = node.table("a policer: { rate = \"10mbit\", burst = \"20kB\" }, or \"none\"")?;
-        table.only(KEYS)?;
-        let policer = Self {
-            rate: table.required("rate", &node.span, |node| FiniteRate.read(node, around))?,
-            burst: table.required("burst", &node.span, |node| BURST.read(node, around))?,
-            peakrate: table.optional("peakrate", |node| FiniteRate.read(node, around))?,
-            mtu: table.optional("mtu", units::packet_size)?,
-            mpu: table.optional("mpu", units::packet_size)?.unwrap_or_default(),
-            overhead: table.optional("overhead", overhead::read)?,
-            exceed: table
-                .optional("exceed", |node| node.choice("thing to do with such packets", EXCEEDS))?
-                .unwrap_or_default(),
-        };
-        policer.check(table)?;
-        Ok(Some(policer))
     }
+}
 
-    fn check(self, table: &Table) -> Result<(), Problem> {
+impl Keyed for PolicerUse {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("rate", rate, FiniteRate, "The rate at which tokens come.").required(),
+        row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`.").required(),
+        row!(
+            "peakrate",
+            peakrate,
+            Given(FiniteRate),
+            "The rate of a second bucket, which holds a packet; above `rate`."
+        )
+        .default("none"),
+        row!("mtu", mtu, PacketSize, "The longest packet."),
+        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+        row!("overhead", overhead, Given(OVERHEAD), "[What a packet counts](#overhead).")
+            .default("the link's"),
+        row!(
+            "exceed",
+            exceed,
+            EXCEED,
+            "What becomes of packets without tokens: dropped; marked with \"congestion experienced\" where they can be, and else dropped; or let pass and counted."
+        ),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         let at = |key: &str, problem: Problem| match table.get(key) {
             Some(node) => problem.at(&node.span).inside(key),
             None => problem,
         };
-        if self.burst < self.mtu() {
-            return Err(at("burst", below_one_packet(self.burst, self.mtu())));
+        if self.burst < self.mtu {
+            return Err(at("burst", below_one_packet(self.burst, self.mtu)));
         }
         match self.peakrate {
             Some(peak) if peak <= self.rate => Err(at(
@@ -94,11 +117,13 @@ impl PolicerUse {
             _ => Ok(()),
         }
     }
+}
 
+impl PolicerUse {
     /// The engine's.
     pub(crate) fn build(self) -> Policer {
-        let Self { rate, burst, peakrate, mpu, overhead, exceed, .. } = self;
-        let peak = peakrate.map(|rate| Peak { rate, mtu: self.mtu() });
+        let Self { rate, burst, peakrate, mtu, mpu, overhead, exceed } = self;
+        let peak = peakrate.map(|rate| Peak { rate, mtu });
         let exceed = match exceed {
             PolicerExceed::Drop => Exceed::Drop,
             PolicerExceed::Mark => Exceed::Mark,
@@ -106,24 +131,6 @@ impl PolicerUse {
         };
         Policer::new(PolicerConfig { rate, burst, peak, mpu, overhead, exceed })
             .expect("rates and bursts above zero are read, and a peak rate above the rate")
-    }
-
-    /// The longest packet in force.
-    pub fn mtu(self) -> Bytes {
-        self.mtu.unwrap_or(MTU)
-    }
-
-    pub(crate) fn text(self) -> String {
-        let mut table = Inline::default();
-        table.quoted("rate", Some(self.rate));
-        table.quoted("burst", Some(self.burst));
-        table.quoted("peakrate", self.peakrate);
-        table.quoted("mtu", self.mtu);
-        table.quoted("mpu", Some(self.mpu).filter(|mpu| mpu.get() > 0));
-        table.plain("overhead", self.overhead.map(overhead::text));
-        let exceed = EXCEEDS.iter().find(|(_, known)| *known == self.exceed).map(|(name, _)| *name);
-        table.quoted("exceed", exceed.filter(|_| self.exceed != PolicerExceed::Drop));
-        table.finish()
     }
 
     /// For people.

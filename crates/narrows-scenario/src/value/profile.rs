@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, Rate};
 
-use crate::files::{Files, NamedFile};
-use crate::node::{Node, Value, toml_string};
-use crate::problem::Problem;
+use serde_json::json;
+
+use crate::files::NamedFile;
+use crate::keys::kind::{ByHand, Or, text};
 use crate::profile::Profile;
 
 /// A profile, as a link uses it.
@@ -25,16 +26,21 @@ impl PartialEq for ProfileUse {
     }
 }
 
-impl ProfileUse {
-    /// Reads a use; nothing for `"none"`.
-    pub(crate) fn read(node: &Node, files: &Files) -> Result<Option<Self>, Problem> {
-        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
-            return Ok(None);
-        }
-        let (file, profile) = files.parse(node, |file| Profile::read(&file.name, &file.contents))?;
-        Ok(Some(Self { file, profile: Arc::new(profile) }))
-    }
+pub(crate) const PROFILE: Or<ByHand<ProfileUse>> = Or(
+    "none",
+    ByHand {
+        words: || "name of a file".into(),
+        schema: |_| json!({ "type": "string" }),
+        read: |node, around| {
+            let read = |file: &NamedFile| Profile::read(&file.name, &file.contents);
+            let (file, profile) = around.files.parse(node, read)?;
+            Ok(ProfileUse { file, profile: Arc::new(profile) })
+        },
+        write: |profile| Some(text(&profile.file.name)),
+    },
+);
 
+impl ProfileUse {
     /// The rate of the profile, if it has one.
     pub fn rate(&self) -> Option<Rate> {
         self.profile.rate()
@@ -43,11 +49,6 @@ impl ProfileUse {
     /// The mean of the extra air time.
     pub fn mean(&self) -> Duration {
         self.profile.air_time().mean()
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        toml_string(&self.file.name)
     }
 }
 

@@ -1,11 +1,17 @@
 //! Packets that skip the delay: `"1%"`, `"25% gap 5"`, `{ probability = "25%", gap = 5, correlation = "10%" }`, or
 //! `"none"`.
 
-use crate::node::{Node, Table, Value};
+use serde_json::{Value as Json, json};
+
+use crate::keys::compound::{Compound, Group, Short};
+use crate::keys::kind::Integer;
+use crate::keys::quantity::Percentage;
+use crate::keys::schema::Definitions;
+use crate::keys::{Form, Keyed, Kind, Row, row};
+use crate::node::{Node, Value};
 use crate::problem::Problem;
-use crate::units::Share;
-use crate::value::chance::{self, Chance};
-use crate::value::inline::Inline;
+use crate::value::chance::{CORRELATION, Chance};
+use crate::value::condition::Surroundings;
 
 /// Of every `gap` packets the first `gap − 1` never skip the delay, and from then on each does with this probability
 /// until one has.
@@ -17,54 +23,85 @@ pub struct Reorder {
     pub gap: u32,
 }
 
-impl Reorder {
-    /// The keys of its table. `rate` is what the other impairments call the probability.
-    pub(crate) const KEYS: &[&str] = &["probability", "rate", "gap", "correlation"];
+impl Default for Reorder {
+    fn default() -> Self {
+        Self { chance: Chance::default(), gap: 1 }
+    }
+}
 
-    pub(crate) fn read(node: &Node) -> Result<Option<Self>, Problem> {
-        let gap = |node: &Node| node.integer("a gap", 1..1 << 32).map(|gap| gap as u32);
-        let (chance, gap) = match &node.value {
-            Value::Table(table) => {
-                table.only(Self::KEYS)?;
-                (Self::chance(node, table)?, table.optional("gap", gap)?.unwrap_or(1))
-            }
+const GAP: Integer = Integer { what: "a gap", low: 1, high: u32::MAX as i64 };
+
+impl Keyed for Reorder {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("probability", chance.rate, Percentage, "The probability for each candidate, until one has.")
+            .alias(&["rate"])
+            .required(),
+        row!("gap", gap, GAP, "After a packet that skipped the delay, this many less one are no candidates."),
+        row!(
+            "correlation",
+            chance.correlation,
+            CORRELATION,
+            "The rank correlation (Spearman's) of the draws of one candidate and the next."
+        ),
+    ];
+}
+
+const SHORT: Short<Reorder> = Short {
+    key: "probability",
+    words: "probability",
+    table: Group::new(
+        "ReorderParts",
+        "Of every `gap` packets the first `gap − 1` never skip the delay.",
+        "{ probability = \"25%\", gap = 5 }",
+    ),
+};
+
+/// A table, or `"1%"`, `"25% gap 5"` or `"none"`; nothing where no packet skips the delay.
+pub(crate) struct ReorderOrNone;
+
+impl Kind for ReorderOrNone {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        let text = r"^ *(none|\+?[0-9_.]+([eE][+-]?[0-9]+)? *%?( gap [0-9]+)?) *$";
+        json!({ "anyOf": [{ "type": "string", "pattern": text }, SHORT.schema(definitions)] })
+    }
+
+    fn words(&self) -> String {
+        "probability, text or table".into()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        Some(&SHORT)
+    }
+}
+
+impl Form<Option<Reorder>> for ReorderOrNone {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Option<Reorder>, Problem> {
+        let reorder = match &node.value {
             Value::String(text) if text.trim() == "none" => return Ok(None),
-            Value::String(text) => match text.split_once(" gap ") {
-                Some((probability, number)) => {
-                    let part = |text: &str| Node {
-                        span: node.span.clone(),
-                        value: Value::String(text.trim().into()),
-                    };
-                    (Chance::independent(Share::read(&part(probability))?), gap(&part(number))?)
-                }
-                None => (Chance::independent(Share::read(node)?), 1),
-            },
-            _ => (Chance::independent(Share::read(node)?), 1),
+            Value::String(text) if text.contains(" gap ") => {
+                let (probability, gap) = text.split_once(" gap ").unwrap_or_default();
+                let part = |text: &str| {
+                    let value = Value::String(text.trim().into());
+                    Node { span: node.span.clone(), value }
+                };
+                let chance = Chance::independent(Percentage.read(&part(probability), around)?);
+                Reorder { chance, gap: GAP.read(&part(gap), around)? }
+            }
+            _ => SHORT.read(node, around)?,
         };
-        Ok((!chance.is_never()).then_some(Self { chance, gap }))
+        Ok(Some(reorder).filter(|reorder| !reorder.chance.is_never()))
     }
 
-    fn chance(node: &Node, table: &Table) -> Result<Chance, Problem> {
-        if let (Some(_), Some(key)) = (table.key("probability"), table.key("rate")) {
-            return Err(Problem::new("both `probability` and `rate`, which are the same").at(&key.span));
-        }
-        let key = if table.get("rate").is_some() { "rate" } else { "probability" };
-        let rate = table.required(key, &node.span, Share::read)?;
-        let correlation = table.optional("correlation", chance::correlation)?.unwrap_or_default();
-        Ok(Chance { rate, correlation })
+    /// Always as a table: people look for the keys there.
+    fn write(&self, reorder: &Option<Reorder>) -> Option<Value> {
+        let Some(reorder) = reorder else { return Some(Value::String("none".into())) };
+        SHORT.table.write(reorder)
     }
+}
 
+impl Reorder {
     /// The engine's.
     pub(crate) fn build(self) -> Option<narrows_core::Reorder> {
         Some(narrows_core::Reorder { selector: self.chance.build()?, gap: self.gap })
-    }
-
-    pub(crate) fn text(self) -> String {
-        let Self { chance: Chance { rate, correlation }, gap } = self;
-        let mut table = Inline::default();
-        table.quoted("probability", Some(rate));
-        table.plain("gap", Some(gap));
-        table.quoted("correlation", (!correlation.is_zero()).then_some(correlation));
-        table.finish()
     }
 }

@@ -2,12 +2,14 @@
 
 use narrows_core::{Bytes, Duration, SlotGap};
 
-use crate::files::Files;
-use crate::node::{Node, Value};
-use crate::problem::Problem;
+use serde_json::json;
+
+use crate::keys::compound::Group;
+use crate::keys::kind::{ByHand, Given, Integer, Or, text};
+use crate::keys::{Form, Keyed, Kind, Row, row, schema};
+use crate::node::Value;
 use crate::units;
-use crate::value::distribution::{Distribution, MODIFIERS, SHAPES, Shape};
-use crate::value::inline::Inline;
+use crate::value::distribution::{Distribution, Shape, Uniform};
 
 /// When packets may leave, and how many.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,41 +32,71 @@ pub enum Gap {
     Drawn(Distribution),
 }
 
-impl Slots {
-    /// The keys of its table.
-    pub(crate) const KEYS: &[&str] = &["gap", "packets", "bytes"];
-
-    pub(crate) fn read(node: &Node, files: &Files) -> Result<Option<Self>, Problem> {
-        if matches!(&node.value, Value::String(text) if text.trim() == "none") {
-            return Ok(None);
-        }
-        const ALLOWED: &str = "a table such as { gap = \"10ms\", packets = 8 }, or \"none\"";
-        let table = node.table(ALLOWED)?;
-        table.only(Self::KEYS)?;
-        if table.get("gap").is_none() {
-            let problem = Problem::new("`gap` is missing").at(&node.span);
-            return Err(problem.help("say how long a slot is waited for: gap = \"10ms\""));
-        }
-        let most = |key, what: &str| {
-            let read = |node: &Node| match &node.value {
-                Value::String(text) if what == "bytes" && text.trim().ends_with(char::is_alphabetic) => {
-                    let size = units::size(node)?.get();
-                    u32::try_from(size)
-                        .ok()
-                        .filter(|size| *size > 0)
-                        .ok_or_else(|| node.expected("1 byte to 4 GB"))
-                }
-                _ => node.integer(&format!("a number of {what}"), 1..1 << 32).map(|most| most as u32),
-            };
-            table.optional(key, read)
-        };
-        Ok(Some(Self {
-            gap: table.required("gap", &node.span, |node| Gap::read(node, files))?,
-            packets: most("packets", "packets")?,
-            bytes: most("bytes", "bytes")?,
-        }))
+impl Default for Slots {
+    /// Without the gap, which must be said.
+    fn default() -> Self {
+        Self { gap: Gap::Fixed(Duration::ZERO), packets: None, bytes: None }
     }
+}
 
+const DRAWN: Group<Distribution> =
+    Group::new("GapModel", "A distribution of gaps.", "{ uniform = { low = \"5ms\", high = \"15ms\" } }");
+const GAP: ByHand<Gap> = ByHand {
+    words: || "time, or [a distribution](#distributions)".into(),
+    schema: |definitions| json!({ "anyOf": [schema::time(definitions), DRAWN.schema(definitions)] }),
+    read: |node, around| match &node.value {
+        Value::Table(_) => DRAWN.read(node, around).map(Gap::Drawn),
+        _ => units::positive_time(node).map(Gap::Fixed),
+    },
+    write: |gap| match gap {
+        Gap::Fixed(gap) => Some(text(gap)),
+        Gap::Drawn(distribution) => DRAWN.write(distribution),
+    },
+};
+const PACKETS: Integer = Integer { what: "a number of packets", low: 1, high: u32::MAX as i64 };
+const BYTES: ByHand<u32> = ByHand {
+    words: || "whole number, or a size".into(),
+    schema: |definitions| {
+        let number = json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
+        json!({ "anyOf": [number, schema::size(definitions)] })
+    },
+    read: |node, _| match &node.value {
+        Value::String(text) if text.trim().ends_with(char::is_alphabetic) => {
+            let size = u32::try_from(units::size(node)?.get()).ok().filter(|size| *size > 0);
+            size.ok_or_else(|| node.expected("1 byte to 4 GB"))
+        }
+        _ => node.integer("a number of bytes", 1..1 << 32).map(|bytes| bytes as u32),
+    },
+    write: |bytes| Some(Value::Integer(bytes.to_string())),
+};
+
+impl Keyed for Slots {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "gap",
+            gap,
+            GAP,
+            "From when a slot is asked for, because a packet is due and none is open, to when it opens."
+        )
+        .required(),
+        row!("packets", packets, Given(PACKETS), "How many packets leave in one slot at most.")
+            .default("no limit"),
+        row!(
+            "bytes",
+            bytes,
+            Given(BYTES),
+            "After how many bytes, counted with the [overhead](#overhead), a slot is used up."
+        )
+        .default("no limit"),
+    ];
+}
+
+pub(crate) const SLOTS: Or<Group<Slots>> = Or(
+    "none",
+    Group::new("SlotParts", "Slots, and how much leaves in one.", "{ gap = \"10ms\", packets = 8 }"),
+);
+
+impl Slots {
     /// The engine's.
     pub(crate) fn build(&self) -> narrows_core::Slots {
         narrows_core::Slots {
@@ -73,41 +105,17 @@ impl Slots {
             bytes: Bytes::new(self.bytes.map_or(0, u64::from)),
         }
     }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        let mut table = Inline::default();
-        table.plain("gap", Some(self.gap.text()));
-        table.plain("packets", self.packets);
-        table.plain("bytes", self.bytes);
-        table.finish()
-    }
 }
 
 impl Gap {
-    fn read(node: &Node, files: &Files) -> Result<Self, Problem> {
-        let Value::Table(table) = &node.value else { return units::positive_time(node).map(Self::Fixed) };
-        table.only(&[SHAPES, MODIFIERS].concat())?;
-        Distribution::read(node, table, files).map(Self::Drawn)
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Fixed(gap) => format!("\"{gap}\""),
-            Self::Drawn(distribution) => {
-                let mut table = Inline::default();
-                distribution.write(&mut table);
-                table.finish()
-            }
-        }
-    }
-
     /// The engine's.
     fn build(&self) -> SlotGap {
         match self {
             Self::Fixed(gap) => SlotGap::Between(*gap, *gap),
             Self::Drawn(distribution) => match distribution.shape {
-                Shape::Uniform { low, high } if distribution.is_plain() => SlotGap::Between(low, high),
+                Shape::Uniform(Uniform { low, high }) if distribution.is_plain() => {
+                    SlotGap::Between(low, high)
+                }
                 _ => SlotGap::Drawn(Box::new(distribution.engine().clone())),
             },
         }

@@ -6,15 +6,20 @@ use narrows_core::model::{DelaySteps, LossSteps, Selector};
 use narrows_core::queue::Bound;
 use narrows_core::service::{Opportunities, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
-use narrows_core::{Bytes, Duration, Probability, Rate, Time};
+use narrows_core::{Bytes, Duration, Probability, Rate, Time as Instant};
+use serde_json::{Value as Json, json};
 
 use crate::files::NamedFile;
-use crate::node::{Node, Value, toml_string};
+use crate::keys::compound::{Compound, Group, Short};
+use crate::keys::kind::{ByHand, Choice, Given, text, words_of};
+use crate::keys::quantity::Time;
+use crate::keys::schema::Definitions;
+use crate::keys::{Form, Keyed, Kind, Row, row};
+use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::trace::{Format, OPPORTUNITY, Then, Trace};
-use crate::units;
 use crate::value::condition::Surroundings;
-use crate::value::inline::Inline;
+use crate::value::file::{self, FILE};
 
 /// A trace, as a link uses it. Its columns take the place of the link's rate, delay, loss on the wire, duplicates and
 /// bound.
@@ -31,7 +36,7 @@ pub struct TraceUse {
     /// How far into the trace the link begins.
     pub start: Duration,
     /// The instant of the run at which it does: that at which the trace was set.
-    pub begins: Time,
+    pub begins: Instant,
 }
 
 /// Two uses are equal when they come from like files and begin alike.
@@ -42,28 +47,71 @@ impl PartialEq for TraceUse {
     }
 }
 
-const THENS: &[(&str, Then)] = &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)];
+const THEN: Choice<Then> =
+    Choice { what: "rule", choices: &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)] };
+const FORMAT: ByHand<Format> = ByHand {
+    words: || words_of(Format::ALL.into_iter().map(Format::name)),
+    schema: |_| json!({ "enum": Format::ALL.map(Format::name) }),
+    read: |node, _| node.choice("format", &Format::ALL.map(|format| (format.name(), format))),
+    write: |format| Some(text(format)),
+};
 
-impl TraceUse {
-    /// The keys of its table.
-    pub(crate) const KEYS: &[&str] = &["file", "format", "then", "start"];
+/// The keys of its table.
+#[derive(Default)]
+pub(crate) struct Parts {
+    file: Option<NamedFile>,
+    format: Option<Format>,
+    then: Option<Then>,
+    start: Duration,
+}
 
-    /// Reads a use; nothing for `"none"`.
-    pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
-        let (file, format, then, start) = match &node.value {
-            Value::String(text) if text.trim() == "none" => return Ok(None),
-            Value::Table(table) => {
-                table.only(Self::KEYS)?;
-                let formats = Format::ALL.map(|format| (format.name(), format));
-                let format = table.optional("format", |node| node.choice("format", &formats))?;
-                let then = table.optional("then", |node| node.choice("rule", THENS))?;
-                let start = table.optional("start", units::time)?.unwrap_or_default();
-                let missing = || Problem::new("`file` is missing").at(&node.span);
-                (table.get("file").ok_or_else(missing)?, format, then, start)
-            }
-            _ => (node, None, None, Duration::ZERO),
-        };
-        let (file, trace) = around.files.trace(file, format)?;
+impl Keyed for Parts {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("file", file, FILE, "The file; `trace = \"cell.down\"` is short for a table with it.")
+            .required(),
+        row!("format", format, Given(FORMAT), "How it is written.").default("by its name and content"),
+        row!(
+            "then",
+            then,
+            Given(THEN),
+            "After its end: again from the beginning; its last values stay; the link's own values hold."
+        )
+        .default("`\"loop\"` for mahimahi and endless patterns, else `\"hold\"`"),
+        row!("start", start, Time::ANY, "How far into the trace the link begins."),
+    ];
+}
+
+const PARTS: Short<Parts> = Short {
+    key: "file",
+    words: "name of a file",
+    table: Group::new(
+        "TraceParts",
+        "A trace, and how it is used.",
+        "{ file = \"path.csv\", then = \"loop\" }",
+    ),
+};
+
+/// The name of a trace, or a table with it.
+pub(crate) struct TraceOfFile;
+
+impl Kind for TraceOfFile {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        PARTS.schema(definitions)
+    }
+
+    fn words(&self) -> String {
+        PARTS.words()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        Some(&PARTS)
+    }
+}
+
+impl Form<TraceUse> for TraceOfFile {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<TraceUse, Problem> {
+        let Parts { format, then, start, .. } = PARTS.read(node, around)?;
+        let (file, trace) = around.files.trace(file::place(node), format)?;
         let then = then.unwrap_or(trace.then());
         if start >= trace.length() && then != Then::Loop {
             let title = format!(
@@ -73,9 +121,16 @@ impl TraceUse {
             );
             return Err(Problem::new(title).at(&node.span).inside("start"));
         }
-        Ok(Some(Self { file, trace, format, then, start, begins: around.at }))
+        Ok(TraceUse { file, trace, format, then, start, begins: around.at })
     }
 
+    fn write(&self, used: &TraceUse) -> Option<Value> {
+        let then = Some(used.then).filter(|then| *then != used.trace.then());
+        PARTS.write(&Parts { file: Some(used.file.clone()), format: used.format, then, start: used.start })
+    }
+}
+
+impl TraceUse {
     /// Whether it says how fast the wire is.
     pub fn has_rate(&self) -> bool {
         self.trace.rate().is_some() || self.trace.opportunities().is_some()
@@ -111,7 +166,7 @@ impl TraceUse {
         Some(self.steps(self.trace.bound()?, otherwise))
     }
 
-    fn steps<T: Clone>(&self, column: &[(Time, T)], otherwise: T) -> Steps<T> {
+    fn steps<T: Clone>(&self, column: &[(Instant, T)], otherwise: T) -> Steps<T> {
         let steps = Steps::new(column.to_vec(), self.after(otherwise));
         steps.expect("a trace's columns are in order").starting(self.begins, self.start)
     }
@@ -155,28 +210,10 @@ impl TraceUse {
     }
 
     /// The integral over the trace, by seconds.
-    fn over_time<T>(&self, column: &[(Time, T)], of: impl Fn(&T) -> f64) -> f64 {
-        let end = Time::ZERO + self.trace.length();
+    fn over_time<T>(&self, column: &[(Instant, T)], of: impl Fn(&T) -> f64) -> f64 {
+        let end = Instant::ZERO + self.trace.length();
         let ends = column.iter().skip(1).map(|(at, _)| *at).chain([end]);
         column.iter().zip(ends).map(|((at, value), end)| of(value) * end.since(*at).seconds()).sum()
-    }
-
-    /// As it stands in a file.
-    pub(crate) fn text(&self) -> String {
-        if self.format.is_none() && self.then == self.trace.then() && self.start == Duration::ZERO {
-            return toml_string(&self.file.name);
-        }
-        self.table_text()
-    }
-
-    /// The same as a table, always.
-    pub(crate) fn table_text(&self) -> String {
-        let mut table = Inline::default();
-        table.plain("file", Some(toml_string(&self.file.name)));
-        table.quoted("format", self.format);
-        table.quoted("then", Some(self.then));
-        table.quoted("start", (self.start > Duration::ZERO).then_some(self.start));
-        table.finish()
     }
 
     /// For people: what it gives, how long it is, what comes then.

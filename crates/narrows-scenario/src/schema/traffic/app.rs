@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::super::{Rate, Size, Time};
+use super::super::from_rows::{Rate, Size, Time};
 use super::{Pace, Period};
 
 /// How transactions come.

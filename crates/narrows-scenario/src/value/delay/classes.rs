@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use narrows_core::Duration;
 use narrows_core::model::{ByClass, Constant, DelayModel};
 
-use super::{Delay, DelaySource};
-use crate::node::Node;
+use super::{DELAY, Delay, DelaySource};
+use crate::keys::compound::{Group, List, Short};
+use crate::keys::kind::{ByHand, Given};
+use crate::keys::{Form, Keyed, Kind, Row, row};
 use crate::problem::Problem;
-use crate::value::condition::{Match, Surroundings};
-use crate::value::inline::Inline;
+use crate::value::condition::Match;
 
 /// Packets of one kind, and their delay.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,51 +21,74 @@ pub struct DelayClass {
     pub delay: Delay,
 }
 
-/// Conditions are tried one by one for each packet.
-const MOST_CLASSES: usize = 1000;
+const MATCH: Short<Match> = Short { key: "protocol", words: "protocol", table: Match::FORM };
+const DELAY_OF_CLASS: ByHand<Delay> = ByHand {
+    words: || "as [`delay`](#delay-jitter-order)".into(),
+    schema: |definitions| DELAY.schema(definitions),
+    read: |node, around| match super::read(node, around)? {
+        (_, Some(_)) => Err(Problem::new("the order of packets is the link's, not that of a class")
+            .at(&node.span)
+            .help("write `order` beside `classes`")),
+        (Delay { source: DelaySource::Classes(_), .. }, _) => {
+            Err(Problem::new("classes within a class").at(&node.span).help("a packet is of one class"))
+        }
+        (delay, None) => Ok(delay),
+    },
+    write: |delay| Some(delay.value()),
+};
 
-pub(super) fn read(node: &Node, around: Surroundings<'_>) -> Result<Vec<DelayClass>, Problem> {
-    const ALLOWED: &str = "a list such as [{ match = \"udp\", delay = \"5ms\" }, { delay = \"10ms\" }]";
-    let items = node.list(ALLOWED)?;
-    if items.is_empty() || items.len() > MOST_CLASSES {
-        return Err(node.expected(&format!("{ALLOWED}, of 1 to {MOST_CLASSES}")));
+impl Default for DelayClass {
+    /// Without the delay, which must be said.
+    fn default() -> Self {
+        Self { matches: None, delay: Delay::constant(Duration::ZERO) }
     }
-    let mut classes: Vec<DelayClass> = Vec::new();
-    for item in items {
-        if classes.last().is_some_and(|class| class.matches.is_none()) {
+}
+
+impl Keyed for DelayClass {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "match",
+            matches,
+            Given(MATCH),
+            "Which packets; all that no class before takes if it is not given."
+        ),
+        row!("delay", delay, DELAY_OF_CLASS, "Their delay, without an order.").required(),
+    ];
+}
+
+/// Conditions are tried one by one for each packet.
+const LIST: List<Group<DelayClass>> = List {
+    what: "a list of classes, such as [{ match = \"udp\", delay = \"5ms\" }, { delay = \"10ms\" }]",
+    most: 1000,
+    one: Group::new(
+        "DelayClass",
+        "Packets of one kind, and their delay.",
+        "{ match = \"udp\", delay = \"5ms\" }",
+    ),
+};
+
+pub(super) const CLASSES: ByHand<Vec<DelayClass>> = ByHand {
+    words: || "list of [classes](#delays-by-class)".into(),
+    schema: |definitions| LIST.schema(definitions),
+    read: |node, around| {
+        let classes: Vec<DelayClass> = LIST.read(node, around)?;
+        let all = classes.iter().position(|class| class.matches.is_none());
+        if let Some(item) = all.and_then(|all| node.list(LIST.what).ok()?.get(all + 1)) {
             return Err(Problem::new("no packet is left for this class")
                 .at(&item.span)
                 .help("the class before it has no `match`, so that it takes every packet; it stands last"));
         }
-        classes.push(class(item, around)?);
-    }
-    let names: Vec<&str> =
-        classes.iter().flat_map(|class| class.delay.feeds()).map(|feed| feed.name.as_str()).collect();
-    if let Some(name) =
-        names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)).map(|(_, name)| name)
-    {
-        return Err(Problem::new(format!("two classes have the feed `{name}`"))
-            .at(&node.span)
-            .help("give each feed of a link a name of its own"));
-    }
-    Ok(classes)
-}
-
-fn class(node: &Node, around: Surroundings<'_>) -> Result<DelayClass, Problem> {
-    let table = node.table("a table such as { match = \"udp\", delay = \"5ms\" }")?;
-    table.only(&["match", "delay"])?;
-    let matches = table.optional("match", |node| Match::read_short(node, around))?;
-    let delay = table.required("delay", &node.span, |inner| match super::read(inner, around)? {
-        (_, Some(_)) => Err(Problem::new("the order of packets is the link's, not that of a class")
-            .at(&inner.span)
-            .help("write `order` beside `classes`")),
-        (Delay { source: DelaySource::Classes(_), .. }, _) => {
-            Err(Problem::new("classes within a class").at(&inner.span).help("a packet is of one class"))
+        let names: Vec<&str> =
+            classes.iter().flat_map(|class| class.delay.feeds()).map(|feed| feed.name.as_str()).collect();
+        if let Some((_, name)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(Problem::new(format!("two classes have the feed `{name}`"))
+                .at(&node.span)
+                .help("give each feed of a link a name of its own"));
         }
-        (delay, None) => Ok(delay),
-    })?;
-    Ok(DelayClass { matches, delay })
-}
+        Ok(classes)
+    },
+    write: |classes| LIST.write(classes),
+};
 
 pub(super) fn build(classes: &[DelayClass], addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Box<dyn DelayModel> {
     let mut conditions = Vec::new();
@@ -84,17 +108,6 @@ pub(super) fn mean(classes: &[DelayClass]) -> Option<Duration> {
     let mut means = classes.iter().map(|class| class.delay.mean()).chain(rest.map(Some));
     let first = means.next()??;
     means.all(|mean| mean == Some(first)).then_some(first)
-}
-
-pub(super) fn text(classes: &[DelayClass]) -> String {
-    let class = |class: &DelayClass| {
-        let mut table = Inline::default();
-        table.plain("match", class.matches.as_ref().map(Match::text));
-        table.plain("delay", Some(class.delay.text()));
-        table.finish()
-    };
-    let classes: Vec<String> = classes.iter().map(class).collect();
-    format!("[{}]", classes.join(", "))
 }
 
 /// For people.

@@ -3,10 +3,14 @@
 use narrows_core::Duration;
 use narrows_core::model::{DelayModel, Fed, FeedConfig, OnEmpty};
 
-use crate::node::{Key, Node, Table, Value, check_name};
+use serde_json::json;
+
+use crate::keys::kind::{ByHand, Choice, Given, text};
+use crate::keys::quantity::Time;
+use crate::keys::{Form, Keyed, Row, row};
+use crate::node::{Key, Node, Value, check_name};
 use crate::problem::Problem;
 use crate::units;
-use crate::value::inline::Inline;
 
 /// A feed, as a link uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +27,36 @@ pub struct FeedUse {
     pub ask: Option<Duration>,
 }
 
-const ON_EMPTY: &[(&str, OnEmpty)] =
-    &[("zero", OnEmpty::Zero), ("last", OnEmpty::Last), ("repeat", OnEmpty::Repeat), ("drop", OnEmpty::Drop)];
+const ON_EMPTY: Choice<OnEmpty> = Choice {
+    what: "rule",
+    choices: &[
+        ("zero", OnEmpty::Zero),
+        ("last", OnEmpty::Last),
+        ("repeat", OnEmpty::Repeat),
+        ("drop", OnEmpty::Drop),
+    ],
+};
+const NAME: ByHand<String> = ByHand {
+    words: || "name".into(),
+    schema: |_| json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" }),
+    read: |node, _| {
+        let name = node.text("the name of a feed")?.trim().to_owned();
+        check_name(&Key { name: name.clone(), span: node.span.clone() }, "feed")?;
+        Ok(name)
+    },
+    write: |name| Some(text(name)),
+};
+/// How many values, and how long a time that is, where it is one.
+const LEAD: ByHand<(usize, Option<Duration>)> = ByHand {
+    words: || "values, such as `\"4096 values\"`, up to 1048576; or a time from 1 ms to 1 h".into(),
+    schema: |_| {
+        let text = r"^ *([0-9_]+ *(values?)?|\+?[0-9_.]+([eE][+-]?[0-9]+)? *(ns|us|µs|μs|ms|s|min|h)) *$";
+        let number = json!({ "type": "integer", "minimum": 1, "maximum": MOST_LEAD });
+        json!({ "anyOf": [{ "type": "string", "pattern": text }, number] })
+    },
+    read: |node, _| lead(node),
+    write: |(values, span)| Some(span.map_or_else(|| text(format!("{values} values")), text)),
+};
 
 /// More values than that are no feed but a trace: 8 MiB.
 const MOST_LEAD: i64 = 1 << 20;
@@ -32,52 +64,43 @@ const MOST_LEAD: i64 = 1 << 20;
 const MOST_IN_TIME: usize = 1 << 16;
 const SPANS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(3600));
 /// A packet that waits longer for its answer has no use.
-const LONGEST_ASK: Duration = Duration::from_secs(60);
+const ASK: Time = Time::between(Duration::from_nanos(1), Duration::from_secs(60));
+
+impl Default for FeedUse {
+    /// Without its name, which must be said.
+    fn default() -> Self {
+        let FeedConfig { name, on_empty, lead, ask } = FeedConfig::new("");
+        Self { name, on_empty, lead, span: None, ask }
+    }
+}
+
+impl Keyed for FeedUse {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("feed", name, NAME, "Its name, unique on the link.").required(),
+        row!("on-empty", on_empty, ON_EMPTY, "What becomes of a packet for which there is no value: no delay, the last one that was used, the last values again, loss.").alias(&["on_empty"]),
+        Row::new(
+            "lead",
+            &LEAD,
+            "How far ahead of the packets the values may run.",
+            |of: &Self| LEAD.write(&(of.lead, of.span)),
+            |of: &mut Self, node, around| {
+                (of.lead, of.span) = LEAD.read(node, around)?;
+                Ok(())
+            },
+        ),
+        row!("ask", ask, Given(ASK), "The two-way form: ask for each packet, and wait so long for the answer.").default("none"),
+    ];
+}
 
 impl FeedUse {
-    /// Reads the keys of a feed.
-    pub(super) fn read(node: &Node, table: &Table) -> Result<Self, Problem> {
-        let name = table.required("feed", &node.span, |node| {
-            let name = node.text("the name of a feed")?.trim().to_owned();
-            check_name(&Key { name: name.clone(), span: node.span.clone() }, "feed")?;
-            Ok(name)
-        })?;
-        if let (Some(_), Some(key)) = (table.key("on-empty"), table.key("on_empty")) {
-            return Err(Problem::new("both `on-empty` and `on_empty`, which are the same").at(&key.span));
-        }
-        let key = if table.get("on_empty").is_some() { "on_empty" } else { "on-empty" };
-        let plain = FeedConfig::new(name);
-        let (lead, span) = table.optional("lead", lead)?.unwrap_or((plain.lead, None));
-        Ok(Self {
-            lead,
-            span,
-            on_empty: table.optional(key, |node| node.choice("rule", ON_EMPTY))?.unwrap_or(plain.on_empty),
-            ask: table
-                .optional("ask", |node| units::time_between(node, Duration::from_nanos(1), LONGEST_ASK))?,
-            name: plain.name,
-        })
-    }
-
     pub(super) fn build(&self) -> Box<dyn DelayModel> {
         let Self { name, on_empty, lead, ask, .. } = self.clone();
         Box::new(Fed::new(FeedConfig { name, on_empty, lead, ask }))
     }
 
-    pub(super) fn write(&self, table: &mut Inline) {
-        let plain = FeedConfig::new("");
-        table.quoted("feed", Some(&self.name));
-        table.quoted("on-empty", Some(self.rule()));
-        let lead = match self.span {
-            Some(span) => Some(span.to_string()),
-            None => (self.lead != plain.lead).then(|| format!("{} values", self.lead)),
-        };
-        table.quoted("lead", lead);
-        table.quoted("ask", self.ask);
-    }
-
     /// What becomes of a packet for which there is no value, in a word.
     pub fn rule(&self) -> &'static str {
-        ON_EMPTY.iter().find(|(_, rule)| *rule == self.on_empty).map_or("zero", |(name, _)| name)
+        ON_EMPTY.choices.iter().find(|(_, rule)| *rule == self.on_empty).map_or("zero", |(name, _)| name)
     }
 }
 

@@ -1,276 +1,346 @@
-//! The shapes of distributions, and reading their parameters.
+//! The shapes of distributions: a line in [`Shape`] for each, and its parameters with what they mean to the engine. Those
+//! that are made of numbers in a list or a file are in [`data`](super::data).
+
+use std::ops::Range;
 
 use narrows_core::Duration;
 use narrows_core::model::{Distribution as Model, DistributionError};
 
 use super::Distribution;
 use super::data::{Bins, Points, Samples, Table as DistTable};
-use crate::files::Files;
-use crate::node::{Node, Table};
-use crate::problem::{Found, Problem};
-use crate::units::{self, Number};
+use super::mixture::{MIXTURE, MixturePart};
+use crate::keys::compound::Group;
+use crate::keys::kind::Given;
+use crate::keys::quantity::{PlainNumber, Time};
+use crate::keys::{Keyed, Row, alternatives, row};
+use crate::node::Table;
+use crate::problem::Problem;
+use crate::units::Number;
 
-/// What a distribution is like.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Shape {
-    /// Always the same: a part of a mixture.
-    Constant(Duration),
-    /// Every time from `low` to `high` is equally likely.
-    Uniform {
-        /// The least.
-        low: Duration,
-        /// The most.
-        high: Duration,
-    },
-    /// Normal.
-    Normal {
-        /// The mean.
-        mean: Duration,
-        /// The standard deviation.
-        sd: Duration,
-    },
-    /// Log-normal, by its own mean and standard deviation.
-    LogNormal {
-        /// The mean.
-        mean: Duration,
-        /// The standard deviation.
-        sd: Duration,
-    },
-    /// Log-normal, by its median and the standard deviation of its logarithm.
-    LogNormalMedian {
-        /// Half are below.
-        median: Duration,
-        /// The standard deviation of the natural logarithm.
-        sigma: Number,
-    },
-    /// Exponential.
-    Exponential {
-        /// The mean.
-        mean: Duration,
-    },
-    /// Gamma, by its mean and standard deviation.
-    Gamma {
-        /// The mean.
-        mean: Duration,
-        /// The standard deviation.
-        sd: Duration,
-    },
-    /// Gamma, by its parameters: the mean is their product.
-    GammaShape {
-        /// k.
-        shape: Number,
-        /// θ.
-        scale: Duration,
-    },
-    /// Weibull.
-    Weibull {
-        /// k.
-        shape: Number,
-        /// λ: a share 1 − 1/e is below.
-        scale: Duration,
-    },
-    /// Pareto, of the first kind.
-    Pareto {
-        /// α; the mean is infinite up to 1, the standard deviation up to 2.
-        shape: Number,
-        /// The least.
-        minimum: Duration,
-    },
-    /// NetEm's: a quarter of a normal and three quarters of a Pareto deviate, scaled and shifted.
-    ParetoNormal {
-        /// Where a deviate of zero lies.
-        mean: Duration,
-        /// What a deviate of one adds.
-        sd: Duration,
-    },
-    /// A table of deviates, as NetEm's `.dist` files are.
-    Table(DistTable),
-    /// As measured: each sample is equally likely.
-    Samples(Samples),
-    /// Uniform within each of several bins.
-    Histogram(Bins),
-    /// Linear between points of the cumulative distribution.
-    Cdf(Points),
-    /// One of several, by weight.
-    Mixture(Vec<(Number, Distribution)>),
+/// What a shape is by its parameters.
+pub(super) trait Law {
+    /// The engine's distribution.
+    fn engine(&self) -> Result<Model, DistributionError>;
+
+    /// For people, where the engine has no words.
+    fn words(&self) -> Option<String> {
+        None
+    }
 }
 
-/// The keys that stand for a shape.
-pub(crate) const SHAPES: &[&str] = &[
-    "constant",
-    "uniform",
-    "normal",
-    "log-normal",
-    "exponential",
-    "gamma",
-    "weibull",
-    "pareto",
-    "pareto-normal",
-    "table",
-    "samples",
-    "histogram",
-    "cdf",
-    "mixture",
-];
-
-/// The most parts of a mixture.
-const MOST_PARTS: usize = 1000;
+alternatives! {
+    /// What a distribution is like.
+    enum Shape: dyn Law, the shape of Distribution {
+        Constant(Duration) = "constant" as Time::ANY, "Always the same.";
+        Uniform(Uniform) = "uniform" as Uniform::FORM, "Every time from `low` to `high` is equally likely.";
+        Normal(Normal) = "normal" as Normal::FORM, "Normal.";
+        LogNormal(LogNormal) = "log-normal" as LogNormal::FORM, "Log-normal, by `mean` and `sd`, or by `median` and `sigma`.";
+        Exponential(Exponential) = "exponential" as Exponential::FORM, "Exponential.";
+        Gamma(Gamma) = "gamma" as Gamma::FORM, "Gamma, by `mean` and `sd`, or by `shape` and `scale`.";
+        Weibull(Weibull) = "weibull" as Weibull::FORM, "Weibull.";
+        Pareto(Pareto) = "pareto" as Pareto::FORM, "Pareto, of the first kind.";
+        ParetoNormal(ParetoNormal) = "pareto-normal" as ParetoNormal::FORM, "NetEm's: (normal + 3 · Pareto)/4, with this mean and standard deviation.";
+        Table(DistTable) = "table" as DistTable::FORM, "A table of deviates, as NetEm's `.dist` files are.";
+        Samples(Samples) = "samples" as Samples::FORM, "As measured: each sample is equally likely.";
+        Histogram(Bins) = "histogram" as Bins::FORM, "Uniform within each of several bins.";
+        Cdf(Points) = "cdf" as Points::FORM, "Linear between points of the cumulative distribution.";
+        Mixture(Vec<MixturePart>) = "mixture" as MIXTURE, "One of several, by weight.";
+    }
+}
 
 impl Shape {
-    /// Reads the parameters under the key `name`, which is one of [`SHAPES`].
-    pub(super) fn read(name: &str, node: &Node, files: &Files) -> Result<Self, Problem> {
-        let example = example(name);
-        let help = |problem: Problem| problem.help(format!("write it like {example}"));
-        let parameters = |keys: &[&str]| -> Result<&Table, Problem> {
-            let table = node.table("a table of parameters").map_err(help)?;
-            table.only(keys)?;
-            Ok(table)
-        };
-        let time =
-            |table: &Table, key| table.required(key, &node.span, units::time).map_err(|p| missing(p, help));
-        let number =
-            |table: &Table, key| table.required(key, &node.span, Number::read).map_err(|p| missing(p, help));
-        // Two ways to say the same: which of them it is.
-        let says = |table: &Table, keys: [&str; 2]| keys.iter().any(|key| table.get(key).is_some());
-        Ok(match name {
-            "constant" => Self::Constant(units::time(node)?),
-            "uniform" => {
-                let table = parameters(&["low", "high"])?;
-                let (low, high) = (time(table, "low")?, time(table, "high")?);
-                if low > high {
-                    let title = format!("`low` is {low}, above `high`, which is {high}");
-                    return Err(Problem::new(title).at(&node.span));
-                }
-                Self::Uniform { low, high }
-            }
-            "normal" => {
-                let table = parameters(&["mean", "sd"])?;
-                Self::Normal { mean: time(table, "mean")?, sd: time(table, "sd")? }
-            }
-            "log-normal" => {
-                let table = parameters(&["mean", "sd", "median", "sigma"])?;
-                if says(table, ["median", "sigma"]) {
-                    either(table, ["median", "sigma"], ["mean", "sd"])?;
-                    Self::LogNormalMedian { median: time(table, "median")?, sigma: number(table, "sigma")? }
-                } else {
-                    Self::LogNormal { mean: time(table, "mean")?, sd: time(table, "sd")? }
-                }
-            }
-            "exponential" => {
-                let table = parameters(&["mean"])?;
-                Self::Exponential { mean: time(table, "mean")? }
-            }
-            "gamma" => {
-                let table = parameters(&["mean", "sd", "shape", "scale"])?;
-                if says(table, ["shape", "scale"]) {
-                    either(table, ["shape", "scale"], ["mean", "sd"])?;
-                    Self::GammaShape { shape: number(table, "shape")?, scale: time(table, "scale")? }
-                } else {
-                    Self::Gamma { mean: time(table, "mean")?, sd: time(table, "sd")? }
-                }
-            }
-            "weibull" => {
-                let table = parameters(&["shape", "scale"])?;
-                Self::Weibull { shape: number(table, "shape")?, scale: time(table, "scale")? }
-            }
-            "pareto" => {
-                let table = parameters(&["shape", "minimum"])?;
-                Self::Pareto { shape: number(table, "shape")?, minimum: time(table, "minimum")? }
-            }
-            "pareto-normal" => {
-                let table = parameters(&["mean", "sd"])?;
-                Self::ParetoNormal { mean: time(table, "mean")?, sd: time(table, "sd")? }
-            }
-            "table" => Self::Table(DistTable::read(node, parameters(DistTable::KEYS)?, files)?),
-            "samples" => Self::Samples(Samples::read(node, parameters(Samples::KEYS)?, files)?),
-            "histogram" => Self::Histogram(Bins::read(node, parameters(Bins::KEYS)?, files)?),
-            "cdf" => Self::Cdf(Points::read(node, parameters(Points::KEYS)?, files)?),
-            "mixture" => Self::Mixture(mixture(node, files).map_err(help)?),
-            _ => return Err(Problem::new(format!("{} is no distribution", Found(name))).at(&node.span)),
-        })
-    }
-
     /// The engine's distribution.
     pub(super) fn engine(&self) -> Result<Model, DistributionError> {
-        let nanos = |time: &Duration| time.nanos() as f64;
-        match self {
-            Self::Constant(at) => Model::constant(nanos(at)),
-            Self::Uniform { low, high } => Model::uniform(nanos(low), nanos(high)),
-            Self::Normal { mean, sd } => Model::normal(nanos(mean), nanos(sd)),
-            Self::LogNormal { mean, sd } => Model::log_normal(nanos(mean), nanos(sd)),
-            Self::LogNormalMedian { median, sigma } => {
-                Model::log_normal_median(nanos(median), sigma.as_f64())
-            }
-            Self::Exponential { mean } => Model::exponential(nanos(mean)),
-            Self::Gamma { mean, sd } => Model::gamma_mean(nanos(mean), nanos(sd)),
-            Self::GammaShape { shape, scale } => Model::gamma(shape.as_f64(), nanos(scale)),
-            Self::Weibull { shape, scale } => Model::weibull(shape.as_f64(), nanos(scale)),
-            Self::Pareto { shape, minimum } => Model::pareto(shape.as_f64(), nanos(minimum)),
-            Self::ParetoNormal { mean, sd } => Model::pareto_normal(nanos(mean), nanos(sd)),
-            Self::Table(table) => table.engine(),
-            Self::Samples(samples) => Model::samples(samples.times().to_vec()),
-            Self::Histogram(bins) => Model::histogram(bins.bins().to_vec()),
-            Self::Cdf(points) => Model::points(points.points().to_vec()),
-            Self::Mixture(parts) => {
-                let parts = parts.iter().map(|(weight, part)| (weight.as_f64(), part.engine().clone()));
-                Model::mixture(parts.collect())
-            }
+        self.common().engine()
+    }
+
+    /// For people, where the engine has no words.
+    pub(super) fn words(&self) -> Option<String> {
+        self.common().words()
+    }
+}
+
+fn nanos(time: Duration) -> f64 {
+    time.nanos() as f64
+}
+
+impl Law for Duration {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::constant(nanos(*self))
+    }
+}
+
+/// Both ends included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uniform {
+    /// The least.
+    pub low: Duration,
+    /// The most.
+    pub high: Duration,
+}
+
+impl Uniform {
+    const FORM: Group<Self> =
+        Group::new("UniformDelay", "Both included.", "{ low = \"5ms\", high = \"15ms\" }");
+}
+
+impl Keyed for Uniform {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("low", low, Time::ANY, "The least.").required(),
+        row!("high", high, Time::ANY, "The most.").required(),
+    ];
+
+    fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        let Self { low, high } = self;
+        if low > high {
+            return Err(Problem::new(format!("`low` is {low}, above `high`, which is {high}")).at(place));
+        }
+        Ok(())
+    }
+}
+
+impl Law for Uniform {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::uniform(nanos(self.low), nanos(self.high))
+    }
+}
+
+/// Before what is below zero becomes zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Normal {
+    /// The mean.
+    pub mean: Duration,
+    /// The standard deviation.
+    pub sd: Duration,
+}
+
+impl Normal {
+    const FORM: Group<Self> = Group::new(
+        "NormalDelay",
+        "Before what is below zero becomes zero.",
+        "{ mean = \"10ms\", sd = \"2ms\" }",
+    );
+}
+
+impl Keyed for Normal {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("mean", mean, Time::ANY, "The mean.").required(),
+        row!("sd", sd, Time::ANY, "The standard deviation.").required(),
+    ];
+}
+
+impl Law for Normal {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::normal(nanos(self.mean), nanos(self.sd))
+    }
+}
+
+/// By its own mean and standard deviation, or by its median and the standard deviation of its logarithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogNormal {
+    /// The mean.
+    pub mean: Option<Duration>,
+    /// The standard deviation.
+    pub sd: Option<Duration>,
+    /// Half are below.
+    pub median: Option<Duration>,
+    /// The standard deviation of the natural logarithm.
+    pub sigma: Option<Number>,
+}
+
+impl LogNormal {
+    const FORM: Group<Self> = Group::new(
+        "LogNormalDelay",
+        "One pair or the other.",
+        "{ mean = \"10ms\", sd = \"2ms\" } or { median = \"10ms\", sigma = 0.2 }",
+    );
+}
+
+impl Keyed for LogNormal {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("mean", mean, Given(Time::ANY), "The mean."),
+        row!("sd", sd, Given(Time::ANY), "The standard deviation."),
+        row!("median", median, Given(Time::ANY), "The median."),
+        row!("sigma", sigma, Given(PlainNumber), "The standard deviation of the natural logarithm, 0 to 20."),
+    ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        either(table, place, ["median", "sigma"], ["mean", "sd"])
+    }
+}
+
+impl Law for LogNormal {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        match (self.median, self.sigma) {
+            (Some(median), Some(sigma)) => Model::log_normal_median(nanos(median), sigma.as_f64()),
+            _ => Model::log_normal(nanos(self.mean.unwrap_or_default()), nanos(self.sd.unwrap_or_default())),
         }
     }
 }
 
-/// An example of a shape, for people who got it wrong.
-fn example(name: &str) -> &'static str {
-    match name {
-        "constant" => "constant = \"10ms\"",
-        "uniform" => "uniform = { low = \"5ms\", high = \"15ms\" }",
-        "normal" => "normal = { mean = \"10ms\", sd = \"2ms\" }",
-        "log-normal" => {
-            "log-normal = { mean = \"10ms\", sd = \"2ms\" } or { median = \"10ms\", sigma = 0.2 }"
-        }
-        "exponential" => "exponential = { mean = \"10ms\" }",
-        "gamma" => "gamma = { mean = \"10ms\", sd = \"2ms\" } or { shape = 25, scale = \"400us\" }",
-        "weibull" => "weibull = { shape = 1.5, scale = \"10ms\" }",
-        "pareto" => "pareto = { shape = 3, minimum = \"10ms\" }",
-        "pareto-normal" => "pareto-normal = { mean = \"10ms\", sd = \"2ms\" }",
-        _ => {
-            "mixture = [ { weight = 9, normal = { mean = \"10ms\", sd = \"1ms\" } }, { weight = 1, constant = \"50ms\" } ]"
+/// One parameter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exponential {
+    /// The mean, and the standard deviation.
+    pub mean: Duration,
+}
+
+impl Exponential {
+    const FORM: Group<Self> = Group::new("ExponentialDelay", "One parameter.", "{ mean = \"10ms\" }");
+}
+
+impl Keyed for Exponential {
+    const ROWS: &'static [Row<Self>] =
+        &[row!("mean", mean, Time::ANY, "The mean, and the standard deviation.").required()];
+}
+
+impl Law for Exponential {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::exponential(nanos(self.mean))
+    }
+}
+
+/// By its mean and standard deviation, or by its parameters: the mean is their product.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gamma {
+    /// The mean.
+    pub mean: Option<Duration>,
+    /// The standard deviation.
+    pub sd: Option<Duration>,
+    /// k.
+    pub shape: Option<Number>,
+    /// θ.
+    pub scale: Option<Duration>,
+}
+
+impl Gamma {
+    const FORM: Group<Self> = Group::new(
+        "GammaDelay",
+        "One pair or the other.",
+        "{ mean = \"10ms\", sd = \"2ms\" } or { shape = 25, scale = \"400us\" }",
+    );
+}
+
+impl Keyed for Gamma {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("mean", mean, Given(Time::ANY), "The mean."),
+        row!("sd", sd, Given(Time::ANY), "The standard deviation."),
+        row!("shape", shape, Given(PlainNumber), "k, 0.01 to 10⁹."),
+        row!("scale", scale, Given(Time::ANY), "θ; the mean is k·θ."),
+    ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        either(table, place, ["shape", "scale"], ["mean", "sd"])
+    }
+}
+
+impl Law for Gamma {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        match (self.shape, self.scale) {
+            (Some(shape), Some(scale)) => Model::gamma(shape.as_f64(), nanos(scale)),
+            _ => Model::gamma_mean(nanos(self.mean.unwrap_or_default()), nanos(self.sd.unwrap_or_default())),
         }
     }
 }
 
-/// Adds an example to what says that a key is missing.
-fn missing(problem: Problem, help: impl Fn(Problem) -> Problem) -> Problem {
-    if problem.is_about_a_missing_key() { help(problem) } else { problem }
+/// P(X > x) = exp(−(x/scale)^shape).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weibull {
+    /// k.
+    pub shape: Number,
+    /// λ: a share 1 − 1/e is below.
+    pub scale: Duration,
 }
 
-/// Refuses keys of the other way to say the same.
-fn either(table: &Table, these: [&str; 2], others: [&str; 2]) -> Result<(), Problem> {
-    match others.iter().find_map(|key| table.key(key)) {
-        Some(key) => Err(Problem::new(format!("`{}` beside `{}` or `{}`", key.name, these[0], these[1]))
+impl Weibull {
+    const FORM: Group<Self> =
+        Group::new("WeibullDelay", "P(X > x) = exp(−(x/scale)^shape).", "{ shape = 1.5, scale = \"10ms\" }");
+}
+
+impl Keyed for Weibull {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("shape", shape, PlainNumber, "k, 0.05 to 1000.").required(),
+        row!("scale", scale, Time::ANY, "λ.").required(),
+    ];
+}
+
+impl Law for Weibull {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::weibull(self.shape.as_f64(), nanos(self.scale))
+    }
+}
+
+/// P(X > x) = (minimum/x)^shape.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pareto {
+    /// α; the mean is infinite up to 1, the standard deviation up to 2.
+    pub shape: Number,
+    /// The least.
+    pub minimum: Duration,
+}
+
+impl Pareto {
+    const FORM: Group<Self> =
+        Group::new("ParetoDelay", "P(X > x) = (minimum/x)^shape.", "{ shape = 3, minimum = \"10ms\" }");
+}
+
+impl Keyed for Pareto {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "shape",
+            shape,
+            PlainNumber,
+            "α, 0.05 to 1000; the mean is infinite up to 1, the standard deviation up to 2."
+        )
+        .required(),
+        row!("minimum", minimum, Time::ANY, "The least.").required(),
+    ];
+}
+
+impl Law for Pareto {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::pareto(self.shape.as_f64(), nanos(self.minimum))
+    }
+}
+
+/// NetEm's: a quarter of a normal and three quarters of a Pareto deviate, scaled and shifted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParetoNormal {
+    /// Where a deviate of zero lies.
+    pub mean: Duration,
+    /// What a deviate of one adds.
+    pub sd: Duration,
+}
+
+impl ParetoNormal {
+    const FORM: Group<Self> =
+        Group::new("ParetoNormalDelay", "(normal + 3 · Pareto)/4.", "{ mean = \"10ms\", sd = \"2ms\" }");
+}
+
+impl Keyed for ParetoNormal {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("mean", mean, Time::ANY, "The mean.").required(),
+        row!("sd", sd, Time::ANY, "The standard deviation.").required(),
+    ];
+}
+
+impl Law for ParetoNormal {
+    fn engine(&self) -> Result<Model, DistributionError> {
+        Model::pareto_normal(nanos(self.mean), nanos(self.sd))
+    }
+}
+
+/// That a table has one pair of keys or the other; where it has none, the second.
+fn either(table: &Table, place: &Range<usize>, one: [&str; 2], other: [&str; 2]) -> Result<(), Problem> {
+    let has_one = one.iter().any(|key| table.get(key).is_some());
+    let (these, those) = if has_one { (one, other) } else { (other, one) };
+    if let Some(key) = those.iter().find_map(|key| table.key(key)) {
+        return Err(Problem::new(format!("`{}` beside `{}` or `{}`", key.name, these[0], these[1]))
             .at(&key.span)
-            .help(format!("say `{}` and `{}`, or `{}` and `{}`", these[0], these[1], others[0], others[1]))),
+            .help(format!("say `{}` and `{}`, or `{}` and `{}`", these[0], these[1], those[0], those[1])));
+    }
+    match these.iter().find(|key| table.get(key).is_none()) {
+        Some(key) => Err(Problem::new(format!("`{key}` is missing")).at(place)),
         None => Ok(()),
     }
-}
-
-fn mixture(node: &Node, files: &Files) -> Result<Vec<(Number, Distribution)>, Problem> {
-    let items = node.list("a list of distributions, each with its weight")?;
-    if items.is_empty() || items.len() > MOST_PARTS {
-        return Err(Problem::new(format!("a mixture of {} parts", items.len()))
-            .at(&node.span)
-            .help(format!("1 to {MOST_PARTS}")));
-    }
-    items.iter().map(|item| part(item, files)).collect()
-}
-
-fn part(node: &Node, files: &Files) -> Result<(Number, Distribution), Problem> {
-    let table = node.table("a distribution and its weight")?;
-    table.only(&[&["weight"], SHAPES, super::MODIFIERS].concat())?;
-    let weight = table.required("weight", &node.span, |node| match Number::read(node)? {
-        weight if weight.as_f64() > 0.0 => Ok(weight),
-        _ => Err(node.expected("a weight above zero")),
-    })?;
-    Ok((weight, Distribution::read(node, table, files)?))
 }

@@ -6,7 +6,8 @@ use narrows_core::Duration;
 use narrows_core::aqm::{DualPi2Config, LowLatency, Sharing};
 
 use super::Manages;
-use crate::keys::kind::{Decimal, Group, Integer};
+use crate::keys::compound::Group;
+use crate::keys::kind::{Decimal, Integer};
 use crate::keys::quantity::{PacketsOrNone, Time};
 use crate::keys::{Form, Keyed, Row, row};
 use crate::node::Table;

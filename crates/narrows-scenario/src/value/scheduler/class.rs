@@ -13,11 +13,11 @@ use super::kind::Kind;
 use super::{Child, Division, Scheduler, Serves};
 use crate::keys::kind::{ByHand, Given, Text, text};
 use crate::keys::quantity::PacketSize;
-use crate::keys::{self, Form, Keyed, Parameters, Row, row};
+use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Found, Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
-use crate::value::exact_netem::ExactNetem;
+use crate::value::exact_netem::EXACT_NETEM;
 use crate::value::queue::Queue;
 use crate::value::scheduler::tree::{self, ShapedBy};
 
@@ -67,7 +67,7 @@ const NAME: ByHand<String> = ByHand {
 pub(super) const MATCHES: ByHand<Vec<Match>> = ByHand {
     words: || "condition, or a list of them".into(),
     schema: |definitions| {
-        let one = Match::schema(definitions);
+        let one = Match::FORM.schema(definitions);
         json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] })
     },
     read: |node, around| read_matches(node, "the class", around),
@@ -89,13 +89,6 @@ const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
     read: Scheduler::read,
     write: |scheduler| scheduler.as_ref().map(Scheduler::value),
 };
-const NETEM: ByHand<Option<ExactNetem>> = ByHand {
-    words: || "NetEm's words".into(),
-    schema: |_| json!({ "type": "string" }),
-    read: ExactNetem::read,
-    write: |netem| netem.as_ref().map(|netem| text(netem.options.text())),
-};
-
 impl Keyed for Class {
     const ROWS: &'static [Row<Self>] = &[
         row!("name", name, NAME, "Unique in its scheduler; reports and assignments use it.").required(),
@@ -131,14 +124,14 @@ impl Keyed for Class {
         .default("none"),
         Row::new(
             "netem",
-            &NETEM,
+            &EXACT_NETEM,
             "NetEm's single queue, [exactly](#netem-exact-netem), in place of a queue.",
             |of: &Self| match &of.child {
-                Some(Child::Netem(netem)) => Some(text(netem.options.text())),
+                Some(Child::Netem(netem)) => Some(text(netem)),
                 _ => None,
             },
             |of: &mut Self, node, around| {
-                of.child = NETEM.read(node, around)?.map(Child::Netem).or(of.child.take());
+                of.child = EXACT_NETEM.read(node, around)?.map(Child::Netem).or(of.child.take());
                 Ok(())
             },
         )
@@ -287,8 +280,8 @@ pub(super) fn read_matches(
         Value::Array(items) if items.is_empty() => Err(Problem::new(format!("no packet can be in {whose}"))
             .at(&node.span)
             .help("a list of conditions holds when one of them does, and this one is empty")),
-        Value::Array(items) => items.iter().map(|item| Match::read(item, surroundings)).collect(),
-        _ => Ok(vec![Match::read(node, surroundings)?]),
+        Value::Array(items) => items.iter().map(|item| Match::FORM.read(item, surroundings)).collect(),
+        _ => Ok(vec![Match::FORM.read(node, surroundings)?]),
     }
 }
 
