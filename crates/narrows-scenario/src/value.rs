@@ -23,6 +23,8 @@ mod scheduler;
 mod slots;
 mod trace;
 
+use narrows_core::classify::FlowMask;
+
 use crate::keys::compound::Compound;
 use crate::keys::{Key, Kind, keys};
 
@@ -55,7 +57,7 @@ pub(crate) use delay::{DELAY, ORDER, read as read_delay};
 pub(crate) use exact_netem::EXACT_NETEM;
 pub(crate) use loss::Losing;
 pub use mask::words as mask_words;
-pub(crate) use mask::{read as read_mask, text as mask_text};
+pub(crate) use mask::{read as read_mask, schema as mask_schema, toml as mask_toml};
 pub(crate) use mtu::MTU;
 pub(crate) use overhead::{OVERHEAD, words as overhead_words};
 pub(crate) use policer::POLICER;
@@ -83,6 +85,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("trace", of(&TraceOfFile)),
         ("policer", of(&POLICER)),
         ("mtu", of(&MTU)),
+        ("mask", keys::<FlowMask>()),
     ];
     own.into_iter().chain(queue::tables()).chain(scheduler::tables()).collect()
 }

@@ -189,7 +189,7 @@ impl Pipe {
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         let inside = |problem: Problem| problem.inside(key);
         match key {
-            "mask" => self.mask = value::read_mask(node).map_err(inside)?,
+            "mask" => self.mask = value::read_mask(node, around).map_err(inside)?,
             "most" => {
                 let most = node.integer("a number of links", 1..Self::MOST_OF_ALL + 1).map_err(inside)?;
                 self.most = most as u32; // at most 2²⁰

@@ -109,7 +109,7 @@ impl PipeQueue {
             }
             "priority" => self.priority = node.integer("a priority", 0..i64::from(Self::LAST) + 1)? as u32,
             "longest" => self.longest = Some(units::packet_size(node)?),
-            "mask" => self.mask = value::read_mask(node)?,
+            "mask" => self.mask = value::read_mask(node, around)?,
             "queue" => self.queue = Some(check_queue(Queue::read(node, around)?, node)?),
             "loss" => self.loss = read_loss(node, around)?,
             "most" => {
@@ -196,7 +196,7 @@ impl PipeQueue {
         add("weight", self.weight.map(|weight| weight.to_string()));
         add("priority", (self.priority > 0).then(|| self.priority.to_string()));
         add("longest", self.longest.map(|longest| format!("\"{longest}\"")));
-        add("mask", self.mask.map(|mask| value::mask_text(Some(mask))));
+        add("mask", self.mask.map(value::mask_toml));
         add("most", (self.most != Self::MOST).then(|| self.most.to_string()));
         add("queue", self.queue.map(Queue::text));
         add("loss", self.loss.as_ref().map(LossModel::text));

@@ -52,7 +52,7 @@ impl Pipe {
         let mut entries = self.direction.entries();
         let mut add = |key, value: Option<String>| entries.extend(value.map(|value| (key, value)));
         add("scheduler", self.sharing.map(Sharing::text));
-        add("mask", self.mask.map(|mask| value::mask_text(Some(mask))));
+        add("mask", self.mask.map(value::mask_toml));
         add("most", (self.most != Self::MOST).then(|| self.most.to_string()));
         add("idle", (self.idle != Self::IDLE).then(|| format!("\"{}\"", self.idle)));
         entries

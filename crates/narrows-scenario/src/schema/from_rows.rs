@@ -46,6 +46,8 @@ from_rows! {
     Queue = value::Queue::schema;
     /// Packets that are lost by chance.
     Loss = loss;
+    /// What tells flows apart.
+    Mask = value::mask_schema;
     /// A span of time.
     Time = time;
     /// A number of bytes.

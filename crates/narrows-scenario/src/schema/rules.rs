@@ -4,7 +4,7 @@
 
 use schemars::JsonSchema;
 
-use super::from_rows::{DirectionKeys, Loss, Queue, Size, Time};
+use super::from_rows::{DirectionKeys, Loss, Mask, Queue, Size, Time};
 
 /// A link to which rules send packets: all that one direction of a link does, and what makes links on first use.
 #[derive(JsonSchema)]
@@ -45,58 +45,4 @@ pub(super) struct PipeQueue {
     /// The most flows that the mask makes at a time; 65536 if it is not given.
     #[schemars(range(min = 1, max = 1_048_576))]
     most: Option<u32>,
-}
-
-/// What tells flows apart.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub(super) enum Mask {
-    /// Everything, or nothing.
-    Named(NamedMask),
-    /// The bits that count.
-    Parts(MaskParts),
-}
-
-/// Everything, or nothing.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-pub(super) enum NamedMask {
-    /// Every bit of addresses, ports, protocol and flow label.
-    All,
-    /// There is none.
-    None,
-}
-
-/// The bits that count: packets that agree in them are one flow.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct MaskParts {
-    /// Of the IPv4 source address.
-    src_ip: Option<Bits>,
-    /// Of the IPv4 destination address.
-    dst_ip: Option<Bits>,
-    /// Of the IPv6 source address.
-    src_ip6: Option<Bits>,
-    /// Of the IPv6 destination address.
-    dst_ip6: Option<Bits>,
-    /// Of the source port.
-    src_port: Option<Bits>,
-    /// Of the destination port.
-    dst_port: Option<Bits>,
-    /// Of the protocol number.
-    proto: Option<Bits>,
-    /// Of the IPv6 flow label.
-    flow_id: Option<Bits>,
-    /// Whether the queue counts to which rules have sent a packet.
-    queue: Option<bool>,
-}
-
-/// Bits that count.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub(super) enum Bits {
-    /// As a number.
-    Number(u64),
-    /// `all`, a number such as `0xff`, or for addresses one of them such as `255.255.255.0`.
-    Text(String),
 }

@@ -4,68 +4,123 @@
 //! for the first 64 bits of an IPv6 address, or `"all"`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
 use narrows_core::classify::FlowMask;
+use serde_json::{Value as Json, json};
 
+use crate::keys::compound::Group;
+use crate::keys::kind::{Boolean, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{Form, Keyed, Kind, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
-use crate::value::inline::Inline;
+use crate::value::Surroundings;
 
-pub(crate) const KEYS: &[&str] =
-    &["src-ip", "dst-ip", "src-ip6", "dst-ip6", "src-port", "dst-port", "proto", "flow-id", "queue"];
+/// The bits of something that count. `of` is a noun with its article.
+struct Bits {
+    of: &'static str,
+    most: u32,
+}
 
-const ALLOWED: &str = "\"all\", or a table of what tells flows apart, such as { src-ip = \"0xffffffff\" }";
+const fn of(of: &'static str, most: u32) -> Bits {
+    Bits { of, most }
+}
 
-/// Reads a mask; nothing for `"none"`.
-pub(crate) fn read(node: &Node) -> Result<Option<FlowMask>, Problem> {
-    let table = match &node.value {
-        Value::Table(table) => table,
-        Value::String(text) if text.trim() == "all" => return Ok(Some(FlowMask::ALL)),
-        Value::String(text) if text.trim() == "none" => return Ok(None),
-        _ => return Err(node.expected(ALLOWED)),
-    };
-    table.only(KEYS)?;
-    let mask = FlowMask {
-        source_v4: v4(table, "src-ip")?,
-        destination_v4: v4(table, "dst-ip")?,
-        source_v6: v6(table, "src-ip6")?,
-        destination_v6: v6(table, "dst-ip6")?,
-        // Within their bits, as `bits` has checked.
-        source_port: table.optional("src-port", |node| bits(node, "a port", 16))?.unwrap_or(0) as u16,
-        destination_port: table.optional("dst-port", |node| bits(node, "a port", 16))?.unwrap_or(0) as u16,
-        protocol: table.optional("proto", |node| bits(node, "a protocol number", 8))?.unwrap_or(0) as u8,
-        flow_label: table.optional("flow-id", |node| bits(node, "an IPv6 flow label", 20))?.unwrap_or(0)
-            as u32,
-        queue: table.optional("queue", Node::boolean)?.unwrap_or(false),
-    };
-    if mask.is_none() {
-        return Err(Problem::new("a mask with no bits: all packets would be one flow")
-            .at(&node.span)
-            .help("leave the mask out, or say which bits count: { src-ip = \"0xffffffff\" }"));
+impl Bits {
+    const fn all(&self) -> u128 {
+        u128::MAX >> (128 - self.most)
     }
-    Ok(Some(mask))
 }
 
-fn v4(table: &Table, key: &str) -> Result<u32, Problem> {
-    let mask = table.optional(key, |node| match node_text(node).parse::<Ipv4Addr>() {
-        Ok(address) => Ok(u128::from(address.to_bits())),
-        Err(_) => bits(node, "an IPv4 address", 32),
-    })?;
-    Ok(mask.unwrap_or(0) as u32) // 32 bits at most
+impl Kind for Bits {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "Bits", |_| {
+            json!({
+                "description": "`all`, a number such as `0xff`, or for addresses one of them such as `255.255.255.0`.",
+                "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string" }],
+            })
+        })
+    }
+
+    fn words(&self) -> String {
+        format!("{} bits", self.most)
+    }
 }
 
-fn v6(table: &Table, key: &str) -> Result<u128, Problem> {
-    let mask = table.optional(key, |node| {
+impl<V: TryFrom<u128> + Into<u128> + Copy> Form<V> for Bits {
+    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<V, Problem> {
         let text = node_text(node);
         // ipfw's `/N` is the lowest N bits elsewhere, and here the first.
         let first = text.strip_prefix('/').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-        match (first.map(str::parse), text.parse::<Ipv6Addr>()) {
-            (Some(Ok(first @ 0..=128)), _) => Ok(u128::MAX.checked_shl(128 - first).unwrap_or(0)),
-            (_, Ok(address)) => Ok(address.to_bits()),
-            _ => bits(node, "an IPv6 address", 128),
+        let bits = match (self.most, first.map(str::parse)) {
+            (32, _) if let Ok(address) = text.parse::<Ipv4Addr>() => address.to_bits().into(),
+            (128, Some(Ok(first @ 0..=128))) => u128::MAX.checked_shl(128 - first).unwrap_or(0),
+            (128, _) if let Ok(address) = text.parse::<Ipv6Addr>() => address.to_bits(),
+            _ => bits(node, self)?,
+        };
+        V::try_from(bits).map_err(|_| node.expected(self.of))
+    }
+
+    /// Nothing where no bit counts.
+    fn write(&self, bits: &V) -> Option<Value> {
+        match (*bits).into() {
+            0 => None,
+            bits if bits == self.all() => Some(text("all")),
+            bits => Some(text(format!("{bits:#x}"))),
         }
-    })?;
-    Ok(mask.unwrap_or(0))
+    }
+}
+
+impl Keyed for FlowMask {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("src-ip", source_v4, of("an IPv4 address", 32), "The IPv4 source address."),
+        row!("dst-ip", destination_v4, of("an IPv4 address", 32), "The IPv4 destination address."),
+        row!("src-ip6", source_v6, of("an IPv6 address", 128), "The IPv6 source address."),
+        row!("dst-ip6", destination_v6, of("an IPv6 address", 128), "The IPv6 destination address."),
+        row!("src-port", source_port, of("a port", 16), "The source port."),
+        row!("dst-port", destination_port, of("a port", 16), "The destination port."),
+        row!("proto", protocol, of("a protocol number", 8), "The protocol number."),
+        row!("flow-id", flow_label, of("an IPv6 flow label", 20), "The IPv6 flow label."),
+        row!("queue", queue, Boolean, "The queue to which a rule has sent the packet."),
+    ];
+
+    fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        if self.is_none() {
+            return Err(Problem::new("a mask with no bits: all packets would be one flow")
+                .at(place)
+                .help("leave the mask out, or say which bits count: { src-ip = \"0xffffffff\" }"));
+        }
+        Ok(())
+    }
+}
+
+const TABLE: Group<FlowMask> = Group::new(
+    "MaskParts",
+    "The bits that count: packets that agree in them are one flow.",
+    "{ src-ip = \"0xffffffff\" }",
+);
+
+/// Reads a mask; nothing for `"none"`.
+pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<FlowMask>, Problem> {
+    match &node.value {
+        Value::Table(_) => TABLE.read(node, around).map(Some),
+        Value::String(text) if text.trim() == "all" => Ok(Some(FlowMask::ALL)),
+        Value::String(text) if text.trim() == "none" => Ok(None),
+        _ => Err(node
+            .expected("\"all\", or a table of what tells flows apart, such as { src-ip = \"0xffffffff\" }")),
+    }
+}
+
+/// As it stands in a file.
+pub(crate) fn toml(mask: FlowMask) -> String {
+    let value = if mask == FlowMask::ALL { Some(text("all")) } else { TABLE.write(&mask) };
+    value.map(|value| Node::new(value).toml()).unwrap_or_default()
+}
+
+/// What the schema says of one.
+pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+    json!({ "anyOf": [{ "enum": ["all", "none"] }, TABLE.schema(definitions)] })
 }
 
 fn node_text(node: &Node) -> &str {
@@ -76,9 +131,9 @@ fn node_text(node: &Node) -> &str {
 }
 
 /// A number of at most so many bits.
-fn bits(node: &Node, of: &str, most: u32) -> Result<u128, Problem> {
-    let text = node_text(node);
-    let all = u128::MAX >> (128 - most);
+fn bits(node: &Node, within: &Bits) -> Result<u128, Problem> {
+    let (text, all) = (node_text(node), within.all());
+    let Bits { of, most } = within;
     if text == "all" {
         return Ok(all);
     }
@@ -110,37 +165,22 @@ fn bits(node: &Node, of: &str, most: u32) -> Result<u128, Problem> {
     }
 }
 
-/// As it stands in a file.
-pub(crate) fn text(mask: Option<FlowMask>) -> String {
-    let Some(mask) = mask else { return "\"none\"".into() };
-    if mask == FlowMask::ALL {
-        return "\"all\"".into();
-    }
-    let mut table = Inline::default();
-    for (key, bits, most) in parts(&mask) {
-        let word = if bits == u128::MAX >> (128 - most) { "all".into() } else { format!("{bits:#x}") };
-        table.quoted(key, (bits > 0).then_some(word));
-    }
-    table.plain("queue", mask.queue.then_some("true"));
-    table.finish()
-}
-
 /// In words: what packets of one flow agree in.
 pub fn words(mask: &FlowMask) -> String {
     if *mask == FlowMask::ALL {
         return "addresses, ports, protocol and flow label".into();
     }
-    let part = |(key, bits, most): (&str, u128, u32)| {
-        let name = match key {
-            "src-ip" => "the IPv4 source address",
-            "dst-ip" => "the IPv4 destination address",
-            "src-ip6" => "the IPv6 source address",
-            "dst-ip6" => "the IPv6 destination address",
-            "src-port" => "the source port",
-            "dst-port" => "the destination port",
-            "proto" => "the protocol",
-            _ => "the IPv6 flow label",
-        };
+    let parts: [(&str, u128, u32); 8] = [
+        ("the IPv4 source address", mask.source_v4.into(), 32),
+        ("the IPv4 destination address", mask.destination_v4.into(), 32),
+        ("the IPv6 source address", mask.source_v6, 128),
+        ("the IPv6 destination address", mask.destination_v6, 128),
+        ("the source port", mask.source_port.into(), 16),
+        ("the destination port", mask.destination_port.into(), 16),
+        ("the protocol", mask.protocol.into(), 8),
+        ("the IPv6 flow label", mask.flow_label.into(), 20),
+    ];
+    let part = |(name, bits, most): (&str, u128, u32)| {
         let all = u128::MAX >> (128 - most);
         let ones = bits.count_ones();
         (bits > 0).then(|| match () {
@@ -150,25 +190,11 @@ pub fn words(mask: &FlowMask) -> String {
             () => format!("the bits {bits:#x} of {name}"),
         })
     };
-    let mut all: Vec<String> = parts(mask).into_iter().filter_map(part).collect();
+    let mut all: Vec<String> = parts.into_iter().filter_map(part).collect();
     all.extend(mask.queue.then(|| "the queue that the rules gave them".into()));
     match all.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => "nothing".into(),
     }
-}
-
-/// Key, bits that count, and how many there are.
-fn parts(mask: &FlowMask) -> [(&'static str, u128, u32); 8] {
-    [
-        ("src-ip", mask.source_v4.into(), 32),
-        ("dst-ip", mask.destination_v4.into(), 32),
-        ("src-ip6", mask.source_v6, 128),
-        ("dst-ip6", mask.destination_v6, 128),
-        ("src-port", mask.source_port.into(), 16),
-        ("dst-port", mask.destination_port.into(), 16),
-        ("proto", mask.protocol.into(), 8),
-        ("flow-id", mask.flow_label.into(), 20),
-    ]
 }
