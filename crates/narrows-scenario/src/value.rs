@@ -1,7 +1,6 @@
 //! The values that a direction of a link is made of: one module for each kind, with what the file says (a plain value
 //! that can be compared and printed back) and what it becomes in the engine.
 
-mod assigned;
 mod chance;
 mod condition;
 mod corrupt;
@@ -25,7 +24,7 @@ mod trace;
 
 use narrows_core::classify::FlowMask;
 
-use crate::keys::compound::Compound;
+use crate::keys::kind::Compound;
 use crate::keys::{Key, Kind, keys};
 
 pub use chance::Chance;

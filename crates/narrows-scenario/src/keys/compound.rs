@@ -5,28 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::kind::{Choice, text};
+use super::kind::{Choice, Compound, text};
 use super::schema::{self, Definitions};
 use super::{Form, Key, Kind, Tabled, read_table};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::value::Surroundings;
-
-/// A value that is a table, or may be one.
-pub(crate) trait Compound {
-    /// The keys of the table.
-    fn keys(&self) -> Vec<&'static dyn Key>;
-    /// A whole one.
-    fn example(&self) -> &'static str;
-    /// What is expected where it must be a table.
-    fn expected(&self) -> Option<String> {
-        None
-    }
-    /// The table that a value is or is short for; nothing where it is another thing.
-    fn table(&self, value: Value) -> Option<Table> {
-        value.into_table()
-    }
-}
 
 /// A table with keys of its own.
 pub(crate) struct Group<T> {

@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 use serde_json::{Value as Json, json};
 
 use super::Key;
-use super::compound::Compound;
 use super::schema::Definitions;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Problem, one_of};
@@ -31,6 +30,22 @@ pub(crate) trait Form<V>: Kind {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<V, Problem>;
     /// As it stands in a file; nothing where there is nothing to say.
     fn write(&self, value: &V) -> Option<Value>;
+}
+
+/// A value that is a table, or may be one.
+pub(crate) trait Compound {
+    /// The keys of the table.
+    fn keys(&self) -> Vec<&'static dyn Key>;
+    /// A whole one.
+    fn example(&self) -> &'static str;
+    /// What is expected where it must be a table.
+    fn expected(&self) -> Option<String> {
+        None
+    }
+    /// The table that a value is or is short for; nothing where it is another thing.
+    fn table(&self, value: Value) -> Option<Table> {
+        value.into_table()
+    }
 }
 
 /// A value in quotes.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::compound::Compound;
+use super::kind::Compound;
 use super::{Key, Keyed, Kind, Row};
 use crate::node::{self, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem, one_of};

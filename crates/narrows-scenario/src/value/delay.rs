@@ -14,8 +14,7 @@ use narrows_core::{Duration, Order};
 use serde_json::{Value as Json, json};
 
 use self::classes::CLASSES;
-use crate::keys::compound::Compound;
-use crate::keys::kind::{ByHand, Choice, Given, text};
+use crate::keys::kind::{ByHand, Choice, Compound, Given, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Choosing, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value};

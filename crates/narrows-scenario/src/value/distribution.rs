@@ -25,6 +25,17 @@ use crate::problem::Problem;
 use crate::units;
 use crate::value::condition::Surroundings;
 
+/// What a shape is by its parameters.
+trait Law {
+    /// The engine's distribution.
+    fn engine(&self) -> Result<model::Distribution, model::DistributionError>;
+
+    /// For people, where the engine has no words.
+    fn words(&self) -> Option<String> {
+        None
+    }
+}
+
 /// A distribution of times, as the file says it and as the engine draws from it.
 #[derive(Clone, Debug)]
 pub struct Distribution {

@@ -8,8 +8,8 @@ pub use model::{After, GilbertElliott, LossModel, Losses, Markov};
 use narrows_core::Duration;
 use serde_json::{Value as Json, json};
 
-use crate::keys::compound::{Compound, List};
-use crate::keys::kind::{ByHand, text};
+use crate::keys::compound::List;
+use crate::keys::kind::{ByHand, Compound, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Form, Key, Keyed, Kind, Row, Tabled, row};
 use crate::node::{Node, Table, Value};

@@ -9,7 +9,8 @@ use narrows_core::{Corruption, Duration};
 use crate::files::NamedFile;
 use serde_json::Value as Json;
 
-use crate::keys::compound::{Compound, Group, Short};
+use crate::keys::compound::{Group, Short};
+use crate::keys::kind::Compound;
 use crate::keys::schema::Definitions;
 use crate::keys::{Form, Keyed, Kind, Row, row};
 use crate::node::{Node, Value};

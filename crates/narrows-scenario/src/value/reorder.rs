@@ -3,8 +3,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::keys::compound::{Compound, Group, Short};
-use crate::keys::kind::Integer;
+use crate::keys::compound::{Group, Short};
+use crate::keys::kind::{Compound, Integer};
 use crate::keys::quantity::Percentage;
 use crate::keys::schema::Definitions;
 use crate::keys::{Form, Keyed, Kind, Row, row};

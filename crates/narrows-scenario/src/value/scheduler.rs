@@ -1,15 +1,20 @@
 //! Schedulers: `"fq_codel"`, `"none"`, `{ type = "qfq", classes = [{ name = "voip", weight = 8, match = { … } }, …] }`, or
 //! `{ type = "drr", flows = 1024, by = "source" }`.
 
+mod assigned;
+mod bucket;
 mod build;
 mod cbq;
 mod child;
 mod class;
+mod classes;
 mod dcf;
 mod filter;
 mod hpd;
 mod htb;
 mod kind;
+mod plan;
+mod shape;
 mod tbf;
 mod tree;
 
@@ -21,14 +26,15 @@ pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use shape::ShapedBy;
 pub use tbf::Tbf;
-pub use tree::ShapedBy;
 
-pub(crate) use build::Plan;
-pub(crate) use class::{WAITS_IN, all_keys as class_keys};
+pub(crate) use bucket::{BURST, below_one_packet};
+pub(crate) use class::all_keys as class_keys;
 pub(crate) use dcf::RATES as DCF_RATES;
 use kind::Serves;
-pub(crate) use tree::{BURST, below_one_packet, depth, parent};
+pub(crate) use plan::Plan;
+pub(crate) use tree::{depth, parent};
 
 use narrows_core::Bytes;
 use narrows_core::aqm::{CodelConfig, PieConfig};
@@ -313,7 +319,7 @@ impl Scheduler {
         // The algorithm itself has the last word on weights.
         match scheduler.try_it() {
             Ok(()) => Ok(scheduler),
-            Err(refusal) => Err(class::refused(table, node, &refusal, kind)),
+            Err(refusal) => Err(classes::refused(table, node, &refusal, kind)),
         }
     }
 
@@ -539,7 +545,7 @@ impl Division {
                 ));
         }
         if let Some(list) = table.get("classes") {
-            return class::read_all(kind, list, table, surroundings);
+            return classes::read_all(kind, list, table, surroundings);
         }
         if let Some(key) = table.key("filters") {
             return Err(Problem::new("`filters` without `classes`").at(&key.span));

@@ -10,8 +10,8 @@ use narrows_core::{Bytes, Duration, Probability, Rate, Time as Instant};
 use serde_json::{Value as Json, json};
 
 use crate::files::NamedFile;
-use crate::keys::compound::{Compound, Group, Short};
-use crate::keys::kind::{ByHand, Choice, Given, text, words_of};
+use crate::keys::compound::{Group, Short};
+use crate::keys::kind::{ByHand, Choice, Compound, Given, text, words_of};
 use crate::keys::quantity::Time;
 use crate::keys::schema::Definitions;
 use crate::keys::{Form, Keyed, Kind, Row, row};

@@ -8,7 +8,7 @@ use narrows_core::Duration;
 use narrows_core::model::{self, Distribution as Model, DistributionError};
 use serde_json::json;
 
-use super::shape::Law;
+use super::Law;
 use crate::files::NamedFile;
 use crate::keys::compound::{Group, List};
 use crate::keys::kind::{ByHand, Choice, Given, text};

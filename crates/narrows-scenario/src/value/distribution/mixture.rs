@@ -2,8 +2,7 @@
 
 use narrows_core::model::{Distribution as Model, DistributionError};
 
-use super::Distribution;
-use super::shape::Law;
+use super::{Distribution, Law};
 use crate::keys::compound::{Group, List};
 use crate::keys::kind::ByHand;
 use crate::keys::quantity::PlainNumber;

@@ -6,9 +6,9 @@ use std::ops::Range;
 use narrows_core::Duration;
 use narrows_core::model::{Distribution as Model, DistributionError};
 
-use super::Distribution;
 use super::data::{Bins, Points, Samples, Table as DistTable};
 use super::mixture::{MIXTURE, MixturePart};
+use super::{Distribution, Law};
 use crate::keys::compound::Group;
 use crate::keys::kind::Given;
 use crate::keys::quantity::{PlainNumber, Time};
@@ -16,17 +16,6 @@ use crate::keys::{Keyed, Row, alternatives, row};
 use crate::node::Table;
 use crate::problem::Problem;
 use crate::units::Number;
-
-/// What a shape is by its parameters.
-pub(super) trait Law {
-    /// The engine's distribution.
-    fn engine(&self) -> Result<Model, DistributionError>;
-
-    /// For people, where the engine has no words.
-    fn words(&self) -> Option<String> {
-        None
-    }
-}
 
 alternatives! {
     /// What a distribution is like.

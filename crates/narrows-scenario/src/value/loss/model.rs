@@ -9,8 +9,8 @@ use narrows_core::model::selector::{Conditional, FourState, SelectorError, Trans
 use narrows_core::model::selector::{GilbertElliott as TwoState, Selector};
 use serde_json::Value as Json;
 
-use crate::keys::compound::{Compound, Group, List, Short};
-use crate::keys::kind::{Boolean, ByHand};
+use crate::keys::compound::{Group, List, Short};
+use crate::keys::kind::{Boolean, ByHand, Compound};
 use crate::keys::quantity::{OneOfPercentages, Percentage};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{Choosing, Form, Keyed, Kind, Row, alternatives, row};

@@ -6,7 +6,7 @@ use narrows_core::{Bytes, Duration, Rate};
 
 use serde_json::json;
 
-use super::tree;
+use super::bucket::BURST;
 use crate::keys::kind::{Boolean, ByHand, Given, Integer};
 use crate::keys::quantity::{FiniteRate, PacketSize, Time};
 use crate::keys::{Keyed, Row, row};
@@ -119,8 +119,7 @@ impl Keyed for CbqClass {
             Integer { what: "a priority", low: 1, high: 8 },
             "Who goes first: 1 before 8."
         ),
-        row!("allot", allot, Given(tree::BURST), "What it sends in its turn.")
-            .default("one and a half of `avpkt`"),
+        row!("allot", allot, Given(BURST), "What it sends in its turn.").default("one and a half of `avpkt`"),
         row!("avpkt", average_packet, Given(PacketSize), "The length of its usual packet.")
             .default("that of `cbq`"),
         row!(

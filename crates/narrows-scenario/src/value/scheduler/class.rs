@@ -3,23 +3,20 @@
 use std::ops::Range;
 
 use narrows_core::Bytes;
-use narrows_core::classify::Condition;
-use narrows_core::sched::{HpdClass, Refused, Weight};
+use narrows_core::sched::{HpdClass, Weight};
 use serde_json::json;
 
-use super::build::{Refusal, Why};
-use super::filter::{self, Filter};
 use super::kind::Kind;
-use super::{Child, Division, Scheduler, Serves};
+use super::shape::ShapedBy;
+use super::{Child, Scheduler};
 use crate::keys::kind::{ByHand, Given, Text, text};
 use crate::keys::quantity::PacketSize;
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
-use crate::problem::{Found, Problem, one_of};
+use crate::problem::{Problem, one_of};
 use crate::value::condition::{Match, Surroundings};
 use crate::value::exact_netem::EXACT_NETEM;
 use crate::value::queue::Queue;
-use crate::value::scheduler::tree::{self, ShapedBy};
 
 /// Packets that share a queue behind a scheduler.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,7 +196,8 @@ impl Class {
         }
     }
 
-    fn read_of(kind: Kind, node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
+    /// Reads a class of this kind of scheduler.
+    pub(super) fn read_of(kind: Kind, node: &Node, surroundings: Surroundings<'_>) -> Result<Self, Problem> {
         let about = kind.about();
         let table = node.table("a class: { name = \"voip\", match = { dscp = \"ef\" } }")?;
         let unused = |key: &str, why: &str| match table.key(key) {
@@ -297,140 +295,6 @@ fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
     })
 }
 
-/// Reads the classes of a scheduler, which stand in its table, and whether there is one for every packet.
-pub(super) fn read_all(
-    kind: Kind,
-    list: &Node,
-    table: &Table,
-    surroundings: Surroundings<'_>,
-) -> Result<Division, Problem> {
-    debug_assert!(matches!(kind.about().serves, Serves::Classes | Serves::ClassesOrFlows));
-    let has_filters = filter::key(table).is_some();
-    let (classes, nodes) =
-        read_list(kind, list, has_filters, surroundings).map_err(|problem| problem.inside("classes"))?;
-    let leaves = |class: &Class| classes.iter().position(|other| other.name == class.name);
-    let is_leaf = |class: &Class| leaves(class).is_some_and(|index| tree::is_leaf(&classes, index));
-    let filters = filter::key(table)
-        .map(|list| Filter::read_all(list, &classes, nodes, surroundings))
-        .transpose()
-        .map_err(|problem| problem.inside("filters"))?;
-    if let Some(filters) = filters {
-        let default = table.optional("default", |node| match node.text("")?.trim() {
-            "drop" => Ok(None),
-            _ => filter::leaf(node, &classes).map(Some),
-        })?;
-        return match default {
-            Some(default) => {
-                Ok(Division::Classes { drops_rest: default.is_none(), classes, filters, default })
-            }
-            None => Err(Problem::new("packets that no filter takes have no class")
-                .at(table.key("filters").map_or(&list.span, |key| &key.span))
-                .inside("filters")
-                .help("say which class they are in: default = \"NAME\", or drop them: default = \"drop\"")),
-        };
-    }
-    let drops_rest = table
-        .optional("default", |node| match &node.value {
-            Value::String(text) if classes.iter().any(|class| class.name == text.trim()) => {
-                Err(Problem::new(format!("{} is no thing to do with other packets", Found(text)))
-                    .at(&node.span)
-                    .help("the class without `match` takes what no class before it takes; with `filters`, a class can be named here"))
-            }
-            _ => node.choice("thing to do with other packets", &[("drop", true)]),
-        })?
-        .unwrap_or_default();
-    let default_class = classes.iter().position(|class| class.matches.is_empty() && is_leaf(class));
-    match (default_class, drops_rest) {
-        (None, false) => Err(Problem::new("packets that fulfil no `match` have no class")
-            .at(&list.span)
-            .inside("classes")
-            .help("end with a class without `match`, such as { name = \"rest\" }, or drop them: default = \"drop\"")),
-        (Some(class), true) => {
-            let key = table.key("default").map_or(&list.span, |key| &key.span);
-            let name = &classes[class].name;
-            Err(Problem::new(format!("no packet is left to drop: the class `{name}` takes every one"))
-                .at(key)
-                .inside("default")
-                .also(place(&nodes[class], "name"), "it has no `match`"))
-        }
-        _ => Ok(Division::Classes { classes, filters: Vec::new(), default: None, drops_rest }),
-    }
-}
-
-fn read_list<'a>(
-    kind: Kind,
-    list: &'a Node,
-    has_filters: bool,
-    surroundings: Surroundings<'_>,
-) -> Result<(Vec<Class>, &'a [Node]), Problem> {
-    const ALLOWED: &str =
-        "a list of classes: [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]";
-    let nodes = list.list(ALLOWED)?;
-    if nodes.is_empty() {
-        return Err(Problem::new("no classes").at(&list.span).help(format!("write {ALLOWED}")));
-    }
-    let mut classes: Vec<Class> = Vec::new();
-    for node in nodes {
-        let class = Class::read_of(kind, node, surroundings)?;
-        if let Some(other) = classes.iter().position(|other| other.name == class.name) {
-            return Err(Problem::new(format!("two classes are called `{}`", class.name))
-                .at(place(node, "name"))
-                .also(place(&nodes[other], "name"), "the other"));
-        }
-        classes.push(class);
-    }
-    tree::check(&classes, nodes)?;
-    if kind == Kind::Tbf && classes.len() > 1 {
-        return Err(Problem::new(format!("`tbf` with {} classes", classes.len()))
-            .at(place(&nodes[1], "name"))
-            .help("it is one bucket: in its one class may stand another scheduler, which has classes"));
-    }
-    if !has_filters {
-        check_reach(&classes, nodes, surroundings.hosts)?;
-    }
-    Ok((classes, nodes))
-}
-
-/// That each class can get a packet.
-fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<(), Problem> {
-    let mut earlier: Vec<(usize, Condition)> = Vec::new();
-    let leaves: Vec<usize> = (0..classes.len()).filter(|&index| tree::is_leaf(classes, index)).collect();
-    for &index in &leaves {
-        let class = &classes[index];
-        let takes_all = |other: &&usize| **other < index && classes[**other].matches.is_empty();
-        if let Some(&rest) = leaves.iter().find(takes_all) {
-            return Err(Problem::new(format!(
-                "no packet gets to the class `{}`: `{}` takes every one",
-                class.name, classes[rest].name
-            ))
-            .at(place(&nodes[index], "name"))
-            .also(place(&nodes[rest], "name"), "it has no `match`")
-            .help("the class without `match` takes what no class before it takes: it stands last"));
-        }
-        let own: Vec<Condition> = class.matches.iter().map(|one| one.symbolic(hosts)).collect();
-        let possible: Vec<&Condition> = own.iter().filter(|one| !one.is_impossible()).collect();
-        if possible.is_empty() && !own.is_empty() {
-            return Err(Problem::new(format!("no packet can be in the class `{}`", class.name))
-                .at(place(&nodes[index], "match"))
-                .help("the parts of its `match` contradict each other: all of them must hold"));
-        }
-        let covering = |one: &&Condition| earlier.iter().find(|(_, other)| other.covers(one));
-        let covered: Option<Vec<usize>> =
-            possible.iter().map(|one| covering(one).map(|(by, _)| *by)).collect();
-        if let Some(&by) = covered.as_ref().and_then(|all| all.first()) {
-            return Err(Problem::new(format!(
-                "no packet gets to the class `{}`: `{}` takes them before",
-                class.name, classes[by].name
-            ))
-            .at(place(&nodes[index], "match"))
-            .also(place(&nodes[by], "match"), "this holds for each of them")
-            .help("the first class whose `match` holds takes a packet: let the narrower one come first"));
-        }
-        earlier.extend(own.into_iter().map(|one| (index, one)));
-    }
-    Ok(())
-}
-
 /// Where a key of a class stands, or else the class.
 pub(super) fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
     let table = match &node.value {
@@ -438,26 +302,4 @@ pub(super) fn place<'a>(node: &'a Node, key: &str) -> &'a Range<usize> {
         _ => None,
     };
     table.and_then(|table| table.get(key)).map_or(&node.span, |value| &value.span)
-}
-
-/// That the algorithm does not take a class, or none of them.
-pub(super) fn refused(table: &Table, node: &Node, refusal: &Refusal, kind: Kind) -> Problem {
-    let key = match refusal.why {
-        Why::Refused(Refused::Weight { .. } | Refused::Sum { .. } | Refused::NoWeights) => "weight",
-        Why::Refused(Refused::Longest { .. }) => "longest",
-        _ => "name",
-    };
-    let classes = table.get("classes").and_then(|list| list.list("").ok());
-    let class = classes.zip(refusal.class).and_then(|(list, index)| list.get(index));
-    let span = class.map_or(&node.span, |class| place(class, key));
-    let problem = match refusal.why {
-        Why::Refused(Refused::Flows { most }) => {
-            Problem::new(format!("`{}` has at most {most} classes", kind.name())).at(span)
-        }
-        _ => Problem::new(format!("`{}` does not take this: {refusal}", kind.name())).at(span),
-    };
-    match class {
-        Some(_) => problem.inside(key).inside("classes"),
-        None => problem,
-    }
 }

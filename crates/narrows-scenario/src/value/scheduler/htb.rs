@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use narrows_core::{Bytes, Rate};
 
-use super::tree;
+use super::bucket::{BURST, below_one_packet};
 use crate::keys::kind::{Given, Integer};
 use crate::keys::quantity::{FiniteRate, PacketSize, Size};
 use crate::keys::{Keyed, Row, row};
@@ -62,17 +62,12 @@ impl Keyed for HtbClass {
         row!("rate", rate, FiniteRate, "What it gets whenever it has packets.").required(),
         row!("ceil", ceil, Given(FiniteRate), "What it gets at most, by borrowing; at least `rate`.")
             .default("`rate`"),
-        row!(
-            "burst",
-            burst,
-            Given(tree::BURST),
-            "How much it sends at once by its rate, at least 1500 bytes."
-        )
-        .default("10 ms of `rate`, at least 1600 bytes"),
+        row!("burst", burst, Given(BURST), "How much it sends at once by its rate, at least 1500 bytes.")
+            .default("10 ms of `rate`, at least 1600 bytes"),
         row!(
             "cburst",
             cburst,
-            Given(tree::BURST),
+            Given(BURST),
             "How much it sends at once by its ceiling, at least 1500 bytes."
         )
         .default("10 ms of `ceil`, at least 1600 bytes"),
@@ -103,7 +98,7 @@ impl Keyed for HtbClass {
         }
         for (key, burst) in [("burst", class.burst), ("cburst", class.cburst)] {
             if let Some(burst) = burst.filter(|burst| *burst < PACKET) {
-                return Err(at(key, tree::below_one_packet(burst, PACKET)));
+                return Err(at(key, below_one_packet(burst, PACKET)));
             }
         }
         Ok(())

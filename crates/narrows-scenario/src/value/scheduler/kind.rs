@@ -5,9 +5,9 @@ use narrows_core::queue;
 use narrows_core::sched::{DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Priority, Qfq, Tbf as Bucket, Wf2q};
 use narrows_core::{Bytes, sched};
 
-use super::build::{Plan, Refusal};
 use super::cbq::CbqClass;
 use super::htb::HtbClass;
+use super::plan::{Plan, Refusal};
 use super::{Hpd, Scheduler, Tbf};
 use crate::keys::{self, Key, Keyed};
 

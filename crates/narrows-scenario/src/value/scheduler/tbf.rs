@@ -5,7 +5,7 @@ use std::ops::Range;
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
 
-use super::tree;
+use super::bucket::{BURST, below_one_packet};
 use crate::keys::kind::Given;
 use crate::keys::quantity::{FiniteRate, PacketSize, Time};
 use crate::keys::{Keyed, Row, row};
@@ -46,7 +46,7 @@ impl Default for Tbf {
 impl Keyed for Tbf {
     const ROWS: &'static [Row<Self>] = &[
         row!("rate", rate, FiniteRate, "The rate at which tokens come.").required(),
-        row!("burst", burst, tree::BURST, "How many bytes of tokens the bucket holds, at least `mtu`: what goes at once after an idle time.").required(),
+        row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`: what goes at once after an idle time.").required(),
         row!("latency", latency, Given(Time::POSITIVE), "How long a packet may wait for tokens, instead of `bound`: the bound in all is `rate · latency + burst` bytes, or with a peak rate `peakrate · latency + mtu` if that is less.").default("none"),
         row!("peakrate", peakrate, Given(FiniteRate), "No burst is faster than this; above `rate`.").default("none"),
         row!("mtu", mtu, PacketSize, "The longest packet, which the bucket of the peak rate holds."),
@@ -65,7 +65,7 @@ impl Keyed for Tbf {
             None => problem,
         };
         if self.burst < self.mtu {
-            return Err(at("burst", tree::below_one_packet(self.burst, self.mtu)));
+            return Err(at("burst", below_one_packet(self.burst, self.mtu)));
         }
         match self.peakrate {
             Some(peak) if peak <= self.rate => Err(at(

@@ -1,66 +1,9 @@
 //! Classes below others, as shapers have them: who is whose parent, and whether that is a tree.
 
-use narrows_core::{Bytes, Rate};
-
 use super::Class;
-use super::cbq::CbqClass;
 use super::class::place;
-use super::htb::HtbClass;
-use super::kind::Kind;
-use crate::keys::Parameters;
-use crate::keys::quantity::Size;
 use crate::node::Node;
 use crate::problem::{Found, Problem, one_of};
-
-/// How a class of a shaper is shaped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapedBy {
-    /// By token buckets.
-    Htb(HtbClass),
-    /// By its idle times.
-    Cbq(CbqClass),
-}
-
-impl ShapedBy {
-    /// With every default, as far as there are some.
-    pub(super) fn plain(kind: Kind) -> Option<Self> {
-        match kind {
-            Kind::Htb => Some(Self::Htb(HtbClass::default())),
-            Kind::Cbq => Some(Self::Cbq(CbqClass::default())),
-            _ => None,
-        }
-    }
-
-    pub(super) fn parameters(&self) -> &dyn Parameters {
-        match self {
-            Self::Htb(class) => class,
-            Self::Cbq(class) => class,
-        }
-    }
-
-    pub(super) fn parameters_mut(&mut self) -> &mut dyn Parameters {
-        match self {
-            Self::Htb(class) => class,
-            Self::Cbq(class) => class,
-        }
-    }
-
-    /// The rate that is its own.
-    pub fn rate(&self) -> Rate {
-        match self {
-            Self::Htb(class) => class.rate,
-            Self::Cbq(class) => class.rate,
-        }
-    }
-
-    /// What it may do, in one line.
-    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
-        match self {
-            Self::Htb(class) => class.in_force(is_leaf),
-            Self::Cbq(class) => class.in_force(is_leaf),
-        }
-    }
-}
 
 /// The number of the class above this one.
 pub(crate) fn parent(classes: &[Class], index: usize) -> Option<usize> {
@@ -137,13 +80,4 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// A number of bytes above zero, which a bucket holds.
-pub(crate) const BURST: Size = Size { low: 1, high: 1 << 32, expected: "a size from 1 byte to 4 GiB" };
-
-/// That a bucket does not hold a packet.
-pub(crate) fn below_one_packet(burst: Bytes, packet: Bytes) -> Problem {
-    Problem::new(format!("a burst of {burst} is less than one packet of {packet}, which would never go"))
-        .help("usual is what the rate is in 10 ms, and at least 1600 bytes")
 }

@@ -1,11 +1,12 @@
 //! Parts of a scheduler that an assignment sets alone: `scheduler.quantum`, `scheduler.voip.weight`,
 //! `scheduler.voip.queue.bound`.
 
-use super::condition::Surroundings;
-use super::queue::Queue;
-use super::scheduler::{self, Child, Division, Scheduler, SchedulerKind, WAITS_IN};
+use super::class::{WAITS_IN, all_keys};
+use super::{Child, Division, Scheduler, SchedulerKind};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
+use crate::value::condition::Surroundings;
+use crate::value::queue::Queue;
 
 impl Scheduler {
     /// The scheduler with one key, or one key of a class, set. `queue` is that of classes that have none of their own.
@@ -75,7 +76,7 @@ impl Scheduler {
         };
         // A class waits in one thing: what is set takes the place of the others.
         if WAITS_IN.contains(&rest[0]) {
-            let mut stays = scheduler::class_keys();
+            let mut stays = all_keys();
             stays.retain(|key| *key == rest[0] || !WAITS_IN.contains(key));
             item.keep(&stays);
         }
