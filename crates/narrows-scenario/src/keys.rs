@@ -217,7 +217,7 @@ impl<T: Keyed> Key for Row<T> {
     }
 }
 
-/// A row for a field: `row!("mean-packet", mean_packet, PacketSize, "The mean packet …")`.
+/// A row for a field: `row!("mean-packet", mean_packet, PACKET_SIZE, "The mean packet …")`.
 macro_rules! row {
     ($name:literal, $($field:ident).+, $form:expr, $doc:literal) => {
         $crate::keys::Row::new(

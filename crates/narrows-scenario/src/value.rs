@@ -68,7 +68,7 @@ pub(crate) use scheduler::{
     registry as schedulers,
 };
 pub(crate) use slots::SLOTS;
-pub(crate) use trace::TraceOfFile;
+pub(crate) use trace::TRACE;
 
 /// The keys of these values, by the names of their tables in the reference.
 pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
@@ -81,7 +81,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("markov", keys::<Markov>()),
         ("reorder", of(&ReorderOrNone)),
         ("slots", of(&SLOTS)),
-        ("trace", of(&TraceOfFile)),
+        ("trace", of(&TRACE)),
         ("policer", of(&POLICER)),
         ("mtu", of(&MTU)),
         ("mask", keys::<FlowMask>()),

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::Direction;
 use crate::keys::kind::{Boolean, ByHand, Given, Or, text};
-use crate::keys::quantity::{AnyRate, Packets, Size, Time};
+use crate::keys::quantity::{ANY_RATE, PACKETS, Size, Time};
 use crate::keys::{self, Form, Key, Keyed, Row, row};
 use crate::node::Node;
 use crate::value::{
     self, CHANCE, CORRUPT, DELAY, Delay, EXACT_NETEM, Losing, MTU, ORDER, OVERHEAD, POLICER, PROFILE, Queue,
-    ReorderOrNone, SLOTS, Scheduler, TraceOfFile,
+    ReorderOrNone, SLOTS, Scheduler, TRACE,
 };
 
 /// The names of all keys.
@@ -41,7 +41,7 @@ const NETEM: ByHand<()> = ByHand {
 
 impl Keyed for Direction {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, AnyRate, "How fast the wire takes bits.").flag("RATE", "1.5mbit/0.5mbit, 10gbit").explained(),
+        row!("rate", rate, ANY_RATE, "How fast the wire takes bits.").flag("RATE", "1.5mbit/0.5mbit, 10gbit").explained(),
         Row::new(
             "delay",
             &DELAY,
@@ -79,7 +79,7 @@ impl Keyed for Direction {
         row!("corrupt", corrupt, CORRUPT, "[Packets with flipped bits](#corrupt).").flag("SHARE", "0.1%").explained(),
         row!("reorder", reorder, ReorderOrNone, "[Packets that skip the delay](#reorder).").flag("SHARE", "\"25% gap 5\"").explained(),
         row!("slots", slots, SLOTS, "[Slots in which alone packets leave](#slots).").flag("SLOTS", "'{ gap = \"10ms\", packets = 8 }'").explained(),
-        row!("trace", trace, Or("none", TraceOfFile), "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
+        row!("trace", trace, TRACE, "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
         row!("profile", profile, PROFILE, "[A link profile](#profile), which adds air time to each packet.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
         row!("burst", burst, SIZE, "[How much may pass at once](#burst) after the link was idle, as far as it could have sent it then.").flag("SIZE", "10kB").explained(),
         Row::new(
@@ -93,7 +93,7 @@ impl Keyed for Direction {
         .explained(),
         row!("exact-netem", exact_netem, EXACT_NETEM, "[NetEm's single queue](#netem-exact-netem) with its formulas, in place of everything else.").flag("OPTIONS", "\"delay 100ms\"").explained(),
         row!("mtu", settings.mtu, MTU, "[The longest packet](#mtu), in bytes of IP.").flag("BYTES", "1400").explained(),
-        row!("line-limit", settings.line_limit, Or("unlimited", Packets), "[The most packets in flight](#line-limit) behind the wire.").flag("PACKETS", "\"1000 packets\"").explained(),
+        row!("line-limit", settings.line_limit, Or("unlimited", PACKETS), "[The most packets in flight](#line-limit) behind the wire.").flag("PACKETS", "\"1000 packets\"").explained(),
         row!("outage", outage, Boolean, "[Take the wire down](#outage), whatever its rate.").flag("true|false", "").explained(),
         row!("policer", policer, POLICER, "[Hold arriving packets to a rate](#policer) without a queue.").flag("POLICER", "'{ rate = \"10mbit\", burst = \"20kB\" }'").explained(),
     ];

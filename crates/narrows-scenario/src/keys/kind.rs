@@ -324,3 +324,34 @@ impl<V> Form<V> for ByHand<V> {
         (self.write)(value)
     }
 }
+
+/// What is described as another kind, and read and written by hand.
+pub(crate) struct Like<F, V> {
+    pub(crate) kind: F,
+    pub(crate) read: fn(&Node, Surroundings<'_>) -> Result<V, Problem>,
+    pub(crate) write: fn(&V) -> Option<Value>,
+}
+
+impl<F: Kind, V> Kind for Like<F, V> {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        self.kind.schema(definitions)
+    }
+
+    fn words(&self) -> String {
+        self.kind.words()
+    }
+
+    fn compound(&self) -> Option<&dyn Compound> {
+        self.kind.compound()
+    }
+}
+
+impl<F: Kind, V> Form<V> for Like<F, V> {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<V, Problem> {
+        (self.read)(node, around)
+    }
+
+    fn write(&self, value: &V) -> Option<Value> {
+        (self.write)(value)
+    }
+}

@@ -4,7 +4,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate};
 use serde_json::Value as Json;
 
-use super::kind::text;
+use super::kind::{ByHand, text};
 use super::schema::{self, Definitions};
 use super::{Form, Kind};
 use crate::node::{Node, Value};
@@ -58,29 +58,6 @@ impl Form<Duration> for Time {
     }
 }
 
-/// The length of an IP packet.
-pub(crate) struct PacketSize;
-
-impl Kind for PacketSize {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::size(definitions)
-    }
-
-    fn words(&self) -> String {
-        "size, 1 to 65535 bytes".into()
-    }
-}
-
-impl Form<Bytes> for PacketSize {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Bytes, Problem> {
-        units::packet_size(node)
-    }
-
-    fn write(&self, value: &Bytes) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
 /// A number of bytes, both ends included. `expected` says so in words.
 pub(crate) struct Size {
     pub(crate) low: u64,
@@ -107,32 +84,6 @@ impl Form<Bytes> for Size {
     }
 
     fn write(&self, value: &Bytes) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
-/// A rate above zero that has a limit.
-pub(crate) struct FiniteRate;
-
-impl Kind for FiniteRate {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::rate(definitions)
-    }
-
-    fn words(&self) -> String {
-        "rate".into()
-    }
-}
-
-impl Form<Rate> for FiniteRate {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Rate, Problem> {
-        match units::rate(node)? {
-            Rate::UNLIMITED | Rate::DOWN => Err(node.expected("a rate, such as \"1mbit\"")),
-            rate => Ok(rate),
-        }
-    }
-
-    fn write(&self, value: &Rate) -> Option<Value> {
         Some(text(value))
     }
 }
@@ -171,143 +122,69 @@ impl Form<Share> for Percentage {
     }
 }
 
-/// A probability beside others that belong to it, so that a bare 1 can only mean always.
-pub(crate) struct OneOfPercentages;
-
-impl Kind for OneOfPercentages {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::share(definitions)
-    }
-
-    fn words(&self) -> String {
-        "probability".into()
-    }
-}
-
-impl Form<Share> for OneOfPercentages {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Share, Problem> {
-        Share::read_of_several(node)
-    }
-
-    fn write(&self, value: &Share) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
-/// A plain number from 0 to a billion.
-pub(crate) struct PlainNumber;
-
-impl Kind for PlainNumber {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::number(definitions)
-    }
-
-    fn words(&self) -> String {
-        "number".into()
-    }
-}
-
-impl Form<Number> for PlainNumber {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Number, Problem> {
-        Number::read(node)
-    }
-
-    fn write(&self, value: &Number) -> Option<Value> {
-        Some(Value::Float(value.to_string()))
-    }
-}
-
-/// A number of packets or bytes.
-pub(crate) struct PacketsOrBytes;
-
-impl Kind for PacketsOrBytes {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::bound(definitions)
-    }
-
-    fn words(&self) -> String {
-        "packets or size".into()
-    }
-}
-
-impl Form<Bound> for PacketsOrBytes {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Bound, Problem> {
-        units::bound(node)
-    }
-
-    fn write(&self, value: &Bound) -> Option<Value> {
-        Some(text(value))
-    }
-}
-
-/// A number of packets that may be zero.
-pub(crate) struct PacketsOrNone;
-
-impl Kind for PacketsOrNone {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::packets(definitions)
-    }
-
-    fn words(&self) -> String {
-        "packets, `\"0 packets\"` too".into()
-    }
-}
-
-impl Form<u64> for PacketsOrNone {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<u64, Problem> {
-        match node.text("").is_ok_and(|text| text.trim() == "0 packets") {
-            true => Ok(0),
-            false => units::packets(node),
-        }
-    }
-
-    fn write(&self, value: &u64) -> Option<Value> {
-        Some(text(Bound::Packets(*value)))
-    }
-}
-
-/// A number of packets above zero.
-pub(crate) struct Packets;
-
-impl Kind for Packets {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::packets(definitions)
-    }
-
-    fn words(&self) -> String {
-        "packets".into()
-    }
-}
-
-impl Form<u64> for Packets {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<u64, Problem> {
-        units::packets(node)
-    }
-
-    fn write(&self, value: &u64) -> Option<Value> {
-        Some(text(Bound::Packets(*value)))
-    }
-}
+/// The length of an IP packet.
+pub(crate) const PACKET_SIZE: ByHand<Bytes> = ByHand {
+    words: || "size, 1 to 65535 bytes".into(),
+    schema: schema::size,
+    read: |node, _| units::packet_size(node),
+    write: |size| Some(text(size)),
+};
 
 /// A rate, or none, or no limit.
-pub(crate) struct AnyRate;
+pub(crate) const ANY_RATE: ByHand<Rate> = ByHand {
+    words: || "rate".into(),
+    schema: schema::rate,
+    read: |node, _| units::rate(node),
+    write: |rate| Some(text(rate)),
+};
 
-impl Kind for AnyRate {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        schema::rate(definitions)
-    }
+/// A rate above zero that has a limit.
+pub(crate) const FINITE_RATE: ByHand<Rate> = ByHand {
+    read: |node, _| match units::rate(node)? {
+        Rate::UNLIMITED | Rate::DOWN => Err(node.expected("a rate, such as \"1mbit\"")),
+        rate => Ok(rate),
+    },
+    ..ANY_RATE
+};
 
-    fn words(&self) -> String {
-        "rate".into()
-    }
-}
+/// A number of packets or bytes.
+pub(crate) const PACKETS_OR_BYTES: ByHand<Bound> = ByHand {
+    words: || "packets or size".into(),
+    schema: schema::bound,
+    read: |node, _| units::bound(node),
+    write: |bound| Some(text(bound)),
+};
 
-impl Form<Rate> for AnyRate {
-    fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Rate, Problem> {
-        units::rate(node)
-    }
+/// A number of packets above zero.
+pub(crate) const PACKETS: ByHand<u64> = ByHand {
+    words: || "packets".into(),
+    schema: schema::packets,
+    read: |node, _| units::packets(node),
+    write: |packets| Some(text(Bound::Packets(*packets))),
+};
 
-    fn write(&self, value: &Rate) -> Option<Value> {
-        Some(text(value))
-    }
-}
+/// A number of packets that may be zero.
+pub(crate) const PACKETS_OR_NONE: ByHand<u64> = ByHand {
+    words: || "packets, `\"0 packets\"` too".into(),
+    read: |node, _| match node.text("").is_ok_and(|text| text.trim() == "0 packets") {
+        true => Ok(0),
+        false => units::packets(node),
+    },
+    ..PACKETS
+};
+
+/// A probability beside others that belong to it, so that a bare 1 can only mean always.
+pub(crate) const ONE_OF_PERCENTAGES: ByHand<Share> = ByHand {
+    words: || "probability".into(),
+    schema: schema::share,
+    read: |node, _| Share::read_of_several(node),
+    write: |share| Some(text(share)),
+};
+
+/// A plain number from 0 to a billion.
+pub(crate) const PLAIN_NUMBER: ByHand<Number> = ByHand {
+    words: || "number".into(),
+    schema: schema::number,
+    read: |node, _| Number::read(node),
+    write: |number| Some(Value::Float(number.to_string())),
+};

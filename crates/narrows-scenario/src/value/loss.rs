@@ -9,14 +9,14 @@ use narrows_core::Duration;
 use serde_json::{Value as Json, json};
 
 use crate::keys::compound::List;
-use crate::keys::kind::{ByHand, Compound, text};
+use crate::keys::kind::{ByHand, Compound, Like, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Form, Key, Keyed, Kind, Row, Tabled, row};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::units::{self, Share};
 use crate::value::condition::Surroundings;
-use model::ModelOrNone;
+use model::MODEL;
 
 /// Which packets are lost.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,7 +29,10 @@ pub struct Loss {
     pub with_delay: Vec<(Duration, Share)>,
 }
 
-const POINTS: List<ByHand<(Duration, Share)>> = List {
+/// A delay, and the probability there.
+type Point = (Duration, Share);
+
+const POINTS: List<ByHand<Point>> = List {
     what: "a list of delays and probabilities, such as [[\"20ms\", \"0%\"], [\"100ms\", \"10%\"]]",
     most: 1000,
     one: ByHand {
@@ -43,11 +46,10 @@ const POINTS: List<ByHand<(Duration, Share)>> = List {
     },
 };
 /// Delays that rise, and the probability there.
-const CURVE: ByHand<Vec<(Duration, Share)>> = ByHand {
-    words: || POINTS.words(),
-    schema: |definitions| POINTS.schema(definitions),
+const CURVE: Like<List<ByHand<Point>>, Vec<Point>> = Like {
+    kind: POINTS,
     read: |node, around| {
-        let points: Vec<(Duration, Share)> = POINTS.read(node, around)?;
+        let points: Vec<Point> = POINTS.read(node, around)?;
         for (pair, item) in points.windows(2).zip(node.list(POINTS.what)?.iter().skip(1)) {
             if let [(before, _), (delay, _)] = pair
                 && before >= delay
@@ -63,8 +65,8 @@ const CURVE: ByHand<Vec<(Duration, Share)>> = ByHand {
 
 impl Keyed for Loss {
     const ROWS: &'static [Row<Self>] = &[
-        row!("ingress", ingress, ModelOrNone, "Before the queue."),
-        row!("wire", wire, ModelOrNone, "After the transmitter."),
+        row!("ingress", ingress, MODEL, "Before the queue."),
+        row!("wire", wire, MODEL, "After the transmitter."),
         row!(
             "with-delay",
             with_delay,
@@ -129,7 +131,7 @@ impl Compound for Losing {
 impl Form<Loss> for Losing {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Loss, Problem> {
         let Value::Table(table) = &node.value else {
-            return Ok(Loss { wire: ModelOrNone.read(node, around)?, ..Loss::default() });
+            return Ok(Loss { wire: MODEL.read(node, around)?, ..Loss::default() });
         };
         keys::only(table, &all_keys())?;
         let loss: Loss = keys::read(node, table, around)?;
@@ -149,7 +151,7 @@ impl Form<Loss> for Losing {
     fn write(&self, loss: &Loss) -> Option<Value> {
         match loss {
             Loss { ingress: None, with_delay, wire } if with_delay.is_empty() => {
-                Some(ModelOrNone.write(wire).unwrap_or_else(|| text(Share::ZERO)))
+                Some(MODEL.write(wire).unwrap_or_else(|| text(Share::ZERO)))
             }
             _ => Some(Value::Table(loss.to_table())),
         }

@@ -8,7 +8,7 @@ use narrows_core::{Bytes, Exceed, Policer, PolicerConfig, Rate};
 
 use crate::keys::compound::Group;
 use crate::keys::kind::{Choice, Given, Or};
-use crate::keys::quantity::{FiniteRate, PacketSize};
+use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -77,17 +77,17 @@ impl Default for PolicerUse {
 
 impl Keyed for PolicerUse {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FiniteRate, "The rate at which tokens come.").required(),
+        row!("rate", rate, FINITE_RATE, "The rate at which tokens come.").required(),
         row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`.").required(),
         row!(
             "peakrate",
             peakrate,
-            Given(FiniteRate),
+            Given(FINITE_RATE),
             "The rate of a second bucket, which holds a packet; above `rate`."
         )
         .default("none"),
-        row!("mtu", mtu, PacketSize, "The longest packet."),
-        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+        row!("mtu", mtu, PACKET_SIZE, "The longest packet."),
+        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
         row!("overhead", overhead, Given(OVERHEAD), "[What a packet counts](#overhead).")
             .default("the link's"),
         row!(

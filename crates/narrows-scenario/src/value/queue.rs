@@ -16,8 +16,8 @@ use narrows_core::queue::{self, Bound, DropAt, Fifo};
 use narrows_core::sched::{PolicyPerFlow, Store};
 use serde_json::{Value as Json, json};
 
-use crate::keys::kind::{Choice, Or, text, words_of};
-use crate::keys::quantity::PacketsOrBytes;
+use crate::keys::kind::{ByHand, Choice, Or, text, words_of};
+use crate::keys::quantity::PACKETS_OR_BYTES;
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Form, Key, Keyed, Kind, Parameters, Row, row};
 use crate::node::{Node, Table, Value, suggest};
@@ -138,7 +138,7 @@ const TYPES: &[Type] = &[
 ];
 
 const BOUND_HELP: &str = "or a bound, like \"13 packets\" or \"64kB\"";
-pub(crate) const BOUND: Or<PacketsOrBytes> = Or("default", PacketsOrBytes);
+pub(crate) const BOUND: Or<ByHand<Bound>> = Or("default", PACKETS_OR_BYTES);
 const DROP: Choice<DropAt> =
     Choice { what: "place to drop", choices: &[("tail", DropAt::Tail), ("head", DropAt::Head)] };
 

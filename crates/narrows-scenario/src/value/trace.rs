@@ -7,15 +7,14 @@ use narrows_core::queue::Bound;
 use narrows_core::service::{Opportunities, RateSteps, ServiceCurve};
 use narrows_core::steps::{After, Steps};
 use narrows_core::{Bytes, Duration, Probability, Rate, Time as Instant};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::files::NamedFile;
 use crate::keys::compound::{Group, Short};
-use crate::keys::kind::{ByHand, Choice, Compound, Given, text, words_of};
+use crate::keys::kind::{ByHand, Choice, Given, Like, Or, text, words_of};
 use crate::keys::quantity::Time;
-use crate::keys::schema::Definitions;
-use crate::keys::{Form, Keyed, Kind, Row, row};
-use crate::node::{Node, Value};
+use crate::keys::{Form, Keyed, Row, row};
+use crate::node::Node;
 use crate::problem::{Found, Problem};
 use crate::trace::{Format, OPPORTUNITY, Then, Trace};
 use crate::value::condition::Surroundings;
@@ -92,24 +91,21 @@ const PARTS: Short<Parts> = Short {
 };
 
 /// The name of a trace, or a table with it.
-pub(crate) struct TraceOfFile;
+pub(crate) const TRACE: Or<Like<Short<Parts>, TraceUse>> = Or(
+    "none",
+    Like {
+        kind: PARTS,
+        read: TraceUse::read,
+        write: |used| {
+            let then = Some(used.then).filter(|then| *then != used.trace.then());
+            let TraceUse { file, format, start, .. } = used;
+            PARTS.write(&Parts { file: Some(file.clone()), format: *format, then, start: *start })
+        },
+    },
+);
 
-impl Kind for TraceOfFile {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        PARTS.schema(definitions)
-    }
-
-    fn words(&self) -> String {
-        PARTS.words()
-    }
-
-    fn compound(&self) -> Option<&dyn Compound> {
-        Some(&PARTS)
-    }
-}
-
-impl Form<TraceUse> for TraceOfFile {
-    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<TraceUse, Problem> {
+impl TraceUse {
+    fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
         let Parts { format, then, start, .. } = PARTS.read(node, around)?;
         let (file, trace) = around.files.trace(file::place(node), format)?;
         let then = then.unwrap_or(trace.then());
@@ -121,16 +117,9 @@ impl Form<TraceUse> for TraceOfFile {
             );
             return Err(Problem::new(title).at(&node.span).inside("start"));
         }
-        Ok(TraceUse { file, trace, format, then, start, begins: around.at })
+        Ok(Self { file, trace, format, then, start, begins: around.at })
     }
 
-    fn write(&self, used: &TraceUse) -> Option<Value> {
-        let then = Some(used.then).filter(|then| *then != used.trace.then());
-        PARTS.write(&Parts { file: Some(used.file.clone()), format: used.format, then, start: used.start })
-    }
-}
-
-impl TraceUse {
     /// Whether it says how fast the wire is.
     pub fn has_rate(&self) -> bool {
         self.trace.rate().is_some() || self.trace.opportunities().is_some()

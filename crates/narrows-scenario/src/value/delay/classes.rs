@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use narrows_core::Duration;
 use narrows_core::model::{ByClass, Constant, DelayModel};
 
-use super::{DELAY, Delay, DelaySource};
+use super::{DELAY, Delay, DelaySource, TimeOrDelay};
 use crate::keys::compound::{Group, List, Short};
-use crate::keys::kind::{ByHand, Given};
-use crate::keys::{Form, Keyed, Kind, Row, row};
+use crate::keys::kind::{Given, Like};
+use crate::keys::{Form, Keyed, Row, row};
 use crate::problem::Problem;
 use crate::value::condition::Match;
 
@@ -22,9 +22,8 @@ pub struct DelayClass {
 }
 
 const MATCH: Short<Match> = Short { key: "protocol", words: "protocol", table: Match::FORM };
-const DELAY_OF_CLASS: ByHand<Delay> = ByHand {
-    words: || "as [`delay`](#delay-jitter-order)".into(),
-    schema: |definitions| DELAY.schema(definitions),
+const DELAY_OF_CLASS: Like<TimeOrDelay, Delay> = Like {
+    kind: DELAY,
     read: |node, around| match super::read(node, around)? {
         (_, Some(_)) => Err(Problem::new("the order of packets is the link's, not that of a class")
             .at(&node.span)
@@ -67,9 +66,8 @@ const LIST: List<Group<DelayClass>> = List {
     ),
 };
 
-pub(super) const CLASSES: ByHand<Vec<DelayClass>> = ByHand {
-    words: || "list of [classes](#delays-by-class)".into(),
-    schema: |definitions| LIST.schema(definitions),
+pub(super) const CLASSES: Like<List<Group<DelayClass>>, Vec<DelayClass>> = Like {
+    kind: LIST,
     read: |node, around| {
         let classes: Vec<DelayClass> = LIST.read(node, around)?;
         let all = classes.iter().position(|class| class.matches.is_none());

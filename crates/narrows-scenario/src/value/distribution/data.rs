@@ -11,8 +11,8 @@ use serde_json::json;
 use super::Law;
 use crate::files::NamedFile;
 use crate::keys::compound::{Group, List};
-use crate::keys::kind::{ByHand, Choice, Given, text};
-use crate::keys::quantity::{OneOfPercentages, Time};
+use crate::keys::kind::{ByHand, Choice, Given, Like, text};
+use crate::keys::quantity::{ONE_OF_PERCENTAGES, Time};
 use crate::keys::{Form, Keyed, Row, row, schema};
 use crate::node::{Node, Table as Keys, Value};
 use crate::problem::Problem;
@@ -87,9 +87,8 @@ const NAMED: Choice<&str> = Choice {
     what: "table",
     choices: &[("normal", "normal"), ("pareto", "pareto"), ("paretonormal", "paretonormal")],
 };
-const NAME: ByHand<&'static str> = ByHand {
-    words: || crate::keys::Kind::words(&NAMED),
-    schema: |definitions| crate::keys::Kind::schema(&NAMED, definitions),
+const NAME: Like<Choice<&str>, &'static str> = Like {
+    kind: NAMED,
     read: |node, around| {
         NAMED.read(node, around).map_err(|problem| problem.help("or name a file: file = \"x.dist\""))
     },
@@ -312,7 +311,7 @@ const POINT: ByHand<Point> = ByHand {
         const ALLOWED: &str = "a delay and the probability that one is no longer, such as [\"2ms\", 0.5]";
         let [at, share] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
         // A bare 1 is always: it stands at the end of others.
-        Ok((units::time(at)?, OneOfPercentages.read(share, around)?))
+        Ok((units::time(at)?, ONE_OF_PERCENTAGES.read(share, around)?))
     },
     write: |(at, share)| Some(Value::Array([text(at), text(share)].map(Node::new).into())),
 };

@@ -4,9 +4,9 @@ use narrows_core::model::{Distribution as Model, DistributionError};
 
 use super::{Distribution, Law};
 use crate::keys::compound::{Group, List};
-use crate::keys::kind::ByHand;
-use crate::keys::quantity::PlainNumber;
-use crate::keys::{self, Form, Key, Keyed, Kind, Row, Tabled, row, schema};
+use crate::keys::kind::{ByHand, Like};
+use crate::keys::quantity::PLAIN_NUMBER;
+use crate::keys::{self, Form, Key, Keyed, Row, Tabled, row, schema};
 use crate::node::{Node, Table};
 use crate::problem::Problem;
 use crate::units::Number;
@@ -34,7 +34,7 @@ const ABOVE_ZERO: ByHand<Number> = ByHand {
         weight if weight.as_f64() > 0.0 => Ok(weight),
         _ => Err(node.expected("a weight above zero")),
     },
-    write: |weight| PlainNumber.write(weight),
+    write: |weight| PLAIN_NUMBER.write(weight),
 };
 
 impl Keyed for Weight {
@@ -66,9 +66,8 @@ const PARTS: List<Group<MixturePart>> = List {
 };
 const EXAMPLE: &str = "mixture = [ { weight = 9, normal = { mean = \"10ms\", sd = \"1ms\" } }, { weight = 1, constant = \"50ms\" } ]";
 
-pub(super) const MIXTURE: ByHand<Vec<MixturePart>> = ByHand {
-    words: || PARTS.words(),
-    schema: |definitions| PARTS.schema(definitions),
+pub(super) const MIXTURE: Like<List<Group<MixturePart>>, Vec<MixturePart>> = Like {
+    kind: PARTS,
     read: |node, around| {
         let parts: Result<Vec<MixturePart>, Problem> = PARTS.read(node, around);
         parts.map_err(|problem| problem.help(format!("write it like {EXAMPLE}")))

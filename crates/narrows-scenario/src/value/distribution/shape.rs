@@ -11,7 +11,7 @@ use super::mixture::{MIXTURE, MixturePart};
 use super::{Distribution, Law};
 use crate::keys::compound::Group;
 use crate::keys::kind::Given;
-use crate::keys::quantity::{PlainNumber, Time};
+use crate::keys::quantity::{PLAIN_NUMBER, Time};
 use crate::keys::{Keyed, Row, alternatives, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -150,7 +150,12 @@ impl Keyed for LogNormal {
         row!("mean", mean, Given(Time::ANY), "The mean."),
         row!("sd", sd, Given(Time::ANY), "The standard deviation."),
         row!("median", median, Given(Time::ANY), "The median."),
-        row!("sigma", sigma, Given(PlainNumber), "The standard deviation of the natural logarithm, 0 to 20."),
+        row!(
+            "sigma",
+            sigma,
+            Given(PLAIN_NUMBER),
+            "The standard deviation of the natural logarithm, 0 to 20."
+        ),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -214,7 +219,7 @@ impl Keyed for Gamma {
     const ROWS: &'static [Row<Self>] = &[
         row!("mean", mean, Given(Time::ANY), "The mean."),
         row!("sd", sd, Given(Time::ANY), "The standard deviation."),
-        row!("shape", shape, Given(PlainNumber), "k, 0.01 to 10⁹."),
+        row!("shape", shape, Given(PLAIN_NUMBER), "k, 0.01 to 10⁹."),
         row!("scale", scale, Given(Time::ANY), "θ; the mean is k·θ."),
     ];
 
@@ -248,7 +253,7 @@ impl Weibull {
 
 impl Keyed for Weibull {
     const ROWS: &'static [Row<Self>] = &[
-        row!("shape", shape, PlainNumber, "k, 0.05 to 1000.").required(),
+        row!("shape", shape, PLAIN_NUMBER, "k, 0.05 to 1000.").required(),
         row!("scale", scale, Time::ANY, "λ.").required(),
     ];
 }
@@ -278,7 +283,7 @@ impl Keyed for Pareto {
         row!(
             "shape",
             shape,
-            PlainNumber,
+            PLAIN_NUMBER,
             "α, 0.05 to 1000; the mean is infinite up to 1, the standard deviation up to 2."
         )
         .required(),

@@ -7,19 +7,16 @@ use std::ops::Range;
 use narrows_core::Loss as Model;
 use narrows_core::model::selector::{Conditional, FourState, SelectorError, Transitions};
 use narrows_core::model::selector::{GilbertElliott as TwoState, Selector};
-use serde_json::Value as Json;
 
 use crate::keys::compound::{Group, List, Short};
-use crate::keys::kind::{Boolean, ByHand, Compound};
-use crate::keys::quantity::{OneOfPercentages, Percentage};
-use crate::keys::schema::{self, Definitions};
-use crate::keys::{Choosing, Form, Keyed, Kind, Row, alternatives, row};
-use crate::node::{Node, Table, Value};
+use crate::keys::kind::{Boolean, ByHand, Like};
+use crate::keys::quantity::{ONE_OF_PERCENTAGES, Percentage};
+use crate::keys::{Choosing, Form, Keyed, Row, alternatives, row, schema};
+use crate::node::{Node, Table};
 use crate::pattern::About;
 use crate::problem::Problem;
 use crate::units::Share;
 use crate::value::chance::{CORRELATION, Chance};
-use crate::value::condition::Surroundings;
 use crate::value::pattern::{PatternOf, PatternUse};
 
 /// What loses packets in one place.
@@ -107,31 +104,11 @@ const SHORT: Short<LossModel> = Short {
 };
 
 /// A model; nothing where nothing is lost.
-pub(super) struct ModelOrNone;
-
-impl Kind for ModelOrNone {
-    fn schema(&self, definitions: &mut Definitions) -> Json {
-        SHORT.schema(definitions)
-    }
-
-    fn words(&self) -> String {
-        SHORT.words()
-    }
-
-    fn compound(&self) -> Option<&dyn Compound> {
-        Some(&SHORT)
-    }
-}
-
-impl Form<Option<LossModel>> for ModelOrNone {
-    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>, Problem> {
-        SHORT.read(node, around).map(LossModel::unless_never)
-    }
-
-    fn write(&self, model: &Option<LossModel>) -> Option<Value> {
-        SHORT.write(model.as_ref()?)
-    }
-}
+pub(super) const MODEL: Like<Short<LossModel>, Option<LossModel>> = Like {
+    kind: SHORT,
+    read: |node, around| SHORT.read(node, around).map(LossModel::unless_never),
+    write: |model| SHORT.write(model.as_ref()?),
+};
 
 impl LossModel {
     /// Nothing where nothing is lost.
@@ -216,10 +193,10 @@ impl GilbertElliott {
 
 impl Keyed for GilbertElliott {
     const ROWS: &'static [Row<Self>] = &[
-        row!("p", p, OneOfPercentages, "From good to bad, at each packet.").required(),
-        row!("r", r, OneOfPercentages, "From bad to good.").required(),
-        row!("loss-bad", loss_bad, OneOfPercentages, "The probability of loss in the bad state, 1 − h."),
-        row!("loss-good", loss_good, OneOfPercentages, "The probability of loss in the good state, 1 − k."),
+        row!("p", p, ONE_OF_PERCENTAGES, "From good to bad, at each packet.").required(),
+        row!("r", r, ONE_OF_PERCENTAGES, "From bad to good.").required(),
+        row!("loss-bad", loss_bad, ONE_OF_PERCENTAGES, "The probability of loss in the bad state, 1 − h."),
+        row!("loss-good", loss_good, ONE_OF_PERCENTAGES, "The probability of loss in the good state, 1 − k."),
     ];
 }
 
@@ -279,11 +256,11 @@ impl Markov {
 
 impl Keyed for Markov {
     const ROWS: &'static [Row<Self>] = &[
-        row!("p13", p13, OneOfPercentages, "From a gap into a burst.").required(),
-        row!("p31", p31, OneOfPercentages, "From a loss in a burst back into a gap.").required(),
-        row!("p32", p32, OneOfPercentages, "From a loss in a burst to a packet that gets through there."),
-        row!("p23", p23, OneOfPercentages, "From such a packet back to a loss in the burst."),
-        row!("p14", p14, OneOfPercentages, "From a gap to a single loss."),
+        row!("p13", p13, ONE_OF_PERCENTAGES, "From a gap into a burst.").required(),
+        row!("p31", p31, ONE_OF_PERCENTAGES, "From a loss in a burst back into a gap.").required(),
+        row!("p32", p32, ONE_OF_PERCENTAGES, "From a loss in a burst to a packet that gets through there."),
+        row!("p23", p23, ONE_OF_PERCENTAGES, "From such a packet back to a loss in the burst."),
+        row!("p14", p14, ONE_OF_PERCENTAGES, "From a gap to a single loss."),
     ];
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -310,14 +287,13 @@ impl fmt::Display for Markov {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct After(Vec<Share>);
 
-const SHARES: List<OneOfPercentages> = List {
+const SHARES: List<ByHand<Share>> = List {
     what: "a list: the probability of loss after 0, 1, 2, … losses in a row, such as [\"1%\", \"20%\"]",
     most: 10_000,
-    one: OneOfPercentages,
+    one: ONE_OF_PERCENTAGES,
 };
-const AFTER: ByHand<After> = ByHand {
-    words: || "list of probabilities".into(),
-    schema: |definitions| SHARES.schema(definitions),
+const AFTER: Like<List<ByHand<Share>>, After> = Like {
+    kind: SHARES,
     read: |node, around| {
         let after = After(SHARES.read(node, around)?);
         let made = after.model().map(|_| ());

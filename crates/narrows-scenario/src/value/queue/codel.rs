@@ -7,7 +7,7 @@ use narrows_core::aqm::{self, CodelConfig};
 
 use super::{Maker, Manages, maker};
 use crate::keys::kind::Boolean;
-use crate::keys::quantity::{PacketSize, Time};
+use crate::keys::quantity::{PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -28,7 +28,7 @@ impl Keyed for CodelConfig {
         row!(
             "longest",
             longest,
-            PacketSize,
+            PACKET_SIZE,
             "The longest packet: do not drop while no more than this is waiting."
         ),
         row!("ecn", ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),

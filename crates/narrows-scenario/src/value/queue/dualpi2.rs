@@ -8,7 +8,7 @@ use narrows_core::aqm::{DualPi2Config, LowLatency, Sharing};
 use super::Manages;
 use crate::keys::compound::Group;
 use crate::keys::kind::{Decimal, Integer};
-use crate::keys::quantity::{PacketsOrNone, Time};
+use crate::keys::quantity::{PACKETS_OR_NONE, Time};
 use crate::keys::{Form, Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -78,7 +78,7 @@ impl Keyed for DualPi2Config {
         row!(
             "least",
             least,
-            PacketsOrNone,
+            PACKETS_OR_NONE,
             "Mark so only while this much is still waiting in the low-latency queue."
         ),
         Row::new(

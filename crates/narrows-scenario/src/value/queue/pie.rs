@@ -5,7 +5,7 @@ use narrows_core::aqm::{self, PieConfig};
 
 use super::{Maker, Manages, maker};
 use crate::keys::kind::{Boolean, Decimal, Given};
-use crate::keys::quantity::{PacketSize, Percentage, Time};
+use crate::keys::quantity::{PACKET_SIZE, Percentage, Time};
 use crate::keys::{Keyed, Row, row};
 
 const fn from(low: Duration) -> Time {
@@ -27,7 +27,7 @@ impl Keyed for PieConfig {
         row!(
             "mean-packet",
             mean_packet,
-            PacketSize,
+            PACKET_SIZE,
             "The mean packet: do not drop while no more than two of these are waiting."
         ),
         row!("ecn", ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),

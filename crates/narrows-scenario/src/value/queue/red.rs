@@ -8,7 +8,7 @@ use narrows_core::{Bytes, Probability};
 
 use super::{Maker, Manages, maker};
 use crate::keys::kind::{Boolean, Decimal, Given};
-use crate::keys::quantity::{PacketSize, PacketsOrBytes, Percentage};
+use crate::keys::quantity::{PACKET_SIZE, PACKETS_OR_BYTES, Percentage};
 use crate::keys::{Keyed, Parameters, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -29,14 +29,14 @@ impl Keyed for Red {
         row!(
             "min",
             min,
-            Given(PacketsOrBytes),
+            Given(PACKETS_OR_BYTES),
             "Drop packets at random while the average queue is above this."
         )
         .default("a third of `max`"),
         row!(
             "max",
             max,
-            Given(PacketsOrBytes),
+            Given(PACKETS_OR_BYTES),
             "Drop every packet while the average queue is above this; with `gentle`, a rising share of them."
         )
         .default("three times `min`"),
@@ -57,13 +57,13 @@ impl Keyed for Red {
         row!(
             "typical-packet",
             config.typical_packet,
-            PacketSize,
+            PACKET_SIZE,
             "While the queue is empty, the average decays as if packets of this length were sent."
         ),
         row!(
             "longest-packet",
             config.longest_packet,
-            PacketSize,
+            PACKET_SIZE,
             "With thresholds in bytes: the packet that is dropped with the full probability."
         ),
     ];

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::bucket::BURST;
 use crate::keys::kind::{Boolean, ByHand, Given, Integer};
-use crate::keys::quantity::{FiniteRate, PacketSize, Time};
+use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Value;
 use crate::units;
@@ -65,9 +65,9 @@ impl Default for Cbq {
 
 impl Keyed for Cbq {
     const ROWS: &'static [Row<Self>] = &[
-        row!("bandwidth", bandwidth, FiniteRate, "How fast the wire is, for reckoning idle times.")
+        row!("bandwidth", bandwidth, FINITE_RATE, "How fast the wire is, for reckoning idle times.")
             .required(),
-        row!("avpkt", average_packet, PacketSize, "The length of a usual packet.").required(),
+        row!("avpkt", average_packet, PACKET_SIZE, "The length of a usual packet.").required(),
     ];
 }
 
@@ -112,7 +112,7 @@ const PACKETS: ByHand<u32> = ByHand {
 
 impl Keyed for CbqClass {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FiniteRate, "What it may send.").required(),
+        row!("rate", rate, FINITE_RATE, "What it may send.").required(),
         row!(
             "priority",
             priority,
@@ -120,7 +120,7 @@ impl Keyed for CbqClass {
             "Who goes first: 1 before 8."
         ),
         row!("allot", allot, Given(BURST), "What it sends in its turn.").default("one and a half of `avpkt`"),
-        row!("avpkt", average_packet, Given(PacketSize), "The length of its usual packet.")
+        row!("avpkt", average_packet, Given(PACKET_SIZE), "The length of its usual packet.")
             .default("that of `cbq`"),
         row!(
             "weight",
@@ -148,7 +148,7 @@ impl Keyed for CbqClass {
             Integer { what: "a logarithm to base 2", low: 0, high: 31 },
             "The average forgets by 2 to the minus this at each packet."
         ),
-        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
     ];
 }
 

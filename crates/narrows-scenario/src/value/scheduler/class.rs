@@ -10,7 +10,7 @@ use super::kind::Kind;
 use super::shape::ShapedBy;
 use super::{Child, Scheduler};
 use crate::keys::kind::{ByHand, Given, Text, text};
-use crate::keys::quantity::PacketSize;
+use crate::keys::quantity::PACKET_SIZE;
 use crate::keys::{self, Form, Keyed, Kind as _, Parameters, Row, row};
 use crate::node::{Key, Node, Table, Value, check_class_name};
 use crate::problem::{Problem, one_of};
@@ -103,7 +103,7 @@ impl Keyed for Class {
         )
         .default("every packet that no class before it takes"),
         row!("queue", queue, Given(QUEUE), "Where its packets wait.").default("that of the direction"),
-        row!("longest", longest, Given(PacketSize), "The longest packet that is expected; for `qfq` and `gfq`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
+        row!("longest", longest, Given(PACKET_SIZE), "The longest packet that is expected; for `qfq` and `gfq`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
         Row::new(
             "scheduler",
             &SCHEDULER,

@@ -7,7 +7,7 @@ use narrows_core::{Bytes, Rate};
 
 use super::bucket::{BURST, below_one_packet};
 use crate::keys::kind::{Given, Integer};
-use crate::keys::quantity::{FiniteRate, PacketSize, Size};
+use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Size};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -59,8 +59,8 @@ const QUANTUM: Size = Size { low: 256, high: 1 << 24, expected: "a quantum from 
 
 impl Keyed for HtbClass {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FiniteRate, "What it gets whenever it has packets.").required(),
-        row!("ceil", ceil, Given(FiniteRate), "What it gets at most, by borrowing; at least `rate`.")
+        row!("rate", rate, FINITE_RATE, "What it gets whenever it has packets.").required(),
+        row!("ceil", ceil, Given(FINITE_RATE), "What it gets at most, by borrowing; at least `rate`.")
             .default("`rate`"),
         row!("burst", burst, Given(BURST), "How much it sends at once by its rate, at least 1500 bytes.")
             .default("10 ms of `rate`, at least 1600 bytes"),
@@ -79,7 +79,7 @@ impl Keyed for HtbClass {
         ),
         row!("quantum", quantum, Given(QUANTUM), "What it sends in its turn among those of its priority.")
             .default("a tenth of what `rate` is in a second, 1000 to 200,000 bytes"),
-        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

@@ -7,7 +7,7 @@ use narrows_core::{Bytes, Duration, Rate};
 
 use super::bucket::{BURST, below_one_packet};
 use crate::keys::kind::Given;
-use crate::keys::quantity::{FiniteRate, PacketSize, Time};
+use crate::keys::quantity::{FINITE_RATE, PACKET_SIZE, Time};
 use crate::keys::{Keyed, Row, row};
 use crate::node::Table;
 use crate::problem::Problem;
@@ -45,12 +45,12 @@ impl Default for Tbf {
 
 impl Keyed for Tbf {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FiniteRate, "The rate at which tokens come.").required(),
+        row!("rate", rate, FINITE_RATE, "The rate at which tokens come.").required(),
         row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`: what goes at once after an idle time.").required(),
         row!("latency", latency, Given(Time::POSITIVE), "How long a packet may wait for tokens, instead of `bound`: the bound in all is `rate · latency + burst` bytes, or with a peak rate `peakrate · latency + mtu` if that is less.").default("none"),
-        row!("peakrate", peakrate, Given(FiniteRate), "No burst is faster than this; above `rate`.").default("none"),
-        row!("mtu", mtu, PacketSize, "The longest packet, which the bucket of the peak rate holds."),
-        row!("mpu", mpu, PacketSize, "What the shortest packet counts."),
+        row!("peakrate", peakrate, Given(FINITE_RATE), "No burst is faster than this; above `rate`.").default("none"),
+        row!("mtu", mtu, PACKET_SIZE, "The longest packet, which the bucket of the peak rate holds."),
+        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
