@@ -15,14 +15,14 @@ mod table;
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
 pub(crate) use table::{
-    Parameters, differing, keys, named, names, only, only_tagged, read, read_table, unknown,
+    Parameters, differing, keys, named, names, only, only_tagged, read, read_named, read_table, unknown,
 };
 
 use std::ops::Range;
 
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// A struct that a table of the file becomes, key by key.
 pub(crate) trait Keyed: Default + 'static {
@@ -48,7 +48,8 @@ pub(crate) struct Row<T: 'static> {
     doc: &'static str,
     kind: &'static dyn Kind,
     get: Get<T>,
-    set: Set<T>,
+    /// Nothing where whoever reads the table reads it by itself.
+    set: Option<Set<T>>,
     is_required: bool,
     default: Option<&'static str>,
     flag: Flag,
@@ -71,6 +72,16 @@ impl<T> Row<T> {
         get: Get<T>,
         set: Set<T>,
     ) -> Self {
+        Self { set: Some(set), ..Self::apart(name, kind, doc, get) }
+    }
+
+    /// A key whose value whoever reads the table reads apart, as it needs more than a value has around it.
+    pub(crate) const fn apart(
+        name: &'static str,
+        kind: &'static dyn Kind,
+        doc: &'static str,
+        get: Get<T>,
+    ) -> Self {
         let flag = Flag { value: "VALUE", examples: "" };
         Self {
             name,
@@ -78,7 +89,7 @@ impl<T> Row<T> {
             doc,
             kind,
             get,
-            set,
+            set: None,
             is_required: false,
             default: None,
             flag,
@@ -114,7 +125,7 @@ impl<T> Row<T> {
 
     /// Sets it in a value.
     pub(crate) fn set(&self, of: &mut T, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
-        (self.set)(of, node, around)
+        self.set.map_or(Ok(()), |set| set(of, node, around))
     }
 
     /// The same, with what holds where the key is left out, for people: only for what no value says.

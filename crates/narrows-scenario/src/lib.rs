@@ -26,6 +26,7 @@ mod router;
 mod rules_link;
 mod scenario;
 mod schema;
+mod surroundings;
 pub mod tables;
 pub mod tc;
 mod timeline;

@@ -11,7 +11,7 @@ use crate::netem;
 use crate::node::{Key, Node, Table};
 use crate::problem::Problem;
 use crate::rules_link::{self, RulesLink};
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// A wire between two hosts or junctions.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,12 +10,14 @@ use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
-use crate::host::{self, Address, Host, HostAddress};
+use crate::host::{Address, Host, HostAddress};
+use crate::keys;
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
 use crate::router::{self, Router};
 use crate::rules_link::{RulesLink, RulesSite};
+use crate::surroundings::Surroundings;
 use crate::timeline::{self, Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::{self, Traffic};
@@ -287,12 +289,14 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
     let seed = problems.catch(table.optional("seed", seed)).flatten().unwrap_or(DEFAULT_SEED);
     let duration = problems.catch(table.optional("duration", units::positive_time)).flatten();
 
+    let around = Surroundings::of_files(&files);
     let mut places: Places = BTreeMap::new();
     let mut hosts = Vec::new();
     for (key, node) in section(table, "hosts", problems) {
         problems.catch(check_name(key, "host").map_err(|p| p.inside("hosts")));
         places.insert(key.name.clone(), ("host", key.span.clone()));
-        let host = host::read(key, node).map_err(|p| p.inside(&key.name).inside("hosts"));
+        let host = keys::read_named(Host::plain(&key.name), key, node, around)
+            .map_err(|p| p.inside(&key.name).inside("hosts"));
         hosts.extend(problems.catch(host));
     }
     let mut junctions = Vec::new();
@@ -309,8 +313,10 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
     for (key, node) in section(table, "routers", problems) {
         problems.catch(check_name(key, "router").map_err(|p| p.inside("routers")));
         problems.catch(place(&mut places, "router", key));
-        let router = router::read(key, node).map_err(|p| p.inside(&key.name).inside("routers"));
-        routers.extend(problems.catch(router));
+        let router = Router { name: key.name.clone(), ..Router::default() };
+        let router = keys::read_named(router, key, node, around);
+        let router = router.map_err(|p| p.inside(&key.name).inside("routers"));
+        routers.extend(problems.catch(router).map(|router| (router, node)));
     }
     // With those that could not be read: what else names them is not wrong because of that.
     let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
@@ -365,12 +371,14 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
         ]);
     }
     let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
-    let routed = routers.iter().map(|placed| &placed.router);
-    let owners = owners.chain(routed.map(|router| ("router", &router.name, &router.addresses)));
+    let owners = owners.chain(routers.iter().map(|(router, _)| ("router", &router.name, &router.addresses)));
     owners.for_each(|owner| check_addresses(table, owner, &links, problems));
     let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
-    for router in &routers {
-        problems.extend(router::check(router, &kinds, &links));
+    for (router, node) in &routers {
+        let here = links.iter().map(|placed| &placed.link).filter(|link| link.between.contains(&router.name));
+        let here: Vec<&str> = here.map(|link| link.name.as_str()).collect();
+        let checked = node.table("").map(|table| router::check(router, table, &kinds, &here));
+        problems.extend(checked.unwrap_or_default());
     }
     if wrong_ends || !problems.is_empty() {
         return None;
@@ -378,7 +386,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
 
     let keys: Vec<Range<usize>> = links.iter().map(|placed| placed.key.clone()).collect();
     let links = links.into_iter().map(|placed| placed.link).collect();
-    let routers = routers.into_iter().map(|placed| placed.router).collect();
+    let routers = routers.into_iter().map(|(router, _)| router).collect();
     let (traffic, timeline, topology) = Default::default();
     let file_name = file.to_string();
     let file = file_name;

@@ -8,7 +8,6 @@
 mod delay;
 mod from_rows;
 mod impairment;
-mod router;
 mod rules;
 mod traffic;
 
@@ -24,8 +23,7 @@ use crate::keys::schema::Definitions;
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
 
-use from_rows::{Direction, DirectionKeys};
-use router::Router;
+use from_rows::{Direction, DirectionKeys, Host, Router};
 use rules::{Pipe, PipeQueue};
 use traffic::Traffic;
 
@@ -153,28 +151,6 @@ enum Seed {
     Number(u64),
     /// In quotes, up to 2⁶⁴ − 1.
     Text(#[schemars(regex(pattern = r"^ *[0-9]+ *$"))] String),
-}
-
-/// A network namespace of its own, unless it names an existing one.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct Host {
-    /// An existing network namespace, by name or path.
-    namespace: Option<String>,
-    /// The network namespace of this process.
-    pid: Option<u32>,
-    /// Addresses with their prefix; automatic if they are not given.
-    addresses: Option<Addresses>,
-}
-
-/// Addresses such as `10.1.2.1/24` or `fd00::1/64`.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Addresses {
-    /// On the only link.
-    All(Vec<String>),
-    /// For each link, by its name.
-    ByLink(BTreeMap<String, Vec<String>>),
 }
 
 /// Packets pass straight through.

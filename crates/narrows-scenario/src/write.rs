@@ -7,10 +7,9 @@ use std::path::Path;
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{FlowKey, Time};
 
-use crate::host::{Host, HostAddress, Place};
+use crate::keys::{self, Keyed};
 use crate::link::{Link, Medium, Way};
-use crate::node::toml_string;
-use crate::router::{ExplicitRoute, Router, spread_name};
+use crate::node::{Node, toml_string};
 use crate::scenario::Scenario;
 use crate::timeline::{Entry, ORIGINS};
 use crate::traffic::{AimdConfig, AppKind, Marks, Traffic, TrafficSource, app, key};
@@ -26,9 +25,11 @@ impl Scenario {
         if let Some(duration) = self.duration {
             line(&mut file, "duration", &format!("\"{duration}\""));
         }
-        self.hosts.iter().for_each(|host| write_host(&mut file, host));
+        self.hosts.iter().for_each(|host| write_named(&mut file, &format!("hosts.{}", host.name), host));
         self.junctions.iter().for_each(|name| section(&mut file, &format!("[junctions.{name}]")));
-        self.routers.iter().for_each(|router| write_router(&mut file, router));
+        self.routers
+            .iter()
+            .for_each(|router| write_named(&mut file, &format!("routers.{}", router.name), router));
         self.links.iter().for_each(|link| write_link(&mut file, link));
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
@@ -47,49 +48,10 @@ fn line(file: &mut String, key: &str, value: &str) {
     writeln!(file, "{key} = {value}").expect("writing to a string does not fail");
 }
 
-fn write_host(file: &mut String, host: &Host) {
-    section(file, &format!("[hosts.{}]", host.name));
-    match &host.place {
-        Place::New => {}
-        Place::Namespace(name) => line(file, "namespace", &toml_string(name)),
-        Place::Process(pid) => line(file, "pid", &pid.to_string()),
-    }
-    write_addresses(file, &host.addresses);
-}
-
-fn write_router(file: &mut String, router: &Router) {
-    section(file, &format!("[routers.{}]", router.name));
-    write_addresses(file, &router.addresses);
-    if let Some(spread) = router.multipath {
-        line(file, "multipath", &format!("\"{}\"", spread_name(spread)));
-    }
-    if router.routes.is_empty() {
-        return;
-    }
-    let route = |ExplicitRoute { to, via, spread }: &ExplicitRoute| {
-        let (links, weights): (Vec<_>, Vec<_>) =
-            via.iter().map(|(link, weight)| (format!("\"{link}\""), weight.to_string())).unzip();
-        let spread = spread_name(*spread);
-        let (links, weights) = (links.join(", "), weights.join(", "));
-        format!("{{ to = \"{to}\", via = [{links}], weights = [{weights}], spread = \"{spread}\" }}")
-    };
-    let routes: Vec<String> = router.routes.iter().map(route).collect();
-    line(file, "routes", &format!("[{}]", routes.join(", ")));
-}
-
-fn write_addresses(file: &mut String, addresses: &[HostAddress]) {
-    let mut groups: Vec<(Option<&str>, Vec<String>)> = Vec::new();
-    for given in addresses {
-        let text = format!("\"{}\"", given.address);
-        match groups.iter_mut().find(|(link, _)| *link == given.link.as_deref()) {
-            Some((_, group)) => group.push(text),
-            None => groups.push((given.link.as_deref(), vec![text])),
-        }
-    }
-    for (link, group) in groups {
-        let key = link.map_or("addresses".into(), |link| format!("addresses.{link}"));
-        line(file, &key, &format!("[{}]", group.join(", ")));
-    }
+/// `[SECTION.NAME]` with the keys of a value.
+fn write_named<T: Keyed>(file: &mut String, path: &str, value: &T) {
+    section(file, &format!("[{path}]"));
+    keys::differing(value).into_iter().for_each(|(key, value)| line(file, key, &Node::new(value).toml()));
 }
 
 fn write_link(file: &mut String, link: &Link) {

@@ -9,8 +9,8 @@ use super::schema::{self, Definitions};
 use super::{Keyed, read_table, table};
 use crate::node::{Node, Value};
 use crate::problem::{Problem, one_of};
+use crate::surroundings::Surroundings;
 use crate::units::Number;
-use crate::value::Surroundings;
 
 /// What is known of a value whatever it becomes.
 pub(crate) trait Kind: Sync {
@@ -248,6 +248,36 @@ impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
             1 => written.pop().map(|node| node.value),
             _ => Some(Value::Array(written)),
         }
+    }
+}
+
+/// A list of values.
+pub(crate) struct List<F> {
+    pub(crate) words: &'static str,
+    /// Begins a sentence after "expected".
+    pub(crate) expected: &'static str,
+    pub(crate) of: F,
+}
+
+impl<F: Kind> Kind for List<F> {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        json!({ "type": "array", "items": self.of.schema(definitions) })
+    }
+
+    fn words(&self) -> String {
+        self.words.into()
+    }
+}
+
+impl<V, F: Form<V>> Form<Vec<V>> for List<F> {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Vec<V>, Problem> {
+        node.list(self.expected)?.iter().map(|item| self.of.read(item, around)).collect()
+    }
+
+    fn write(&self, values: &Vec<V>) -> Option<Value> {
+        let written: Vec<Node> =
+            values.iter().filter_map(|value| self.of.write(value)).map(Node::new).collect();
+        (!written.is_empty()).then_some(Value::Array(written))
     }
 }
 

@@ -9,8 +9,8 @@ use super::schema::{self, Definitions};
 use super::{Form, Kind};
 use crate::node::{Node, Value};
 use crate::problem::Problem;
+use crate::surroundings::Surroundings;
 use crate::units::{self, Share};
-use crate::value::Surroundings;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 

@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use super::Key;
 use crate::direction::Direction;
 use crate::flags::{LinkFlag, LinkFlags};
+use crate::host::Host;
 use crate::node::Node;
+use crate::router::{ExplicitRoute, Router};
 use crate::value;
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
-    let keys = value::queue_tables()
-        .into_iter()
-        .chain(value::scheduler_tables())
-        .chain([("direction", super::keys::<Direction>())]);
+    let keys = value::queue_tables().into_iter().chain(value::scheduler_tables()).chain([
+        ("direction", super::keys::<Direction>()),
+        ("host", super::keys::<Host>()),
+        ("router", super::keys::<Router>()),
+        ("route", super::keys::<ExplicitRoute>()),
+    ]);
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])
         .collect()

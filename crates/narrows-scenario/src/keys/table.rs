@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Key, Keyed, Row};
 use crate::node::{self, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem};
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// What a struct with keys can do whatever it is.
 pub(crate) trait Parameters {
@@ -22,18 +22,7 @@ pub(crate) trait Parameters {
 
 impl<T: Keyed> Parameters for T {
     fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem> {
-        for row in T::ROWS {
-            match find(row, table)? {
-                Some((name, node)) => {
-                    (row.set)(self, node, around).map_err(|problem| problem.inside(name))?
-                }
-                None if row.is_required => {
-                    return Err(Problem::new(format!("`{}` is missing", row.name)).at(place));
-                }
-                None => {}
-            }
-        }
-        self.check(table, place)
+        read_all(self, table, place, around).into_iter().next().map_or(Ok(()), Err)
     }
 
     fn write(&self, table: &mut Table) {
@@ -50,6 +39,28 @@ impl<T: Keyed> Parameters for T {
         };
         T::ROWS.iter().filter_map(of).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Reads the keys of a value from a table that may have others; gives all that is wrong.
+pub(crate) fn read_all<T: Keyed>(
+    value: &mut T,
+    table: &Table,
+    place: &Range<usize>,
+    around: Surroundings<'_>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for row in T::ROWS.iter().filter(|row| row.set.is_some()) {
+        problems.extend(match find(row, table) {
+            Ok(Some((name, node))) => row.set(value, node, around).map_err(|p| p.inside(name)).err(),
+            Ok(None) if row.is_required => Some(Problem::new(format!("`{}` is missing", row.name)).at(place)),
+            Ok(None) => None,
+            Err(problem) => Some(problem),
+        });
+    }
+    if problems.is_empty() {
+        problems.extend(value.check(table, place).err());
+    }
+    problems
 }
 
 /// The value of a key in a table, and the name by which it stands there.
@@ -109,6 +120,19 @@ pub(crate) fn read_table<T: Keyed>(
 ) -> Result<T, Problem> {
     only(table, &keys::<T>())?;
     read(node, table, around)
+}
+
+/// Reads `[SECTION.NAME]`, whose table may be empty, into a value that has its name already.
+pub(crate) fn read_named<T: Keyed>(
+    mut value: T,
+    key: &node::Key,
+    node: &Node,
+    around: Surroundings<'_>,
+) -> Result<T, Problem> {
+    let table = node.table("a table, which may be empty")?;
+    only(table, &keys::<T>())?;
+    Parameters::read(&mut value, table, &key.span, around)?;
+    Ok(value)
 }
 
 /// All keys of a value that have one.

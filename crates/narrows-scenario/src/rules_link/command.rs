@@ -9,7 +9,7 @@ use crate::ipfw::{Command, CommandsAt};
 use crate::link::Medium;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 impl Scenario {
     /// Does what a command of ipfw asks for at this instant of a run, on the link with rules of this name, or the only one.

@@ -15,7 +15,7 @@ use crate::host::Host;
 use crate::ipfw::{self, Context};
 use crate::node::{Key, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem, one_of};
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// The keys that make a link one with rules.
 pub(crate) const KEYS: &[&str] =

@@ -6,8 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::direction;
-use crate::keys;
+use crate::host::Host as KeyedHost;
+use crate::keys::kind::Group;
 use crate::keys::schema::{Definitions, define, named_number, object};
+use crate::keys::{self, Kind};
+use crate::router::Router as KeyedRouter;
 use crate::trace::Format;
 use crate::value;
 
@@ -45,6 +48,10 @@ from_rows! {
     DirectionKeys = direction_keys;
     /// Where packets wait for the transmitter.
     Queue = value::Queue::schema;
+    /// Where programs run.
+    Host = (|definitions| Group::<KeyedHost>::new("Host", "A network namespace of its own, unless it names an existing one.", "").schema(definitions));
+    /// Where any number of links meet.
+    Router = (|definitions| Group::<KeyedRouter>::new("Router", "Sends packets on by their destination, by the shortest path unless a route says otherwise.", "").schema(definitions));
     /// What a packet must be like.
     Match = value::Match::schema;
     /// How a trace is written.
