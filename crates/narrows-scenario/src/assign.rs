@@ -150,12 +150,17 @@ impl Assignment {
 
     /// The text form.
     pub(crate) fn text(&self) -> String {
-        format!("{}{}.{}={}", self.link, self.of.text(), self.key, self.node.typed_text())
+        format!("{}={}", self.path(), self.node.typed_text())
     }
 
-    /// The text form with a value as it stands in a file.
-    pub(crate) fn toml(&self) -> String {
-        format!("\"{}{}.{}\" = {}", self.link, self.of.text(), self.key, self.node.toml())
+    /// What is set: `access.down.rate`.
+    pub(crate) fn path(&self) -> String {
+        format!("{}{}.{}", self.link, self.of.text(), self.key)
+    }
+
+    /// To what.
+    pub(crate) fn value(&self) -> &Value {
+        &self.node.value
     }
 
     pub(crate) fn place(&self) -> &Range<usize> {

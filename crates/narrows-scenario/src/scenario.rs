@@ -11,14 +11,14 @@ use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
 use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
 use crate::host::{Address, Host, HostAddress};
-use crate::keys;
+use crate::keys::{self, Form};
 use crate::link::{self, Link, Medium, Placed, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
 use crate::router::{self, Router};
 use crate::rules_link::{RulesLink, RulesSite};
 use crate::surroundings::Surroundings;
-use crate::timeline::{self, Entry, Timeline};
+use crate::timeline::{ENTRY, Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::{self, Traffic};
 use crate::units;
@@ -428,12 +428,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
 
 fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &mut Problems) {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let items = problems.catch(table.optional("traffic", |node| {
-        node.list("a list of tables")
-            .map(<[Node]>::to_vec)
-            .map_err(|p| p.help("write [[traffic]] with two brackets"))
-    }));
-    for (index, node) in items.flatten().unwrap_or_default().iter().enumerate() {
+    for (index, node) in list(table, "traffic", problems).iter().enumerate() {
         let traffic = traffic::read(index, node, &scenario.topology, folder).map_err(|p| p.inside("traffic"));
         let Some(traffic) = problems.catch(traffic) else { continue };
         if scenario.traffic.iter().any(|other| other.name == traffic.name) {
@@ -448,11 +443,12 @@ fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &m
 }
 
 fn read_timeline(table: &Table, scenario: &mut Scenario, problems: &mut Problems) {
-    let items = problems.catch(table.optional("timeline", |node| timeline::list(node).map(<[Node]>::to_vec)));
-    let items = items.flatten().unwrap_or_default();
+    let items = list(table, "timeline", problems);
+    let files = scenario.files.clone();
     let mut all = true;
-    for node in &items {
-        match problems.catch(timeline::read(node).map_err(|p| p.inside("timeline"))) {
+    for node in items {
+        let entry = ENTRY.read(node, Surroundings::of_files(&files)).map_err(|p| p.inside("timeline"));
+        match problems.catch(entry) {
             Some(entry) => scenario.timeline.push(entry),
             None => all = false,
         }
@@ -477,6 +473,14 @@ fn read_timeline(table: &Table, scenario: &mut Scenario, problems: &mut Problems
             problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);
         }
     }
+}
+
+/// The tables of a list.
+fn list<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> &'a [Node] {
+    let items = table.optional(name, |node| {
+        node.list("a list of tables").map_err(|p| p.help(format!("write [[{name}]] with two brackets")))
+    });
+    problems.catch(items).flatten().unwrap_or_default()
 }
 
 /// The entries of a table of named things.

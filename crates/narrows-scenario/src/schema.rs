@@ -23,7 +23,7 @@ use crate::keys::schema::Definitions;
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
 
-use from_rows::{Direction, DirectionKeys, Host, Router};
+use from_rows::{Direction, DirectionKeys, Host, Router, Step};
 use rules::{Pipe, PipeQueue};
 use traffic::Traffic;
 
@@ -354,31 +354,4 @@ enum MtuPolicy {
     Answer,
     /// It vanishes.
     BlackHole,
-}
-
-/// Something changes.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct Step {
-    /// When.
-    at: Time,
-    /// What `at` counts from; the start if it is not given.
-    from: Option<Origin>,
-    /// What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table. A
-    /// table after a key is its whole value; one part alone is set by its path in quotes, "access.loss.wire".
-    set: BTreeMap<String, Value>,
-    /// Again and again after this time.
-    every: Option<Time>,
-    /// How often in all; for ever if it is not given.
-    times: Option<u64>,
-}
-
-/// What an instant counts from.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-enum Origin {
-    /// The start of the run.
-    Start,
-    /// The first packet that enters the network.
-    FirstPacket,
 }

@@ -11,7 +11,6 @@ use crate::keys::{self, Keyed};
 use crate::link::{Link, Medium, Way};
 use crate::node::{Node, toml_string};
 use crate::scenario::Scenario;
-use crate::timeline::{Entry, ORIGINS};
 use crate::traffic::{AimdConfig, AppKind, Marks, Traffic, TrafficSource, app, key};
 
 impl Scenario {
@@ -25,15 +24,15 @@ impl Scenario {
         if let Some(duration) = self.duration {
             line(&mut file, "duration", &format!("\"{duration}\""));
         }
-        self.hosts.iter().for_each(|host| write_named(&mut file, &format!("hosts.{}", host.name), host));
+        self.hosts.iter().for_each(|host| write_keys(&mut file, &format!("[hosts.{}]", host.name), host));
         self.junctions.iter().for_each(|name| section(&mut file, &format!("[junctions.{name}]")));
         self.routers
             .iter()
-            .for_each(|router| write_named(&mut file, &format!("routers.{}", router.name), router));
+            .for_each(|router| write_keys(&mut file, &format!("[routers.{}]", router.name), router));
         self.links.iter().for_each(|link| write_link(&mut file, link));
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
-        self.timeline.iter().for_each(|entry| write_entry(&mut file, entry));
+        self.timeline.iter().for_each(|entry| write_keys(&mut file, "[[timeline]]", entry));
         file
     }
 }
@@ -48,9 +47,9 @@ fn line(file: &mut String, key: &str, value: &str) {
     writeln!(file, "{key} = {value}").expect("writing to a string does not fail");
 }
 
-/// `[SECTION.NAME]` with the keys of a value.
-fn write_named<T: Keyed>(file: &mut String, path: &str, value: &T) {
-    section(file, &format!("[{path}]"));
+/// A section with the keys of a value.
+fn write_keys<T: Keyed>(file: &mut String, title: &str, value: &T) {
+    section(file, title);
     keys::differing(value).into_iter().for_each(|(key, value)| line(file, key, &Node::new(value).toml()));
 }
 
@@ -196,20 +195,4 @@ fn lengths(lengths: &Lengths) -> String {
             format!("{{ mix = [{}] }}", items.join(", "))
         }
     }
-}
-
-fn write_entry(file: &mut String, entry: &Entry) {
-    section(file, "[[timeline]]");
-    line(file, "at", &format!("\"{}\"", entry.at));
-    if let Some((name, _)) = ORIGINS.iter().find(|(_, origin)| *origin == entry.from) {
-        line(file, "from", &format!("\"{name}\""));
-    }
-    if let Some(every) = entry.every {
-        line(file, "every", &format!("\"{every}\""));
-        if let Some(times) = entry.times {
-            line(file, "times", &times.to_string());
-        }
-    }
-    let set: Vec<String> = entry.set.iter().map(|assignment| assignment.toml()).collect();
-    line(file, "set", &format!("{{ {} }}", set.join(", ")));
 }

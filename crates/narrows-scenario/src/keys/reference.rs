@@ -8,6 +8,7 @@ use crate::flags::{LinkFlag, LinkFlags};
 use crate::host::Host;
 use crate::node::Node;
 use crate::router::{ExplicitRoute, Router};
+use crate::timeline::Entry;
 use crate::value;
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
@@ -17,6 +18,7 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         ("host", super::keys::<Host>()),
         ("router", super::keys::<Router>()),
         ("route", super::keys::<ExplicitRoute>()),
+        ("timeline", super::keys::<Entry>()),
     ]);
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])

@@ -11,6 +11,7 @@ use crate::keys::kind::Group;
 use crate::keys::schema::{Definitions, define, named_number, object};
 use crate::keys::{self, Kind};
 use crate::router::Router as KeyedRouter;
+use crate::timeline::ENTRY;
 use crate::trace::Format;
 use crate::value;
 
@@ -52,6 +53,8 @@ from_rows! {
     Host = (|definitions| Group::<KeyedHost>::new("Host", "A network namespace of its own, unless it names an existing one.", "").schema(definitions));
     /// Where any number of links meet.
     Router = (|definitions| Group::<KeyedRouter>::new("Router", "Sends packets on by their destination, by the shortest path unless a route says otherwise.", "").schema(definitions));
+    /// Something changes.
+    Step = (|definitions| ENTRY.schema(definitions));
     /// What a packet must be like.
     Match = value::Match::schema;
     /// How a trace is written.
