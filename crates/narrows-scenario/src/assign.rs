@@ -19,10 +19,11 @@ use std::ops::Range;
 use narrows_core::{Change, Seed, Time};
 
 use crate::direction::{KEYS, PARTS, Site};
+use crate::keys;
 use crate::link::{Link, Medium, Way};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
-use crate::rules_link::{self, Pipe};
+use crate::rules_link::{Pipe, PipeQueue};
 use crate::scenario::Scenario;
 use crate::value;
 
@@ -77,9 +78,9 @@ impl Of {
         let of_direction = || KEYS.contains(&key) || PARTS.contains(&key) || value::is_part(key);
         match self {
             Self::Whole | Self::Way(_) => of_direction(),
-            Self::Pipe(_) => of_direction() || rules_link::PIPE_KEYS.contains(&key),
+            Self::Pipe(_) => of_direction() || keys::named::<Pipe>(key).is_some(),
             Self::Queue(_) => {
-                rules_link::QUEUE_KEYS.contains(&key) || key.starts_with("queue.") && value::is_part(key)
+                keys::named::<PipeQueue>(key).is_some() || key.starts_with("queue.") && value::is_part(key)
             }
         }
     }
@@ -87,11 +88,11 @@ impl Of {
     fn known(self, key: &str) -> Vec<String> {
         let of_direction = KEYS.iter().chain(PARTS).map(ToString::to_string);
         match self {
-            Self::Queue(_) => rules_link::QUEUE_KEYS.iter().map(ToString::to_string).collect(),
+            Self::Queue(_) => keys::names::<PipeQueue>().into_iter().map(Into::into).collect(),
             _ => match (value::allowed_parts(key), self) {
                 (Some(parts), _) => parts,
                 (None, Self::Pipe(_)) => {
-                    of_direction.chain(rules_link::PIPE_KEYS.iter().map(ToString::to_string)).collect()
+                    of_direction.chain(keys::names::<Pipe>().into_iter().map(Into::into)).collect()
                 }
                 (None, _) => of_direction.collect(),
             },

@@ -15,7 +15,8 @@ mod table;
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
 pub(crate) use table::{
-    Parameters, differing, keys, named, names, only, only_tagged, read, read_named, read_table, unknown,
+    Parameters, differing, keys, named, names, only, only_tagged, read, read_all, read_named, read_table,
+    unknown, written,
 };
 
 use std::ops::Range;
@@ -51,6 +52,8 @@ pub(crate) struct Row<T: 'static> {
     /// Nothing where whoever reads the table reads it by itself.
     set: Option<Set<T>>,
     is_required: bool,
+    /// What to do where it is missing.
+    help: Option<&'static str>,
     default: Option<&'static str>,
     flag: Flag,
     is_explained: bool,
@@ -91,6 +94,7 @@ impl<T> Row<T> {
             get,
             set: None,
             is_required: false,
+            help: None,
             default: None,
             flag,
             is_explained: false,
@@ -108,6 +112,11 @@ impl<T> Row<T> {
         Self { is_required: true, ..self }
     }
 
+    /// The same, with what the error where it is missing says to do.
+    pub(crate) const fn required_with(self, help: &'static str) -> Self {
+        Self { is_required: true, help: Some(help), ..self }
+    }
+
     /// The same, with how the help shows its flag.
     pub(crate) const fn flag(self, value: &'static str, examples: &'static str) -> Self {
         Self { flag: Flag { value, examples }, ..self }
@@ -121,6 +130,15 @@ impl<T> Row<T> {
     /// Whether it does.
     pub(crate) const fn is_explained(&self) -> bool {
         self.is_explained
+    }
+
+    /// That a table lacks it.
+    pub(crate) fn missing(&self) -> Problem {
+        let problem = Problem::new(format!("`{}` is missing", self.name));
+        match self.help {
+            Some(help) => problem.help(help),
+            None => problem,
+        }
     }
 
     /// Sets it in a value.

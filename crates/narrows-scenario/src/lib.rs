@@ -24,6 +24,7 @@ mod problem;
 mod profile;
 mod router;
 mod rules_link;
+mod said_twice;
 mod scenario;
 mod schema;
 mod surroundings;

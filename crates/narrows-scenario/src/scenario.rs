@@ -12,7 +12,7 @@ use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
 use crate::host::{Address, Host, HostAddress};
 use crate::keys::{self, Form};
-use crate::link::{self, Link, Medium, Placed, Way};
+use crate::link::{self, Link, Medium, Way};
 use crate::node::{Key, Node, Table, Value, check_name};
 use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
 use crate::router::{self, Router};
@@ -326,7 +326,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
             read.cloned().unwrap_or_else(|| Host::plain(&key.name))
         })
         .collect();
-    let mut links: Vec<Placed> = Vec::new();
+    let mut links: Vec<(Link, &Key, &Node)> = Vec::new();
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
         problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
@@ -335,15 +335,16 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
             problems.catch(place(&mut places, "link", key));
         }
         match link::read(key, node, &named, &files) {
-            Ok(placed) => links.push(placed),
+            Ok(link) => links.push((link, key, node)),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
                 wrong_ends = true;
             }
         }
     }
-    for Placed { link, ends, .. } in &links {
-        for (name, span) in link.between.iter().zip(ends) {
+    for (link, _, node) in &links {
+        let ends = link::places_of_ends(node);
+        for (name, span) in link.between.iter().zip(&ends) {
             if !places.contains_key(name) {
                 wrong_ends = true;
                 let problem = no_such_host(name, &places).at(span).inside("between").inside(&link.name);
@@ -375,8 +376,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
     owners.for_each(|owner| check_addresses(table, owner, &links, problems));
     let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
     for (router, node) in &routers {
-        let here = links.iter().map(|placed| &placed.link).filter(|link| link.between.contains(&router.name));
-        let here: Vec<&str> = here.map(|link| link.name.as_str()).collect();
+        let here = links_at(&router.name, &links);
         let checked = node.table("").map(|table| router::check(router, table, &kinds, &here));
         problems.extend(checked.unwrap_or_default());
     }
@@ -384,8 +384,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
         return None;
     }
 
-    let keys: Vec<Range<usize>> = links.iter().map(|placed| placed.key.clone()).collect();
-    let links = links.into_iter().map(|placed| placed.link).collect();
+    let (links, keys): (_, Vec<&Key>) = links.into_iter().map(|(link, key, _)| (link, key)).unzip();
     let routers = routers.into_iter().map(|(router, _)| router).collect();
     let (traffic, timeline, topology) = Default::default();
     let file_name = file.to_string();
@@ -414,7 +413,7 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
                     Fault::Router(name, problem) => {
                         problem.at(&places[&name].1).inside(&name).inside("routers")
                     }
-                    Fault::Link(index, problem) => problem.at(&keys[index]).inside("links"),
+                    Fault::Link(index, problem) => problem.at(&keys[index].span).inside("links"),
                 })
                 .collect(),
         );
@@ -523,15 +522,20 @@ fn no_such_host(name: &str, places: &Places) -> Problem {
     }
 }
 
+/// The names of the links that end at a host or router.
+fn links_at<'a>(name: &String, links: &'a [(Link, &Key, &Node)]) -> Vec<&'a str> {
+    let here = links.iter().filter(|(link, ..)| link.between.contains(name));
+    here.map(|(link, ..)| link.name.as_str()).collect()
+}
+
 /// Addresses must say on which link they are where a host or router has several.
 fn check_addresses(
     table: &Table,
     (kind, name, addresses): (&str, &String, &Vec<HostAddress>),
-    links: &[Placed],
+    links: &[(Link, &Key, &Node)],
     problems: &mut Problems,
 ) {
-    let ends_here = |placed: &&Placed| placed.link.between.contains(name);
-    let at: Vec<&str> = links.iter().filter(ends_here).map(|placed| placed.link.name.as_str()).collect();
+    let at = links_at(name, links);
     for given in addresses {
         let wrong = match &given.link {
             Some(link) => !at.contains(&link.as_str()),

@@ -8,7 +8,6 @@
 mod delay;
 mod from_rows;
 mod impairment;
-mod rules;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -23,8 +22,7 @@ use crate::keys::schema::Definitions;
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
 
-use from_rows::{Direction, DirectionKeys, Host, Router, Step};
-use rules::{Pipe, PipeQueue};
+use from_rows::{Host, Link, Router, Step};
 use traffic::Traffic;
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as text.
@@ -157,41 +155,6 @@ enum Seed {
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Junction {}
-
-/// A wire with a queue for each direction, or one medium that both share. Values here count for both directions.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-struct Link {
-    /// The two hosts, junctions or routers that it joins; up is from the first to the second.
-    #[schemars(length(min = 2, max = 2))]
-    between: Vec<String>,
-    /// One medium that both directions contend for: half duplex.
-    shared: Option<bool>,
-    /// What it adds to the length of a path, for routers; 1 if it is not given.
-    #[schemars(range(min = 1, max = 65_535))]
-    cost: Option<u32>,
-    /// From the first to the second.
-    up: Option<Direction>,
-    /// From the second to the first.
-    down: Option<Direction>,
-    /// Rules in ipfw's words, such as `100 pipe 1 ip from any to any`: a link with rules, and no wire itself. Out is up, and
-    /// in is down.
-    rules: Option<Vec<String>>,
-    /// Tables that rules look up, by name: addresses with their bits, and a value.
-    tables: Option<BTreeMap<String, Vec<String>>>,
-    /// Links to which rules send packets, by number.
-    pipes: Option<BTreeMap<String, Pipe>>,
-    /// Queues in front of pipes, by number.
-    queues: Option<BTreeMap<String, PipeQueue>>,
-    /// Whether a packet that leaves a pipe has passed; else it goes on at the next rule. True if it is not given.
-    one_pass: Option<bool>,
-    /// What rules call the interface that they are at; the name of the link if it is not given.
-    interface: Option<String>,
-    /// Sets of rules that do nothing.
-    disabled_sets: Option<Vec<u8>>,
-    #[schemars(flatten)]
-    both: DirectionKeys,
-}
 
 /// A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.
 #[derive(JsonSchema)]

@@ -8,8 +8,7 @@ use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{FlowKey, Time};
 
 use crate::keys::{self, Keyed};
-use crate::link::{Link, Medium, Way};
-use crate::node::{Node, toml_string};
+use crate::node::{Node, Table, Value, toml_key, toml_string};
 use crate::scenario::Scenario;
 use crate::traffic::{AimdConfig, AppKind, Marks, Traffic, TrafficSource, app, key};
 
@@ -29,7 +28,9 @@ impl Scenario {
         self.routers
             .iter()
             .for_each(|router| write_keys(&mut file, &format!("[routers.{}]", router.name), router));
-        self.links.iter().for_each(|link| write_link(&mut file, link));
+        self.links
+            .iter()
+            .for_each(|link| write_table(&mut file, &format!("links.{}", link.name), &link.table()));
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
         self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
         self.timeline.iter().for_each(|entry| write_keys(&mut file, "[[timeline]]", entry));
@@ -53,45 +54,33 @@ fn write_keys<T: Keyed>(file: &mut String, title: &str, value: &T) {
     keys::differing(value).into_iter().for_each(|(key, value)| line(file, key, &Node::new(value).toml()));
 }
 
-fn write_link(file: &mut String, link: &Link) {
-    let name = &link.name;
-    section(file, &format!("[links.{name}]"));
-    line(file, "between", &format!("[\"{}\", \"{}\"]", link.between[0], link.between[1]));
-    if link.cost != 1 {
-        line(file, "cost", &link.cost.to_string());
-    }
-    let both = match &link.medium {
-        Medium::Shared(both) => {
-            line(file, "shared", "true");
-            both.entries()
-        }
-        Medium::Rules(rules) => {
-            for (below, entries) in rules.sections() {
-                if !below.is_empty() {
-                    section(file, &format!("[links.{name}{below}]"));
-                }
-                entries.iter().for_each(|(key, value)| line(file, key, value));
+/// Tables within the table of a link that are sections of their own, and those that hold such.
+const SECTIONS: &[&str] = &["up", "down", "tables"];
+const OF_SECTIONS: &[&str] = &["pipes", "queues"];
+
+/// A section, and behind it those within.
+fn write_table(file: &mut String, path: &str, table: &Table) {
+    section(file, &format!("[{path}]"));
+    let mut within = Vec::new();
+    for (key, node) in table.iter() {
+        match &node.value {
+            Value::Table(inner) if SECTIONS.contains(&key.name.as_str()) => {
+                within.push((format!("{path}.{}", key.name), inner));
             }
-            return;
+            Value::Table(inner) if OF_SECTIONS.contains(&key.name.as_str()) => {
+                let all = inner.iter().filter_map(|(number, node)| Some((number, node.table("").ok()?)));
+                within.extend(all.map(|(number, inner)| {
+                    (format!("{path}.{}.{}", key.name, toml_key(&number.name)), inner)
+                }));
+            }
+            Value::Array(rules) if key.name == "rules" && !rules.is_empty() => {
+                let rules: Vec<String> = rules.iter().map(Node::toml).collect();
+                line(file, &key.name, &format!("[\n  {},\n]", rules.join(",\n  ")));
+            }
+            _ => line(file, &toml_key(&key.name), &node.toml()),
         }
-        // What both directions say is said once.
-        Medium::Duplex { up, down } => {
-            let down = down.entries();
-            up.entries().into_iter().filter(|entry| down.contains(entry)).collect()
-        }
-    };
-    both.iter().for_each(|(key, value)| line(file, key, value));
-    if matches!(link.medium, Medium::Shared(_)) {
-        return;
     }
-    for way in [Way::Up, Way::Down] {
-        let Some(direction) = link.direction(way) else { continue };
-        let own: Vec<_> = direction.entries().into_iter().filter(|entry| !both.contains(entry)).collect();
-        if !own.is_empty() {
-            section(file, &format!("[links.{name}.{}]", way.name()));
-        }
-        own.iter().for_each(|(key, value)| line(file, key, value));
-    }
+    within.into_iter().for_each(|(path, table)| write_table(file, &path, table));
 }
 
 fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {

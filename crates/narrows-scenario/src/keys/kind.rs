@@ -281,6 +281,23 @@ impl<V, F: Form<V>> Form<Vec<V>> for List<F> {
     }
 }
 
+/// Tables by name or number.
+pub(crate) struct Tables {
+    pub(crate) words: &'static str,
+    /// What the schema says of each.
+    pub(crate) of: fn(&mut Definitions) -> Json,
+}
+
+impl Kind for Tables {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        json!({ "type": "object", "additionalProperties": (self.of)(definitions) })
+    }
+
+    fn words(&self) -> String {
+        self.words.into()
+    }
+}
+
 /// A table with keys of its own.
 pub(crate) struct Group<T> {
     /// What the schema calls it.

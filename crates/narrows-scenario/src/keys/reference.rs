@@ -6,8 +6,10 @@ use super::Key;
 use crate::direction::Direction;
 use crate::flags::{LinkFlag, LinkFlags};
 use crate::host::Host;
+use crate::link::Link;
 use crate::node::Node;
 use crate::router::{ExplicitRoute, Router};
+use crate::rules_link::{Pipe, PipeQueue, RulesLink};
 use crate::timeline::Entry;
 use crate::value;
 
@@ -19,6 +21,10 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         ("router", super::keys::<Router>()),
         ("route", super::keys::<ExplicitRoute>()),
         ("timeline", super::keys::<Entry>()),
+        ("link", super::keys::<Link>()),
+        ("rules", super::keys::<RulesLink>()),
+        ("pipe", super::keys::<Pipe>()),
+        ("pipe-queue", super::keys::<PipeQueue>()),
     ]);
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])

@@ -52,7 +52,7 @@ pub(crate) fn read_all<T: Keyed>(
     for row in T::ROWS.iter().filter(|row| row.set.is_some()) {
         problems.extend(match find(row, table) {
             Ok(Some((name, node))) => row.set(value, node, around).map_err(|p| p.inside(name)).err(),
-            Ok(None) if row.is_required => Some(Problem::new(format!("`{}` is missing", row.name)).at(place)),
+            Ok(None) if row.is_required => Some(row.missing().at(place)),
             Ok(None) => None,
             Err(problem) => Some(problem),
         });
@@ -92,6 +92,13 @@ pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
         (!is_usual).then_some((row.name, value))
     };
     T::ROWS.iter().filter_map(differs).collect()
+}
+
+/// The same as a table.
+pub(crate) fn written<T: Keyed>(of: &T) -> Table {
+    let mut table = Table::default();
+    Parameters::write(of, &mut table);
+    table
 }
 
 /// The row of this name.

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::direction;
 use crate::host::Host as KeyedHost;
+use crate::keys::Kind;
 use crate::keys::kind::Group;
-use crate::keys::schema::{Definitions, define, named_number, object};
-use crate::keys::{self, Kind};
+use crate::keys::schema::{Definitions, named_number};
+use crate::link;
 use crate::router::Router as KeyedRouter;
 use crate::timeline::ENTRY;
 use crate::trace::Format;
@@ -43,12 +43,8 @@ macro_rules! from_rows {
 }
 
 from_rows! {
-    /// What one direction of a link does.
-    Direction = direction;
-    /// Its keys among others.
-    DirectionKeys = direction_keys;
-    /// Where packets wait for the transmitter.
-    Queue = value::Queue::schema;
+    /// What joins two hosts, junctions or routers.
+    Link = link::Link::schema;
     /// Where programs run.
     Host = (|definitions| Group::<KeyedHost>::new("Host", "A network namespace of its own, unless it names an existing one.", "").schema(definitions));
     /// Where any number of links meet.
@@ -65,12 +61,4 @@ from_rows! {
 
 fn trace_format(_: &mut Definitions) -> Value {
     json!({ "enum": Format::ALL.map(Format::name) })
-}
-
-fn direction(definitions: &mut Definitions) -> Value {
-    define(definitions, "Direction", direction_keys)
-}
-
-fn direction_keys(definitions: &mut Definitions) -> Value {
-    object("What one direction of a link does.", &keys::keys::<direction::Direction>(), definitions)
 }
