@@ -1,5 +1,6 @@
 //! What a scenario comes to: for `narrows check`, and as the "asked" part of reports.
 
+mod app;
 mod delay;
 mod events;
 mod inputs;

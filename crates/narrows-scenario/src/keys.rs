@@ -16,7 +16,7 @@ pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
 pub(crate) use table::{
     Parameters, differing, keys, named, names, only, only_tagged, read, read_all, read_named, read_table,
-    unknown, written,
+    unknown, whole, written,
 };
 
 use std::ops::Range;

@@ -428,7 +428,9 @@ fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Prob
 fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &mut Problems) {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     for (index, node) in list(table, "traffic", problems).iter().enumerate() {
-        let traffic = traffic::read(index, node, &scenario.topology, folder).map_err(|p| p.inside("traffic"));
+        let traffic =
+            traffic::read(index, node, &scenario.topology, folder, Surroundings::of_files(&scenario.files))
+                .map_err(|p| p.inside("traffic"));
         let Some(traffic) = problems.catch(traffic) else { continue };
         if scenario.traffic.iter().any(|other| other.name == traffic.name) {
             problems.extend(vec![

@@ -8,7 +8,6 @@
 mod delay;
 mod from_rows;
 mod impairment;
-mod traffic;
 
 use std::collections::BTreeMap;
 
@@ -22,8 +21,7 @@ use crate::keys::schema::Definitions;
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
 
-use from_rows::{Host, Link, Router, Step};
-use traffic::Traffic;
+use from_rows::{Host, Link, Router, Step, Traffic};
 
 /// The JSON Schema (draft 2020-12) of a scenario file, as text.
 pub fn schema() -> String {
@@ -136,7 +134,7 @@ struct File {
     /// What joins two hosts, junctions or routers.
     links: BTreeMap<String, Link>,
     /// Traffic that the scenario itself brings.
-    traffic: Option<Vec<Traffic>>,
+    traffic: Option<Traffic>,
     /// What changes when.
     timeline: Option<Vec<Step>>,
 }

@@ -1,16 +1,12 @@
 //! A scenario as a file: what the input log keeps of a run, whether it came from a file or from flags.
 
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 
-use narrows_core::source::{Arrivals, Lengths, Pace, Period};
-use narrows_core::{FlowKey, Time};
-
 use crate::keys::{self, Keyed};
-use crate::node::{Node, Table, Value, toml_key, toml_string};
+use crate::node::{Node, Table, Value, toml_key};
 use crate::scenario::Scenario;
-use crate::traffic::{AimdConfig, AppKind, Marks, Traffic, TrafficSource, app, key};
+use crate::traffic;
 
 impl Scenario {
     /// The scenario as a file, with the links' present values. Read again under the same file name it is equal to this
@@ -32,7 +28,12 @@ impl Scenario {
             .iter()
             .for_each(|link| write_table(&mut file, &format!("links.{}", link.name), &link.table()));
         let folder = Path::new(&self.file).parent().unwrap_or(Path::new(""));
-        self.traffic.iter().for_each(|traffic| write_traffic(&mut file, traffic, folder));
+        for traffic in &self.traffic {
+            section(&mut file, "[[traffic]]");
+            traffic::table(traffic, folder)
+                .iter()
+                .for_each(|(key, node)| line(&mut file, &key.name, &node.toml()));
+        }
         self.timeline.iter().for_each(|entry| write_keys(&mut file, "[[timeline]]", entry));
         file
     }
@@ -81,107 +82,4 @@ fn write_table(file: &mut String, path: &str, table: &Table) {
         }
     }
     within.into_iter().for_each(|(path, table)| write_table(file, &path, table));
-}
-
-fn write_traffic(file: &mut String, traffic: &Traffic, folder: &Path) {
-    section(file, "[[traffic]]");
-    line(file, "name", &format!("\"{}\"", traffic.name));
-    line(file, "from", &format!("\"{}\"", traffic.from));
-    line(file, "to", &format!("\"{}\"", traffic.to));
-    let instant = |file: &mut String, key, at: Time| line(file, key, &format!("\"{at}\""));
-    match &traffic.source {
-        TrafficSource::Aimd { config: AimdConfig { length, size, start, stop, window, marks }, key } => {
-            let size = size.map_or(String::new(), |size| format!("size = \"{size}\", "));
-            let marks = match marks {
-                Marks::None => "",
-                Marks::Classic => ", ecn = true",
-                Marks::Scalable => ", scalable = true",
-            };
-            line(file, "aimd", &format!("{{ {size}window = {window}{marks} }}"));
-            line(file, "length", &format!("\"{length} bytes\""));
-            instant(file, "start", *start);
-            if *stop < Time::NEVER {
-                instant(file, "stop", *stop);
-            }
-            write_key(file, key, key::TCP);
-        }
-        TrafficSource::App { config, key } => {
-            line(file, config.kind.name(), &app::write::table(config));
-            instant(file, "start", config.start);
-            if config.stop < Time::NEVER {
-                instant(file, "stop", config.stop);
-            }
-            write_key(file, key, if config.kind == AppKind::Voip { key::UDP } else { key.transport });
-        }
-        TrafficSource::Capture { file: path, start } => {
-            let path = path.strip_prefix(folder).unwrap_or(path);
-            line(file, "capture", &toml_string(&path.display().to_string()));
-            instant(file, "start", *start);
-        }
-        TrafficSource::Generated { config, key } => {
-            let (kind, value) = match config.arrivals {
-                Arrivals::Constant(pace) => ("constant", self::pace(pace)),
-                Arrivals::Poisson(pace) => ("poisson", self::pace(pace)),
-                Arrivals::OnOff { pace, on, off } => {
-                    let pace = self::pace(pace);
-                    ("on-off", format!("{{ pace = {pace}, on = {}, off = {} }}", period(on), period(off)))
-                }
-            };
-            line(file, kind, &value);
-            line(file, "length", &lengths(&config.lengths));
-            instant(file, "start", config.start);
-            if config.stop < Time::NEVER {
-                instant(file, "stop", config.stop);
-            }
-            if let Some(packets) = config.packets {
-                line(file, "packets", &packets.to_string());
-            }
-            write_key(file, key, key::UDP);
-            let ecn = key::ECN.iter().find(|(_, value)| *value == key.ecn() && key.ecn() > 0);
-            ecn.into_iter().for_each(|(name, _)| line(file, "ecn", &format!("\"{name}\"")));
-        }
-    }
-}
-
-/// `protocol` is the one that need not be said.
-fn write_key(file: &mut String, key: &FlowKey, protocol: u8) {
-    let address = |bytes| IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical();
-    line(file, "source", &format!("\"{}\"", address(key.source)));
-    line(file, "destination", &format!("\"{}\"", address(key.destination)));
-    if key.transport != protocol {
-        line(file, "protocol", &key::protocol_text(key.transport));
-    }
-    if key::has_ports(key.transport) {
-        line(file, "source-port", &key.source_port.to_string());
-        line(file, "destination-port", &key.destination_port.to_string());
-    }
-    line(file, "dscp", &key.dscp().to_string());
-}
-
-pub(crate) fn pace(pace: Pace) -> String {
-    match pace {
-        Pace::Packets { count, per } => format!("\"{count}/{per}\""),
-        Pace::Bits(rate) => format!("\"{rate}\""),
-    }
-}
-
-pub(crate) fn period(period: Period) -> String {
-    match period {
-        Period::Fixed(length) => format!("\"{length}\""),
-        Period::Exponential(mean) => format!("{{ exponential = \"{mean}\" }}"),
-        Period::Pareto { mean, shape } => {
-            format!("{{ pareto = {{ mean = \"{mean}\", shape = {shape:?} }} }}")
-        }
-    }
-}
-
-fn lengths(lengths: &Lengths) -> String {
-    match lengths {
-        Lengths::Fixed(length) => format!("\"{length} bytes\""),
-        Lengths::Mix(mix) => {
-            let item = |(length, weight)| format!("{{ length = \"{length} bytes\", weight = {weight} }}");
-            let items: Vec<String> = mix.iter().map(|(length, weight)| item((length, weight))).collect();
-            format!("{{ mix = [{}] }}", items.join(", "))
-        }
-    }
 }

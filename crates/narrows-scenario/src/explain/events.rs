@@ -3,9 +3,10 @@
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{Duration, MtuPolicy, Time};
 
+use super::app;
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
-use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource, app};
+use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource};
 use crate::value::LossModel;
 
 pub(super) fn impairments(direction: &Direction) -> Vec<String> {
@@ -118,7 +119,7 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
             what
         }
         TrafficSource::Aimd { config, .. } => aimd(config),
-        TrafficSource::App { config, .. } => app::explain::sentence(config),
+        TrafficSource::App { config, .. } => app::sentence(config),
         TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
     };
     format!("{name}: {from} → {to}: {what}")

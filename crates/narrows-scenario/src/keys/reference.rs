@@ -26,6 +26,7 @@ pub fn reference() -> BTreeMap<&'static str, String> {
         ("pipe", super::keys::<Pipe>()),
         ("pipe-queue", super::keys::<PipeQueue>()),
     ]);
+    let keys = keys.chain(crate::traffic::tables()).chain(crate::traffic::app_tables());
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])
         .collect()

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use crate::host::Host as KeyedHost;
 use crate::keys::Kind;
 use crate::keys::kind::Group;
-use crate::keys::schema::{Definitions, named_number};
+use crate::keys::schema::Definitions;
 use crate::link;
 use crate::router::Router as KeyedRouter;
 use crate::timeline::ENTRY;
 use crate::trace::Format;
+use crate::traffic::TRAFFIC;
 use crate::value;
 
 /// Types whose schema comes from rows.
@@ -55,8 +56,8 @@ from_rows! {
     Match = value::Match::schema;
     /// How a trace is written.
     TraceFormat = trace_format;
-    /// A name or a number.
-    NameOrNumber = named_number;
+    /// Traffic that a scenario brings.
+    Traffic = (|definitions| TRAFFIC.schema(definitions));
 }
 
 fn trace_format(_: &mut Definitions) -> Value {
