@@ -8,12 +8,10 @@
 
 pub(crate) mod kind;
 pub(crate) mod quantity;
-mod reference;
 pub(crate) mod schema;
 mod table;
 
 pub(crate) use kind::{Form, Kind};
-pub use reference::reference;
 pub(crate) use table::{
     Parameters, differing, keys, named, names, only, only_tagged, read, read_all, read_named, read_table,
     unknown, whole, written,

@@ -22,6 +22,7 @@ mod node;
 pub mod pattern;
 mod problem;
 mod profile;
+mod reference;
 mod router;
 mod rules_link;
 mod said_twice;
@@ -38,7 +39,7 @@ mod two_hosts;
 pub mod typed;
 mod units;
 mod value;
-mod write;
+mod way;
 
 pub use bound::DefaultBound;
 pub use direction::{Direction, DirectionClass};
@@ -51,14 +52,13 @@ pub use explain::{
 pub use files::{Files, MOST_BYTES, NamedFile};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
-pub use keys::reference;
 pub use link::{Lane, Link, Medium, Way};
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
+pub use reference::{reference, schema};
 pub use router::{Destination, ExplicitRoute, Router};
-pub use rules_link::{IpfwChange, Pipe, PipeQueue, Queues, RulesLink, Sharing};
-pub use scenario::Scenario;
-pub use schema::schema;
+pub use rules_link::{Pipe, PipeQueue, Queues, RulesLink, Sharing};
+pub use scenario::{IpfwChange, Scenario};
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::{HostRoute, Interface, Port};
 pub use traffic::{

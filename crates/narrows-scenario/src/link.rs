@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::rules_link::{self, RulesLink};
 use crate::said_twice::said_twice;
 use crate::surroundings::Surroundings;
+pub use crate::way::Way;
 
 /// A wire between two hosts or junctions.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,25 +60,6 @@ pub struct Lane<'a> {
     pub way: Way,
     /// What packets meet there.
     pub direction: &'a Direction,
-}
-
-/// Which way along a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Way {
-    /// From the first to the second of `between`.
-    Up,
-    /// From the second to the first.
-    Down,
-}
-
-impl Way {
-    /// `up` or `down`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
 }
 
 impl Link {

@@ -21,12 +21,10 @@
 mod assign;
 mod batch;
 mod build;
-mod command;
 mod configure;
 mod diff;
 mod mask;
 mod objects;
-mod own;
 mod pipe;
 mod queue;
 mod queues;
@@ -36,8 +34,8 @@ mod rules;
 mod sharing;
 mod tables;
 
+pub(crate) use batch::{Batch, Done};
 pub(crate) use build::RulesSite;
-pub use command::IpfwChange;
 pub use pipe::Pipe;
 pub use queue::PipeQueue;
 pub use queues::Queues;

@@ -1,15 +1,11 @@
-//! The JSON Schema of scenario files, for editors: completion, descriptions, a first check.
-//!
-//! The types here say what a file may look like; the reading is elsewhere, as its errors say more than a schema can. A
-//! test holds the two together: every key that is read is described, and the other way round.
+//! What the JSON Schema says of values that have no rows yet. The types say what a value may look like; the reading is
+//! elsewhere.
 
 #![expect(dead_code, reason = "the types are there for their schema alone")]
 
 mod delay;
 mod from_rows;
 mod impairment;
-
-use std::collections::BTreeMap;
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -20,18 +16,6 @@ use crate::keys::schema::Definitions;
 
 use delay::{Delay, Slots};
 use impairment::{Chance, Corrupt, Loss, Policer, Reorder, Trace};
-
-use from_rows::{Host, Link, Router, Step, Traffic};
-
-/// The JSON Schema (draft 2020-12) of a scenario file, as text.
-pub fn schema() -> String {
-    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
-    let schema = settings.into_generator().into_root_schema_for::<File>();
-    let mut text =
-        serde_json::to_string_pretty(&schema).expect("a schema has string keys and finite numbers only");
-    text.push('\n');
-    text
-}
 
 /// What the schema says of a `T`.
 fn of<T: JsonSchema>(definitions: &mut Definitions) -> Value {
@@ -116,43 +100,6 @@ fn without_null(schema: &mut Schema) {
         }
     }
 }
-
-/// A scenario of narrows: a network and what happens to it.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields, title = "narrows scenario")]
-struct File {
-    /// The seed of every random draw; 1 if it is not given.
-    seed: Option<Seed>,
-    /// How long a run lasts.
-    duration: Option<Time>,
-    /// Where programs run and traffic comes from.
-    hosts: BTreeMap<String, Host>,
-    /// Where exactly two links are joined in series.
-    junctions: Option<BTreeMap<String, Junction>>,
-    /// Where any number of links meet, and packets go on by their destination.
-    routers: Option<BTreeMap<String, Router>>,
-    /// What joins two hosts, junctions or routers.
-    links: BTreeMap<String, Link>,
-    /// Traffic that the scenario itself brings.
-    traffic: Option<Traffic>,
-    /// What changes when.
-    timeline: Option<Vec<Step>>,
-}
-
-/// A whole number.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-enum Seed {
-    /// As TOML has them, up to 2⁶³ − 1.
-    Number(u64),
-    /// In quotes, up to 2⁶⁴ − 1.
-    Text(#[schemars(regex(pattern = r"^ *[0-9]+ *$"))] String),
-}
-
-/// Packets pass straight through.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-struct Junction {}
 
 /// A rate such as `1.5mbit`, `unlimited` or `down`. Units: bit, kbit, mbit, gbit, tbit, kibit, mibit, gibit, tibit.
 #[derive(JsonSchema)]

@@ -36,7 +36,7 @@ pub(crate) enum Origin {
 /// What changes more often than this is a trace, not a timeline, and would take all the time of a live run.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 
-const TIMES: Integer = Integer { what: "a number of times", low: 1, high: i64::MAX - 1 };
+const TIMES: Integer = Integer { what: "a number of times", low: 1, high: Integer::NO_END };
 const FROM: Choice<Origin> =
     Choice { what: "origin", choices: &[("start", Origin::Start), ("first-packet", Origin::FirstPacket)] };
 const SET: ByHand<Vec<Assignment>> = ByHand {

@@ -110,13 +110,24 @@ pub(crate) struct Integer {
     pub(crate) high: i64,
 }
 
+impl Integer {
+    /// The highest number, where any will do.
+    pub(crate) const NO_END: i64 = i64::MAX - 1;
+}
+
 impl Kind for Integer {
     fn schema(&self, _: &mut Definitions) -> Json {
-        json!({ "type": "integer", "minimum": self.low, "maximum": self.high })
+        match self.high {
+            Self::NO_END => json!({ "type": "integer", "minimum": self.low }),
+            high => json!({ "type": "integer", "minimum": self.low, "maximum": high }),
+        }
     }
 
     fn words(&self) -> String {
-        format!("whole number, {} to {}", self.low, self.high)
+        match self.high {
+            Self::NO_END => format!("whole number, {} or more", self.low),
+            high => format!("whole number, {} to {high}", self.low),
+        }
     }
 }
 
@@ -323,7 +334,7 @@ impl<T: Keyed> Kind for Group<T> {
     }
 
     fn words(&self) -> String {
-        format!("`{}`", self.example)
+        if self.example.starts_with('{') { format!("`{}`", self.example) } else { "table".into() }
     }
 }
 

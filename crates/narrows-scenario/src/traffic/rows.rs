@@ -97,7 +97,7 @@ const CAPTURE: ByHand<String> = ByHand {
     },
     write: |path| Some(text(path)),
 };
-const PACKETS: Integer = Integer { what: "a number of packets", low: 1, high: i64::MAX - 1 };
+const PACKETS: Integer = Integer { what: "a number of packets", low: 1, high: Integer::NO_END };
 const ADDRESS: ByHand<IpAddr> = ByHand {
     words: || "IP address".into(),
     schema: |_| json!({ "type": "string" }),

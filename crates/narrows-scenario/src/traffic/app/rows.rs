@@ -66,7 +66,7 @@ const TRANSACTIONS_IN_TIME: ByHand<Pace> = ByHand {
 const USERS: Integer = Integer { what: "a number of users", low: 1, high: MOST_PARALLEL };
 const ARRIVALS: Choice<bool> =
     Choice { what: "way in which transactions come", choices: &[("poisson", true), ("constant", false)] };
-const TRANSACTIONS: Integer = Integer { what: "a number of transactions", low: 1, high: i64::MAX - 1 };
+const TRANSACTIONS: Integer = Integer { what: "a number of transactions", low: 1, high: Integer::NO_END };
 const PARALLEL: Integer = Integer { high: MOST_PARALLEL, ..TRANSACTIONS };
 
 impl Keyed for Common {
