@@ -28,6 +28,7 @@ mod rules_link;
 mod said_twice;
 mod scenario;
 mod schema;
+mod source;
 mod surroundings;
 pub mod tables;
 pub mod tc;

@@ -3,7 +3,7 @@
 use narrows_core::source::{Pace, Period, Sizes};
 use narrows_core::{Duration, Time};
 
-use super::about;
+use super::about::about;
 use crate::traffic::{AppConfig, Call, Demand, Dialogue, Exchanges, Query, Transfer};
 
 /// What it does, and what that comes to.

@@ -3,6 +3,7 @@
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{Duration, MtuPolicy, Time};
 
+use super::about::about;
 use super::app;
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
@@ -145,25 +146,6 @@ fn aimd(config: &AimdConfig) -> String {
         what += &format!(", until {size} have got there");
     }
     what
-}
-
-/// A rate in bits a second, to three digits or so.
-pub(crate) fn about(rate: f64) -> String {
-    let (unit, factor) = match rate {
-        ..1e3 => ("bit", 1.0),
-        1e3..1e6 => ("kbit", 1e3),
-        1e6..1e9 => ("mbit", 1e6),
-        _ => ("gbit", 1e9),
-    };
-    let number = rate / factor;
-    let digits = if number < 10.0 {
-        2
-    } else if number < 100.0 {
-        1
-    } else {
-        0
-    };
-    format!("{number:.digits$}{unit}")
 }
 
 fn pace(pace: Pace) -> String {
