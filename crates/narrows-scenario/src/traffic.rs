@@ -3,6 +3,7 @@
 
 mod app;
 mod key;
+mod protocol;
 mod quantity;
 mod read;
 mod rows;

@@ -5,14 +5,13 @@ use std::net::IpAddr;
 use narrows_core::{FlowKey, Protocol};
 
 use super::AppKind;
+use super::protocol::{TCP, UDP, has_ports};
 use super::rows::Said;
 use crate::node::Table;
 use crate::problem::Problem;
 use crate::topology::Port;
 use crate::value::protocol_name;
 
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
 /// The discard service (RFC 863).
 const DISCARD: u16 = 9;
 /// The first dynamic port (RFC 6335); each source of traffic has one of its own.
@@ -103,11 +102,6 @@ fn read_with(
         traffic_class: said.dscp << 2 | said.ecn,
         ..FlowKey::default()
     })
-}
-
-/// Whether packets of an IP protocol have ports: TCP, UDP, DCCP, SCTP and UDP-Lite.
-pub(crate) const fn has_ports(protocol: u8) -> bool {
-    matches!(protocol, TCP | UDP | 33 | 132 | 136)
 }
 
 fn address(given: Option<IpAddr>, port: &Port) -> IpAddr {

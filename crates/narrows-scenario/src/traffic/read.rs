@@ -5,6 +5,7 @@ use std::path::Path;
 use narrows_core::source::{Arrivals, Lengths, SourceConfig};
 use narrows_core::{Protocol, Time};
 
+use super::protocol::{TCP, UDP};
 use super::rows::{Aimd, OnOff, Said};
 use super::{AimdConfig, AppKind, Traffic, TrafficSource, app, key};
 use crate::keys;
@@ -95,7 +96,7 @@ pub(crate) fn read(
             }
             _ => LENGTH,
         };
-        let mut key = key::read(index, &said, table, from, to, key::TCP)?;
+        let mut key = key::read(index, &said, table, from, to, TCP)?;
         key.traffic_class |= marks.ecn();
         if key.network == Protocol::Ipv4 {
             key.network = Protocol::Ipv4DontFragment;
@@ -103,7 +104,7 @@ pub(crate) fn read(
         TrafficSource::Aimd { config: AimdConfig { length, size, start, stop, window, marks }, key }
     } else if let Some(app) = app {
         let key = key::of_app(app, &said, table, from, to)?;
-        let udp = key.transport == key::UDP;
+        let udp = key.transport == UDP;
         let config = table
             .required(kind, &node.span, |node| app::read::read(app, node, (start, stop), udp, around))?;
         TrafficSource::App { config: Box::new(config), key }
@@ -116,7 +117,7 @@ pub(crate) fn read(
                 Arrivals::OnOff { pace, on, off }
             }
         };
-        let key = key::read(index, &said, table, from, to, key::UDP)?;
+        let key = key::read(index, &said, table, from, to, UDP)?;
         let lengths = said.length.unwrap_or(Lengths::Fixed(LENGTH));
         TrafficSource::Generated {
             config: SourceConfig { arrivals, lengths, start, stop, packets: said.packets },

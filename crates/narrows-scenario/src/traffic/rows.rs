@@ -8,8 +8,9 @@ use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{Bytes, Duration, FlowKey, Time as Instant};
 use serde_json::json;
 
+use super::protocol::{TCP, UDP, has_ports};
 use super::quantity::{LENGTHS, PACE, PERIOD, SIZE};
-use super::{AimdConfig, AppConfig, AppKind, Marks, Traffic, TrafficSource, key};
+use super::{AimdConfig, AppConfig, AppKind, Marks, Traffic, TrafficSource};
 use crate::keys::kind::{Boolean, ByHand, Choice, Described, Form, Given, Group, Integer, Text, text};
 use crate::keys::quantity::Time;
 use crate::keys::schema;
@@ -273,11 +274,11 @@ impl Said {
                 Self {
                     aimd: Some(Aimd { marks, size, window }),
                     length: Some(Lengths::Fixed(length)),
-                    ..said.within(start, stop).with_key(key, key::TCP)
+                    ..said.within(start, stop).with_key(key, TCP)
                 }
             }
             TrafficSource::App { config, key } => {
-                let usual = if config.kind == AppKind::Voip { key::UDP } else { key.transport };
+                let usual = if config.kind == AppKind::Voip { UDP } else { key.transport };
                 Self {
                     app: Some((**config).clone()),
                     ..said.within(config.start, config.stop).with_key(key, usual)
@@ -292,7 +293,7 @@ impl Said {
                     length: Some(config.lengths.clone()),
                     packets: config.packets,
                     ecn: key.ecn(),
-                    ..said.within(config.start, config.stop).with_key(key, key::UDP)
+                    ..said.within(config.start, config.stop).with_key(key, UDP)
                 };
                 match config.arrivals {
                     Arrivals::Constant(pace) => Self { constant: Some(pace), ..said },
@@ -313,7 +314,7 @@ impl Said {
     /// `protocol` is the one that need not be said.
     fn with_key(self, key: &FlowKey, protocol: u8) -> Self {
         let address = |bytes| Some(IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical());
-        let port = |port| Some(port).filter(|_| key::has_ports(key.transport));
+        let port = |port| Some(port).filter(|_| has_ports(key.transport));
         Self {
             source: address(key.source),
             destination: address(key.destination),
