@@ -122,15 +122,6 @@ struct Size(
     #[schemars(regex(pattern = r"^ *\+?[0-9_.]+([eE][+-]?[0-9]+)? *(bytes?|B|[kMG]B|[KMG]iB) *$"))] String,
 );
 
-/// A number of packets or bytes, such as `13 packets` or `64kB`, or `default`.
-#[derive(JsonSchema)]
-struct Bound(
-    #[schemars(regex(
-        pattern = r"^ *(default|\+?[0-9_.]+([eE][+-]?[0-9]+)? *(packets?|bytes?|B|[kMG]B|[KMG]iB)) *$"
-    ))]
-    String,
-);
-
 /// A probability such as `1%` or 0.01.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
