@@ -1,5 +1,7 @@
 //! What a scenario comes to: for `narrows check`, and as the "asked" part of reports.
 
+mod about;
+mod app;
 mod delay;
 mod events;
 mod inputs;
@@ -14,8 +16,6 @@ pub use inputs::{FeedExplanation, LossExplanation, TraceExplanation};
 pub use paths::{PathExplanation, WayExplanation};
 pub use rules::{QueueExplanation, RuleExplanation, RulesExplanation};
 pub use sharing::{ClassExplanation, SchedulerExplanation};
-
-pub(crate) use events::about;
 
 use narrows_core::queue::Bound;
 use narrows_core::service::Overhead;

@@ -1,14 +1,19 @@
 //! Hosts: where programs run and traffic comes from.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use narrows_core::classify::Prefix;
+use serde_json::{Value as Json, json};
 
-use crate::node::{Key, Node, Value};
+use crate::keys::kind::{ByHand, Integer, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{Form, Keyed, Row, row};
+use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 
 /// A host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
     /// Unique among hosts, junctions and routers.
     pub name: String,
@@ -21,7 +26,7 @@ pub struct Host {
 impl Host {
     /// A host of which no more is known.
     pub(crate) fn plain(name: &str) -> Self {
-        Self { name: name.into(), place: Place::New, addresses: Vec::new() }
+        Self { name: name.into(), ..Self::default() }
     }
 }
 
@@ -92,34 +97,69 @@ impl std::fmt::Display for Address {
     }
 }
 
-pub(crate) const KEYS: &[&str] = &["namespace", "pid", "addresses"];
+const NAMESPACE: ByHand<String> = ByHand {
+    words: || "name or path".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| {
+        const ALLOWED: &str = "the name or path of a network namespace";
+        match node.text(ALLOWED)? {
+            name if name.is_empty() || name.contains('\0') => Err(node.expected(ALLOWED)),
+            name => Ok(name.into()),
+        }
+    },
+    write: |name| Some(text(name)),
+};
+const PID: Integer = Integer { what: "the number of a process,", low: 1, high: i32::MAX as i64 };
+/// The addresses of a host or router.
+pub(crate) const ADDRESSES: ByHand<Vec<HostAddress>> = ByHand {
+    words: || "list of addresses with prefix lengths, or a table with such a list for each link".into(),
+    schema: addresses_schema,
+    read: |node, _| read_addresses(node),
+    write: |addresses| addresses_value(addresses),
+};
 
-/// Reads `[hosts.NAME]`.
-pub(crate) fn read(key: &Key, node: &Node) -> Result<Host, Problem> {
-    let table = node.table("a table, which may be empty")?;
-    table.only(KEYS)?;
-    let namespace = table.optional("namespace", |node| {
-        let name = node.text("the name or path of a network namespace")?;
-        if name.is_empty() || name.contains('\0') {
-            Err(node.expected("the name or path of a network namespace"))
-        } else {
-            Ok(name.to_string())
+impl Keyed for Host {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::new(
+            "namespace",
+            &NAMESPACE,
+            "The host is this existing network namespace, by its name under `/run/netns` or its path.",
+            |host: &Self| match &host.place {
+                Place::Namespace(name) => NAMESPACE.write(name),
+                _ => None,
+            },
+            |host: &mut Self, node, around| {
+                host.place = Place::Namespace(NAMESPACE.read(node, around)?);
+                Ok(())
+            },
+        )
+        .default("one made for the run"),
+        Row::new(
+            "pid",
+            &PID,
+            "The host is the network namespace of this process, such as that of a container.",
+            |host: &Self| match &host.place {
+                Place::Process(pid) => PID.write(pid),
+                _ => None,
+            },
+            |host: &mut Self, node, around| {
+                host.place = Place::Process(PID.read(node, around)?);
+                Ok(())
+            },
+        ),
+        row!("addresses", addresses, ADDRESSES, "The addresses of the host.")
+            .default("one of IPv4 and one of IPv6 for each link"),
+    ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        match (table.key("namespace"), table.key("pid")) {
+            (Some(_), Some(_)) => Err(Problem::new("a host has either `namespace` or `pid`").at(place)),
+            _ => Ok(()),
         }
-    })?;
-    let pid = table.optional("pid", |node| node.integer("the number of a process,", 1..1 << 31))?;
-    let place = match (namespace, pid) {
-        (None, None) => Place::New,
-        (Some(name), None) => Place::Namespace(name),
-        (None, Some(pid)) => Place::Process(pid as u32),
-        (Some(_), Some(_)) => {
-            return Err(Problem::new("a host has either `namespace` or `pid`").at(&key.span));
-        }
-    };
-    let addresses = table.optional("addresses", read_addresses)?.unwrap_or_default();
-    Ok(Host { name: key.name.clone(), place, addresses })
+    }
 }
 
-pub(crate) fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
+fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
     const ALLOWED: &str =
         "a list of addresses, such as [\"10.1.2.1/24\"], or a table with a list for each link";
     let list = |link: Option<&str>, node: &Node| -> Result<Vec<HostAddress>, Problem> {
@@ -136,6 +176,38 @@ pub(crate) fn read_addresses(node: &Node) -> Result<Vec<HostAddress>, Problem> {
         }
         _ => list(None, node),
     }
+}
+
+fn addresses_value(addresses: &[HostAddress]) -> Option<Value> {
+    let on = |link: &Option<String>| {
+        let here = addresses.iter().filter(|given| given.link == *link);
+        Value::Array(here.map(|given| Node::new(text(given.address))).collect())
+    };
+    let mut by_link = Table::default();
+    for given in addresses {
+        match &given.link {
+            None => return Some(on(&None)),
+            Some(link) => by_link.set(link, Node::new(on(&given.link))),
+        }
+    }
+    (!addresses.is_empty()).then_some(Value::Table(by_link))
+}
+
+fn addresses_schema(definitions: &mut Definitions) -> Json {
+    let list = |doc: &str| json!({ "type": "array", "description": doc, "items": { "type": "string" } });
+    schema::define(definitions, "Addresses", |_| {
+        json!({
+            "description": "Addresses such as `10.1.2.1/24` or `fd00::1/64`.",
+            "anyOf": [
+                list("On the only link."),
+                {
+                    "type": "object",
+                    "description": "For each link, by its name.",
+                    "additionalProperties": list("On this link."),
+                },
+            ],
+        })
+    })
 }
 
 pub(crate) fn read_address(node: &Node) -> Result<Address, Problem> {

@@ -9,22 +9,20 @@
 pub(crate) mod compound;
 pub(crate) mod kind;
 pub(crate) mod quantity;
-mod reference;
 pub(crate) mod schema;
 mod table;
 
 pub(crate) use kind::{Form, Kind};
-pub use reference::reference;
 pub(crate) use table::{
     Choosing, Parameters, Tabled, all_names, choices, chosen, differing, keys, named, names, only,
-    only_tagged, read, read_table, unknown, with_part,
+    only_tagged, read, read_all, read_named, read_table, unknown, whole, with_part, written,
 };
 
 use std::ops::Range;
 
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// A struct that a table of the file becomes, key by key.
 pub(crate) trait Keyed: Default + 'static {
@@ -67,9 +65,12 @@ pub(crate) struct Row<T: 'static> {
     doc: &'static str,
     kind: &'static dyn Kind,
     get: Get<T>,
-    set: Set<T>,
+    /// Nothing where whoever reads the table reads it by itself.
+    set: Option<Set<T>>,
     is_required: bool,
     is_choice: bool,
+    /// What to do where it is missing.
+    help: Option<&'static str>,
     default: Option<&'static str>,
     flag: Flag,
     is_explained: bool,
@@ -91,6 +92,16 @@ impl<T> Row<T> {
         get: Get<T>,
         set: Set<T>,
     ) -> Self {
+        Self { set: Some(set), ..Self::apart(name, kind, doc, get) }
+    }
+
+    /// A key whose value whoever reads the table reads apart, as it needs more than a value has around it.
+    pub(crate) const fn apart(
+        name: &'static str,
+        kind: &'static dyn Kind,
+        doc: &'static str,
+        get: Get<T>,
+    ) -> Self {
         let flag = Flag { value: "VALUE", examples: "" };
         Self {
             name,
@@ -98,9 +109,10 @@ impl<T> Row<T> {
             doc,
             kind,
             get,
-            set,
+            set: None,
             is_required: false,
             is_choice: false,
+            help: None,
             default: None,
             flag,
             is_explained: false,
@@ -120,6 +132,11 @@ impl<T> Row<T> {
     /// The same, as one of several of which a table has one: it has no default.
     pub(crate) const fn choice(self) -> Self {
         Self { is_choice: true, ..self }
+    }
+
+    /// The same, with what the error where it is missing says to do.
+    pub(crate) const fn required_with(self, help: &'static str) -> Self {
+        Self { is_required: true, help: Some(help), ..self }
     }
 
     /// The same, with how the help shows its flag.
@@ -142,9 +159,19 @@ impl<T> Row<T> {
         (self.get)(of)
     }
 
+    /// That a table lacks it.
+    pub(crate) fn missing(&self) -> Problem {
+        let problem = Problem::new(format!("`{}` is missing", self.name));
+        match self.help {
+            Some(help) => problem.help(help),
+            None => problem,
+        }
+    }
+
     /// Sets it in a value. Where a key is missing in its table, the error shows a whole one.
     pub(crate) fn set(&self, of: &mut T, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
-        (self.set)(of, node, around).map_err(|problem| match self.kind.compound() {
+        let Some(set) = self.set else { return Ok(()) };
+        set(of, node, around).map_err(|problem| match self.kind.compound() {
             Some(compound) if problem.is_about_a_missing_key() => {
                 problem.help(format!("write it like {} = {}", self.name, compound.example()))
             }

@@ -3,15 +3,20 @@
 use std::ops::Range;
 
 use narrows_core::Time;
+use serde_json::{Value as Json, json};
 
 use crate::direction::{Direction, KEYS};
 use crate::files::Files;
 use crate::host::Host;
-use crate::netem;
-use crate::node::{Key, Node, Table};
+use crate::keys::kind::{Boolean, ByHand, Described, Form, Integer, text};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Key, Keyed, Row, row};
+use crate::node::{self, Node, Table, Value};
 use crate::problem::Problem;
 use crate::rules_link::{self, RulesLink};
-use crate::value::Surroundings;
+use crate::said_twice::said_twice;
+use crate::surroundings::Surroundings;
+pub use crate::way::Way;
 
 /// A wire between two hosts or junctions.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,25 +60,6 @@ pub struct Lane<'a> {
     pub way: Way,
     /// What packets meet there.
     pub direction: &'a Direction,
-}
-
-/// Which way along a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Way {
-    /// From the first to the second of `between`.
-    Up,
-    /// From the second to the first.
-    Down,
-}
-
-impl Way {
-    /// `up` or `down`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
 }
 
 impl Link {
@@ -169,153 +155,192 @@ impl Link {
     }
 }
 
-/// A link from a file, with the places that later errors point at.
-pub(crate) struct Placed {
-    pub(crate) link: Link,
-    pub(crate) key: Range<usize>,
-    pub(crate) ends: [Range<usize>; 2],
+const BETWEEN: ByHand<[String; 2]> = ByHand {
+    words: || "list of two names".into(),
+    schema: |_| json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 }),
+    read: |node, _| between(node),
+    write: |ends| Some(Value::Array(ends.iter().map(|end| Node::new(text(end))).collect())),
+};
+const COST: Integer = Integer { what: "a cost", low: 1, high: 65_535 };
+const DIRECTION: Described = Described {
+    words: || "table".into(),
+    schema: |definitions| {
+        schema::define(definitions, "Direction", |definitions| {
+            schema::object("What one direction of a link does.", &keys::keys::<Direction>(), definitions)
+        })
+    },
+};
+
+impl Default for Link {
+    /// A wire without an end that does nothing.
+    fn default() -> Self {
+        let medium = Medium::Duplex { up: Box::default(), down: Box::default() };
+        Self { name: String::new(), between: Default::default(), cost: 1, medium }
+    }
+}
+
+impl Keyed for Link {
+    /// The keys that are neither those of a direction nor those of a link with rules.
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "between",
+            between,
+            BETWEEN,
+            "The two hosts, junctions or routers that it joins. **Up** is from the first to the second, **down** is the other way."
+        )
+        .required_with("say which two hosts it joins: between = [\"client\", \"server\"]"),
+        Row::new(
+            "shared",
+            &Boolean,
+            "Whether both directions contend for one medium.",
+            |link: &Self| Boolean.write(&matches!(link.medium, Medium::Shared(_))),
+            |link: &mut Self, node, _| {
+                if node.boolean()? {
+                    link.medium = Medium::Shared(Box::default());
+                }
+                Ok(())
+            },
+        ),
+        row!("cost", cost, COST, "What it adds to the length of a path, for [routers](#routers)."),
+        Row::apart("up", &DIRECTION, "From the first to the second only.", |link: &Self| link.own(Way::Up)),
+        Row::apart("down", &DIRECTION, "From the second to the first only.", |link: &Self| link.own(Way::Down)),
+    ];
+}
+
+impl Link {
+    /// What both directions say.
+    fn both(&self) -> Table {
+        match &self.medium {
+            Medium::Duplex { up, down } => {
+                let (mut up, down) = (keys::written(&**up), keys::written(&**down));
+                up.retain(|key, node| down.get(key) == Some(node));
+                up
+            }
+            Medium::Shared(both) => keys::written(&**both),
+            Medium::Rules(_) => Table::default(),
+        }
+    }
+
+    /// What only this direction says.
+    fn own(&self, way: Way) -> Option<Value> {
+        let Medium::Duplex { .. } = self.medium else { return None };
+        let both = self.both();
+        let mut own = keys::written(self.direction(way)?);
+        own.retain(|key, node| both.get(key) != Some(node));
+        (!own.is_empty()).then_some(Value::Table(own))
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = keys::written(self);
+        table.extend(self.both());
+        table.extend(self.rules().map(keys::written).unwrap_or_default());
+        table
+    }
+
+    /// What the schema says of one.
+    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "Link", |definitions| {
+            let doc = "A wire with a queue for each direction, or one medium that both share. Values here count for both directions.";
+            let mut link = schema::object(doc, &all_keys(), definitions);
+            // Rules are those of a link with rules only.
+            link["required"] = json!(["between"]);
+            link
+        })
+    }
+}
+
+/// Every key of some link.
+fn all_keys() -> Vec<&'static dyn Key> {
+    [keys::keys::<Link>(), keys::keys::<Direction>(), keys::keys::<RulesLink>()].concat()
 }
 
 /// Reads `[links.NAME]`. `hosts` are all hosts.
-pub(crate) fn read(key: &Key, node: &Node, hosts: &[Host], files: &Files) -> Result<Placed, Vec<Problem>> {
-    let one = |problem: Problem| vec![problem];
-    let table = node.table("a table of what the link does").map_err(one)?;
-    let with_rules = rules_link::KEYS.iter().find_map(|key| table.key(key));
-    let mut known = vec!["between"];
-    match with_rules {
-        Some(_) => known.extend(["cost"].iter().chain(rules_link::KEYS)),
-        None => {
-            known.extend(["shared", "cost", "up", "down"].iter().chain(KEYS.iter()).chain(rules_link::KEYS))
-        }
-    }
+pub(crate) fn read(
+    key: &node::Key,
+    node: &Node,
+    hosts: &[Host],
+    files: &Files,
+) -> Result<Link, Vec<Problem>> {
+    let table = node.table("a table of what the link does").map_err(|problem| vec![problem])?;
+    let of_rules = keys::names::<RulesLink>();
+    let with_rules = of_rules.iter().find_map(|key| table.key(key));
+    let known: Vec<&str> = match with_rules {
+        Some(_) => ["between", "cost"].into_iter().chain(of_rules).collect(),
+        None => all_keys().into_iter().map(Key::name).collect(),
+    };
     let mut problems = match with_rules {
         Some(with) => rules_link::unknown_keys(table, &known, with),
         None => table.unknown_keys(&known),
     };
-    let mut keep = |result: Result<(), Problem>| problems.extend(result.err());
-
-    let mut link = Link {
-        name: key.name.clone(),
-        between: Default::default(),
-        cost: 1,
-        medium: Medium::Shared(Box::default()),
-    };
-    keep(table.optional("cost", |node| node.integer("a cost", 1..65_536)).map(|cost| {
-        link.cost = cost.map_or(1, |cost| cost as u32);
-    }));
-    let missing = || {
-        Problem::new("`between` is missing")
-            .at(&key.span)
-            .help("say which two hosts it joins: between = [\"client\", \"server\"]")
-    };
-    let mut ends = [key.span.clone(), key.span.clone()];
-    match table.optional("between", between).and_then(|ends| ends.ok_or_else(missing)) {
-        Ok(found) => {
-            let [(first, first_span), (second, second_span)] = found;
-            link.between = [first, second];
-            ends = [first_span, second_span];
-        }
-        Err(problem) => keep(Err(problem)),
-    }
+    let mut own = table.clone();
+    own.keep(&known);
+    let mut link = Link { name: key.name.clone(), ..Link::default() };
+    problems.extend(keys::read_all(&mut link, &own, &key.span, Surroundings::of_files(files)));
     if with_rules.is_some() {
         match rules_link::read(table, key, hosts, files) {
             Ok(rules) => link.medium = Medium::Rules(Box::new(rules)),
-            Err(all) => all.into_iter().for_each(|problem| keep(Err(problem))),
+            Err(all) => problems.extend(all),
         }
     } else {
-        read_wire(&mut link, key, table, hosts, files, &mut keep);
+        read_wire(&mut link, key, table, hosts, files, &mut problems);
     }
-    if problems.is_empty() { Ok(Placed { link, key: key.span.clone(), ends }) } else { Err(problems) }
+    if problems.is_empty() { Ok(link) } else { Err(problems) }
+}
+
+/// Where the ends of a link stand that was read from this node.
+pub(crate) fn places_of_ends(node: &Node) -> Vec<Range<usize>> {
+    let ends = node.table("").ok().and_then(|table| table.get("between")).map(|node| node.list(""));
+    ends.into_iter().flatten().flatten().map(|end| end.span.clone()).collect()
 }
 
 /// Reads what the keys say of a wire or a shared medium.
 fn read_wire(
     link: &mut Link,
-    key: &Key,
+    key: &node::Key,
     table: &Table,
     hosts: &[Host],
     files: &Files,
-    keep: &mut dyn FnMut(Result<(), Problem>),
+    problems: &mut Vec<Problem>,
 ) {
-    let shared = table.optional("shared", Node::boolean);
-    if !matches!(shared, Ok(Some(true))) {
-        link.medium = Medium::Duplex { up: Box::default(), down: Box::default() };
-    }
     let is_shared = matches!(link.medium, Medium::Shared(_));
-    keep(shared.map(|_| ()));
     let hosts: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let around = link.surroundings(&hosts, files, Time::ZERO);
-    set_all(link, None, table, around, keep);
+    problems.extend(set_all(link, None, table, around));
     for way in [Way::Up, Way::Down] {
         let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
         if is_shared {
-            keep(Err(Problem::new(format!("a shared medium has no `{}` of its own", way.name()))
-                .at(&inner_key.span)
-                .help("both directions contend for one wire: its values stand in the link's own table")));
+            problems.push(
+                Problem::new(format!("a shared medium has no `{}` of its own", way.name()))
+                    .at(&inner_key.span)
+                    .help("both directions contend for one wire: its values stand in the link's own table"),
+            );
             continue;
         }
-        match inner.table("a table of what this direction does") {
+        let wrong = match inner.table("a table of what this direction does") {
             Ok(inner) => {
-                let inside = |problem: Problem| problem.inside(way.name());
-                inner.unknown_keys(&KEYS).into_iter().for_each(|p| keep(Err(inside(p))));
-                set_all(link, Some(way), inner, around, &mut |result| keep(result.map_err(inside)));
+                let unknown = inner.unknown_keys(&KEYS);
+                [unknown, set_all(link, Some(way), inner, around)].concat()
             }
-            Err(problem) => keep(Err(problem.inside(way.name()))),
-        }
+            Err(problem) => vec![problem],
+        };
+        problems.extend(wrong.into_iter().map(|problem| problem.inside(way.name())));
     }
     if let Some((way, place, problem)) = link.conflict() {
-        keep(Err(place_conflict(table, way, place, problem).at(&key.span)));
+        problems.push(place_conflict(table, way, place, problem).at(&key.span));
     }
 }
 
-/// Sets what the keys of a table say for one way, or for both. One problem is enough for a key that stands for both.
-fn set_all(
-    link: &mut Link,
-    way: Option<Way>,
-    table: &Table,
-    around: Surroundings<'_>,
-    keep: &mut dyn FnMut(Result<(), Problem>),
-) {
+/// Sets what the keys of a table say for one way, or for both; gives what is wrong. One problem is enough for a key that
+/// stands for both.
+fn set_all(link: &mut Link, way: Option<Way>, table: &Table, around: Surroundings<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
     for (key, node) in table.iter().filter(|(key, _)| KEYS.contains(&key.name.as_str())) {
         let set = |direction: &mut Direction| direction.set(&key.name, node, around);
-        keep(link.directions_mut(way).into_iter().try_for_each(set));
+        problems.extend(link.directions_mut(way).into_iter().try_for_each(set).err());
     }
-    check_table(table, keep);
-}
-
-/// Keys of a direction's table that mean the same thing twice.
-pub(crate) fn check_table(table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
-    beside_netem(table, keep);
-    let beside = table.key("order");
-    let within =
-        table.get("delay").and_then(|delay| delay.table("").ok()).and_then(|delay| delay.key("order"));
-    if let (Some(beside), Some(within)) = (beside, within) {
-        keep(Err(Problem::new("the order of packets is said twice")
-            .at(&beside.span)
-            .also(&within.span, "here too")
-            .help("keep one of the two")));
-    }
-}
-
-/// Refuses keys beside `netem` that its words mean: which of the two counts would be up to the order of the file.
-fn beside_netem(table: &Table, keep: &mut dyn FnMut(Result<(), Problem>)) {
-    let Some((words, node)) = table.key("netem").zip(table.get("netem")) else { return };
-    let Ok(qdisc) = netem::read(node) else { return };
-    if qdisc.seed().is_some() {
-        keep(Err(Problem::new("`seed` in the words of one link")
-            .at(&node.span)
-            .inside("netem")
-            .help("there is one seed for all draws of a scenario, which stands at its top: seed = 7")));
-    }
-    let Ok(assignments) = qdisc.assignments() else { return };
-    let both = assignments.iter().find_map(|(key, text)| Some((table.key(key)?, text)));
-    if let Some((key, text)) = both {
-        keep(Err(Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))
-            .at(&key.span)
-            .also(&words.span, "here")
-            .inside(&key.name)
-            .help("leave one of the two out")));
-    }
+    problems.extend(said_twice(table));
+    problems
 }
 
 /// Points at the key that does not go with another: the direction's own, or else the one for both.
@@ -328,17 +353,15 @@ fn place_conflict(table: &Table, way: Way, name: &str, problem: Problem) -> Prob
     }
 }
 
-fn between(node: &Node) -> Result<[(String, Range<usize>); 2], Problem> {
+fn between(node: &Node) -> Result<[String; 2], Problem> {
     const ALLOWED: &str = "two names, such as [\"client\", \"server\"]";
     let [first, second] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
-    let end = |node: &Node| {
-        Ok((node.text("the name of a host, junction or router")?.to_string(), node.span.clone()))
-    };
-    let ends @ [a, b] = &[end(first)?, end(second)?];
-    if a.0 == b.0 {
-        return Err(Problem::new(format!("both ends of the link are `{}`", a.0))
-            .at(&b.1)
+    let end = |node: &Node| Ok(node.text("the name of a host, junction or router")?.to_string());
+    let ends = [end(first)?, end(second)?];
+    if ends[0] == ends[1] {
+        return Err(Problem::new(format!("both ends of the link are `{}`", ends[0]))
+            .at(&second.span)
             .help("a link joins two hosts, junctions or routers"));
     }
-    Ok(ends.clone())
+    Ok(ends)
 }

@@ -215,6 +215,10 @@ impl Table {
         Self(entries)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Node)> {
         self.0.iter().map(|(key, node)| (key, node))
     }
@@ -251,6 +255,16 @@ impl Table {
             table.put(key, value);
         }
         table
+    }
+
+    /// Adds the keys of another at the end.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Keeps the keys for which this holds.
+    pub(crate) fn retain(&mut self, holds: impl Fn(&str, &Node) -> bool) {
+        self.0.retain(|(key, node)| holds(&key.name, node));
     }
 
     /// Takes a key out.

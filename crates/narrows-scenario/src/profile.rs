@@ -41,7 +41,7 @@ pub use info::{ProfileInfo, ProfileThroughput};
 use narrows_core::{AirTime, Duration, Probability, Rate};
 
 use crate::problem::ScenarioError;
-use crate::trace::Source;
+use crate::source::Source;
 
 /// A profile, as its file says it.
 #[derive(Clone, Debug, PartialEq, Eq)]

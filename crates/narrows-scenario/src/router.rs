@@ -5,14 +5,17 @@ use std::ops::Range;
 
 use narrows_core::Spread;
 use narrows_core::sched::Weight;
+use serde_json::json;
 
-use crate::host::{self, Address, HostAddress};
-use crate::link;
-use crate::node::{Key, Node};
+use crate::host::{self, ADDRESSES, Address, HostAddress};
+use crate::keys::compound::{Group, Items};
+use crate::keys::kind::{ByHand, Choice, Described, Integer, text};
+use crate::keys::{self, Form, Keyed, Row, row};
+use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem, one_of};
 
 /// A router.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Router {
     /// Unique among hosts, junctions, routers and links.
     pub name: String,
@@ -53,17 +56,10 @@ impl std::fmt::Display for Destination {
     }
 }
 
-pub(crate) const KEYS: &[&str] = &["addresses", "multipath", "routes"];
-pub(crate) const ROUTE_KEYS: &[&str] = &["to", "via", "weights", "spread"];
-
-/// The words for [`Router::multipath`].
-pub(crate) const MULTIPATHS: &[(&str, Option<Spread>)] =
-    &[("none", None), ("flow", Some(Spread::Flow)), ("packet", Some(Spread::Packet))];
-
 /// The most ways of one route.
 const MOST_WAYS: usize = 64;
 /// The greatest weight: all those of a route together fit in 32 bits.
-const MOST_WEIGHT: u32 = 1_000_000;
+const MOST_WEIGHT: i64 = 1_000_000;
 
 /// The word for a spread.
 pub(crate) const fn spread_name(spread: Spread) -> &'static str {
@@ -73,63 +69,168 @@ pub(crate) const fn spread_name(spread: Spread) -> &'static str {
     }
 }
 
-/// A router from a file, with the places that later errors point at.
-pub(crate) struct Placed {
-    pub(crate) router: Router,
-    /// For each route: the place of `to`, and of each of `via`.
-    pub(crate) routes: Vec<(Range<usize>, Vec<Range<usize>>)>,
-}
+const MULTIPATH: Choice<Option<Spread>> = Choice {
+    what: "kind of multipath",
+    choices: &[("none", None), ("flow", Some(Spread::Flow)), ("packet", Some(Spread::Packet))],
+};
+const SPREAD: Choice<Spread> =
+    Choice { what: "way to spread packets", choices: &[("flow", Spread::Flow), ("packet", Spread::Packet)] };
+const ROUTES: Items<Group<ExplicitRoute>> = Items {
+    words: "list of tables",
+    expected: "a list of routes",
+    of: Group::new("Route", "Where packets go.", "{ to = \"server\", via = \"upper\" }"),
+};
+const TO: ByHand<Destination> = ByHand {
+    words: || "a host, another router, or a network such as `\"10.0.0.0/8\"`".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| destination(node),
+    write: |to| Some(text(to)),
+};
+const VIA: Described = Described {
+    words: || format!("a link of this router, or a list of 1 to {MOST_WAYS}"),
+    schema: |_| {
+        json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": MOST_WAYS },
+        ] })
+    },
+};
+const WEIGHTS: Items<Integer> = Items {
+    words: "list of whole numbers, 1 to 1000000",
+    expected: "a list of weights, such as [2, 1]",
+    of: Integer { what: "a weight", low: 1, high: MOST_WEIGHT },
+};
 
-/// Reads `[routers.NAME]`.
-pub(crate) fn read(key: &Key, node: &Node) -> Result<Placed, Problem> {
-    let table = node.table("a table, which may be empty")?;
-    table.only(KEYS)?;
-    let addresses = table.optional("addresses", host::read_addresses)?.unwrap_or_default();
-    let multipath =
-        table.optional("multipath", |node| node.choice("kind of multipath", MULTIPATHS))?.unwrap_or(None);
-    let read_all = |node: &Node| {
-        let items = node.list("a list of routes")?.iter();
-        items.map(|item| read_route(item, multipath.unwrap_or_default())).collect::<Result<Vec<_>, _>>()
-    };
-    let read_all = |node: &Node| {
-        read_all(node).map_err(|p| p.help("write routes = [{ to = \"server\", via = \"upper\" }]"))
-    };
-    let (mut routes, mut places) = (Vec::new(), Vec::new());
-    let mut seen = BTreeSet::new();
-    for (route, place) in table.optional("routes", read_all)?.unwrap_or_default() {
-        if !seen.insert(route.to.clone()) {
-            return Err(Problem::new(format!("a second route to `{}`", route.to))
-                .at(&place.0)
-                .inside("routes")
-                .help("several ways stand in one route: via = [\"upper\", \"lower\"]"));
+impl Keyed for Router {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("addresses", addresses, ADDRESSES, "The addresses of the router, as those of [hosts](#hosts).")
+            .default("one of IPv4 and one of IPv6 for each link"),
+        row!(
+            "multipath",
+            multipath,
+            MULTIPATH,
+            "Where several paths are shortest: take the link whose name comes first, or all of them alike, with each flow on one, or each packet by itself."
+        ),
+        Row::new(
+            "routes",
+            &ROUTES,
+            "[Routes](#routes) that count for more than the shortest paths.",
+            |router: &Self| {
+                let usual = router.multipath.unwrap_or_default();
+                let written = |route: &ExplicitRoute| {
+                    let mut table = keys::written(route);
+                    if let Some(spread) = SPREAD.write(&route.spread).filter(|_| route.spread != usual) {
+                        table.set("spread", Node::new(spread));
+                    }
+                    Node::new(Value::Table(table))
+                };
+                let routes: Vec<_> = router.routes.iter().map(written).collect();
+                (!routes.is_empty()).then_some(Value::Array(routes))
+            },
+            |router: &mut Self, node, around| {
+                router.routes = ROUTES
+                    .read(node, around)
+                    .map_err(|p| p.help("write routes = [{ to = \"server\", via = \"upper\" }]"))?;
+                for (route, table) in router.routes.iter_mut().zip(tables(node)) {
+                    if table.get("spread").is_none() {
+                        route.spread = router.multipath.unwrap_or_default();
+                    }
+                }
+                Ok(())
+            },
+        )
+        .default("none"),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        let mut seen = BTreeSet::new();
+        for (route, table) in self.routes.iter().zip(route_tables(table)) {
+            if !seen.insert(&route.to) {
+                return Err(Problem::new(format!("a second route to `{}`", route.to))
+                    .at(&place(table, "to"))
+                    .inside("routes")
+                    .help("several ways stand in one route: via = [\"upper\", \"lower\"]"));
+            }
         }
-        routes.push(route);
-        places.push(place);
+        Ok(())
     }
-    let router = Router { name: key.name.clone(), addresses, multipath, routes };
-    Ok(Placed { router, routes: places })
 }
 
-type PlacedRoute = (ExplicitRoute, (Range<usize>, Vec<Range<usize>>));
-
-fn read_route(node: &Node, spread: Spread) -> Result<PlacedRoute, Problem> {
-    let table = node.table("a table such as { to = \"server\", via = \"upper\" }")?;
-    table.only(ROUTE_KEYS)?;
-    let mut to_span = node.span.clone();
-    let to = table.required("to", &node.span, |node| {
-        to_span = node.span.clone();
-        destination(node)
-    })?;
-    let (names, spans) = table.required("via", &node.span, via)?;
-    let mut weights = vec![Weight::ONE; names.len()];
-    if let Some(given) = table.optional("weights", |node| given_weights(node, names.len()))? {
-        weights = given;
+impl Default for ExplicitRoute {
+    /// To nowhere.
+    fn default() -> Self {
+        Self { to: Destination::Node(String::new()), via: Vec::new(), spread: Spread::default() }
     }
-    const SPREADS: &[(&str, Spread)] = &[("flow", Spread::Flow), ("packet", Spread::Packet)];
-    let spread =
-        table.optional("spread", |node| node.choice("way to spread packets", SPREADS))?.unwrap_or(spread);
-    let via = names.into_iter().zip(weights).collect();
-    Ok((ExplicitRoute { to, via, spread }, (to_span, spans)))
+}
+
+impl Keyed for ExplicitRoute {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "to",
+            to,
+            TO,
+            "The packets that it is for: those to any address of the host or router, or in the network. `\"0.0.0.0/0\"` and `\"::/0\"` are for all that nothing else is for."
+        )
+        .required(),
+        Row::new(
+            "via",
+            &VIA,
+            "The links by which they leave.",
+            |route: &Self| {
+                let names = route.via.iter().map(|(link, _)| Node::new(text(link)));
+                Some(Value::Array(names.collect()))
+            },
+            |route: &mut Self, node, _| {
+                route.via = via(node)?.into_iter().map(|link| (link, Weight::ONE)).collect();
+                Ok(())
+            },
+        )
+        .required(),
+        Row::new(
+            "weights",
+            &WEIGHTS,
+            "The share of each of `via`.",
+            |route: &Self| {
+                let weights: Vec<i64> = route.via.iter().map(|(_, weight)| weight.get().into()).collect();
+                WEIGHTS.write(&weights).filter(|_| weights.iter().any(|weight| *weight != 1))
+            },
+            |route: &mut Self, node, around| {
+                let weights: Vec<u32> = WEIGHTS.read(node, around)?;
+                if weights.len() != route.via.len() {
+                    return Err(Problem::new(format!("{} weights for {} links", weights.len(), route.via.len()))
+                        .at(&node.span)
+                        .help("give each of `via` one, in that order"));
+                }
+                for ((_, weight), given) in route.via.iter_mut().zip(weights) {
+                    *weight = Weight::new(given).unwrap_or(Weight::ONE); // at least 1
+                }
+                Ok(())
+            },
+        )
+        .default("all alike"),
+        row!(
+            "spread",
+            spread,
+            SPREAD,
+            "Whether a flow keeps to one of them, or each packet goes by itself."
+        )
+        .default("as `multipath`, or else `\"flow\"`"),
+    ];
+}
+
+/// The tables of a list.
+fn tables(list: &Node) -> impl Iterator<Item = &Table> {
+    list.list("").into_iter().flatten().filter_map(|node| node.table("").ok())
+}
+
+/// The tables of the routes of a router's table.
+fn route_tables(table: &Table) -> impl Iterator<Item = &Table> {
+    table.get("routes").into_iter().flat_map(tables)
+}
+
+/// Where the value of a key stands that is there.
+fn place(table: &Table, key: &str) -> Range<usize> {
+    table.get(key).map_or(0..0, |node| node.span.clone())
 }
 
 /// A name, or a network.
@@ -150,19 +251,15 @@ fn destination(node: &Node) -> Result<Destination, Problem> {
 }
 
 /// One link or several.
-fn via(node: &Node) -> Result<(Vec<String>, Vec<Range<usize>>), Problem> {
+fn via(node: &Node) -> Result<Vec<String>, Problem> {
     const ALLOWED: &str = "a link of this router, or a list of them";
-    let one = std::slice::from_ref(node);
-    let items = match node.list(ALLOWED) {
-        Ok(items) => items,
-        Err(_) => one,
-    };
+    let items = one_or_several(node);
     if items.is_empty() || items.len() > MOST_WAYS {
         return Err(Problem::new(format!("a route with {} ways", items.len()))
             .at(&node.span)
             .help(format!("1 to {MOST_WAYS}")));
     }
-    let (mut names, mut spans) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
     for item in items {
         let name = item.text(ALLOWED)?.to_string();
         if names.contains(&name) {
@@ -171,59 +268,49 @@ fn via(node: &Node) -> Result<(Vec<String>, Vec<Range<usize>>), Problem> {
                 .help("give it more weight: weights = [2, 1]"));
         }
         names.push(name);
-        spans.push(item.span.clone());
     }
-    Ok((names, spans))
+    Ok(names)
 }
 
-fn given_weights(node: &Node, ways: usize) -> Result<Vec<Weight>, Problem> {
-    let items = node.list("a list of weights, such as [2, 1]")?;
-    if items.len() != ways {
-        return Err(Problem::new(format!("{} weights for {ways} links", items.len()))
-            .at(&node.span)
-            .help("give each of `via` one, in that order"));
+fn one_or_several(node: &Node) -> &[Node] {
+    match &node.value {
+        Value::Array(items) => items,
+        _ => std::slice::from_ref(node),
     }
-    let weight = |node: &Node| {
-        let weight = node.integer("a weight", 1..i64::from(MOST_WEIGHT) + 1)?;
-        Ok(Weight::new(weight as u32).unwrap_or(Weight::ONE))
-    };
-    items.iter().map(weight).collect()
 }
 
-/// What is wrong with routes: each leads to a host or another router, by links of this router. `known` has the name and kind of
-/// everything that links may end at.
-pub(crate) fn check(placed: &Placed, known: &[(&str, &str)], links: &[link::Placed]) -> Vec<Problem> {
-    let Placed { router, routes: places } = placed;
+/// What is wrong with the routes of a router that was read from this table: each leads to a host or another router, by links
+/// of this router. `known` has the name and kind of everything that links may end at, and `here` are the links that end here.
+pub(crate) fn check(router: &Router, table: &Table, known: &[(&str, &str)], here: &[&str]) -> Vec<Problem> {
     let is_node = |(name, kind): &&(&str, &str)| *kind != "junction" && *name != router.name;
     let nodes: Vec<&str> = known.iter().filter(is_node).map(|(name, _)| *name).collect();
-    let here = links.iter().map(|placed| &placed.link).filter(|link| link.between.contains(&router.name));
-    let here: Vec<&str> = here.map(|link| link.name.as_str()).collect();
     let inside = |problem: Problem, key: &str| {
         problem.inside(key).inside("routes").inside(&router.name).inside("routers")
     };
     let mut problems = Vec::new();
-    for (route, (to, via)) in router.routes.iter().zip(places) {
+    for (route, table) in router.routes.iter().zip(route_tables(table)) {
         match &route.to {
             Destination::Node(name) if *name == router.name => {
                 let problem = Problem::new(format!("a route of `{name}` to itself"));
-                problems.push(inside(problem.at(to), "to"));
+                problems.push(inside(problem.at(&place(table, "to")), "to"));
             }
             Destination::Node(name) if !nodes.contains(&name.as_str()) => {
                 let problem = Problem::new(format!("no host or router is called {}", Found(name)));
                 let problem = problem.did_you_mean(name, nodes.iter().copied());
-                problems.push(inside(problem.at(to), "to"));
+                problems.push(inside(problem.at(&place(table, "to")), "to"));
             }
             _ => {}
         }
-        for ((name, _), span) in route.via.iter().zip(via) {
+        let via = table.get("via").map_or(&[][..], one_or_several);
+        for ((name, _), node) in route.via.iter().zip(via) {
             if !here.contains(&name.as_str()) {
                 let problem = Problem::new(format!(
                     "no link called {} ends at the router `{}`",
                     Found(name),
                     router.name
                 ));
-                let problem = problem.did_you_mean(name, here.iter().copied()).at(span);
-                problems.push(inside(problem.help(format!("links here: {}", one_of(&here))), "via"));
+                let problem = problem.did_you_mean(name, here.iter().copied()).at(&node.span);
+                problems.push(inside(problem.help(format!("links here: {}", one_of(here))), "via"));
             }
         }
     }

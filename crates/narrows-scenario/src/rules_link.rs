@@ -21,27 +21,26 @@
 mod assign;
 mod batch;
 mod build;
-mod command;
 mod configure;
 mod diff;
+mod mask;
 mod objects;
-mod own;
 mod pipe;
 mod queue;
 mod queues;
 mod read;
+mod rows;
 mod rules;
+mod sharing;
 mod tables;
-mod write;
 
+pub(crate) use batch::{Batch, Done};
 pub(crate) use build::RulesSite;
-pub use command::IpfwChange;
-pub(crate) use pipe::OWN_KEYS as PIPE_KEYS;
-pub use pipe::{Pipe, Sharing};
-pub(crate) use queue::KEYS as QUEUE_KEYS;
+pub use pipe::Pipe;
 pub use queue::PipeQueue;
 pub use queues::Queues;
-pub(crate) use read::{KEYS, read, unknown_keys};
+pub(crate) use read::{read, unknown_keys};
+pub use sharing::Sharing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

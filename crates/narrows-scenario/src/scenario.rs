@@ -1,8 +1,13 @@
 //! A scenario: all that a file or the flags say, read and checked.
 
-use std::collections::BTreeMap;
+mod assign;
+mod ipfw;
+mod me;
+mod read;
+mod rows;
+mod write;
+
 use std::net::IpAddr;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,16 +15,18 @@ use narrows_core::{Duration, NetworkConfig, PortConfig, Seed, Target};
 
 use crate::direction::{Direction, Site};
 use crate::files::{self, Files, NamedFile};
-use crate::host::{self, Address, Host, HostAddress};
-use crate::link::{self, Link, Medium, Placed, Way};
-use crate::node::{Key, Node, Table, Value, check_name};
-use crate::problem::{Found, Problem, Problems, ScenarioError, nearest};
-use crate::router::{self, Router};
-use crate::rules_link::{RulesLink, RulesSite};
-use crate::timeline::{self, Entry, Timeline};
+use crate::host::{Address, Host};
+use crate::link::{Link, Medium, Way};
+use crate::node::Node;
+use crate::problem::{Problems, ScenarioError};
+use crate::router::Router;
+use crate::rules_link::RulesSite;
+use crate::timeline::{Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
-use crate::traffic::{self, Traffic};
-use crate::units;
+use crate::traffic::Traffic;
+
+pub use ipfw::IpfwChange;
+pub(crate) use rows::{DEFAULT_SEED, seed};
 
 /// A network and what happens to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,16 +52,6 @@ pub struct Scenario {
     pub(crate) files: Files,
 }
 
-/// The keys at the top of a file.
-pub(crate) const KEYS: &[&str] =
-    &["seed", "duration", "hosts", "junctions", "routers", "links", "traffic", "timeline"];
-
-/// The seed where none is given.
-pub(crate) const DEFAULT_SEED: u64 = 1;
-
-/// Steps of the timeline that are tried when a scenario is read; a longer one repeats itself by then.
-const TRIED_STEPS: usize = 1000;
-
 impl Scenario {
     /// Reads a scenario. `file` is its name, for errors and for finding the files that it names.
     ///
@@ -72,7 +69,7 @@ impl Scenario {
         let mut problems = Problems::default();
         let scenario = problems
             .catch(Node::document(text))
-            .and_then(|table| read(&table, text, file, files, &mut problems));
+            .and_then(|table| read::read(&table, text, file, &files, &mut problems));
         match scenario {
             Some(scenario) if problems.is_empty() => Ok(scenario),
             _ => Err(problems.into_error(file, text)),
@@ -99,6 +96,11 @@ impl Scenario {
     /// Says what is in a file that a later change may name. Where the name is known already, what it meant stays.
     pub fn add_file(&self, name: &str, contents: &[u8]) {
         self.files.add(name, contents);
+    }
+
+    /// The folder of its file.
+    fn folder(&self) -> &Path {
+        Path::new(&self.file).parent().unwrap_or(Path::new(""))
     }
 
     /// The ports, in the order of the hosts.
@@ -278,269 +280,5 @@ impl Scenario {
         self.topology = Topology::new(&self.hosts, &self.junctions, &self.routers, &self.links)?;
         self.topology.set_default_bounds(&mut self.links);
         Ok(())
-    }
-}
-
-/// Reads a whole file. Later parts are read only where those that they need are right.
-fn read(table: &Table, text: &str, file: &str, files: Files, problems: &mut Problems) -> Option<Scenario> {
-    problems.extend(table.unknown_keys(KEYS));
-    let seed = problems.catch(table.optional("seed", seed)).flatten().unwrap_or(DEFAULT_SEED);
-    let duration = problems.catch(table.optional("duration", units::positive_time)).flatten();
-
-    let mut places: Places = BTreeMap::new();
-    let mut hosts = Vec::new();
-    for (key, node) in section(table, "hosts", problems) {
-        problems.catch(check_name(key, "host").map_err(|p| p.inside("hosts")));
-        places.insert(key.name.clone(), ("host", key.span.clone()));
-        let host = host::read(key, node).map_err(|p| p.inside(&key.name).inside("hosts"));
-        hosts.extend(problems.catch(host));
-    }
-    let mut junctions = Vec::new();
-    for (key, node) in section(table, "junctions", problems) {
-        let read = check_name(key, "junction")
-            .and_then(|()| node.table("a table, which may be empty"))
-            .and_then(|table| table.only(&[]).map_err(|p| p.inside(&key.name)));
-        problems.catch(read.map_err(|p| p.inside("junctions")));
-        if problems.catch(place(&mut places, "junction", key)).is_some() {
-            junctions.push(key.name.clone());
-        }
-    }
-    let mut routers = Vec::new();
-    for (key, node) in section(table, "routers", problems) {
-        problems.catch(check_name(key, "router").map_err(|p| p.inside("routers")));
-        problems.catch(place(&mut places, "router", key));
-        let router = router::read(key, node).map_err(|p| p.inside(&key.name).inside("routers"));
-        routers.extend(problems.catch(router));
-    }
-    // With those that could not be read: what else names them is not wrong because of that.
-    let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
-        .into_iter()
-        .map(|(key, _)| {
-            let read = hosts.iter().find(|host| host.name == key.name);
-            read.cloned().unwrap_or_else(|| Host::plain(&key.name))
-        })
-        .collect();
-    let mut links: Vec<Placed> = Vec::new();
-    let mut wrong_ends = false;
-    for (key, node) in section(table, "links", problems) {
-        problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
-        // The engine has both by their names.
-        if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
-            problems.catch(place(&mut places, "link", key));
-        }
-        match link::read(key, node, &named, &files) {
-            Ok(placed) => links.push(placed),
-            Err(all) => {
-                problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
-                wrong_ends = true;
-            }
-        }
-    }
-    for Placed { link, ends, .. } in &links {
-        for (name, span) in link.between.iter().zip(ends) {
-            if !places.contains_key(name) {
-                wrong_ends = true;
-                let problem = no_such_host(name, &places).at(span).inside("between").inside(&link.name);
-                problems.extend(vec![problem.inside("links")]);
-            }
-        }
-        let rule = link.rules().and_then(RulesLink::says_me);
-        let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
-        if let (Some(rule), true) = (rule, is_junction) {
-            let [first, _] = &link.between;
-            let title = format!(
-                "rule {} says `me`, and `{first}` is a junction, which has no addresses",
-                rule.number
-            );
-            let help = "the rules are at the first end of the link: let it be a host or a router, or write addresses";
-            let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);
-            problems.extend(vec![problem.inside("links")]);
-        }
-    }
-    if links.is_empty() && !wrong_ends && problems.is_empty() {
-        problems.extend(vec![
-            Problem::new("there is no link")
-                .at(&(0..text.len().min(1)))
-                .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
-        ]);
-    }
-    let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
-    let routed = routers.iter().map(|placed| &placed.router);
-    let owners = owners.chain(routed.map(|router| ("router", &router.name, &router.addresses)));
-    owners.for_each(|owner| check_addresses(table, owner, &links, problems));
-    let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
-    for router in &routers {
-        problems.extend(router::check(router, &kinds, &links));
-    }
-    if wrong_ends || !problems.is_empty() {
-        return None;
-    }
-
-    let keys: Vec<Range<usize>> = links.iter().map(|placed| placed.key.clone()).collect();
-    let links = links.into_iter().map(|placed| placed.link).collect();
-    let routers = routers.into_iter().map(|placed| placed.router).collect();
-    let (traffic, timeline, topology) = Default::default();
-    let file_name = file.to_string();
-    let file = file_name;
-    let mut scenario = Scenario {
-        file,
-        seed,
-        duration,
-        hosts,
-        junctions,
-        routers,
-        links,
-        traffic,
-        timeline,
-        topology,
-        files,
-    };
-    if let Err(faults) = scenario.wire() {
-        problems.extend(
-            faults
-                .into_iter()
-                .map(|fault| match fault {
-                    Fault::Junction(name, problem) => {
-                        problem.at(&places[&name].1).inside(&name).inside("junctions")
-                    }
-                    Fault::Router(name, problem) => {
-                        problem.at(&places[&name].1).inside(&name).inside("routers")
-                    }
-                    Fault::Link(index, problem) => problem.at(&keys[index]).inside("links"),
-                })
-                .collect(),
-        );
-        return None;
-    }
-    let folder = scenario.file.clone();
-    read_traffic(table, &folder, &mut scenario, problems);
-    read_timeline(table, &mut scenario, problems);
-    Some(scenario)
-}
-
-fn read_traffic(table: &Table, file: &str, scenario: &mut Scenario, problems: &mut Problems) {
-    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let items = problems.catch(table.optional("traffic", |node| {
-        node.list("a list of tables")
-            .map(<[Node]>::to_vec)
-            .map_err(|p| p.help("write [[traffic]] with two brackets"))
-    }));
-    for (index, node) in items.flatten().unwrap_or_default().iter().enumerate() {
-        let traffic = traffic::read(index, node, &scenario.topology, folder).map_err(|p| p.inside("traffic"));
-        let Some(traffic) = problems.catch(traffic) else { continue };
-        if scenario.traffic.iter().any(|other| other.name == traffic.name) {
-            problems.extend(vec![
-                Problem::new(format!("two sources of traffic are called `{}`", traffic.name))
-                    .at(&node.span)
-                    .help("give each a `name` of its own"),
-            ]);
-        }
-        scenario.traffic.push(traffic);
-    }
-}
-
-fn read_timeline(table: &Table, scenario: &mut Scenario, problems: &mut Problems) {
-    let items = problems.catch(table.optional("timeline", |node| timeline::list(node).map(<[Node]>::to_vec)));
-    let items = items.flatten().unwrap_or_default();
-    let mut all = true;
-    for node in &items {
-        match problems.catch(timeline::read(node).map_err(|p| p.inside("timeline"))) {
-            Some(entry) => scenario.timeline.push(entry),
-            None => all = false,
-        }
-    }
-    if !all {
-        return;
-    }
-    // Try it: that a value is right may depend on what was set before.
-    let mut copy = scenario.clone();
-    let mut steps = scenario.timeline();
-    steps.first_packet(narrows_core::Time::ZERO);
-    let mut wrong = vec![false; items.len()];
-    let most = TRIED_STEPS.max(2 * items.len());
-    for (at, index) in std::iter::from_fn(|| steps.pop()).take(most) {
-        if wrong[index] {
-            continue;
-        }
-        let entry = &scenario.timeline[index];
-        if let Err(problem) = copy.apply(&entry.set, at) {
-            wrong[index] = true;
-            let place = entry.set[0].place();
-            problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);
-        }
-    }
-}
-
-/// The entries of a table of named things.
-fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'a Key, &'a Node)> {
-    let Some(node) = table.get(name) else { return Vec::new() };
-    let one = name.trim_end_matches('s');
-    let inner = node
-        .table("a table of tables")
-        .map_err(|p| p.help(format!("write [{name}.NAME] for each {one}")).inside(name));
-    problems.catch(inner).map(|table| table.iter().collect()).unwrap_or_default()
-}
-
-pub(crate) fn seed(node: &Node) -> Result<u64, Problem> {
-    let text = match &node.value {
-        Value::Integer(text) | Value::String(text) => text.trim(),
-        _ => "",
-    };
-    text.parse().map_err(|_| node.expected("a whole number from 0 to 18446744073709551615"))
-}
-
-/// What has a name that links may end at: its kind, and where it stands.
-type Places = BTreeMap<String, (&'static str, Range<usize>)>;
-
-/// Keeps a name, unless it is taken.
-fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Problem> {
-    if let Some((other, span)) = places.get(&key.name) {
-        return Err(Problem::new(format!("a {other} and a {kind} are both called `{}`", key.name))
-            .at(&key.span)
-            .also(span, format!("the {other}")));
-    }
-    places.insert(key.name.clone(), (kind, key.span.clone()));
-    Ok(())
-}
-
-fn no_such_host(name: &str, places: &Places) -> Problem {
-    let problem = Problem::new(format!("no host, junction or router is called {}", Found(name)));
-    match nearest(name, places.keys().map(String::as_str)) {
-        Some(near) => problem.help(format!("did you mean `{near}`?")),
-        None => problem.help(format!("add a line for it: [hosts.{name}]")),
-    }
-}
-
-/// Addresses must say on which link they are where a host or router has several.
-fn check_addresses(
-    table: &Table,
-    (kind, name, addresses): (&str, &String, &Vec<HostAddress>),
-    links: &[Placed],
-    problems: &mut Problems,
-) {
-    let ends_here = |placed: &&Placed| placed.link.between.contains(name);
-    let at: Vec<&str> = links.iter().filter(ends_here).map(|placed| placed.link.name.as_str()).collect();
-    for given in addresses {
-        let wrong = match &given.link {
-            Some(link) => !at.contains(&link.as_str()),
-            None => at.len() > 1,
-        };
-        if !wrong {
-            continue;
-        }
-        let section = format!("{kind}s");
-        let all = table.get(&section).and_then(|node| node.table("").ok());
-        let key = all.and_then(|all| all.key(name)).map_or(0..0, |key| key.span.clone());
-        let title = match &given.link {
-            Some(link) => format!("the {kind} `{name}` is not on a link called {}", Found(link)),
-            None => {
-                format!("the {kind} `{name}` is on {} links: which of them has {}?", at.len(), given.address)
-            }
-        };
-        let help =
-            format!("write addresses = {{ {} = [\"{}\"] }}", at.first().unwrap_or(&"LINK"), given.address);
-        let problem = Problem::new(title).at(&key).inside("addresses").inside(name).inside(&section);
-        problems.extend(vec![problem.help(help)]);
-        break;
     }
 }

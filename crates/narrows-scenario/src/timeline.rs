@@ -2,21 +2,26 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
-use narrows_core::{Duration, Time};
+use narrows_core::{Duration, Time as Instant};
+use serde_json::json;
 
 use crate::assign::Assignment;
-use crate::node::{Node, Value};
+use crate::keys::compound::Group;
+use crate::keys::kind::{ByHand, Choice, Given, Integer};
+use crate::keys::quantity::Time;
+use crate::keys::{Keyed, Row, row};
+use crate::node::{Table, Value};
 use crate::problem::Problem;
-use crate::units;
 
 /// An entry of the timeline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) at: Duration,
     pub(crate) from: Origin,
     pub(crate) every: Option<Duration>,
-    /// How often in all; nothing for as long as the run lasts.
+    /// How often in all, where `every` is given; nothing for as long as the run lasts.
     pub(crate) times: Option<u64>,
     pub(crate) set: Vec<Assignment>,
 }
@@ -29,39 +34,55 @@ pub(crate) enum Origin {
     FirstPacket,
 }
 
-pub(crate) const ORIGINS: &[(&str, Origin)] =
-    &[("start", Origin::Start), ("first-packet", Origin::FirstPacket)];
-pub(crate) const KEYS: &[&str] = &["at", "from", "set", "every", "times"];
-
 /// What changes more often than this is a trace, not a timeline, and would take all the time of a live run.
 const SHORTEST_ROUND: Duration = Duration::from_millis(1);
 
-/// Reads one `[[timeline]]`.
-pub(crate) fn read(node: &Node) -> Result<Entry, Problem> {
-    let table = node.table("a table: at = \"5s\", set = { … }")?;
-    table.only(KEYS)?;
-    let every = table.optional("every", |node| match units::time(node)? {
-        every if every < SHORTEST_ROUND => Err(node.expected("a time of 1ms or more")),
-        every => Ok(every),
-    })?;
-    let times =
-        table.optional("times", |node| node.integer("a number of times", 1..i64::MAX))?.map(|n| n as u64);
-    if let (Some(key), None) = (table.key("times"), every) {
-        return Err(Problem::new("`times` without `every`")
-            .at(&key.span)
-            .help("say how long a round is: every = \"10s\""));
-    }
-    let set = table.required("set", &node.span, |node| {
-        let set = Assignment::read_table(node.table("what to set: { \"access.down.rate\" = \"2mbit\" }")?)?;
+const TIMES: Integer = Integer { what: "a number of times", low: 1, high: Integer::NO_END };
+const FROM: Choice<Origin> =
+    Choice { what: "origin", choices: &[("start", Origin::Start), ("first-packet", Origin::FirstPacket)] };
+const SET: ByHand<Vec<Assignment>> = ByHand {
+    words: || "table".into(),
+    schema: |_| json!({ "type": "object", "additionalProperties": true }),
+    read: |node, _| {
+        let table = node.table("what to set: { \"access.down.rate\" = \"2mbit\" }")?;
+        let set = Assignment::read_table(table)?;
         if set.is_empty() { Err(node.expected("something to set")) } else { Ok(set) }
-    })?;
-    Ok(Entry {
-        at: table.required("at", &node.span, units::time)?,
-        from: table.optional("from", |node| node.choice("origin", ORIGINS))?.unwrap_or_default(),
-        every,
-        times: if every.is_some() { times } else { Some(1) },
-        set,
-    })
+    },
+    write: |set| {
+        let mut table = Table::default();
+        set.iter().for_each(|assignment| table.put(&assignment.path(), assignment.value().clone()));
+        Some(Value::Table(table))
+    },
+};
+/// The entries, each a table of the file.
+pub(crate) const ENTRY: Group<Entry> =
+    Group::new("Step", "Something changes.", "a table: at = \"5s\", set = { … }");
+
+impl Keyed for Entry {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("at", at, Time::ANY, "When it happens.").required(),
+        row!("from", from, FROM, "What `at` counts from: the start of the run, or the first packet at any port."),
+        row!(
+            "set",
+            set,
+            SET,
+            "What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table. A table after a key is its whole value; one part alone is set by its path in quotes, `\"access.loss.wire\"`."
+        )
+        .required(),
+        row!("every", every, Given(Time::at_least(SHORTEST_ROUND)), "Do it again, this long after the last time.")
+            .default("once only"),
+        row!("times", times, Given(TIMES), "How often in all; only with `every`.")
+            .default("as long as the run lasts"),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        match (table.key("times"), self.every) {
+            (Some(key), None) => Err(Problem::new("`times` without `every`")
+                .at(&key.span)
+                .help("say how long a round is: every = \"10s\"")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What changes when, in order of time; at one instant in the order of the file. Loops without an end are unrolled as
@@ -70,7 +91,7 @@ pub(crate) fn read(node: &Node) -> Result<Entry, Problem> {
 pub struct Timeline {
     entries: Vec<Entry>,
     /// The next round of each entry whose origin is known: its instant, the entry, and the number of the round.
-    due: BinaryHeap<Reverse<(Time, usize, u64)>>,
+    due: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     /// Entries that count from the first packet.
     waiting: Vec<usize>,
 }
@@ -79,7 +100,7 @@ pub struct Timeline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineEvent {
     /// When.
-    pub at: Time,
+    pub at: Instant,
     /// What, for [`Scenario::assign_all`](crate::Scenario::assign_all).
     pub set: Vec<String>,
 }
@@ -89,20 +110,20 @@ impl Timeline {
         let mut timeline = Self { entries, due: BinaryHeap::new(), waiting: Vec::new() };
         for index in 0..timeline.entries.len() {
             match timeline.entries[index].from {
-                Origin::Start => timeline.begin(index, Time::ZERO),
+                Origin::Start => timeline.begin(index, Instant::ZERO),
                 Origin::FirstPacket => timeline.waiting.push(index),
             }
         }
         timeline
     }
 
-    fn begin(&mut self, index: usize, origin: Time) {
+    fn begin(&mut self, index: usize, origin: Instant) {
         self.due.push(Reverse((origin + self.entries[index].at, index, 1)));
     }
 
     /// Says that the first packet came at this instant; entries that count from it are due from then on. Later calls
     /// do nothing.
-    pub fn first_packet(&mut self, at: Time) {
+    pub fn first_packet(&mut self, at: Instant) {
         for index in std::mem::take(&mut self.waiting) {
             self.begin(index, at);
         }
@@ -114,12 +135,12 @@ impl Timeline {
     }
 
     /// The instant of the next event, so far as it is known.
-    pub fn peek(&self) -> Option<Time> {
-        self.due.peek().map(|Reverse((at, ..))| *at).filter(|at| *at < Time::NEVER)
+    pub fn peek(&self) -> Option<Instant> {
+        self.due.peek().map(|Reverse((at, ..))| *at).filter(|at| *at < Instant::NEVER)
     }
 
     /// The next event's entry; the entry's next round takes its place.
-    pub(crate) fn pop(&mut self) -> Option<(Time, usize)> {
+    pub(crate) fn pop(&mut self) -> Option<(Instant, usize)> {
         self.peek()?;
         let Reverse((at, index, round)) = self.due.pop()?;
         let entry = &self.entries[index];
@@ -136,13 +157,5 @@ impl Iterator for Timeline {
     fn next(&mut self) -> Option<TimelineEvent> {
         let (at, index) = self.pop()?;
         Some(TimelineEvent { at, set: self.entries[index].set.iter().map(Assignment::text).collect() })
-    }
-}
-
-/// Reads the list of entries.
-pub(crate) fn list(node: &Node) -> Result<&[Node], Problem> {
-    match &node.value {
-        Value::Array(items) => Ok(items),
-        _ => Err(node.expected("a list of tables").help("write [[timeline]] with two brackets")),
     }
 }

@@ -16,33 +16,33 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod column;
 mod csv;
 mod format;
 mod info;
 mod json;
 mod mahimahi;
 mod netem_trace;
-mod number;
 mod pattern;
+mod registry;
 mod resample;
-mod source;
 mod theaterq;
-mod write;
 
 use std::fmt;
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
-pub use format::Format;
+pub use format::{CannotWrite, Format};
 pub use info::{ColumnInfo, Outage, TraceInfo};
-pub use write::{CannotWrite, Written};
+pub use registry::Written;
 
 use crate::problem::{ScenarioError, one_of};
-pub(crate) use source::Source;
+pub use crate::source::MOST_POINTS;
+use crate::source::Source;
 
-/// Points that a trace may have, over all columns: beyond that it is a mistake.
-pub const MOST_POINTS: usize = 10_000_000;
+/// A millisecond in nanoseconds.
+const MILLISECOND: u64 = 1_000_000;
 
 /// Bytes of one opportunity of a mahimahi trace.
 pub const OPPORTUNITY: u64 = 1504;

@@ -1,20 +1,24 @@
 //! Traffic that the scenario itself brings: generated packets without a body, a capture that is played, or applications
 //! with transactions between hosts.
 
-mod aimd;
-pub(crate) mod app;
-pub(crate) mod key;
+mod app;
+mod key;
+mod protocol;
+mod quantity;
 mod read;
+mod rows;
 
 use std::path::PathBuf;
 
 use narrows_core::source::{Arrivals, Lengths, Pace, Period, SourceConfig};
 use narrows_core::{Bytes, FlowKey, Time};
 
+pub(crate) use app::tables as app_tables;
 pub use app::{
     AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Query, TcpConfig, Transfer,
 };
 pub(crate) use read::read;
+pub(crate) use rows::{TRAFFIC, table, tables};
 
 /// Packets from one port to another.
 #[derive(Clone, Debug, PartialEq)]

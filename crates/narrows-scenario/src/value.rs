@@ -56,7 +56,7 @@ pub(crate) use delay::{DELAY, ORDER, read as read_delay};
 pub(crate) use exact_netem::EXACT_NETEM;
 pub(crate) use loss::Losing;
 pub use mask::words as mask_words;
-pub(crate) use mask::{read as read_mask, schema as mask_schema, toml as mask_toml};
+pub(crate) use mask::{read as read_mask, schema as mask_schema, value as mask_value};
 pub(crate) use mtu::MTU;
 pub(crate) use overhead::{OVERHEAD, words as overhead_words};
 pub(crate) use policer::POLICER;

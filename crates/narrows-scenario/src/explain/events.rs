@@ -3,9 +3,11 @@
 use narrows_core::source::{Arrivals, Lengths, Pace, Period};
 use narrows_core::{Duration, MtuPolicy, Time};
 
+use super::about::about;
+use super::app;
 use crate::direction::Direction;
 use crate::timeline::{Entry, Origin};
-use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource, app};
+use crate::traffic::{AimdConfig, Marks, Traffic, TrafficSource};
 use crate::value::LossModel;
 
 pub(super) fn impairments(direction: &Direction) -> Vec<String> {
@@ -118,7 +120,7 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
             what
         }
         TrafficSource::Aimd { config, .. } => aimd(config),
-        TrafficSource::App { config, .. } => app::explain::sentence(config),
+        TrafficSource::App { config, .. } => app::sentence(config),
         TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
     };
     format!("{name}: {from} → {to}: {what}")
@@ -144,25 +146,6 @@ fn aimd(config: &AimdConfig) -> String {
         what += &format!(", until {size} have got there");
     }
     what
-}
-
-/// A rate in bits a second, to three digits or so.
-pub(crate) fn about(rate: f64) -> String {
-    let (unit, factor) = match rate {
-        ..1e3 => ("bit", 1.0),
-        1e3..1e6 => ("kbit", 1e3),
-        1e6..1e9 => ("mbit", 1e6),
-        _ => ("gbit", 1e9),
-    };
-    let number = rate / factor;
-    let digits = if number < 10.0 {
-        2
-    } else if number < 100.0 {
-        1
-    } else {
-        0
-    };
-    format!("{number:.digits$}{unit}")
 }
 
 fn pace(pace: Pace) -> String {

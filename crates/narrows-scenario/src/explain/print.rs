@@ -6,7 +6,7 @@ use std::fmt;
 
 use narrows_core::Duration;
 
-use super::events::about;
+use super::about::about;
 use super::{
     ClassExplanation, DelayExplanation, Expected, Explanation, LinkExplanation, SMALL, SchedulerExplanation,
     percent,

@@ -10,7 +10,7 @@ use super::schema::{self, Definitions};
 use super::{Form, Key, Kind, Tabled, read_table};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// A table with keys of its own.
 pub(crate) struct Group<T> {
@@ -19,13 +19,22 @@ pub(crate) struct Group<T> {
     /// What it says, for the schema.
     doc: &'static str,
     /// A whole one, for errors and the reference.
-    example: &'static str,
+    pub(crate) example: &'static str,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: Tabled> Group<T> {
     pub(crate) const fn new(name: &'static str, doc: &'static str, example: &'static str) -> Self {
         Self { name, doc, example, of: PhantomData }
+    }
+}
+
+impl<T> Group<T> {
+    fn expected(&self) -> String {
+        match self.example {
+            table if table.starts_with('{') => format!("a table such as {table}"),
+            other => other.into(),
+        }
     }
 }
 
@@ -37,7 +46,7 @@ impl<T: Tabled> Kind for Group<T> {
     }
 
     fn words(&self) -> String {
-        format!("`{}`", self.example)
+        if self.example.starts_with('{') { format!("`{}`", self.example) } else { "table".into() }
     }
 
     fn compound(&self) -> Option<&dyn Compound> {
@@ -55,13 +64,13 @@ impl<T: Tabled> Compound for Group<T> {
     }
 
     fn expected(&self) -> Option<String> {
-        Some(format!("a table such as {}", self.example))
+        Some(self.expected())
     }
 }
 
 impl<T: Tabled> Form<T> for Group<T> {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<T, Problem> {
-        read_table(node, node.table(&format!("a table such as {}", self.example))?, around)
+        read_table(node, node.table(&self.expected())?, around)
     }
 
     fn write(&self, value: &T) -> Option<Value> {
@@ -273,5 +282,35 @@ impl<V, F: Form<V>> Form<Arc<[V]>> for List<F> {
 
     fn write(&self, values: &Arc<[V]>) -> Option<Value> {
         self.items(values)
+    }
+}
+
+/// A list of values, which may be empty.
+pub(crate) struct Items<F> {
+    pub(crate) words: &'static str,
+    /// Begins a sentence after "expected".
+    pub(crate) expected: &'static str,
+    pub(crate) of: F,
+}
+
+impl<F: Kind> Kind for Items<F> {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        json!({ "type": "array", "items": self.of.schema(definitions) })
+    }
+
+    fn words(&self) -> String {
+        self.words.into()
+    }
+}
+
+impl<V, F: Form<V>> Form<Vec<V>> for Items<F> {
+    fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Vec<V>, Problem> {
+        node.list(self.expected)?.iter().map(|item| self.of.read(item, around)).collect()
+    }
+
+    fn write(&self, values: &Vec<V>) -> Option<Value> {
+        let written: Vec<Node> =
+            values.iter().filter_map(|value| self.of.write(value)).map(Node::new).collect();
+        (!written.is_empty()).then_some(Value::Array(written))
     }
 }

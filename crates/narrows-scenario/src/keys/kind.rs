@@ -9,8 +9,8 @@ use super::Key;
 use super::schema::Definitions;
 use crate::node::{Node, Table, Value};
 use crate::problem::{Problem, one_of};
+use crate::surroundings::Surroundings;
 use crate::units::Number;
-use crate::value::Surroundings;
 
 /// What is known of a value whatever it becomes.
 pub(crate) trait Kind: Sync {
@@ -130,13 +130,24 @@ pub(crate) struct Integer {
     pub(crate) high: i64,
 }
 
+impl Integer {
+    /// The highest number, where any will do.
+    pub(crate) const NO_END: i64 = i64::MAX - 1;
+}
+
 impl Kind for Integer {
     fn schema(&self, _: &mut Definitions) -> Json {
-        json!({ "type": "integer", "minimum": self.low, "maximum": self.high })
+        match self.high {
+            Self::NO_END => json!({ "type": "integer", "minimum": self.low }),
+            high => json!({ "type": "integer", "minimum": self.low, "maximum": high }),
+        }
     }
 
     fn words(&self) -> String {
-        format!("whole number, {} to {}", self.low, self.high)
+        match self.high {
+            Self::NO_END => format!("whole number, {} or more", self.low),
+            high => format!("whole number, {} to {high}", self.low),
+        }
     }
 }
 
@@ -297,6 +308,23 @@ impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
     }
 }
 
+/// Tables by name or number.
+pub(crate) struct Tables {
+    pub(crate) words: &'static str,
+    /// What the schema says of each.
+    pub(crate) of: fn(&mut Definitions) -> Json,
+}
+
+impl Kind for Tables {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        json!({ "type": "object", "additionalProperties": (self.of)(definitions) })
+    }
+
+    fn words(&self) -> String {
+        self.words.into()
+    }
+}
+
 /// What one value only is like, by hand.
 pub(crate) struct ByHand<V> {
     pub(crate) words: fn() -> String,
@@ -353,5 +381,21 @@ impl<F: Kind, V> Form<V> for Like<F, V> {
 
     fn write(&self, value: &V) -> Option<Value> {
         (self.write)(value)
+    }
+}
+
+/// What a value is like that becomes several things at once.
+pub(crate) struct Described {
+    pub(crate) words: fn() -> String,
+    pub(crate) schema: fn(&mut Definitions) -> Json,
+}
+
+impl Kind for Described {
+    fn schema(&self, definitions: &mut Definitions) -> Json {
+        (self.schema)(definitions)
+    }
+
+    fn words(&self) -> String {
+        (self.words)()
     }
 }

@@ -9,8 +9,8 @@ use super::schema::{self, Definitions};
 use super::{Form, Kind};
 use crate::node::{Node, Value};
 use crate::problem::Problem;
+use crate::surroundings::Surroundings;
 use crate::units::{self, Number, Share};
-use crate::value::Surroundings;
 
 const NANOSECOND: Duration = Duration::from_nanos(1);
 
@@ -24,6 +24,10 @@ impl Time {
     const LONGEST: Duration = Duration::from_nanos(units::LONGEST_NANOS);
     pub(crate) const ANY: Self = Self::between(Duration::ZERO, Self::LONGEST);
     pub(crate) const POSITIVE: Self = Self::between(NANOSECOND, Self::LONGEST);
+
+    pub(crate) const fn at_least(low: Duration) -> Self {
+        Self::between(low, Self::LONGEST)
+    }
 
     pub(crate) const fn between(low: Duration, high: Duration) -> Self {
         Self { low, high }
@@ -39,6 +43,7 @@ impl Kind for Time {
         match (self.low, self.high) {
             (Duration::ZERO, Self::LONGEST) => "time".into(),
             (NANOSECOND, Self::LONGEST) => "time above zero".into(),
+            (low, Self::LONGEST) => format!("time, {low} or more"),
             (Duration::ZERO, high) => format!("time, up to {high}"),
             (low, high) => format!("time, {low} to {high}"),
         }
@@ -49,6 +54,10 @@ impl Form<Duration> for Time {
     fn read(&self, node: &Node, _: Surroundings<'_>) -> Result<Duration, Problem> {
         match (self.low, self.high) {
             (NANOSECOND, Self::LONGEST) => units::positive_time(node),
+            (low, Self::LONGEST) => match units::time(node)? {
+                time if time < low => Err(node.expected(&format!("a time of {low} or more"))),
+                time => Ok(time),
+            },
             (low, high) => units::time_between(node, low, high),
         }
     }

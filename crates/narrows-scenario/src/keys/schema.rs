@@ -68,7 +68,7 @@ fn property(key: &dyn Key, definitions: &mut Definitions) -> Json {
         doc += &format!(" Default: {words}.");
     }
     object.insert("description".into(), json!(doc));
-    if let Some(default) = key.default() {
+    if let (None, Some(default)) = (key.default_words(), key.default()) {
         object.insert("default".into(), self::json(&default));
     }
     schema

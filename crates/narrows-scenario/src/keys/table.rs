@@ -6,7 +6,7 @@ use super::kind::Compound;
 use super::{Key, Keyed, Kind, Row};
 use crate::node::{self, Node, Table, Value, suggest};
 use crate::problem::{Found, Problem, one_of};
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 /// What a struct with keys can do whatever it is.
 pub(crate) trait Parameters {
@@ -23,19 +23,7 @@ pub(crate) trait Parameters {
 
 impl<T: Keyed> Parameters for T {
     fn read(&mut self, table: &Table, place: &Range<usize>, around: Surroundings<'_>) -> Result<(), Problem> {
-        if !T::CHOICES.is_empty() {
-            chosen(table, place, &choices::<T>(), &T::CHOOSING)?;
-        }
-        for row in rows::<T>() {
-            match find(row, table)? {
-                Some((name, node)) => row.set(self, node, around).map_err(|problem| problem.inside(name))?,
-                None if row.is_required => {
-                    return Err(Problem::new(format!("`{}` is missing", row.name)).at(place));
-                }
-                None => {}
-            }
-        }
-        self.finish(table, place, around)
+        read_all(self, table, place, around).into_iter().next().map_or(Ok(()), Err)
     }
 
     fn write(&self, table: &mut Table) {
@@ -52,6 +40,31 @@ impl<T: Keyed> Parameters for T {
         };
         rows::<T>().filter_map(of).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Reads the keys of a value from a table that may have others; gives all that is wrong.
+pub(crate) fn read_all<T: Keyed>(
+    value: &mut T,
+    table: &Table,
+    place: &Range<usize>,
+    around: Surroundings<'_>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if !T::CHOICES.is_empty() {
+        problems.extend(chosen(table, place, &choices::<T>(), &T::CHOOSING).err());
+    }
+    for row in rows::<T>().filter(|row| row.set.is_some()) {
+        problems.extend(match find(row, table) {
+            Ok(Some((name, node))) => row.set(value, node, around).map_err(|p| p.inside(name)).err(),
+            Ok(None) if row.is_required => Some(row.missing().at(place)),
+            Ok(None) => None,
+            Err(problem) => Some(problem),
+        });
+    }
+    if problems.is_empty() {
+        problems.extend(value.finish(table, place, around).err());
+    }
+    problems
 }
 
 /// The value of a key in a table, and the name by which it stands there.
@@ -123,6 +136,24 @@ pub(crate) fn differing<T: Keyed>(of: &T) -> Vec<(&'static str, Value)> {
     rows::<T>().filter_map(differs).collect()
 }
 
+/// The same as a table.
+pub(crate) fn written<T: Keyed>(of: &T) -> Table {
+    let mut table = Table::default();
+    Parameters::write(of, &mut table);
+    table
+}
+
+/// All keys of a value that have one.
+pub(crate) fn whole<T: Keyed>(value: &T) -> Table {
+    let mut table = Table::default();
+    for row in rows::<T>() {
+        if let Some(value) = (row.get)(value) {
+            table.put(row.name, value);
+        }
+    }
+    table
+}
+
 /// The row of this name.
 pub(crate) fn named<T: Keyed>(name: &str) -> Option<&'static Row<T>> {
     rows::<T>().find(|row| row.is_called(name))
@@ -160,9 +191,7 @@ impl<T: Keyed> Tabled for T {
     }
 
     fn to_table(&self) -> Table {
-        let mut table = Table::default();
-        self.write(&mut table);
-        table
+        written(self)
     }
 }
 
@@ -174,6 +203,19 @@ pub(crate) fn read_table<T: Tabled>(
 ) -> Result<T, Problem> {
     only(table, &T::keys())?;
     T::from_table(node, table, around)
+}
+
+/// Reads `[SECTION.NAME]`, whose table may be empty, into a value that has its name already.
+pub(crate) fn read_named<T: Keyed>(
+    mut value: T,
+    key: &node::Key,
+    node: &Node,
+    around: Surroundings<'_>,
+) -> Result<T, Problem> {
+    let table = node.table("a table, which may be empty")?;
+    only(table, &keys::<T>())?;
+    Parameters::read(&mut value, table, &key.span, around)?;
+    Ok(value)
 }
 
 /// A value of this kind with the part at `path` set to `part`. What is short for a table becomes one on the way, and what

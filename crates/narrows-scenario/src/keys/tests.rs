@@ -26,7 +26,7 @@ const TIME: Time = Time::between(Duration::from_millis(1), Duration::from_secs(1
 impl Keyed for Sample {
     const ROWS: &'static [Row<Self>] = &[
         row!("wait", delay, TIME, "How long to wait.").alias(&["delay"]),
-        row!("share", share, Percentage, "How many.").required(),
+        row!("share", share, Percentage, "How many.").required_with("write share = 0.1"),
         row!("limit", limit, Given(TIME), "The longest wait.").default("any"),
         row!("on", on, Boolean, "Whether at all."),
     ];
@@ -72,6 +72,40 @@ fn what_is_wrong_is_named_and_what_is_right_listed() {
         range.contains("found `11s`, expected a time from 1ms to 10s") && range.contains("in `wait`"),
         "{range}"
     );
+}
+
+#[test]
+fn all_that_is_wrong_is_found_at_once() {
+    let files = Files::default();
+    let node = Node::typed("{ wait = \"11s\", limit = \"1h\", on = 3 }", 0);
+    let table = node.table("a table").expect("it is one");
+    let mut sample = Sample::default();
+    let problems = read_all(&mut sample, table, &node.span, Surroundings::of_files(&files));
+    let text = crate::problem::ScenarioError::new("t", "", problems).to_string();
+    for wrong in
+        ["expected a time from 1ms to 10s", "`share` is missing", "write share = 0.1", "expected `true`"]
+    {
+        assert!(text.contains(wrong), "{wrong}: {text}");
+    }
+}
+
+#[test]
+fn a_key_that_is_read_apart_is_written_and_described() {
+    #[derive(Default)]
+    struct Apart(bool);
+
+    impl Keyed for Apart {
+        const ROWS: &'static [Row<Self>] =
+            &[Row::apart("on", &Boolean, "Whether at all.", |of: &Self| Boolean.write(&of.0)).required()];
+    }
+
+    let files = Files::default();
+    let node = Node::typed("{}", 0);
+    let read: Apart = read(&node, &Table::default(), Surroundings::of_files(&files)).expect("others read it");
+    assert!(!read.0, "its reader says whether it is missing");
+    assert_eq!(Node::new(Value::Table(super::written(&Apart(true)))).toml(), "{ on = true }");
+    let schema = schema::object("A sample.", &keys::<Apart>(), &mut Default::default());
+    assert_eq!(schema["required"], serde_json::json!(["on"]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use narrows_core::{Probability, Seed, Stream};
 use crate::node::{Node, Value};
 use crate::pattern::{About, Content, LONGEST, Pattern, Per};
 use crate::problem::{Problem, ScenarioError};
-use crate::trace::{MOST_POINTS, Source};
+use crate::source::{MOST_POINTS, Source};
 use crate::units::{self, Share};
 
 /// Places of a random pattern: each is drawn for.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::node::{Node, Value};
 use crate::pattern::{About, Content, LONGEST, Pattern, Per};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
-use crate::trace::{MOST_POINTS, Source};
+use crate::source::{MOST_POINTS, Source};
 use crate::units;
 
 impl Pattern {

@@ -5,7 +5,7 @@ use narrows_core::{AirTime, Duration, Probability, Rate};
 use super::Profile;
 use crate::node::suggest;
 use crate::problem::{Found, Problem};
-use crate::trace::Source;
+use crate::source::Source;
 use crate::units::MOST_BITS;
 
 /// What stands before the points, and the word for the rate that the paper has.

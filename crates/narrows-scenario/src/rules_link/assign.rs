@@ -3,7 +3,7 @@
 use super::RulesLink;
 use crate::node::Node;
 use crate::problem::{Problem, one_of};
-use crate::value::Surroundings;
+use crate::surroundings::Surroundings;
 
 impl RulesLink {
     /// Sets one key, or one part, of a pipe.

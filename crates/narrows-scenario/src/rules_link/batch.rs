@@ -32,15 +32,15 @@ const MANY_ENTRIES: usize = 64;
 /// So many queues of one pipe in turn are told of.
 const FEW_QUEUES: usize = 16;
 
-pub(super) struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     /// As it was.
-    pub(super) before: &'a RulesLink,
+    pub(crate) before: &'a RulesLink,
     /// The link's.
-    pub(super) name: &'a str,
-    pub(super) site: RulesSite,
-    pub(super) around: Surroundings<'a>,
+    pub(crate) name: &'a str,
+    pub(crate) site: RulesSite,
+    pub(crate) around: Surroundings<'a>,
     /// As it is, but for rules and tables.
-    pub(super) link: RulesLink,
+    pub(crate) link: RulesLink,
     /// The rules, once they have changed.
     book: Option<Arc<RuleBook>>,
     /// The tables, once they have changed.
@@ -66,16 +66,16 @@ struct Requeued {
 
 /// A link with rules after a batch, where it is other than before.
 #[derive(Debug)]
-pub(super) struct Done {
-    pub(super) link: RulesLink,
+pub(crate) struct Done {
+    pub(crate) link: RulesLink,
     /// Nothing where they are as they were.
-    pub(super) rules: Option<Vec<Rule>>,
-    pub(super) tables: Option<BTreeMap<String, Table>>,
-    pub(super) changes: Vec<EngineChange>,
+    pub(crate) rules: Option<Vec<Rule>>,
+    pub(crate) tables: Option<BTreeMap<String, Table>>,
+    pub(crate) changes: Vec<EngineChange>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         before: &'a RulesLink,
         name: &'a str,
         site: RulesSite,
@@ -110,7 +110,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// When it asks for what cannot be; then nothing must come of the whole batch.
-    pub(super) fn command(&mut self, command: &Command) -> Result<(), Problem> {
+    pub(crate) fn command(&mut self, command: &Command) -> Result<(), Problem> {
         match command {
             Command::Add(rule) => self.add(rule.clone()),
             Command::Delete(rules) => self.delete(rules),
@@ -140,7 +140,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The rules as they are.
-    pub(super) fn book(&mut self) -> Result<&mut RuleBook, Problem> {
+    pub(crate) fn book(&mut self) -> Result<&mut RuleBook, Problem> {
         if self.book.is_none() {
             let known = self.before.memory.book.clone();
             let made = || RuleBook::new(self.site.seed, self.name, &self.before.rules_alone(&self.site));
@@ -153,34 +153,34 @@ impl<'a> Batch<'a> {
     }
 
     /// Changes the rules.
-    pub(super) fn change_rules(&mut self, change: RuleChange) -> Result<(), Problem> {
+    pub(crate) fn change_rules(&mut self, change: RuleChange) -> Result<(), Problem> {
         self.book()?.change(change.clone()).map_err(|error| Problem::new(error.to_string()))?;
         self.untold.push(change);
         Ok(())
     }
 
     /// The tables as they are.
-    pub(super) fn tables(&mut self) -> &mut BTreeMap<String, Table> {
+    pub(crate) fn tables(&mut self) -> &mut BTreeMap<String, Table> {
         self.tables.get_or_insert_with(|| self.before.tables.clone())
     }
 
     /// A table has changed.
-    pub(super) fn tell_of_table(&mut self, change: RuleChange) {
+    pub(crate) fn tell_of_table(&mut self, change: RuleChange) {
         self.untold.push(change);
     }
 
     /// What the numbers of pipes and queues stand for has changed.
-    pub(super) fn tell(&mut self, change: RulesChange) {
+    pub(crate) fn tell(&mut self, change: RulesChange) {
         self.changes.push(EngineChange::Rules { rules: self.name.into(), change });
     }
 
     /// A link is new.
-    pub(super) fn tell_of_link(&mut self, link: narrows_core::LinkConfig) {
+    pub(crate) fn tell_of_link(&mut self, link: narrows_core::LinkConfig) {
         self.changes.push(EngineChange::AddLink(Box::new(link)));
     }
 
     /// The link of a pipe changes.
-    pub(super) fn tell_link(&mut self, link: &str, change: Change) {
+    pub(crate) fn tell_link(&mut self, link: &str, change: Change) {
         if may_let_go(&change) {
             self.tell_rules();
             self.tell_queues();
@@ -189,7 +189,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A pipe is to have another queue.
-    pub(super) fn requeue(&mut self, pipe: u32) {
+    pub(crate) fn requeue(&mut self, pipe: u32) {
         self.requeued.insert(pipe, Requeued::default());
         let told = self.told_queues.entry(pipe).or_default();
         *told += 1;
@@ -199,7 +199,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A queue of a pipe, which has this place and had this weight, gets another weight.
-    pub(super) fn reweigh(&mut self, pipe: u32, number: u32, before: Option<Weight>, change: Change) {
+    pub(crate) fn reweigh(&mut self, pipe: u32, number: u32, before: Option<Weight>, change: Change) {
         if let Some(requeued) = self.requeued.get_mut(&pipe) {
             requeued.weights.entry(number).or_insert(before);
             requeued.then.push(change);
@@ -209,7 +209,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Tells of the queue of a pipe, if it is to have another.
-    pub(super) fn tell_queue(&mut self, pipe: u32) {
+    pub(crate) fn tell_queue(&mut self, pipe: u32) {
         let Some(requeued) = self.requeued.remove(&pipe) else { return };
         let Some(mut plan) = self.link.plan(self.name, pipe) else { return };
         for (number, queue) in &mut plan.sets {
@@ -237,7 +237,7 @@ impl<'a> Batch<'a> {
     }
 
     /// What came of all commands.
-    pub(super) fn finish(mut self) -> Done {
+    pub(crate) fn finish(mut self) -> Done {
         self.tell_queues();
         self.tell_tables();
         let rules = self.book.take().map(|book| {

@@ -12,7 +12,8 @@ use narrows_core::sched::{
 };
 use narrows_core::{Change, Instances, LinkConfig, LinkTemplate, PipeConfig, RulesConfig, Seed, Target};
 
-use super::pipe::{Pipe, Sharing};
+use super::pipe::Pipe;
+use super::sharing::Sharing;
 use super::{PipeQueue, RulesLink};
 use crate::direction::Site;
 use crate::problem::Problem;
@@ -160,7 +161,7 @@ impl RulesLink {
     pub(super) fn tidy_queues(&mut self, number: u32, pipe: &Pipe) {
         let all: Vec<_> = self.queues_of(number).map(|(number, queue)| (number, queue.clone())).collect();
         for (number, queue) in all {
-            self.queues.insert(number, queue.tidied(pipe));
+            self.queues.insert(number, queue.tidied(pipe.shares_by()));
         }
     }
 

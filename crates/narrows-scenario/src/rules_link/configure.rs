@@ -56,7 +56,7 @@ impl Batch<'_> {
         for (key, value) in Script::keys_of(config) {
             queue.set(key, &Node::typed(&value, 0), self.around)?;
         }
-        let queue = queue.tidied(pipe);
+        let queue = queue.tidied(pipe.shares_by());
         self.set_queues(vec![(number, Some(queue))]);
         self.link.refused_change(of, number).map_or(Ok(()), Err)
     }

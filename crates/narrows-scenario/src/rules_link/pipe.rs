@@ -1,16 +1,23 @@
 //! Pipes.
 
+use narrows_core::Duration;
 use narrows_core::classify::FlowMask;
-use narrows_core::{Bytes, Duration};
+use serde_json::Value as Json;
 
+use super::mask::{MASK, most, without_mask};
+use super::queues::Places;
+use super::sharing::Sharing;
 use crate::bound::DefaultBound;
-use crate::direction::{self, Direction};
-use crate::link::check_table;
-use crate::node::{Node, Value};
+use crate::direction::Direction;
+use crate::keys::kind::Integer;
+use crate::keys::quantity::Time;
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Keyed, Parameters, Row, row};
+use crate::node::{Node, Table};
 use crate::problem::Problem;
-use crate::rules_link::queues::Places;
-use crate::units;
-use crate::value::{self, Scheduler, SchedulerKind, Surroundings};
+use crate::said_twice::said_twice;
+use crate::surroundings::Surroundings;
+use crate::value::Scheduler;
 
 /// A link to which rules send packets, outgoing ones by its first lane and incoming ones by its second.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,75 +33,6 @@ pub struct Pipe {
     /// Links and flows that were made on first use are given up when nothing has been in them for so long.
     pub idle: Duration,
     pub(crate) run: Run,
-}
-
-/// How queues share the transmitter of their pipe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sharing {
-    /// The algorithm: one of [`Sharing::KINDS`].
-    pub kind: SchedulerKind,
-    /// The quantum of weight 1, where the algorithm has one; nothing for the default.
-    pub quantum: Option<Bytes>,
-}
-
-impl Default for Sharing {
-    /// As ipfw has it.
-    fn default() -> Self {
-        Self { kind: SchedulerKind::Wf2q, quantum: None }
-    }
-}
-
-impl Sharing {
-    /// The schedulers that queues can share a pipe by.
-    pub const KINDS: [SchedulerKind; 6] = [
-        SchedulerKind::Fifo,
-        SchedulerKind::Prio,
-        SchedulerKind::Drr,
-        SchedulerKind::Wf2q,
-        SchedulerKind::Qfq,
-        SchedulerKind::Gfq,
-    ];
-
-    /// Reads what says no more than the algorithm and its quantum; nothing for what says more, or names another algorithm.
-    fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<Self>, Problem> {
-        let kind_of = |node: &Node| match &node.value {
-            Value::String(text) => {
-                SchedulerKind::from_name(text.trim()).filter(|kind| Self::KINDS.contains(kind))
-            }
-            _ => None,
-        };
-        match &node.value {
-            Value::Table(table)
-                if table.iter().all(|(key, _)| ["type", "quantum"].contains(&key.name.as_str())) =>
-            {
-                let Some(kind) = table.get("type").and_then(kind_of) else { return Ok(None) };
-                if let (Some(key), None) = (table.key("quantum"), kind.about().quantum) {
-                    return Err(Problem::new(format!("`{}` has no quantum", kind.name())).at(&key.span));
-                }
-                let quantum = table.optional("quantum", |node| Scheduler::read_quantum(node, around))?;
-                Ok(Some(Self { kind, quantum }))
-            }
-            _ => Ok(kind_of(node).map(|kind| Self { kind, quantum: None })),
-        }
-    }
-
-    /// The quantum in force, where there is one.
-    pub fn quantum(self) -> Option<Bytes> {
-        self.quantum.or(self.kind.about().quantum)
-    }
-
-    /// Whether queues have weights.
-    pub(crate) fn has_weights(self) -> bool {
-        self.kind.about().weights
-    }
-
-    pub(crate) fn text(self) -> String {
-        let name = self.kind.name();
-        match self.quantum {
-            None => format!("\"{name}\""),
-            Some(quantum) => format!("{{ type = \"{name}\", quantum = \"{quantum}\" }}"),
-        }
-    }
 }
 
 /// What a run remembers of a pipe and no file says. Two are equal whatever they are.
@@ -125,14 +63,35 @@ impl Default for Pipe {
     }
 }
 
-/// The keys of a pipe besides those of a direction.
-pub(crate) const OWN_KEYS: &[&str] = &["mask", "most", "idle"];
+const MOST: Integer = most("a number of links");
+
+impl Keyed for Pipe {
+    /// The keys of a pipe besides those of a direction.
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "mask",
+            mask,
+            MASK,
+            "Makes a link of its own for each flow, on the flow's first packet: what ipfw calls dynamic pipes."
+        ),
+        row!(
+            "most",
+            most,
+            MOST,
+            "The most links at a time that the mask makes. The packets of flows beyond share one more, and are counted."
+        ),
+        row!(
+            "idle",
+            idle,
+            Time::POSITIVE,
+            "Links and flows that masks have made are given up when nothing has been in them for so long."
+        ),
+    ];
+}
 
 impl Pipe {
     /// The most links that a mask makes, where it is not said.
     pub const MOST: u32 = 4096;
-    /// The most that it can be said to make.
-    const MOST_OF_ALL: i64 = 1 << 20;
     /// How long links and flows stay idle, where it is not said.
     pub const IDLE: Duration = Duration::from_secs(1);
 
@@ -159,7 +118,7 @@ impl Pipe {
 
     /// All keys of a pipe.
     pub(crate) fn keys() -> Vec<&'static str> {
-        [&direction::KEYS[..], OWN_KEYS].concat()
+        [keys::names::<Direction>(), keys::names::<Self>()].concat()
     }
 
     /// Reads `[links.NAME.pipes.NUMBER]`.
@@ -170,31 +129,40 @@ impl Pipe {
         for (key, node) in table.iter().filter(|(key, _)| Self::keys().contains(&key.name.as_str())) {
             problems.extend(pipe.set(&key.name, node, around).err());
         }
-        check_table(table, &mut |result| problems.extend(result.err()));
+        problems.extend(said_twice(table));
         if let (Some((name, problem)), true) = (pipe.conflict(), problems.is_empty()) {
             let place = table.key(name).map_or(&node.span, |key| &key.span);
             problems.push(problem.at(place).inside(name));
         }
         if let (Some(key), None) = (table.key("most"), pipe.mask) {
-            problems.push(
-                Problem::new("`most` without a mask, which makes links")
-                    .at(&key.span)
-                    .help("say what tells flows apart: mask = { src-ip = \"0xffffffff\" }"),
-            );
+            problems.push(without_mask(key, "links"));
         }
         if problems.is_empty() { Ok(pipe) } else { Err(problems) }
+    }
+
+    /// As it stands in a file.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = keys::written(&self.direction);
+        if let Some(sharing) = self.sharing {
+            table.put("scheduler", sharing.value());
+        }
+        self.write(&mut table);
+        table
+    }
+
+    /// What the schema says of one.
+    pub(crate) fn schema(definitions: &mut Definitions) -> Json {
+        schema::define(definitions, "Pipe", |definitions| {
+            let all = [keys::keys::<Direction>(), keys::keys::<Self>()].concat();
+            let doc = "A link to which rules send packets: all that one direction of a link does, and what makes links on first use.";
+            schema::object(doc, &all, definitions)
+        })
     }
 
     /// Sets what one key, or one part, says.
     pub(crate) fn set(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
         let inside = |problem: Problem| problem.inside(key);
         match key {
-            "mask" => self.mask = value::read_mask(node, around).map_err(inside)?,
-            "most" => {
-                let most = node.integer("a number of links", 1..Self::MOST_OF_ALL + 1).map_err(inside)?;
-                self.most = most as u32; // at most 2²⁰
-            }
-            "idle" => self.idle = units::positive_time(node).map_err(inside)?,
             "scheduler" => match Sharing::read(node, around).map_err(inside)? {
                 Some(sharing) => {
                     self.sharing = Some(sharing);
@@ -214,7 +182,10 @@ impl Pipe {
                 let quantum = Scheduler::read_quantum(node, around).map_err(inside)?;
                 self.sharing = Some(Sharing { quantum: Some(quantum), ..sharing });
             }
-            _ => self.direction.set(key, node, around)?,
+            _ => match keys::named::<Self>(key) {
+                Some(row) => row.set(self, node, around).map_err(inside)?,
+                None => self.direction.set(key, node, around)?,
+            },
         }
         Ok(())
     }

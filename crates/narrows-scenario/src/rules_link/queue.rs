@@ -5,13 +5,18 @@ use std::ops::Range;
 use narrows_core::Bytes;
 use narrows_core::classify::FlowMask;
 use narrows_core::sched::Weight;
+use serde_json::json;
 
-use super::pipe::{Pipe, Sharing};
-use crate::link::check_table;
+use super::mask::{MASK, most, without_mask};
+use super::sharing::Sharing;
+use crate::keys::kind::{ByHand, Given, Integer};
+use crate::keys::quantity::PACKET_SIZE;
+use crate::keys::{self, Keyed, Kind, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
-use crate::units;
-use crate::value::{self, Loss, LossModel, Policy, Queue, SchedulerKind, Surroundings};
+use crate::said_twice::said_twice;
+use crate::surroundings::Surroundings;
+use crate::value::{Losing, Loss, LossModel, Policy, Queue, SchedulerKind};
 
 /// A queue to which rules send packets, or with a mask one for each flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,23 +39,11 @@ pub struct PipeQueue {
     pub most: u32,
 }
 
-/// The keys of a queue.
-pub(crate) const KEYS: &[&str] = &["pipe", "weight", "priority", "longest", "mask", "queue", "loss", "most"];
-
-impl PipeQueue {
-    /// The most flows that a mask makes, where it is not said.
-    pub const MOST: u32 = 65_536;
-    /// The most that it can be said to make.
-    const MOST_OF_ALL: i64 = 1 << 20;
-    /// The length of a packet that schedulers expect at most, where it is not said.
-    pub const LONGEST: Bytes = Bytes::new(1500);
-    /// The highest priority, which goes last.
-    pub(crate) const LAST: u32 = 65_535;
-
-    /// A queue of this pipe that says no more.
-    pub fn of(pipe: u32) -> Self {
+impl Default for PipeQueue {
+    /// A queue of no pipe yet.
+    fn default() -> Self {
         Self {
-            pipe,
+            pipe: 0,
             weight: None,
             priority: 0,
             longest: None,
@@ -59,6 +52,87 @@ impl PipeQueue {
             loss: None,
             most: Self::MOST,
         }
+    }
+}
+
+const PIPE: Integer = Integer {
+    what: "the number of a pipe",
+    low: *super::NUMBERS.start() as i64,
+    high: *super::NUMBERS.end() as i64,
+};
+const WEIGHT: ByHand<Weight> = ByHand {
+    words: || "whole number, 1 to 4294967295".into(),
+    schema: |_| json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+    read: |node, _| {
+        let weight = node.integer("a weight", 1..1 << 32)?;
+        Ok(Weight::new(weight as u32).unwrap_or(Weight::ONE)) // in range
+    },
+    write: |weight| Some(Value::Integer(weight.to_string())),
+};
+const PRIORITY: Integer = Integer { what: "a priority", low: 0, high: PipeQueue::LAST as i64 };
+const QUEUE: ByHand<Queue> = ByHand {
+    words: || "as [above](#queue)".into(),
+    schema: Queue::schema,
+    read: |node, around| check_queue(Queue::read(node, around)?, node),
+    write: |queue| Some(queue.value()),
+};
+const LOSS: ByHand<Option<LossModel>> = ByHand {
+    words: || "probability or table".into(),
+    schema: |definitions| Losing.schema(definitions),
+    read: read_loss,
+    write: |loss| Some(Node::typed(&loss.as_ref()?.text(), 0).value),
+};
+const MOST: Integer = most("a number of flows");
+
+impl Keyed for PipeQueue {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("pipe", pipe, PIPE, "The number of the pipe that it is in front of.")
+            .required_with("say which pipe it is in front of: pipe = 5"),
+        row!(
+            "weight",
+            weight,
+            Given(WEIGHT),
+            "Its share relative to the others', or that of each flow, with `wf2q+`, `drr`, `qfq` and `gfq`."
+        )
+        .default("1"),
+        row!("priority", priority, PRIORITY, "With `prio`: lower ones go first."),
+        row!(
+            "longest",
+            longest,
+            Given(PACKET_SIZE),
+            "The longest packet that is expected, with `qfq` and `gfq`."
+        )
+        .default("1500 bytes"),
+        row!("mask", mask, MASK, "Makes a queue of its own for each flow, with that weight each."),
+        row!(
+            "most",
+            most,
+            MOST,
+            "The most flows at a time that the mask makes. The packets of others share one more, and are counted."
+        ),
+        row!(
+            "queue",
+            queue,
+            Given(QUEUE),
+            "How much may wait in it, or in each flow, and what manages that; not `dualpi2`."
+        )
+        .default("that of the pipe"),
+        row!("loss", loss, LOSS, "Losses before a packet gets there; as `loss` of a link at `ingress`.")
+            .default("none"),
+    ];
+}
+
+impl PipeQueue {
+    /// The most flows that a mask makes, where it is not said.
+    pub const MOST: u32 = 65_536;
+    /// The length of a packet that schedulers expect at most, where it is not said.
+    pub const LONGEST: Bytes = Bytes::new(1500);
+    /// The highest priority, which goes last.
+    pub(crate) const LAST: u32 = 65_535;
+
+    /// A queue of this pipe that says no more.
+    pub fn of(pipe: u32) -> Self {
+        Self { pipe, ..Self::default() }
     }
 
     /// Reads `[links.NAME.queues.NUMBER]`.
@@ -69,19 +143,10 @@ impl PipeQueue {
     ) -> Result<Self, Vec<Problem>> {
         let one = |problem: Problem| vec![problem];
         let table = node.table("a table of what the queue does: { pipe = 5, weight = 20 }").map_err(one)?;
-        let mut problems = table.unknown_keys(KEYS);
-        let pipe = table.required("pipe", &node.span, read_pipe);
-        let mut queue = match pipe {
-            Ok(pipe) => Self::of(pipe),
-            Err(problem) => {
-                problems.push(problem.help("say which pipe it is in front of: pipe = 5"));
-                return Err(problems);
-            }
-        };
-        for (key, node) in table.iter().filter(|(key, _)| KEYS.contains(&key.name.as_str())) {
-            problems.extend(queue.set(&key.name, node, around).err());
-        }
-        check_table(table, &mut |result| problems.extend(result.err()));
+        let mut problems = table.unknown_keys(&keys::names::<Self>());
+        let mut queue = Self::default();
+        problems.extend(keys::read_all(&mut queue, table, &node.span, around));
+        problems.extend(said_twice(table));
         if let Some(sharing) = sharing(queue.pipe) {
             problems.extend(queue.unused(sharing).into_iter().filter_map(|(key, problem)| {
                 let place = table.key(key)?;
@@ -89,8 +154,7 @@ impl PipeQueue {
             }));
         }
         if let (Some(key), None) = (table.key("most"), queue.mask) {
-            let problem = Problem::new("`most` without a mask, which makes flows").at(&key.span);
-            problems.push(problem.help("say what tells flows apart: mask = { src-ip = \"0xffffffff\" }"));
+            problems.push(without_mask(key, "flows"));
         }
         if problems.is_empty() { Ok(queue) } else { Err(problems) }
     }
@@ -101,29 +165,13 @@ impl PipeQueue {
     }
 
     fn set_unchecked(&mut self, key: &str, node: &Node, around: Surroundings<'_>) -> Result<(), Problem> {
-        match key {
-            "pipe" => self.pipe = read_pipe(node)?,
-            "weight" => {
-                let weight = node.integer("a weight", 1..1 << 32)?;
-                self.weight = Weight::new(weight as u32);
-            }
-            "priority" => self.priority = node.integer("a priority", 0..i64::from(Self::LAST) + 1)? as u32,
-            "longest" => self.longest = Some(units::packet_size(node)?),
-            "mask" => self.mask = value::read_mask(node, around)?,
-            "queue" => self.queue = Some(check_queue(Queue::read(node, around)?, node)?),
-            "loss" => self.loss = read_loss(node, around)?,
-            "most" => {
-                let most = node.integer("a number of flows", 1..Self::MOST_OF_ALL + 1)?;
-                self.most = most as u32; // at most 2²⁰
-            }
-            _ => match key.strip_prefix("queue.") {
-                Some(part) => {
-                    let queue = self.queue.unwrap_or_default().with(part, node, around)?;
-                    self.queue = Some(check_queue(queue, node)?);
-                }
-                None => return Err(Problem::new(format!("a queue has no `{key}`")).at(&node.span)),
-            },
+        if let Some(row) = keys::named::<Self>(key) {
+            return row.set(self, node, around);
         }
+        let part = key.strip_prefix("queue.");
+        let part = part.ok_or_else(|| Problem::new(format!("a queue has no `{key}`")).at(&node.span))?;
+        let queue = self.queue.unwrap_or_default().with(part, node, around)?;
+        self.queue = Some(check_queue(queue, node)?);
         Ok(())
     }
 
@@ -170,8 +218,8 @@ impl PipeQueue {
     }
 
     /// Without what its pipe has no use for.
-    pub(crate) fn tidied(mut self, pipe: &Pipe) -> Self {
-        for (key, _) in self.clone().unused(pipe.shares_by()) {
+    pub(crate) fn tidied(mut self, sharing: Option<Sharing>) -> Self {
+        for (key, _) in self.clone().unused(sharing) {
             match key {
                 "weight" => self.weight = None,
                 "priority" => self.priority = 0,
@@ -189,29 +237,10 @@ impl PipeQueue {
         Self { weight: None, queue: Some(self.queue.unwrap_or(of_pipe)), ..self.clone() }
     }
 
-    /// As it stands in a file: keys and values.
-    pub(crate) fn entries(&self) -> Vec<(&'static str, String)> {
-        let mut entries = vec![("pipe", self.pipe.to_string())];
-        let mut add = |key, value: Option<String>| entries.extend(value.map(|value| (key, value)));
-        add("weight", self.weight.map(|weight| weight.to_string()));
-        add("priority", (self.priority > 0).then(|| self.priority.to_string()));
-        add("longest", self.longest.map(|longest| format!("\"{longest}\"")));
-        add("mask", self.mask.map(value::mask_toml));
-        add("most", (self.most != Self::MOST).then(|| self.most.to_string()));
-        add("queue", self.queue.map(Queue::text));
-        add("loss", self.loss.as_ref().map(LossModel::text));
-        entries
-    }
-
     /// The weight in force.
     pub fn weight(&self) -> Weight {
         self.weight.unwrap_or(Weight::ONE)
     }
-}
-
-fn read_pipe(node: &Node) -> Result<u32, Problem> {
-    let range = i64::from(*super::NUMBERS.start())..i64::from(*super::NUMBERS.end()) + 1;
-    Ok(node.integer("the number of a pipe", range)? as u32) // at most 65,534
 }
 
 /// A model by itself, or that at `ingress`, which means the same here.
@@ -242,7 +271,7 @@ fn check_queue(queue: Queue, node: &Node) -> Result<Queue, Problem> {
     }
 }
 
-/// Whether a table names a queue that is not there.
+/// Where a queue's table names its pipe.
 pub(crate) fn place_of_pipe<'a>(table: &'a Table, otherwise: &'a Range<usize>) -> &'a Range<usize> {
     table.get("pipe").map_or(otherwise, |node| &node.span)
 }

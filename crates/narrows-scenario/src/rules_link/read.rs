@@ -13,13 +13,10 @@ use crate::direction;
 use crate::files::Files;
 use crate::host::Host;
 use crate::ipfw::{self, Context};
-use crate::node::{Key, Node, Table, Value, suggest};
+use crate::keys;
+use crate::node::{Key, Node, Table, suggest};
 use crate::problem::{Found, Problem, one_of};
-use crate::value::Surroundings;
-
-/// The keys that make a link one with rules.
-pub(crate) const KEYS: &[&str] =
-    &["rules", "tables", "pipes", "queues", "one-pass", "interface", "disabled-sets"];
+use crate::surroundings::Surroundings;
 
 /// The problem with each key that a link with rules does not have. `with` is one that only such a link has.
 pub(crate) fn unknown_keys(table: &Table, known: &[&str], with: &Key) -> Vec<Problem> {
@@ -72,12 +69,8 @@ pub(crate) fn read(
         places: Vec::new(),
         problems: Vec::new(),
     };
-    let one_pass = table.optional("one-pass", Node::boolean);
-    reader.link.one_pass = reader.keep(one_pass).flatten().unwrap_or(true);
-    let interface = table.optional("interface", interface);
-    reader.link.interface = reader.keep(interface).flatten();
-    let sets = table.optional("disabled-sets", disabled_sets);
-    reader.link.disabled_sets = reader.keep(sets).flatten().unwrap_or(0);
+    let around = reader.around;
+    reader.problems.extend(keys::read_all(&mut reader.link, table, &key.span, around));
     reader.tables(table);
     reader.pipes(table);
     reader.queues(table);
@@ -195,11 +188,8 @@ impl Reader<'_> {
     fn rules(&mut self, table: &Table, key: &Key, hosts: &[Host]) {
         const ALLOWED: &str = "a list of rules, such as [\"100 pipe 1 ip from any to any\"]";
         let Some(node) = table.get("rules") else {
-            self.problems.push(
-                Problem::new("`rules` is missing")
-                    .at(&key.span)
-                    .help("what else is there is reached by rules alone"),
-            );
+            let missing = keys::named::<RulesLink>("rules").map(|row| row.missing().at(&key.span));
+            self.problems.extend(missing);
             return;
         };
         let items = node.list(ALLOWED).map_err(|problem| problem.inside("rules"));
@@ -308,25 +298,4 @@ fn placed(problem: Problem, node: &Node, text: &str) -> Problem {
     // Between quotes, and without anything escaped.
     let is_plain = node.span.len() == text.len() + 2;
     if is_plain { problem.moved(node.span.start + 1) } else { problem.put_at(&node.span) }
-}
-
-fn interface(node: &Node) -> Result<String, Problem> {
-    const ALLOWED: &str =
-        "the name of an interface: 1 to 15 of the characters a–z, A–Z, 0–9, `-`, `_` and `.`";
-    let name = node.text(ALLOWED)?;
-    let is_one = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if (1..=15).contains(&name.len()) && name.chars().all(is_one) {
-        Ok(name.into())
-    } else {
-        Err(node.expected(ALLOWED))
-    }
-}
-
-fn disabled_sets(node: &Node) -> Result<u32, Problem> {
-    const ALLOWED: &str = "a list of sets, such as [5, 6]";
-    let Value::Array(items) = &node.value else { return Err(node.expected(ALLOWED)) };
-    let set = |node: &Node| {
-        node.integer("a set", 0..31).map_err(|problem| problem.help("set 31 is always enabled"))
-    };
-    items.iter().try_fold(0, |sets, item| Ok(sets | 1 << set(item)?))
 }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use narrows_core::classify::Prefix;
 use narrows_core::rules::Table;
 
-use crate::node::{Key, Node, toml_string};
+use crate::keys::kind::text;
+use crate::node::{Key, Node, Value};
 use crate::problem::{Found, Problem};
 
 /// Reads the entries of a table.
@@ -88,13 +89,12 @@ fn prefix(address: IpAddr, bits: u8) -> Prefix {
 }
 
 /// As it stands in a file.
-pub(super) fn text(table: &Table) -> String {
+pub(super) fn value(table: &Table) -> Value {
     let entry = |(prefix, value): (Prefix, u32)| {
         let value = if value == 0 { String::new() } else { format!(" {value}") };
-        toml_string(&format!("{}{value}", prefix_text(prefix)))
+        Node::new(text(format!("{}{value}", prefix_text(prefix))))
     };
-    let entries: Vec<String> = table.iter().map(entry).collect();
-    format!("[{}]", entries.join(", "))
+    Value::Array(table.iter().map(entry).collect())
 }
 
 /// `10.0.0.0/8`, or `192.168.1.1` for all bits.

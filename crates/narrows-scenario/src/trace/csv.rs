@@ -17,8 +17,10 @@ use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Probability, Rate, Time};
 
 use crate::problem::{Found, Problem};
+use crate::source::Source;
+use crate::source::number::{SHARE_ONE, decimal, share as share_text};
+use crate::trace::column::{Cells, filled, put};
 use crate::trace::format::Entry;
-use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
@@ -66,7 +68,6 @@ const ALLOWED: &str = "columns: `time_s`, and any of `rate_mbit`, `delay_ms`, `l
 
 /// Shares are read in 10⁻¹⁹: each of the engine's probabilities, multiples of 2⁻⁶³, is the nearest to one of these.
 const SHARE: i32 = 19;
-pub(super) const SHARE_ONE: u64 = 10_000_000_000_000_000_000;
 /// What a single row holds for.
 const LONE: Duration = Duration::from_secs(1);
 
@@ -277,19 +278,6 @@ impl Rows {
     }
 }
 
-/// A later value of the same instant takes the place of the earlier one.
-pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
-    match column.last_mut() {
-        Some(last) if last.0 == time => last.1 = value,
-        _ => column.push((time, value)),
-    }
-}
-
-/// A column, if it has anything.
-pub(super) fn filled<T>(column: Column<T>) -> Option<Column<T>> {
-    (!column.is_empty()).then_some(column)
-}
-
 fn rate(source: &Source<'_>, cell: &str, power: i32) -> Result<Rate, Problem> {
     match cell.to_ascii_lowercase().as_str() {
         "unlimited" => Ok(Rate::UNLIMITED),
@@ -311,4 +299,47 @@ fn share(source: &Source<'_>, cell: &str, power: i32) -> Result<Probability, Pro
         problem.help(format!("a share is {all}"))
     })?;
     Ok(Probability::from_ratio(parts, SHARE_ONE).expect("it is at most one"))
+}
+
+impl Trace {
+    /// Times in seconds, rates in Mbit/s, delays in ms, shares as they are; the last row says when it ends.
+    pub(super) fn csv(&self) -> String {
+        let bytes = self.bound.as_ref().is_some_and(|column| matches!(column[0].1, Bound::Bytes(_)));
+        let columns = [
+            (self.rate.is_some(), "rate_mbit"),
+            (self.delay.is_some(), "delay_ms"),
+            (self.loss.is_some(), "loss"),
+            (self.duplicate.is_some(), "duplicate"),
+            (self.bound.is_some(), if bytes { "queue_bytes" } else { "queue_packets" }),
+        ];
+        let mut text = String::from("time_s");
+        for (_, name) in columns.iter().filter(|(there, _)| *there) {
+            text.push(',');
+            text.push_str(name);
+        }
+        text.push('\n');
+        let mut rate = Cells::new(&self.rate);
+        let mut delay = Cells::new(&self.delay);
+        let mut loss = Cells::new(&self.loss);
+        let mut duplicate = Cells::new(&self.duplicate);
+        let mut bound = Cells::new(&self.bound);
+        for time in self.instants() {
+            text.push_str(&decimal(time.nanos(), 9));
+            rate.cell(&mut text, time, |rate| match rate {
+                Rate::UNLIMITED => "unlimited".into(),
+                rate => decimal(rate.bits_per_second(), 6),
+            });
+            delay.cell(&mut text, time, |delay| decimal(delay.nanos(), 6));
+            loss.cell(&mut text, time, share_text);
+            duplicate.cell(&mut text, time, share_text);
+            bound.cell(&mut text, time, |bound| match bound {
+                Bound::Packets(packets) => packets.to_string(),
+                Bound::Bytes(bytes) => bytes.get().to_string(),
+            });
+            text.push('\n');
+        }
+        text.push_str(&decimal(self.length.nanos(), 9));
+        text.push('\n');
+        text
+    }
 }

@@ -9,13 +9,10 @@ use std::fmt::Write;
 use narrows_core::{Duration, Rate, Time};
 
 use crate::problem::{Found, Problem};
+use crate::source::Source;
 use crate::trace::format::Entry;
-use crate::trace::source::Source;
-use crate::trace::{CannotWrite, Format, MOST_POINTS, OPPORTUNITY, Then, Trace};
+use crate::trace::{CannotWrite, Format, MILLISECOND, MOST_POINTS, OPPORTUNITY, Then, Trace};
 use crate::units::LONGEST_NANOS;
-
-/// Nanoseconds in the unit of the file.
-pub(super) const MILLISECOND: u64 = 1_000_000;
 
 /// A number stands alone on its line.
 pub(super) const FORMAT: Entry = Entry {

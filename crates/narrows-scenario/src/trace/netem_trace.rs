@@ -23,14 +23,17 @@
 mod models;
 mod values;
 
+use std::fmt::Write;
+
 use narrows_core::{Duration, Probability, Rate, Time};
 
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, one_of};
-use crate::trace::csv::{filled, put};
+use crate::source::Source;
+use crate::source::number::share;
+use crate::trace::column::{filled, put};
 use crate::trace::format::Entry;
-use crate::trace::source::Source;
-use crate::trace::{Column, Format, MOST_POINTS, Then, Trace, json};
+use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
 /// JSON, or TOML with the name of a model.
@@ -204,4 +207,66 @@ fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
     }
     let problem = Problem::new(format!("unknown model {}", Found(name))).at(&tag.span);
     problem.did_you_mean(name, known.iter().copied()).help(format!("models: {}", one_of(known)))
+}
+
+impl Trace {
+    /// The first column there is, in this order: rate, delay, loss, duplicates.
+    pub(super) fn netem_trace(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
+        const SAYS: &str = "one of rate, delay, loss and duplicates";
+        let models: Vec<(Duration, String)>;
+        let kind;
+        if let Some(rates) = &self.rate {
+            kind = "Bw";
+            let unlimited = rates.iter().filter(|point| point.1 == Rate::UNLIMITED).count();
+            if unlimited > 0 {
+                remarks.push(format!(
+                    "{unlimited} rates without a limit are written as the most that there is, 1000 Tbps"
+                ));
+            }
+            models = self.steps(rates, |rate| {
+                let bits = match rate {
+                    Rate::UNLIMITED => crate::units::MOST_BITS,
+                    rate => rate.bits_per_second(),
+                };
+                format!("\"bw\":\"{bits}bps\"")
+            });
+            self.left_out(
+                remarks,
+                &[self.delay.is_some(), self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
+            );
+        } else if let Some(delays) = &self.delay {
+            kind = "Delay";
+            models = self.steps(delays, |delay| format!("\"delay\":\"{}ns\"", delay.nanos()));
+            self.left_out(
+                remarks,
+                &[false, self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
+            );
+        } else if let Some(shares) = self.loss.as_ref().or(self.duplicate.as_ref()) {
+            let (name, key) = if self.loss.is_some() { ("Loss", "loss") } else { ("Duplicate", "duplicate") };
+            kind = name;
+            models = self.steps(shares, |value| format!("\"{key}\":[{}]", share(value)));
+            let others = self.loss.is_some() && self.duplicate.is_some();
+            self.left_out(remarks, &[false, false, others, self.bound.is_some()]);
+        } else {
+            return Err(CannotWrite::Nothing { format: Format::NetemTrace, says: SAYS });
+        }
+        let count = u32::from(self.then != Then::Loop);
+        let mut text = format!("{{\"Repeated{kind}PatternConfig\":{{\"pattern\":[");
+        for (index, (lasts, value)) in models.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let nanos = lasts.nanos();
+            // A String takes all that is written to it.
+            let _ =
+                write!(text, "{comma}\n{{\"Static{kind}Config\":{{{value},\"duration\":\"{nanos}ns\"}}}}");
+        }
+        let _ = writeln!(text, "\n],\"count\":{count}}}}}");
+        Ok(text)
+    }
+
+    /// How long each value lasts, and the value.
+    fn steps<T: Copy>(&self, column: &Column<T>, value: impl Fn(T) -> String) -> Vec<(Duration, String)> {
+        let end = Time::ZERO + self.length;
+        let ends = column.iter().skip(1).map(|point| point.0).chain([end]);
+        column.iter().zip(ends).map(|(point, end)| (end.since(point.0), value(point.1))).collect()
+    }
 }

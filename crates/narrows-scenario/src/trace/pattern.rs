@@ -4,9 +4,9 @@ use narrows_core::{Duration, Probability, Time};
 
 use crate::pattern::{About, Per};
 use crate::problem::{Found, Problem};
+use crate::source::Source;
 use crate::trace::format::Entry;
-use crate::trace::mahimahi::MILLISECOND;
-use crate::trace::{CannotWrite, Column, Format, Source, Then, Trace};
+use crate::trace::{CannotWrite, Column, Format, MILLISECOND, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
 /// A header of words.

@@ -11,20 +11,22 @@
 //!
 //! What a trace does not have is told in a remark where it is not zero: jitter, the delay of duplicates, routes, queues.
 
+use std::fmt::Write;
+
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
 
 use crate::problem::Problem;
-use crate::trace::csv::{filled, put};
+use crate::source::Source;
+use crate::trace::column::{Cells, filled, put};
 use crate::trace::format::Entry;
-use crate::trace::source::Source;
 use crate::trace::{Column, Format, MOST_POINTS, Trace};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
 
 /// The whole of a share.
-pub(super) const ALWAYS: u64 = u32::MAX as u64;
+const ALWAYS: u64 = u32::MAX as u64;
 /// Nanoseconds in the unit of KEEP.
-pub(super) const MICROSECOND: u64 = 1_000;
+const MICROSECOND: u64 = 1_000;
 
 /// Numbers in a row, or the word that keeps a delay.
 pub(super) const FORMAT: Entry = Entry {
@@ -167,4 +169,69 @@ impl Rows {
 fn share(source: &Source<'_>, cell: &str) -> Result<Probability, Problem> {
     let parts = source.whole(cell, ALWAYS, "a share of packets, from 0 to 4294967295")?;
     Ok(Probability::from_ratio(parts, ALWAYS).expect("it is at most the whole"))
+}
+
+/// A share as TheaterQ has it, rounded.
+fn of_always(share: Option<Probability>) -> u64 {
+    (share.unwrap_or_default().as_f64() * ALWAYS as f64 + 0.5) as u64
+}
+
+impl Trace {
+    /// Simple rows where that is enough, or else extended ones.
+    pub(super) fn theaterq(&self, remarks: &mut Vec<String>) -> String {
+        let mut instants = self.instants();
+        if instants.is_empty() {
+            instants.push(Time::ZERO);
+        }
+        let extended = self.duplicate.is_some();
+        let mut bytes = false;
+        let mut rounded = false;
+        let mut text = String::new();
+        let mut rate = Cells::new(&self.rate);
+        let mut delay = Cells::new(&self.delay);
+        let mut loss = Cells::new(&self.loss);
+        let mut duplicate = Cells::new(&self.duplicate);
+        let mut bound = Cells::new(&self.bound);
+        let micros = |time: Time| (time.nanos() + MICROSECOND / 2) / MICROSECOND;
+        let ends: Vec<Time> = instants.iter().skip(1).copied().chain([Time::ZERO + self.length]).collect();
+        for (start, end) in instants.into_iter().zip(ends) {
+            let rate = match rate.held(start) {
+                None | Some(Rate::UNLIMITED) => -1,
+                Some(rate) => rate.bits_per_second() as i64,
+            };
+            let delay = delay.held(start).unwrap_or_default().nanos();
+            let loss = of_always(loss.held(start));
+            let limit = match bound.held(start) {
+                None => 0,
+                Some(Bound::Packets(packets)) => packets.min(u64::from(u32::MAX)),
+                Some(Bound::Bytes(size)) => {
+                    bytes = true;
+                    size.get().min(u64::from(u32::MAX))
+                }
+            };
+            let keep = micros(end) - micros(start);
+            rounded |= end.since(start) != Duration::from_nanos(keep * MICROSECOND);
+            if keep == 0 {
+                continue; // less than half a microsecond
+            }
+            // A String takes all that is written to it.
+            let _ = match extended {
+                false => writeln!(text, "{keep},{delay},{rate},{loss},{limit}"),
+                true => {
+                    let duplicate = of_always(duplicate.held(start));
+                    writeln!(text, "{keep},{delay},0,{rate},{loss},{limit},{duplicate},0,0,0")
+                }
+            };
+        }
+        if extended {
+            remarks.push("the rows are extended ones: TheaterQ takes them with `ingest EXTENDED`".into());
+        }
+        if bytes {
+            remarks.push("the limit is in bytes: TheaterQ takes it so with `byteqlen`".into());
+        }
+        if rounded {
+            remarks.push("instants are rounded to microseconds".into());
+        }
+        text
+    }
 }

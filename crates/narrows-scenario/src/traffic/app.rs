@@ -1,8 +1,9 @@
 //! Applications: what they send, when, and how long they wait for it.
 
-pub(crate) mod explain;
 pub(super) mod read;
-pub(crate) mod write;
+mod rows;
+
+pub(crate) use rows::tables;
 
 use narrows_core::source::{Pace, Period, Sizes};
 use narrows_core::{Bytes, Duration, Protocol, Rate, Time};

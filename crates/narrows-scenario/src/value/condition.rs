@@ -4,15 +4,15 @@ mod parts;
 
 pub(crate) use parts::{code_point, party, protocol, protocol_name};
 
+pub(crate) use crate::surroundings::Surroundings;
+
 use std::net::IpAddr;
 use std::ops::{Range, RangeInclusive};
 
-use narrows_core::Time;
 use narrows_core::classify::{Condition, Prefix};
 
 use serde_json::json;
 
-use crate::files::Files;
 use crate::keys::compound::Group;
 use crate::keys::kind::{ByHand, Given, Several, text};
 use crate::keys::schema;
@@ -57,19 +57,6 @@ pub enum Party {
         /// How many bits count.
         prefix: u8,
     },
-}
-
-/// What the values of a link may refer to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings<'a> {
-    /// The names of all hosts.
-    pub(crate) hosts: &'a [String],
-    /// Whether the link is a shared medium.
-    pub(crate) shared: bool,
-    /// Where files come from.
-    pub(crate) files: &'a Files,
-    /// The instant at which what is read comes into force.
-    pub(crate) at: Time,
 }
 
 const PROTOCOL: ByHand<u8> = ByHand {

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::keys::compound::Group;
 use crate::keys::kind::{Boolean, text};
 use crate::keys::schema::{self, Definitions};
-use crate::keys::{Form, Keyed, Kind, Row, row};
+use crate::keys::{self, Form, Keyed, Kind, Row, row};
 use crate::node::{Node, Table, Value};
 use crate::problem::{Found, Problem};
 use crate::value::Surroundings;
@@ -113,9 +113,8 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<Option<FlowM
 }
 
 /// As it stands in a file.
-pub(crate) fn toml(mask: FlowMask) -> String {
-    let value = if mask == FlowMask::ALL { Some(text("all")) } else { TABLE.write(&mask) };
-    value.map(|value| Node::new(value).toml()).unwrap_or_default()
+pub(crate) fn value(mask: FlowMask) -> Value {
+    if mask == FlowMask::ALL { text("all") } else { Value::Table(keys::written(&mask)) }
 }
 
 /// What the schema says of one.

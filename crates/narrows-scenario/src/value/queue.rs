@@ -254,10 +254,6 @@ impl Queue {
         self.policy.maker().map(PolicyPerFlow::new)
     }
 
-    pub(crate) fn text(self) -> String {
-        Node::new(self.value()).toml()
-    }
-
     /// As it stands in a file.
     pub(crate) fn value(self) -> Value {
         match (self.drop, self.policy, self.bound) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::explain::events::about;
+use crate::explain::about::about;
 use crate::explain::{QueueExplanation, RulesExplanation, percent};
 
 pub(super) fn print(rules: &RulesExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result {

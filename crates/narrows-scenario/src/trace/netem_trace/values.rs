@@ -4,8 +4,8 @@ use narrows_core::{Duration, Probability, Rate};
 
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::trace::csv::SHARE_ONE;
-use crate::trace::number::scaled;
+use crate::source::number::SHARE_ONE;
+use crate::source::number::scaled;
 use crate::units::{LONGEST_NANOS, MOST_BITS};
 
 const RATES: &[(&str, u64)] =

@@ -1,8 +1,8 @@
 //! What `me` means where a network stands at interfaces that exist already: the addresses of those, not automatic ones.
 
+use super::Scenario;
 use crate::host::{Address, HostAddress};
 use crate::rules_link::RulesLink;
-use crate::scenario::Scenario;
 
 impl Scenario {
     /// The number of a rule that says `me`.

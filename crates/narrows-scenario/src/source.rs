@@ -1,9 +1,14 @@
 //! The text of a trace or a pattern, with the places of its parts.
 
+pub(crate) mod number;
+
 use std::ops::Range;
 
 use crate::problem::{Found, Problem, ScenarioError};
-use crate::trace::number::{Fault, scaled};
+use number::{Fault, scaled};
+
+/// Points that a trace may have, over all columns, or a pattern: beyond that it is a mistake.
+pub const MOST_POINTS: usize = 10_000_000;
 
 /// The text that is read.
 pub(crate) struct Source<'a> {

@@ -1,16 +1,51 @@
-//! The tables of the reference, `docs/scenario.md`, from rows.
+//! What the rows of the keys tell others: the JSON Schema, for editors, and the tables of `docs/scenario.md`.
 
 use std::collections::BTreeMap;
 
-use super::Key;
+use serde_json::json;
+
 use crate::direction::Direction;
 use crate::flags::{LinkFlag, LinkFlags};
+use crate::host::Host;
+use crate::keys::{self, Key, schema};
+use crate::link::Link;
 use crate::node::Node;
+use crate::router::{ExplicitRoute, Router};
+use crate::rules_link::{Pipe, PipeQueue, RulesLink};
+use crate::scenario::Scenario;
+use crate::timeline::Entry;
+use crate::traffic;
 use crate::value;
+
+/// The JSON Schema (draft 2020-12) of a scenario file, as text.
+pub fn schema() -> String {
+    let mut definitions = schema::Definitions::new();
+    let doc = "A scenario of narrows: a network and what happens to it.";
+    let mut all = schema::object(doc, &keys::keys::<Scenario>(), &mut definitions);
+    all["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    all["title"] = json!("narrows scenario");
+    all["$defs"] = json!(definitions);
+    let mut text =
+        serde_json::to_string_pretty(&all).expect("a schema has string keys and finite numbers only");
+    text.push('\n');
+    text
+}
 
 /// The tables of the reference, by the names with which its page marks their places: `<!-- keys: pie -->`.
 pub fn reference() -> BTreeMap<&'static str, String> {
-    let keys = value::tables().into_iter().chain([("direction", super::keys::<Direction>())]);
+    let keys = value::tables().into_iter().chain([
+        ("direction", keys::keys::<Direction>()),
+        ("scenario", keys::keys::<Scenario>()),
+        ("host", keys::keys::<Host>()),
+        ("router", keys::keys::<Router>()),
+        ("route", keys::keys::<ExplicitRoute>()),
+        ("timeline", keys::keys::<Entry>()),
+        ("link", keys::keys::<Link>()),
+        ("rules", keys::keys::<RulesLink>()),
+        ("pipe", keys::keys::<Pipe>()),
+        ("pipe-queue", keys::keys::<PipeQueue>()),
+    ]);
+    let keys = keys.chain(traffic::tables()).chain(traffic::app_tables());
     keys.map(|(name, keys)| (name, table(&keys)))
         .chain([("schedulers", value::schedulers()), ("flags", flags())])
         .collect()

@@ -4,18 +4,20 @@ use narrows_core::Probability;
 
 /// Why a text does not become a whole number of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// No number, or not one with an end, such as `nan`.
     NoNumber,
     Negative,
     TooLarge,
 }
 
+/// One, in the 10⁻¹⁹ in which shares are read.
+pub(crate) const SHARE_ONE: u64 = 10_000_000_000_000_000_000;
 /// Digits that are kept; what comes after them is beyond any unit.
 const MOST_DIGITS: u32 = 30;
 
 /// The number times 10 to the `power`, rounded to the nearest whole.
-pub(super) fn scaled(text: &str, power: i32) -> Result<u128, Fault> {
+pub(crate) fn scaled(text: &str, power: i32) -> Result<u128, Fault> {
     let (negative, text) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -72,7 +74,7 @@ fn exponent(text: &str) -> Option<i32> {
 }
 
 /// `value · 10^−places`, without zeros at the end.
-pub(super) fn decimal(value: u64, places: u32) -> String {
+pub(crate) fn decimal(value: u64, places: u32) -> String {
     // Places are those of units: at most 19.
     let one = 10u128.pow(places);
     let (whole, part) = (u128::from(value) / one, u128::from(value) % one);
@@ -84,7 +86,7 @@ pub(super) fn decimal(value: u64, places: u32) -> String {
 }
 
 /// The shortest decimal that is read as this share again.
-pub(super) fn share(value: Probability) -> String {
+pub(crate) fn share(value: Probability) -> String {
     for places in 0..=19 {
         let one = 10u64.pow(places);
         let guess = (value.as_f64() * one as f64) as u64;

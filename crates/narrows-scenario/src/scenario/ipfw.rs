@@ -2,14 +2,13 @@
 
 use narrows_core::Time;
 
-use super::RulesLink;
-use super::batch::{Batch, Done};
+use super::Scenario;
 use crate::engine_change::EngineChange;
 use crate::ipfw::{Command, CommandsAt};
 use crate::link::Medium;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
-use crate::scenario::Scenario;
-use crate::value::Surroundings;
+use crate::rules_link::{Batch, Done, RulesLink};
+use crate::surroundings::Surroundings;
 
 impl Scenario {
     /// Does what a command of ipfw asks for at this instant of a run, on the link with rules of this name, or the only one.

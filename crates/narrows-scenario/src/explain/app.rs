@@ -3,11 +3,11 @@
 use narrows_core::source::{Pace, Period, Sizes};
 use narrows_core::{Duration, Time};
 
-use super::{AppConfig, Call, Demand, Dialogue, Exchanges, Query, Transfer};
-use crate::explain::about;
+use super::about::about;
+use crate::traffic::{AppConfig, Call, Demand, Dialogue, Exchanges, Query, Transfer};
 
 /// What it does, and what that comes to.
-pub(crate) fn sentence(config: &AppConfig) -> String {
+pub(super) fn sentence(config: &AppConfig) -> String {
     let mut what = dialogue(&config.dialogue);
     what += &match config.demand {
         Demand::Open { poisson, pace } => {

@@ -1,0 +1,110 @@
+//! The keys of a link with rules.
+
+use serde_json::json;
+
+use super::{Pipe, PipeQueue, RulesLink, tables};
+use crate::ipfw;
+use crate::keys::compound::Group;
+use crate::keys::kind::{Boolean, ByHand, Described, Given, Kind, Tables, text};
+use crate::keys::{self, Keyed, Row, row};
+use crate::node::{Node, Table, Value};
+use crate::problem::Problem;
+
+const RULES: Described = Described {
+    words: || "list of rules".into(),
+    schema: |_| json!({ "type": "array", "items": { "type": "string" } }),
+};
+const PIPES: Tables = Tables { words: "tables `[links.NAME.pipes.NUMBER]`, 1 to 65534", of: Pipe::schema };
+const QUEUES: Tables =
+    Tables { words: "tables `[links.NAME.queues.NUMBER]`, 1 to 65534", of: |all| QUEUE.schema(all) };
+const QUEUE: Group<PipeQueue> = Group::new(
+    "PipeQueue",
+    "A queue that shares the transmitter of a pipe with others, or with a mask one for each flow.",
+    "a table of what the queue does: { pipe = 5, weight = 20 }",
+);
+const TABLES: Tables = Tables {
+    words: "lists of texts by name",
+    of: |_| json!({ "type": "array", "items": { "type": "string" } }),
+};
+const INTERFACE: ByHand<String> = ByHand {
+    words: || "name".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| interface(node),
+    write: |name| Some(text(name)),
+};
+const SETS: ByHand<u32> = ByHand {
+    words: || "list of whole numbers, 0 to 30".into(),
+    schema: |_| json!({ "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 30 } }),
+    read: |node, _| disabled_sets(node),
+    write: |sets| {
+        let disabled = (0..32).filter(|set| sets >> set & 1 == 1);
+        let disabled: Vec<Node> =
+            disabled.map(|set: u32| Node::new(Value::Integer(set.to_string()))).collect();
+        (!disabled.is_empty()).then_some(Value::Array(disabled))
+    },
+};
+
+/// A table by names or numbers.
+fn by_name<K: ToString, V>(
+    entries: impl IntoIterator<Item = (K, V)>,
+    value: fn(V) -> Value,
+) -> Option<Value> {
+    let mut table = Table::default();
+    entries.into_iter().for_each(|(name, entry)| table.put(&name.to_string(), value(entry)));
+    (!table.is_empty()).then_some(Value::Table(table))
+}
+
+impl Keyed for RulesLink {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::apart(
+            "rules",
+            &RULES,
+            "The rules, in ipfw's words: `[NUMBER] [set SET] [prob P] ACTION [PROTOCOL from SOURCE to DESTINATION] [OPTIONS]`. They count in the order of their numbers; one without a number gets 100 more than the highest before it. What no rule decides on passes.",
+            |link: &Self| {
+                let rules = link.rules.iter().map(|rule| Node::new(text(ipfw::rule_text(rule))));
+                Some(Value::Array(rules.collect()))
+            },
+        )
+        .required_with("what else is there is reached by rules alone"),
+        Row::apart(
+            "tables",
+            &TABLES,
+            "What rules look up: `\"ADDRESS[/BITS] [VALUE]\"`, a value of 0 where none stands. The longest prefix counts. A number in place of the address is a port or code point.",
+            |link: &Self| by_name(&link.tables, tables::value),
+        )
+        .default("none"),
+        Row::apart("pipes", &PIPES, "[Links](#pipes) to which rules send packets.", |link: &Self| {
+            by_name(&link.pipes, |pipe| Value::Table(pipe.table()))
+        })
+        .default("none"),
+        Row::apart("queues", &QUEUES, "[Queues](#queues-in-front-of-a-pipe) that share a pipe.", |link: &Self| {
+            by_name(&link.queues, |queue| Value::Table(keys::written(queue)))
+        })
+        .default("none"),
+        row!("one-pass", one_pass, Boolean, "Whether a packet that leaves a pipe has passed; else it goes on at the next rule."),
+        row!("interface", interface, Given(INTERFACE), "What rules call the interface that they are at, in `via`, `recv` and `xmit`.")
+            .default("the name of the link"),
+        row!("disabled-sets", disabled_sets, SETS, "Sets whose rules do nothing.").default("none"),
+    ];
+}
+
+fn interface(node: &Node) -> Result<String, Problem> {
+    const ALLOWED: &str =
+        "the name of an interface: 1 to 15 of the characters a–z, A–Z, 0–9, `-`, `_` and `.`";
+    let name = node.text(ALLOWED)?;
+    let is_one = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if (1..=15).contains(&name.len()) && name.chars().all(is_one) {
+        Ok(name.into())
+    } else {
+        Err(node.expected(ALLOWED))
+    }
+}
+
+fn disabled_sets(node: &Node) -> Result<u32, Problem> {
+    const ALLOWED: &str = "a list of sets, such as [5, 6]";
+    let Value::Array(items) = &node.value else { return Err(node.expected(ALLOWED)) };
+    let set = |node: &Node| {
+        node.integer("a set", 0..31).map_err(|problem| problem.help("set 31 is always enabled"))
+    };
+    items.iter().try_fold(0, |sets, item| Ok(sets | 1 << set(item)?))
+}

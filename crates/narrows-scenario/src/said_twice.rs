@@ -1,0 +1,47 @@
+//! What a direction's table says twice.
+
+use crate::netem;
+use crate::node::Table;
+use crate::problem::Problem;
+
+/// The keys of a direction's table that mean the same thing as another.
+pub(crate) fn said_twice(table: &Table) -> Vec<Problem> {
+    let mut problems = beside_netem(table);
+    let beside = table.key("order");
+    let within =
+        table.get("delay").and_then(|delay| delay.table("").ok()).and_then(|delay| delay.key("order"));
+    if let (Some(beside), Some(within)) = (beside, within) {
+        problems.push(
+            Problem::new("the order of packets is said twice")
+                .at(&beside.span)
+                .also(&within.span, "here too")
+                .help("keep one of the two"),
+        );
+    }
+    problems
+}
+
+/// Keys beside `netem` that its words mean: which of the two counts would be up to the order of the file.
+fn beside_netem(table: &Table) -> Vec<Problem> {
+    let Some((words, node)) = table.key("netem").zip(table.get("netem")) else { return Vec::new() };
+    let Ok(qdisc) = netem::read(node) else { return Vec::new() };
+    let mut problems = Vec::new();
+    if qdisc.seed().is_some() {
+        problems.push(
+            Problem::new("`seed` in the words of one link")
+                .at(&node.span)
+                .inside("netem")
+                .help("there is one seed for all draws of a scenario, which stands at its top: seed = 7"),
+        );
+    }
+    let assignments = qdisc.assignments().unwrap_or_default();
+    let both = assignments.iter().find_map(|(key, text)| Some((table.key(key)?, text)));
+    problems.extend(both.map(|(key, text)| {
+        Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))
+            .at(&key.span)
+            .also(&words.span, "here")
+            .inside(&key.name)
+            .help("leave one of the two out")
+    }));
+    problems
+}

@@ -1,0 +1,173 @@
+//! Assignments to the values of a scenario.
+
+use std::collections::BTreeMap;
+
+use narrows_core::{Change, Seed, Time};
+
+use super::Scenario;
+use crate::assign::{Assignment, Of};
+use crate::direction::Site;
+use crate::link::{Link, Medium};
+use crate::problem::{Found, Problem, ScenarioError, one_of};
+
+impl Scenario {
+    /// Changes a value while the network runs; the scenario's own values follow. Gives what to tell the engine: names
+    /// of its links, and their changes. Nothing changes where there is an error.
+    ///
+    /// ```
+    /// # use narrows_scenario::{LinkFlags, Scenario};
+    /// let flags = LinkFlags::default().with("rate", "1mbit");
+    /// let mut scenario = Scenario::from_flags(&flags).unwrap();
+    /// let changes = scenario.assign("link.down.rate=2mbit").unwrap();
+    /// assert_eq!(changes[0].0, "link.down");
+    /// assert_eq!(scenario.links[0].directions()[1].1.rate.to_string(), "2mbit");
+    /// ```
+    ///
+    /// # Errors
+    /// When the text names no link or key, or its value is none that a scenario may have.
+    pub fn assign(&mut self, text: &str) -> Result<Vec<(String, Change)>, ScenarioError> {
+        self.assign_all(&[text])
+    }
+
+    /// Several changes at one instant: all, or none where there is an error. A trace begins with the run, as
+    /// [`Scenario::assign_at`] does at zero.
+    ///
+    /// # Errors
+    /// As [`Scenario::assign`].
+    pub fn assign_all<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<Vec<(String, Change)>, ScenarioError> {
+        self.assign_at(Time::ZERO, texts)
+    }
+
+    /// Several changes at this instant of the run: all, or none where there is an error. A trace begins then. Files that
+    /// the values name are read, those that were read before from memory.
+    ///
+    /// # Errors
+    /// As [`Scenario::assign`].
+    pub fn assign_at<T: AsRef<str>>(
+        &mut self,
+        at: Time,
+        texts: &[T],
+    ) -> Result<Vec<(String, Change)>, ScenarioError> {
+        let (mut all, mut lines) = (Vec::new(), String::new());
+        let mut read = || {
+            for text in texts {
+                all.push(Assignment::parse(text.as_ref(), lines.len())?);
+                lines += text.as_ref();
+                lines.push('\n');
+            }
+            Ok(std::mem::take(&mut all))
+        };
+        let assignments = read();
+        let result = assignments.and_then(|assignments| self.apply(&assignments, at));
+        result.map_err(|problem| {
+            let lines: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+            ScenarioError::new("set", &lines.join("\n"), vec![problem])
+        })
+    }
+
+    /// Applies assignments: all, or none where there is a problem. They are of one instant, so what is right only after
+    /// another of them (a target beyond the old interval, a scheduler for the new rate) comes after it.
+    pub(crate) fn apply(
+        &mut self,
+        assignments: &[Assignment],
+        at: Time,
+    ) -> Result<Vec<(String, Change)>, Problem> {
+        let mut changed: BTreeMap<usize, Link> = BTreeMap::new();
+        let mut waiting: Vec<&Assignment> = assignments.iter().collect();
+        while !waiting.is_empty() {
+            let (mut put_off, mut wrong) = (Vec::new(), None);
+            for &assignment in &waiting {
+                match self.changed(assignment, at, &changed) {
+                    Ok((index, link)) => {
+                        changed.insert(index, link);
+                    }
+                    Err(problem) => {
+                        put_off.push(assignment);
+                        wrong.get_or_insert(problem);
+                    }
+                }
+            }
+            match wrong {
+                Some(problem) if put_off.len() == waiting.len() => return Err(problem),
+                _ => waiting = put_off,
+            }
+        }
+        let mut changes = Vec::new();
+        for (index, link) in changed {
+            let before = std::mem::replace(&mut self.links[index], link);
+            if let Medium::Rules(then) = &before.medium {
+                let site = self.site(&before);
+                if let Medium::Rules(now) = &self.links[index].medium {
+                    changes.extend(now.changes_since(then, &before.name, &site));
+                }
+                continue;
+            }
+            let (seed, addresses) = (Seed(self.seed), |host: &str| self.addresses(host));
+            for ((name, now), (_, then)) in
+                self.links[index].directions().into_iter().zip(before.directions())
+            {
+                let site = Site { seed, link: &name, addresses: &addresses };
+                changes
+                    .extend(now.changes_since(then, site).into_iter().map(|change| (name.clone(), change)));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The number of the link that an assignment is about, and what it makes of it, after what has been changed before.
+    fn changed(
+        &self,
+        assignment: &Assignment,
+        at: Time,
+        changed: &BTreeMap<usize, Link>,
+    ) -> Result<(usize, Link), Problem> {
+        let hosts = self.host_names();
+        let Assignment { link: name, of, key, place, node } = assignment;
+        let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
+            let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
+            problem.did_you_mean(name, names.iter().copied()).help(format!("links: {}", one_of(&names)))
+        })?;
+        let mut link = changed.get(&index).unwrap_or(&self.links[index]).clone();
+        let around = link.surroundings(&hosts, &self.files, at);
+        let inside = |problem: Problem| match of {
+            Of::Whole => problem.inside(name),
+            of => problem.inside(of.text().trim_start_matches('.')).inside(name),
+        };
+        let way = match (of, &mut link.medium) {
+            (Of::Pipe(number), Medium::Rules(rules)) => {
+                rules.assign_pipe(*number, key, node, around).map_err(|p| inside(p).at(place))?;
+                return Ok((index, link));
+            }
+            (Of::Queue(number), Medium::Rules(rules)) => {
+                rules.assign_queue(*number, key, node, around).map_err(|p| inside(p).at(place))?;
+                return Ok((index, link));
+            }
+            (_, Medium::Rules(rules)) => {
+                let problem =
+                    Problem::new(format!("`{name}` is a link with rules, and has no `{key}` of its own"));
+                let pipe = rules.pipes.keys().next().copied().unwrap_or(1);
+                return Err(problem.at(place).help(format!("write {name}.{pipe}.{key} for pipe {pipe}")));
+            }
+            (Of::Pipe(_) | Of::Queue(_), _) => {
+                let problem =
+                    Problem::new(format!("`{name}` has no pipes and queues: it is no link with rules"));
+                return Err(problem.at(place));
+            }
+            (Of::Way(way), Medium::Shared(_)) => {
+                let way = way.name();
+                let problem = Problem::new(format!("the shared medium `{name}` has no `{way}` of its own"));
+                return Err(problem.at(place).help(format!("write {name}.{key}, for both directions")));
+            }
+            (Of::Way(way), _) => Some(*way),
+            (Of::Whole, _) => None,
+        };
+        for direction in link.directions_mut(way) {
+            direction.set(key, node, around).map_err(|problem| inside(problem).at(&node.span))?;
+        }
+        if let Some((_, _, problem)) = link.conflict() {
+            return Err(inside(problem.inside(key)).at(&node.span));
+        }
+        Ok((index, link))
+    }
+}

@@ -1,0 +1,282 @@
+//! Reading a scenario: all that is wrong is found at once, as far as one thing does not hide another.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::Scenario;
+use crate::files::Files;
+use crate::host::{Host, HostAddress};
+use crate::keys::{self, Form};
+use crate::link::{self, Link};
+use crate::node::{Key, Node, Table, check_name};
+use crate::problem::{Found, Problem, Problems, nearest};
+use crate::router::{self, Router};
+use crate::rules_link::RulesLink;
+use crate::surroundings::Surroundings;
+use crate::timeline::ENTRY;
+use crate::topology::Fault;
+use crate::traffic;
+
+/// Steps of the timeline that are tried when a scenario is read; a longer one repeats itself by then.
+const TRIED_STEPS: usize = 1000;
+
+/// Reads a whole file. Later parts are read only where those that they need are right.
+pub(super) fn read(
+    table: &Table,
+    text: &str,
+    file: &str,
+    files: &Files,
+    problems: &mut Problems,
+) -> Option<Scenario> {
+    problems.extend(table.unknown_keys(&keys::names::<Scenario>()));
+    let mut scenario = Scenario { file: file.into(), files: files.clone(), ..Scenario::default() };
+    let around = Surroundings::of_files(files);
+    problems.extend(keys::read_all(&mut scenario, table, &(0..0), around));
+
+    let mut places: Places = BTreeMap::new();
+    let mut hosts = Vec::new();
+    for (key, node) in section(table, "hosts", problems) {
+        problems.catch(check_name(key, "host").map_err(|p| p.inside("hosts")));
+        places.insert(key.name.clone(), ("host", key.span.clone()));
+        let host = keys::read_named(Host::plain(&key.name), key, node, around)
+            .map_err(|p| p.inside(&key.name).inside("hosts"));
+        hosts.extend(problems.catch(host));
+    }
+    let mut junctions = Vec::new();
+    for (key, node) in section(table, "junctions", problems) {
+        let read = check_name(key, "junction")
+            .and_then(|()| node.table("a table, which may be empty"))
+            .and_then(|table| table.only(&[]).map_err(|p| p.inside(&key.name)));
+        problems.catch(read.map_err(|p| p.inside("junctions")));
+        if problems.catch(place(&mut places, "junction", key)).is_some() {
+            junctions.push(key.name.clone());
+        }
+    }
+    let mut routers = Vec::new();
+    for (key, node) in section(table, "routers", problems) {
+        problems.catch(check_name(key, "router").map_err(|p| p.inside("routers")));
+        problems.catch(place(&mut places, "router", key));
+        let router = Router { name: key.name.clone(), ..Router::default() };
+        let router = keys::read_named(router, key, node, around);
+        let router = router.map_err(|p| p.inside(&key.name).inside("routers"));
+        routers.extend(problems.catch(router).map(|router| (router, node)));
+    }
+    // With those that could not be read: what else names them is not wrong because of that.
+    let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
+        .into_iter()
+        .map(|(key, _)| {
+            let read = hosts.iter().find(|host| host.name == key.name);
+            read.cloned().unwrap_or_else(|| Host::plain(&key.name))
+        })
+        .collect();
+    let mut links: Vec<(Link, &Key, &Node)> = Vec::new();
+    let mut wrong_ends = false;
+    for (key, node) in section(table, "links", problems) {
+        problems.catch(check_name(key, "link").map_err(|p| p.inside("links")));
+        // The engine has both by their names.
+        if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
+            problems.catch(place(&mut places, "link", key));
+        }
+        match link::read(key, node, &named, files) {
+            Ok(link) => links.push((link, key, node)),
+            Err(all) => {
+                problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
+                wrong_ends = true;
+            }
+        }
+    }
+    for (link, _, node) in &links {
+        let ends = link::places_of_ends(node);
+        for (name, span) in link.between.iter().zip(&ends) {
+            if !places.contains_key(name) {
+                wrong_ends = true;
+                let problem = no_such_host(name, &places).at(span).inside("between").inside(&link.name);
+                problems.extend(vec![problem.inside("links")]);
+            }
+        }
+        let rule = link.rules().and_then(RulesLink::says_me);
+        let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
+        if let (Some(rule), true) = (rule, is_junction) {
+            let [first, _] = &link.between;
+            let title = format!(
+                "rule {} says `me`, and `{first}` is a junction, which has no addresses",
+                rule.number
+            );
+            let help = "the rules are at the first end of the link: let it be a host or a router, or write addresses";
+            let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);
+            problems.extend(vec![problem.inside("links")]);
+        }
+    }
+    if links.is_empty() && !wrong_ends && problems.is_empty() {
+        problems.extend(vec![
+            Problem::new("there is no link")
+                .at(&(0..text.len().min(1)))
+                .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
+        ]);
+    }
+    let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
+    let owners = owners.chain(routers.iter().map(|(router, _)| ("router", &router.name, &router.addresses)));
+    owners.for_each(|owner| check_addresses(table, owner, &links, problems));
+    let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
+    for (router, node) in &routers {
+        let here = links_at(&router.name, &links);
+        let checked = node.table("").map(|table| router::check(router, table, &kinds, &here));
+        problems.extend(checked.unwrap_or_default());
+    }
+    if wrong_ends || !problems.is_empty() {
+        return None;
+    }
+
+    let keys: Vec<&Key>;
+    (scenario.hosts, scenario.junctions) = (hosts, junctions);
+    (scenario.links, keys) = links.into_iter().map(|(link, key, _)| (link, key)).unzip();
+    scenario.routers = routers.into_iter().map(|(router, _)| router).collect();
+    if let Err(faults) = scenario.wire() {
+        problems.extend(
+            faults
+                .into_iter()
+                .map(|fault| match fault {
+                    Fault::Junction(name, problem) => {
+                        problem.at(&places[&name].1).inside(&name).inside("junctions")
+                    }
+                    Fault::Router(name, problem) => {
+                        problem.at(&places[&name].1).inside(&name).inside("routers")
+                    }
+                    Fault::Link(index, problem) => problem.at(&keys[index].span).inside("links"),
+                })
+                .collect(),
+        );
+        return None;
+    }
+    read_traffic(table, &mut scenario, around, problems);
+    read_timeline(table, &mut scenario, around, problems);
+    Some(scenario)
+}
+
+fn read_traffic(table: &Table, scenario: &mut Scenario, around: Surroundings<'_>, problems: &mut Problems) {
+    let folder = scenario.folder().to_owned();
+    for (index, node) in list(table, "traffic", problems).iter().enumerate() {
+        let traffic =
+            traffic::read(index, node, &scenario.topology, &folder, around).map_err(|p| p.inside("traffic"));
+        let Some(traffic) = problems.catch(traffic) else { continue };
+        if scenario.traffic.iter().any(|other| other.name == traffic.name) {
+            problems.extend(vec![
+                Problem::new(format!("two sources of traffic are called `{}`", traffic.name))
+                    .at(&node.span)
+                    .help("give each a `name` of its own"),
+            ]);
+        }
+        scenario.traffic.push(traffic);
+    }
+}
+
+fn read_timeline(table: &Table, scenario: &mut Scenario, around: Surroundings<'_>, problems: &mut Problems) {
+    let items = list(table, "timeline", problems);
+    let mut all = true;
+    for node in items {
+        let entry = ENTRY.read(node, around).map_err(|p| p.inside("timeline"));
+        match problems.catch(entry) {
+            Some(entry) => scenario.timeline.push(entry),
+            None => all = false,
+        }
+    }
+    if !all {
+        return;
+    }
+    // Try it: that a value is right may depend on what was set before.
+    let mut copy = scenario.clone();
+    let mut steps = scenario.timeline();
+    steps.first_packet(narrows_core::Time::ZERO);
+    let mut wrong = vec![false; items.len()];
+    let most = TRIED_STEPS.max(2 * items.len());
+    for (at, index) in std::iter::from_fn(|| steps.pop()).take(most) {
+        if wrong[index] {
+            continue;
+        }
+        let entry = &scenario.timeline[index];
+        if let Err(problem) = copy.apply(&entry.set, at) {
+            wrong[index] = true;
+            let place = entry.set[0].place();
+            problems.extend(vec![problem.at(place).inside("set").inside("timeline")]);
+        }
+    }
+}
+
+/// The tables of a list.
+fn list<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> &'a [Node] {
+    let items = table.optional(name, |node| {
+        node.list("a list of tables").map_err(|p| p.help(format!("write [[{name}]] with two brackets")))
+    });
+    problems.catch(items).flatten().unwrap_or_default()
+}
+
+/// The entries of a table of named things.
+fn section<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> Vec<(&'a Key, &'a Node)> {
+    let Some(node) = table.get(name) else { return Vec::new() };
+    let one = name.trim_end_matches('s');
+    let inner = node
+        .table("a table of tables")
+        .map_err(|p| p.help(format!("write [{name}.NAME] for each {one}")).inside(name));
+    problems.catch(inner).map(|table| table.iter().collect()).unwrap_or_default()
+}
+
+/// What has a name that links may end at: its kind, and where it stands.
+type Places = BTreeMap<String, (&'static str, Range<usize>)>;
+
+/// Keeps a name, unless it is taken.
+fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Problem> {
+    if let Some((other, span)) = places.get(&key.name) {
+        return Err(Problem::new(format!("a {other} and a {kind} are both called `{}`", key.name))
+            .at(&key.span)
+            .also(span, format!("the {other}")));
+    }
+    places.insert(key.name.clone(), (kind, key.span.clone()));
+    Ok(())
+}
+
+fn no_such_host(name: &str, places: &Places) -> Problem {
+    let problem = Problem::new(format!("no host, junction or router is called {}", Found(name)));
+    match nearest(name, places.keys().map(String::as_str)) {
+        Some(near) => problem.help(format!("did you mean `{near}`?")),
+        None => problem.help(format!("add a line for it: [hosts.{name}]")),
+    }
+}
+
+/// The names of the links that end at a host or router.
+fn links_at<'a>(name: &String, links: &'a [(Link, &Key, &Node)]) -> Vec<&'a str> {
+    let here = links.iter().filter(|(link, ..)| link.between.contains(name));
+    here.map(|(link, ..)| link.name.as_str()).collect()
+}
+
+/// Addresses must say on which link they are where a host or router has several.
+fn check_addresses(
+    table: &Table,
+    (kind, name, addresses): (&str, &String, &Vec<HostAddress>),
+    links: &[(Link, &Key, &Node)],
+    problems: &mut Problems,
+) {
+    let at = links_at(name, links);
+    for given in addresses {
+        let wrong = match &given.link {
+            Some(link) => !at.contains(&link.as_str()),
+            None => at.len() > 1,
+        };
+        if !wrong {
+            continue;
+        }
+        let section = format!("{kind}s");
+        let all = table.get(&section).and_then(|node| node.table("").ok());
+        let key = all.and_then(|all| all.key(name)).map_or(0..0, |key| key.span.clone());
+        let title = match &given.link {
+            Some(link) => format!("the {kind} `{name}` is not on a link called {}", Found(link)),
+            None => {
+                format!("the {kind} `{name}` is on {} links: which of them has {}?", at.len(), given.address)
+            }
+        };
+        let help =
+            format!("write addresses = {{ {} = [\"{}\"] }}", at.first().unwrap_or(&"LINK"), given.address);
+        let problem = Problem::new(title).at(&key).inside("addresses").inside(name).inside(&section);
+        problems.extend(vec![problem.help(help)]);
+        break;
+    }
+}

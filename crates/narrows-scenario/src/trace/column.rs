@@ -1,0 +1,77 @@
+//! Columns of a trace: filled when it is read, and gone through when it is written.
+
+use narrows_core::Time;
+
+use super::{Column, Trace};
+
+/// A later value of the same instant takes the place of the earlier one.
+pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
+    match column.last_mut() {
+        Some(last) if last.0 == time => last.1 = value,
+        _ => column.push((time, value)),
+    }
+}
+
+/// A column, if it has anything.
+pub(super) fn filled<T>(column: Column<T>) -> Option<Column<T>> {
+    (!column.is_empty()).then_some(column)
+}
+
+impl Trace {
+    /// The instants at which any column has a point, in order.
+    pub(super) fn instants(&self) -> Vec<Time> {
+        fn add<T>(instants: &mut Vec<Time>, column: &Option<Column<T>>) {
+            instants.extend(column.iter().flatten().map(|point| point.0));
+        }
+        let mut instants = Vec::new();
+        add(&mut instants, &self.rate);
+        add(&mut instants, &self.delay);
+        add(&mut instants, &self.loss);
+        add(&mut instants, &self.duplicate);
+        add(&mut instants, &self.bound);
+        instants.sort_unstable();
+        instants.dedup();
+        instants
+    }
+
+    /// Tells which of the columns for delay, loss, duplicates and bound are not in the file.
+    pub(super) fn left_out(&self, remarks: &mut Vec<String>, there: &[bool; 4]) {
+        let names = ["delay", "loss", "duplicates", "queue bound"];
+        let left: Vec<&str> =
+            names.into_iter().zip(there).filter(|(_, there)| **there).map(|(name, _)| name).collect();
+        if !left.is_empty() {
+            remarks.push(format!("the file cannot say {}: left out", left.join(", ")));
+        }
+    }
+}
+
+/// Goes through a column in the order of time.
+pub(super) struct Cells<'a, T> {
+    column: Option<&'a Column<T>>,
+    next: usize,
+}
+
+impl<'a, T: Copy> Cells<'a, T> {
+    pub(super) const fn new(column: &'a Option<Column<T>>) -> Self {
+        Self { column: column.as_ref(), next: 0 }
+    }
+
+    /// Writes the value that begins to hold at `time`, or an empty cell; nothing where there is no such column.
+    pub(super) fn cell(&mut self, text: &mut String, time: Time, value: impl Fn(T) -> String) {
+        let Some(column) = self.column else { return };
+        text.push(',');
+        if let Some(point) = column.get(self.next).filter(|point| point.0 == time) {
+            text.push_str(&value(point.1));
+            self.next += 1;
+        }
+    }
+
+    /// The value that holds at `time`.
+    pub(super) fn held(&mut self, time: Time) -> Option<T> {
+        let column = self.column?;
+        while column.get(self.next).is_some_and(|point| point.0 <= time) {
+            self.next += 1;
+        }
+        self.next.checked_sub(1).map(|index| column[index].1)
+    }
+}

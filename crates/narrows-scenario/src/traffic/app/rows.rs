@@ -1,0 +1,440 @@
+//! The keys of applications.
+
+use std::ops::Range;
+
+use narrows_core::source::{Pace, Period, Sizes};
+use narrows_core::{Bytes, Duration, Rate};
+use serde_json::Value as Json;
+
+use super::{AppConfig, AppKind, Call, Congestion, Demand, Dialogue, Exchanges, Query, TcpConfig, Transfer};
+use crate::keys::compound::Group;
+use crate::keys::kind::{Boolean, ByHand, Choice, Form, Given, Integer, Kind, Or, text};
+use crate::keys::quantity::{Size, Time};
+use crate::keys::schema::{self, Definitions};
+use crate::keys::{self, Key, Keyed, Parameters, Row, row};
+use crate::node::{Table, Value};
+use crate::problem::Problem;
+use crate::traffic::quantity::{PACE, PAUSE, PERIOD, SIZES};
+use crate::units;
+
+/// As many ports as clients have (RFC 6335).
+const MOST_PARALLEL: i64 = 16_384;
+/// What an IPv4 packet of 1500 bytes holds behind the header of UDP.
+const MOST_PAYLOAD: u64 = 1472;
+/// What a full-sized message of 20 ms of G.711 takes with its RTP header (RFC 3551).
+const VOICE: u16 = 172;
+pub(super) const NO_TIME: Period = Period::Fixed(Duration::ZERO);
+
+const fn size(bytes: u64) -> Sizes {
+    Sizes::Fixed(Bytes::new(bytes))
+}
+
+const fn count(what: &'static str) -> Integer {
+    Integer { what, low: 1, high: 1_000_000 }
+}
+
+/// When transactions begin, and how many: the keys of every application.
+#[derive(Default)]
+pub(super) struct Common {
+    pub(super) load: Option<Rate>,
+    pub(super) pace: Option<Pace>,
+    pub(super) users: Option<u32>,
+    pub(super) poisson: Option<bool>,
+    pub(super) think: Option<Period>,
+    pub(super) transactions: Option<u64>,
+    pub(super) parallel: Option<u32>,
+}
+
+const LOAD: ByHand<Rate> = ByHand {
+    words: || "rate".into(),
+    schema: schema::rate,
+    read: |node, _| match units::rate(node)? {
+        Rate::DOWN | Rate::UNLIMITED => Err(node.expected("a rate above zero")),
+        rate => Ok(rate),
+    },
+    write: |rate| Some(text(rate)),
+};
+const TRANSACTIONS_IN_TIME: ByHand<Pace> = ByHand {
+    words: || "transactions in a time, such as `\"10/s\"`".into(),
+    read: |node, around| match PACE.read(node, around)? {
+        Pace::Bits(_) => {
+            Err(node.expected("transactions in a time, such as \"10/s\"").help("a rate is a `load`"))
+        }
+        pace => Ok(pace),
+    },
+    ..PACE
+};
+const USERS: Integer = Integer { what: "a number of users", low: 1, high: MOST_PARALLEL };
+const ARRIVALS: Choice<bool> =
+    Choice { what: "way in which transactions come", choices: &[("poisson", true), ("constant", false)] };
+const TRANSACTIONS: Integer = Integer { what: "a number of transactions", low: 1, high: Integer::NO_END };
+const PARALLEL: Integer = Integer { high: MOST_PARALLEL, ..TRANSACTIONS };
+
+impl Keyed for Common {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "load",
+            load,
+            Given(LOAD),
+            "Transactions begin so often that this much application data is offered in the mean, requests and responses of both ways together, without headers: load / (8 × mean bytes of a transaction) a second."
+        ),
+        row!("pace", pace, Given(TRANSACTIONS_IN_TIME), "Transactions begin at this pace."),
+        row!(
+            "users",
+            users,
+            Given(USERS),
+            "So many users each begin the next transaction when their last one has ended and `think` has passed. The first one begins at `start`, the others at random within the first second."
+        ),
+        row!("arrivals", poisson, Given(ARRIVALS), "How transactions come with `load` and `pace`: with independent, exponential gaps, or evenly spaced.")
+            .default("`\"poisson\"`"),
+        row!("think", think, Given(PERIOD), "How long a user waits from the end of a transaction to the next one.")
+            .default("no time"),
+        row!("transactions", transactions, Given(TRANSACTIONS), "The most transactions that begin.").default("no end"),
+        row!(
+            "parallel",
+            parallel,
+            Given(PARALLEL),
+            "The most transactions that are open at once. One that would come beyond is refused, and counted."
+        )
+        .default("`1000`"),
+    ];
+}
+
+impl Common {
+    fn of(config: &AppConfig) -> Self {
+        let common = Self { transactions: config.transactions, ..Self::default() };
+        match config.demand {
+            Demand::Open { poisson, pace } => {
+                let load = match pace {
+                    Pace::Bits(rate) => Some(rate),
+                    Pace::Packets { .. } => None,
+                };
+                let pace = Some(pace).filter(|_| load.is_none());
+                let poisson = (!poisson).then_some(false);
+                Self { load, pace, poisson, parallel: Some(config.parallel), ..common }
+            }
+            Demand::Users { users, think } => {
+                Self { users: Some(users), think: Some(think).filter(|think| *think != NO_TIME), ..common }
+            }
+        }
+    }
+}
+
+/// What both hosts do beneath an application.
+pub(super) struct Hosts {
+    pub(super) patience: Option<Duration>,
+    pub(super) tcp: TcpConfig,
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self::of(AppKind::Web)
+    }
+}
+
+impl Hosts {
+    /// Those of an application that says no more.
+    pub(super) fn of(kind: AppKind) -> Self {
+        let patience = match kind {
+            AppKind::Web | AppKind::Telnet => Some(Duration::from_secs(30)),
+            AppKind::Voip => Some(Duration::from_secs(10)),
+            AppKind::File | AppKind::Dns => None,
+        };
+        let tcp = TcpConfig {
+            congestion: Congestion::Cubic,
+            mtu: 1500,
+            buffer: Bytes::new(if kind == AppKind::File { 1 << 20 } else { 1 << 16 }),
+            delayed_ack: Some(Duration::from_millis(10)),
+            nagle: kind != AppKind::Voip,
+        };
+        Self { patience, tcp }
+    }
+}
+
+const OR_NONE: Or<Time> = Or("none", Time::POSITIVE);
+const TIME_OR_NONE: ByHand<Option<Duration>> = ByHand {
+    words: || OR_NONE.words(),
+    schema: |definitions| OR_NONE.schema(definitions),
+    read: |node, around| OR_NONE.read(node, around).map_err(|p| p.help("or \"none\"")),
+    write: |time| OR_NONE.write(time),
+};
+const TCP: Group<TcpConfig> = Group::new("Tcp", "What hosts' TCP does.", "{ congestion = \"reno\" }");
+
+impl Keyed for Hosts {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "patience",
+            patience,
+            TIME_OR_NONE,
+            "A transaction that takes longer is given up by the client, which resets the connection: it has failed."
+        )
+        .default("`\"30s\"`, of `voip` `\"10s\"`, of `file` `\"none\"`"),
+        Row::new(
+            "tcp",
+            &TCP,
+            "The TCP of both hosts; not over UDP.",
+            |hosts: &Self| TCP.write(&hosts.tcp),
+            |hosts: &mut Self, node, around| {
+                let table = node.table("a table: { congestion = \"reno\" }")?;
+                keys::only(table, &keys::keys::<TcpConfig>())?;
+                // What is left out stays as it is, which hangs on the application.
+                hosts.tcp.read(table, &node.span, around)
+            },
+        )
+        .default("see below"),
+    ];
+}
+
+impl Default for TcpConfig {
+    /// That of `web`.
+    fn default() -> Self {
+        Hosts::of(AppKind::Web).tcp
+    }
+}
+
+const CONGESTION: Choice<Congestion> = Choice { what: "congestion control", choices: Congestion::NAMES };
+const MTU: Integer = Integer { what: "a number of bytes", low: 576, high: 65_535 };
+const BUFFER: Size = Size { low: 2048, high: 1 << 30, expected: "a size from 2 KiB to 1 GiB" };
+
+impl Keyed for TcpConfig {
+    const ROWS: &'static [Row<Self>] = &[
+        row!(
+            "congestion",
+            congestion,
+            CONGESTION,
+            "What the sender's window follows: RFC 9438, RFC 5681, or the receiver's window alone."
+        ),
+        row!(
+            "mtu",
+            mtu,
+            MTU,
+            "Bytes of the longest IP packet; packets are not to be cut, and none finds out about the MTU of a link."
+        ),
+        row!("buffer", buffer, BUFFER, "Room at each end for each way: no window is greater.")
+            .default("`\"64 KiB\"`, of `file` `\"1 MiB\"`"),
+        row!(
+            "delayed-ack",
+            delayed_ack,
+            TIME_OR_NONE,
+            "How long an acknowledgement waits for a second segment."
+        ),
+        row!("nagle", nagle, Boolean, "Whether a small segment waits while others are under way (RFC 896).")
+            .default("`true`, of `voip` `false`"),
+    ];
+}
+
+/// The keys of `web`.
+pub(super) struct Web {
+    pub(super) exchanges: Exchanges,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        let (pause, service) = (NO_TIME, NO_TIME);
+        Self { exchanges: Exchanges { count: 1, request: size(300), response: size(0), pause, service } }
+    }
+}
+
+const REQUESTS: Integer = count("a number of requests");
+
+impl Keyed for Web {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("request", exchanges.request, SIZES, "What the client sends."),
+        row!("response", exchanges.response, SIZES, "What the server sends.").required_with(ALLOWED_SIZES),
+        row!("requests", exchanges.count, REQUESTS, "How many requests there are on a connection."),
+        row!("pause", exchanges.pause, PAUSE, "From a response to the next request."),
+        row!("service", exchanges.service, PAUSE, "From a request to its response, at the server."),
+    ];
+}
+
+/// The keys of `telnet`.
+pub(super) struct Telnet {
+    pub(super) exchanges: Exchanges,
+}
+
+impl Default for Telnet {
+    fn default() -> Self {
+        let (pause, service) = (Period::Fixed(Duration::from_millis(200)), NO_TIME);
+        Self { exchanges: Exchanges { count: 10, request: size(2), response: size(20), pause, service } }
+    }
+}
+
+const EXCHANGES: Integer = count("a number of exchanges");
+
+impl Keyed for Telnet {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("exchanges", exchanges.count, EXCHANGES, "How many exchanges there are on a connection."),
+        row!("request", exchanges.request, SIZES, "What the client sends."),
+        row!("response", exchanges.response, SIZES, "What the server answers."),
+        row!("pause", exchanges.pause, PAUSE, "From an answer to what is sent next."),
+    ];
+}
+
+const ALLOWED_SIZES: &str = "\"10 kB\", { exponential = \"10 kB\" }, { pareto = { mean = \"10 kB\", shape = 1.5 } } or { mix = [{ size = \"1 kB\", weight = 3 }, …] }";
+
+impl Default for Transfer {
+    /// A file without an end to the client.
+    fn default() -> Self {
+        Self { size: None, put: false }
+    }
+}
+
+const OR_ENDLESS: Or<ByHand<Sizes>> = Or("endless", SIZES);
+const SIZES_OR_ENDLESS: ByHand<Option<Sizes>> = ByHand {
+    words: || OR_ENDLESS.words(),
+    schema: |definitions| OR_ENDLESS.schema(definitions),
+    read: |node, around| {
+        OR_ENDLESS.read(node, around).map_err(|p| p.help(format!("{ALLOWED_SIZES}, or \"endless\"")))
+    },
+    write: |sizes| OR_ENDLESS.write(sizes),
+};
+
+impl Keyed for Transfer {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("size", size, SIZES_OR_ENDLESS, "How long the file is."),
+        row!("put", put, Boolean, "Whether it goes from the client to the server."),
+    ];
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        // What resolvers do: resolv.conf(5).
+        let (timeout, tries) = (Duration::from_secs(5), 2);
+        Self { request: 40, response: 120, timeout, tries, service: NO_TIME }
+    }
+}
+
+const PAYLOAD: ByHand<u16> = ByHand {
+    words: || format!("size, 1 to {MOST_PAYLOAD} bytes"),
+    schema: schema::size,
+    read: |node, _| match units::size(node)?.get() {
+        bytes @ 1..=MOST_PAYLOAD => Ok(bytes as u16),
+        _ => Err(node.expected("a size from 1 to 1472 bytes").help("what a packet of 1500 bytes holds")),
+    },
+    write: |bytes| Some(Value::String(Bytes::new((*bytes).into()).to_string())),
+};
+const TRIES: Integer = count("a number of tries");
+
+impl Keyed for Query {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("request", request, PAYLOAD, "The question, as the payload of a datagram."),
+        row!("response", response, PAYLOAD, "The answer."),
+        row!("timeout", timeout, Time::POSITIVE, "When it is asked again."),
+        row!("tries", tries, TRIES, "How often it is asked in all."),
+        row!("service", service, PAUSE, "From a question to its answer, at the server."),
+    ];
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        let interval = Duration::from_millis(20);
+        Self { duration: NO_TIME, payload: VOICE, interval, spurts: None, one_way: false }
+    }
+}
+
+impl Keyed for Call {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("duration", duration, PERIOD, "How long a call lasts.")
+            .required_with("how long a call lasts, such as \"30s\" or { exponential = \"3min\" }"),
+        row!("payload", payload, PAYLOAD, "Bytes of a message."),
+        row!("interval", interval, Time::POSITIVE, "From a message to the next one."),
+        Row::new(
+            "talk",
+            &PERIOD,
+            "How long somebody talks; with `silence`.",
+            |call: &Self| PERIOD.write(&call.spurts?.0),
+            |call: &mut Self, node, around| {
+                call.spurts.get_or_insert((NO_TIME, NO_TIME)).0 = PERIOD.read(node, around)?;
+                Ok(())
+            },
+        )
+        .default("always"),
+        Row::new(
+            "silence",
+            &PERIOD,
+            "How long somebody is silent between.",
+            |call: &Self| PERIOD.write(&call.spurts?.1),
+            |call: &mut Self, node, around| {
+                call.spurts.get_or_insert((NO_TIME, NO_TIME)).1 = PERIOD.read(node, around)?;
+                Ok(())
+            },
+        ),
+        row!("one-way", one_way, Boolean, "Whether messages go from the client to the server alone."),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        match (table.key("talk"), table.key("silence")) {
+            (Some(key), None) | (None, Some(key)) => {
+                Err(Problem::new("`talk` and `silence` go together").at(&key.span))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl AppKind {
+    /// The keys of its own, but for `patience` and `tcp`.
+    pub(crate) fn own_keys(self) -> Vec<&'static dyn Key> {
+        match self {
+            Self::Web => keys::keys::<Web>(),
+            Self::File => keys::keys::<Transfer>(),
+            Self::Voip => keys::keys::<Call>(),
+            Self::Dns => keys::keys::<Query>(),
+            Self::Telnet => keys::keys::<Telnet>(),
+        }
+    }
+
+    /// Whether it has `patience` and `tcp`.
+    pub(super) const fn has_hosts(self) -> bool {
+        !matches!(self, Self::Dns)
+    }
+
+    /// All its keys.
+    pub(super) fn keys(self) -> Vec<&'static dyn Key> {
+        let hosts = if self.has_hosts() { keys::keys::<Hosts>() } else { Vec::new() };
+        [keys::keys::<Common>(), self.own_keys(), hosts].concat()
+    }
+
+    /// What the schema says of its table.
+    pub(in crate::traffic) fn schema(self, definitions: &mut Definitions) -> Json {
+        let (name, doc) = match self {
+            Self::Web => ("Web", "A connection, a request, a response, and so on."),
+            Self::File => ("FileTransfer", "A file."),
+            Self::Voip => ("Voip", "A call."),
+            Self::Dns => ("Dns", "A question and its answer."),
+            Self::Telnet => ("Telnet", "A connection with many small exchanges."),
+        };
+        schema::define(definitions, name, |definitions| schema::object(doc, &self.keys(), definitions))
+    }
+}
+
+impl AppConfig {
+    /// The table under its key, as it stands in a file.
+    pub(in crate::traffic) fn table(&self) -> Table {
+        let mut table = keys::written(&Common::of(self));
+        table.extend(match &self.dialogue {
+            Dialogue::Exchanges(exchanges) if self.kind == AppKind::Telnet => {
+                keys::written(&Telnet { exchanges: exchanges.clone() })
+            }
+            Dialogue::Exchanges(exchanges) => keys::written(&Web { exchanges: exchanges.clone() }),
+            Dialogue::Transfer(transfer) => keys::written(transfer),
+            Dialogue::Query(query) => keys::written(query),
+            Dialogue::Call(call) => keys::written(call),
+        });
+        if self.kind.has_hosts() {
+            let hosts = Hosts { patience: self.patience, tcp: self.tcp.unwrap_or_default() };
+            table.extend(keys::whole(&hosts));
+            if self.tcp.is_none() {
+                table.remove("tcp");
+            }
+        }
+        table
+    }
+}
+
+/// The keys of applications, by the names of their tables in the reference.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    let own = AppKind::ALL.into_iter().map(|kind| (kind.name(), kind.own_keys()));
+    let common = [keys::keys::<Common>(), keys::keys::<Hosts>()].concat();
+    own.chain([("application", common), ("tcp", keys::keys::<TcpConfig>())]).collect()
+}

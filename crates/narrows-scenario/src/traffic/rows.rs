@@ -1,0 +1,356 @@
+//! The keys of `[[traffic]]`.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::ops::Range;
+use std::path::Path;
+
+use narrows_core::source::{Arrivals, Lengths, Pace, Period};
+use narrows_core::{Bytes, Duration, FlowKey, Time as Instant};
+use serde_json::json;
+
+use super::protocol::{TCP, UDP, has_ports};
+use super::quantity::{LENGTHS, PACE, PERIOD, SIZE};
+use super::{AimdConfig, AppConfig, AppKind, Marks, Traffic, TrafficSource};
+use crate::keys::compound::Group;
+use crate::keys::kind::{Boolean, ByHand, Choice, Described, Form, Given, Integer, Text, text};
+use crate::keys::quantity::Time;
+use crate::keys::schema;
+use crate::keys::{self, Key, Keyed, Row, row};
+use crate::node::{self, Table, Value, check_name};
+use crate::problem::{Found, Problem};
+use crate::value;
+
+/// What a table says, key by key; what it becomes depends on the network.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) name: Option<String>,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) constant: Option<Pace>,
+    pub(super) poisson: Option<Pace>,
+    pub(super) on_off: Option<OnOff>,
+    pub(super) aimd: Option<Aimd>,
+    app: Option<AppConfig>,
+    pub(super) capture: Option<String>,
+    pub(super) length: Option<Lengths>,
+    pub(super) start: Duration,
+    pub(super) stop: Option<Duration>,
+    pub(super) packets: Option<u64>,
+    pub(super) source: Option<IpAddr>,
+    pub(super) destination: Option<IpAddr>,
+    pub(super) source_port: Option<u16>,
+    pub(super) destination_port: Option<u16>,
+    pub(super) protocol: Option<u8>,
+    pub(super) dscp: u8,
+    pub(super) ecn: u8,
+}
+
+/// Evenly spaced packets while on.
+pub(super) struct OnOff {
+    pub(super) pace: Pace,
+    pub(super) on: Period,
+    pub(super) off: Period,
+}
+
+impl Default for OnOff {
+    fn default() -> Self {
+        let (pace, never) = (Pace::Packets { count: 1, per: Duration::MAX }, Period::Fixed(Duration::ZERO));
+        Self { pace, on: never, off: never }
+    }
+}
+
+/// The table of a sender that responds to congestion.
+pub(super) struct Aimd {
+    pub(super) marks: Marks,
+    pub(super) size: Option<Bytes>,
+    pub(super) window: u32,
+}
+
+impl Default for Aimd {
+    fn default() -> Self {
+        Self { marks: Marks::None, size: None, window: 10 } // RFC 6928
+    }
+}
+
+const NAME: ByHand<String> = ByHand {
+    words: || "name".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| {
+        let name = node.text("a name")?.to_string();
+        check_name(&node::Key { name: name.clone(), span: node.span.clone() }, "source of traffic")?;
+        Ok(name)
+    },
+    write: |name| Some(text(name)),
+};
+const END: Text = Text("the name of a host or port");
+const ON_OFF: Group<OnOff> =
+    Group::new("OnOff", "On and off periods.", "{ pace = \"1000/s\", on = \"1s\", off = \"2s\" }");
+const AIMD: Group<Aimd> = Group::new(
+    "Aimd",
+    "A sender whose window grows by a packet a round trip, and is halved when there is congestion.",
+    "a table of how it sends, which may be empty: aimd = {}",
+);
+const CAPTURE: ByHand<String> = ByHand {
+    words: || "name of a file".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| match node.text("the path of a pcap or pcapng file")? {
+        "" => Err(node.expected("the path of a pcap or pcapng file")),
+        path => Ok(path.into()),
+    },
+    write: |path| Some(text(path)),
+};
+const PACKETS: Integer = Integer { what: "a number of packets", low: 1, high: Integer::NO_END };
+const ADDRESS: ByHand<IpAddr> = ByHand {
+    words: || "IP address".into(),
+    schema: |_| json!({ "type": "string" }),
+    read: |node, _| {
+        let text = node.text("an address")?;
+        text.parse().map_err(|_| {
+            Problem::new(format!("{} is no address", Found(text)))
+                .at(&node.span)
+                .help("write \"10.1.2.3\" or \"fd00::1\"")
+        })
+    },
+    write: |address| Some(text(address)),
+};
+const PORT: Integer = Integer { what: "a port", low: 0, high: 65_535 };
+const PROTOCOL: ByHand<u8> = ByHand {
+    words: || "name such as `\"udp\"`, or a number from 0 to 255, as in `match`".into(),
+    schema: schema::named_number,
+    read: |node, _| value::protocol(node),
+    write: |number| Some(value::protocol_name(*number).map_or(Value::Integer(number.to_string()), text)),
+};
+const DSCP: ByHand<u8> = ByHand {
+    words: || "name such as `\"ef\"`, or a number from 0 to 63, as in `match`".into(),
+    schema: schema::named_number,
+    read: |node, _| value::code_point(node),
+    write: |point| Some(Value::Integer(point.to_string())),
+};
+/// RFC 3168, RFC 9331.
+const ECN: Choice<u8> = Choice {
+    what: "value of the ECN field",
+    choices: &[("not-ect", 0), ("ect0", 2), ("ect1", 1), ("ce", 3)],
+};
+/// A table of an application.
+macro_rules! app {
+    ($kind:ident) => {
+        Described { words: || "table".into(), schema: |definitions| AppKind::$kind.schema(definitions) }
+    };
+}
+
+impl Keyed for Said {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("name", name, Given(NAME), "Shown in records and series; the draws of the source are keyed by it.")
+            .default("`traffic-1`, `traffic-2`, …"),
+        row!(
+            "from",
+            from,
+            END,
+            "Where packets enter; of an application, where its clients are. A host that has more than one way in or out needs the port: `\"client.access\"`."
+        )
+        .required(),
+        row!(
+            "to",
+            to,
+            END,
+            "Where packets get; of an application, where its servers are. Packets are addressed to this host, so that routers bring them there; those of a capture go where their own addresses say."
+        )
+        .required(),
+        row!("constant", constant, Given(PACE), "Evenly spaced packets; remainders are carried, so that the pace is exact in the long run."),
+        row!("poisson", poisson, Given(PACE), "A Poisson process: independent, exponentially distributed gaps."),
+        row!("on-off", on_off, Given(ON_OFF), "Evenly spaced packets while on; it begins on, and the first packet of each on period comes at its start."),
+        row!("aimd", aimd, Given(AIMD), "As many packets as get through, from a sender that responds to congestion: see below."),
+        Row::apart("web", &app!(Web), "Requests and responses, an [application](#applications).", |said: &Self| said.app(AppKind::Web)),
+        Row::apart("file", &app!(File), "Transfers of files, an application.", |said: &Self| said.app(AppKind::File)),
+        Row::apart("voip", &app!(Voip), "Calls, an application.", |said: &Self| said.app(AppKind::Voip)),
+        Row::apart("dns", &app!(Dns), "Questions and answers in datagrams, an application.", |said: &Self| said.app(AppKind::Dns)),
+        Row::apart("telnet", &app!(Telnet), "Many small exchanges on a connection, an application.", |said: &Self| said.app(AppKind::Telnet)),
+        row!("capture", capture, Given(CAPTURE), "The packets of a pcap or pcapng file, with its gaps; the path counts from the folder of the scenario file."),
+        row!("length", length, Given(LENGTHS), "Bytes of the IP packet; no mix for `aimd`, and not for applications.")
+            .default("`\"1498 bytes\"`"),
+        row!(
+            "start",
+            start,
+            Time::ANY,
+            "Of a constant, on-off or `aimd` source, the first packet; of a Poisson source, where the first gap begins; of a capture, its first packet; of an application, the same for transactions."
+        ),
+        row!("stop", stop, Given(Time::ANY), "No packet comes then or later; of an application, no transaction begins.")
+            .default("never"),
+        row!("packets", packets, Given(PACKETS), "The most packets; not for `aimd`, which has `size`, and applications, which have `transactions`.")
+            .default("no end"),
+        row!("source", source, Given(ADDRESS), "The source address, of the family of `destination`.")
+            .default("the first address of the port"),
+        row!("destination", destination, Given(ADDRESS), "The destination address.")
+            .default("the first address of the port"),
+        row!(
+            "source-port",
+            source_port,
+            Given(PORT),
+            "For protocols that have ports; of an application, the first one: each transaction has the next, up to 16,384 in a circle."
+        )
+        .default("49152, and one more for each source"),
+        row!("destination-port", destination_port, Given(PORT), "For protocols that have ports.")
+            .default("9 (discard); of `web` 80, `file` 20, `voip` 5060, `dns` 53, `telnet` 23"),
+        row!(
+            "protocol",
+            protocol,
+            Given(PROTOCOL),
+            "The IP protocol, for what looks at it; of applications only `voip` has a choice, `\"udp\"` or `\"tcp\"`."
+        )
+        .default("`\"udp\"`; `\"tcp\"` for `aimd`, `web`, `file`, `telnet`"),
+        row!("dscp", dscp, DSCP, "The differentiated services code point; of an application, both ways."),
+        row!("ecn", ecn, ECN, "The ECN field (RFC 3168); not for `aimd`, whose table says it, and applications, which know no marks."),
+    ];
+}
+
+impl Keyed for OnOff {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("pace", pace, PACE, "The pace while on.").required(),
+        row!("on", on, PERIOD, "How long it is on.").required(),
+        row!("off", off, PERIOD, "How long it is off.").required(),
+    ];
+}
+
+/// A bound for a mistyped number: a burst of 100 Gbit/s times 100 ms.
+const WINDOW: Integer = Integer { what: "a number of packets", low: 1, high: 1_000_000 };
+
+impl Keyed for Aimd {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::new(
+            "ecn",
+            &Boolean,
+            "Packets are sent as ECT(0), and a mark halves the window as a loss does (RFC 3168).",
+            |aimd: &Self| match aimd.marks {
+                Marks::None => Boolean.write(&false),
+                Marks::Classic => Boolean.write(&true),
+                Marks::Scalable => None,
+            },
+            |aimd: &mut Self, node, _| {
+                aimd.marks = if node.boolean()? { Marks::Classic } else { Marks::None };
+                Ok(())
+            },
+        ),
+        Row::new(
+            "scalable",
+            &Boolean,
+            "Packets are sent as ECT(1), and the window is reduced by half of the share of packets that are marked, averaged over round trips (RFC 8257): what DualPI2's low-latency queue is for.",
+            |aimd: &Self| Boolean.write(&(aimd.marks == Marks::Scalable)),
+            |aimd: &mut Self, node, _| {
+                if node.boolean()? {
+                    aimd.marks = Marks::Scalable;
+                }
+                Ok(())
+            },
+        ),
+        row!(
+            "size",
+            size,
+            Given(SIZE),
+            "How much is to get there, in IP packets of `length`; rounded up to whole ones."
+        )
+        .default("no end"),
+        row!("window", window, WINDOW, "Packets that go at once in the beginning."),
+    ];
+
+    fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
+        let is_refused = |node: &node::Node| node.boolean().is_ok_and(|is_on| !is_on);
+        match table.key("ecn").zip(table.get("ecn")) {
+            Some((key, node)) if self.marks == Marks::Scalable && is_refused(node) => {
+                Err(Problem::new("a scalable sender responds to marks, so that its packets are ECN-capable")
+                    .at(&key.span)
+                    .help("leave `ecn` out, or `scalable`"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Said {
+    /// The keys of a source. `folder` is that of the scenario's file.
+    fn of(Traffic { name, from, to, source }: &Traffic, folder: &Path) -> Self {
+        let said = Self { name: Some(name.clone()), from: from.clone(), to: to.clone(), ..Self::default() };
+        match source {
+            TrafficSource::Aimd { config, key } => {
+                let AimdConfig { length, size, start, stop, window, marks } = *config;
+                Self {
+                    aimd: Some(Aimd { marks, size, window }),
+                    length: Some(Lengths::Fixed(length)),
+                    ..said.within(start, stop).with_key(key, TCP)
+                }
+            }
+            TrafficSource::App { config, key } => {
+                let usual = if config.kind == AppKind::Voip { UDP } else { key.transport };
+                Self {
+                    app: Some((**config).clone()),
+                    ..said.within(config.start, config.stop).with_key(key, usual)
+                }
+            }
+            TrafficSource::Capture { file, start } => {
+                let file = file.strip_prefix(folder).unwrap_or(file).display().to_string();
+                Self { capture: Some(file), ..said.within(*start, Instant::NEVER) }
+            }
+            TrafficSource::Generated { config, key } => {
+                let said = Self {
+                    length: Some(config.lengths.clone()),
+                    packets: config.packets,
+                    ecn: key.ecn(),
+                    ..said.within(config.start, config.stop).with_key(key, UDP)
+                };
+                match config.arrivals {
+                    Arrivals::Constant(pace) => Self { constant: Some(pace), ..said },
+                    Arrivals::Poisson(pace) => Self { poisson: Some(pace), ..said },
+                    Arrivals::OnOff { pace, on, off } => {
+                        Self { on_off: Some(OnOff { pace, on, off }), ..said }
+                    }
+                }
+            }
+        }
+    }
+
+    fn within(self, start: Instant, stop: Instant) -> Self {
+        let stop = Some(stop).filter(|stop| *stop < Instant::NEVER).map(|stop| stop.since(Instant::ZERO));
+        Self { start: start.since(Instant::ZERO), stop, ..self }
+    }
+
+    /// `protocol` is the one that need not be said.
+    fn with_key(self, key: &FlowKey, protocol: u8) -> Self {
+        let address = |bytes| Some(IpAddr::V6(Ipv6Addr::from_octets(bytes)).to_canonical());
+        let port = |port| Some(port).filter(|_| has_ports(key.transport));
+        Self {
+            source: address(key.source),
+            destination: address(key.destination),
+            source_port: port(key.source_port),
+            destination_port: port(key.destination_port),
+            protocol: Some(key.transport).filter(|transport| *transport != protocol),
+            dscp: key.dscp(),
+            ..self
+        }
+    }
+
+    /// The table of an application of this kind.
+    fn app(&self, kind: AppKind) -> Option<Value> {
+        self.app.as_ref().filter(|app| app.kind == kind).map(|app| Value::Table(app.table()))
+    }
+}
+
+/// A source as it stands in a file whose folder this is.
+pub(crate) fn table(traffic: &Traffic, folder: &Path) -> Table {
+    keys::written(&Said::of(traffic, folder))
+}
+
+/// What the schema says of one.
+pub(crate) const TRAFFIC: Described = Described {
+    words: || "list of tables `[[traffic]]`".into(),
+    schema: |definitions| {
+        let doc = "Packets from one host to another: one of `constant`, `poisson`, `on-off`, `aimd`, `web`, `file`, `voip`, `dns`, `telnet` and `capture`.";
+        let one = schema::define(definitions, "Traffic", |definitions| {
+            schema::object(doc, &keys::keys::<Said>(), definitions)
+        });
+        json!({ "type": "array", "items": one })
+    },
+};
+
+/// The keys of traffic, by the names of their tables in the reference.
+pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
+    [("traffic", keys::keys::<Said>()), ("aimd", keys::keys::<Aimd>())].into()
+}
