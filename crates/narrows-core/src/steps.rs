@@ -101,6 +101,14 @@ impl<T> Steps<T> {
     /// When there is no point, the first is not at zero, one is not later than the one before it, or the end comes before
     /// the last.
     pub fn new(points: Vec<(Time, T)>, after: After<T>) -> Result<Self, StepsError> {
+        Self::shared(points.into(), after)
+    }
+
+    /// The same of points that others have, too.
+    ///
+    /// # Errors
+    /// As of [`Steps::new`].
+    pub fn shared(points: Arc<[(Time, T)]>, after: After<T>) -> Result<Self, StepsError> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(StepsError::Empty);
         };
@@ -115,7 +123,7 @@ impl<T> Steps<T> {
         {
             return Err(StepsError::EarlyEnd);
         }
-        Ok(Self { points: points.into(), after, start: Time::ZERO, skipped: Duration::ZERO })
+        Ok(Self { points, after, start: Time::ZERO, skipped: Duration::ZERO })
     }
 
     /// The same trace, of which the instant `skipped` after its beginning is at `start` of the run. Before `start` it

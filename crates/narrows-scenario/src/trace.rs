@@ -29,6 +29,7 @@ mod resample;
 mod theaterq;
 
 use std::fmt;
+use std::sync::Arc;
 
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Probability, Rate, Time};
@@ -50,18 +51,21 @@ pub const OPPORTUNITY: u64 = 1504;
 /// The instants at which a value begins to hold, and the values. Instants go up; the first one is zero.
 pub type Column<T> = Vec<(Time, T)>;
 
+/// The same where nothing is added to them any more: all links that follow the trace share them.
+pub(crate) type Points<T> = Arc<[(Time, T)]>;
+
 /// What a link does over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     format: Format,
     length: Duration,
     then: Then,
-    rate: Option<Column<Rate>>,
-    opportunities: Option<Vec<Time>>,
-    delay: Option<Column<Duration>>,
-    loss: Option<Column<Probability>>,
-    duplicate: Option<Column<Probability>>,
-    bound: Option<Column<Bound>>,
+    pub(crate) rate: Option<Points<Rate>>,
+    pub(crate) opportunities: Option<Arc<[Time]>>,
+    pub(crate) delay: Option<Points<Duration>>,
+    pub(crate) loss: Option<Points<Probability>>,
+    pub(crate) duplicate: Option<Points<Probability>>,
+    pub(crate) bound: Option<Points<Bound>>,
     remarks: Vec<String>,
 }
 
@@ -119,8 +123,8 @@ impl Trace {
         let starts = |at: Option<Time>| at == Some(Time::ZERO);
         let whole = starts(delay.first().map(|point| point.0)) && starts(loss.first().map(|point| point.0));
         let mut trace = Self::new(Format::Csv, length);
-        trace.delay = Some(delay);
-        trace.loss = Some(loss);
+        trace.delay = Some(delay.into());
+        trace.loss = Some(loss.into());
         trace.remarks.push(remark.into());
         (whole && length > Duration::ZERO).then_some(trace)
     }
@@ -174,8 +178,8 @@ impl Trace {
     }
 
     /// Bits a second.
-    pub fn rate(&self) -> Option<&Column<Rate>> {
-        self.rate.as_ref()
+    pub fn rate(&self) -> Option<&[(Time, Rate)]> {
+        self.rate.as_deref()
     }
 
     /// When [`OPPORTUNITY`] bytes may go, in place of a rate. What is not used is lost. Several may be at one instant;
@@ -185,23 +189,23 @@ impl Trace {
     }
 
     /// One-way propagation delay.
-    pub fn delay(&self) -> Option<&Column<Duration>> {
-        self.delay.as_ref()
+    pub fn delay(&self) -> Option<&[(Time, Duration)]> {
+        self.delay.as_deref()
     }
 
     /// The share of packets that is lost on the wire.
-    pub fn loss(&self) -> Option<&Column<Probability>> {
-        self.loss.as_ref()
+    pub fn loss(&self) -> Option<&[(Time, Probability)]> {
+        self.loss.as_deref()
     }
 
     /// The share of packets that arrive twice.
-    pub fn duplicate(&self) -> Option<&Column<Probability>> {
-        self.duplicate.as_ref()
+    pub fn duplicate(&self) -> Option<&[(Time, Probability)]> {
+        self.duplicate.as_deref()
     }
 
     /// How much may wait for the wire.
-    pub fn bound(&self) -> Option<&Column<Bound>> {
-        self.bound.as_ref()
+    pub fn bound(&self) -> Option<&[(Time, Bound)]> {
+        self.bound.as_deref()
     }
 
     /// What the file says that this trace cannot, and what was taken for granted.

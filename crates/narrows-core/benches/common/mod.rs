@@ -179,7 +179,7 @@ fn rates() -> RateSteps {
 fn opportunities() -> Opportunities {
     let instants: Vec<_> = (1..=1_000).map(|number| Time::from_nanos(number * 9_000)).collect();
     let after = After::Loop(Duration::from_micros(9 * instants.len() as u64));
-    Opportunities::new(&instants, Bytes::new(LENGTH.into()), after).expect("they are in order")
+    Opportunities::new(instants, Bytes::new(LENGTH.into()), after).expect("they are in order")
 }
 
 impl Wire {

@@ -23,7 +23,7 @@
 //!
 //! let millis = |n: u64| Time::from_nanos(n * 1_000_000);
 //! // The trace "3 3 7": 16 ms are two rounds and 2 ms.
-//! let trace = Opportunities::new(&[millis(3), millis(3), millis(7)], Bytes::new(1504), After::Loop(Duration::from_millis(7)))?;
+//! let trace = Opportunities::new([millis(3), millis(3), millis(7)], Bytes::new(1504), After::Loop(Duration::from_millis(7)))?;
 //! let finish = trace.finish(millis(3), Work::bits(2_000 * 8)).expect("it goes on");
 //! assert_eq!(finish.at, millis(10)); // 1504 bytes at 7 ms, the others at 7 + 3 ms
 //! assert_eq!(finish.surplus, Work::bits((3 * 1504 - 2_000) * 8)); // two coincide there
@@ -31,7 +31,6 @@
 //! ```
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::{ConstantRate, Finish, ServiceCurve, Work};
@@ -62,7 +61,12 @@ impl Opportunities {
     /// # Errors
     /// When there is none or they are of no bytes, they are not in order, or the end of a round comes before the last. It
     /// may come at the last, but not at zero.
-    pub fn new(instants: &[Time], bytes: Bytes, after: After<Rate>) -> Result<Self, StepsError> {
+    pub fn new(
+        instants: impl Into<Arc<[Time]>>,
+        bytes: Bytes,
+        after: After<Rate>,
+    ) -> Result<Self, StepsError> {
+        let instants = instants.into();
         let Some(&last) = instants.last().filter(|_| bytes.get() > 0) else {
             return Err(StepsError::Empty);
         };
@@ -75,7 +79,7 @@ impl Opportunities {
             return Err(StepsError::EarlyEnd);
         }
         Ok(Self {
-            instants: Vec::from(instants).into(),
+            instants,
             bits: bytes.get().saturating_mul(8),
             after,
             start: Time::ZERO,

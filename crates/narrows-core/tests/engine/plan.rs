@@ -321,7 +321,7 @@ impl ServicePlan {
                 });
                 let length = at.since(Time::ZERO) + Duration::from_nanos(1);
                 let after = if loops { After::Loop(length) } else { After::End(length, Rate::UNLIMITED) };
-                Box::new(Opportunities::new(&instants, Bytes::new(bytes), after).expect("in order"))
+                Box::new(Opportunities::new(instants, Bytes::new(bytes), after).expect("in order"))
             }
         }
     }

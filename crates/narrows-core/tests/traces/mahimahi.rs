@@ -14,7 +14,7 @@ const MILLI: u64 = 1_000_000;
 
 fn opportunities(trace: &[u64], after: After<Rate>) -> Opportunities {
     let instants: Vec<_> = trace.iter().map(|&milli| Time::from_nanos(milli * MILLI)).collect();
-    Opportunities::new(&instants, Bytes::new(1504), after).expect("it is a trace")
+    Opportunities::new(instants, Bytes::new(1504), after).expect("it is a trace")
 }
 
 fn repeating(trace: &[u64]) -> Opportunities {
@@ -110,8 +110,7 @@ fn a_trace_ends_with_time_itself() {
     let nano = Time::from_nanos(1);
     let bytes = Bytes::new(1);
     let every = |start| {
-        let trace =
-            Opportunities::new(&[nano], bytes, After::Loop(Duration::from_nanos(1))).expect("a trace");
+        let trace = Opportunities::new([nano], bytes, After::Loop(Duration::from_nanos(1))).expect("a trace");
         trace.starting(Time::from_nanos(start), Duration::ZERO)
     };
     let end = u64::MAX - 10;
@@ -125,7 +124,7 @@ fn a_trace_ends_with_time_itself() {
 fn an_end_that_never_comes_is_none() {
     let rate = Rate::from_bits_per_second(8_000);
     let milli = Time::from_nanos(MILLI);
-    let new = |after| Opportunities::new(&[milli], Bytes::new(1504), after).expect("a trace");
+    let new = |after| Opportunities::new([milli], Bytes::new(1504), after).expect("a trace");
     let never = new(After::End(Duration::MAX, rate));
     let one = Work::bits(8);
     // The only opportunity comes at 1 ms: from then on there is nothing, and the wire says so instead of failing.
@@ -191,7 +190,7 @@ fn a_huge_opportunity_takes_all_that_wait() {
     // are 5.6·10¹⁹ billionths of a bit, above 2⁶⁴.
     let bytes = Bytes::new(4_500_000_000);
     let trace =
-        Opportunities::new(&[milli; 2], bytes, After::Loop(Duration::from_millis(1))).expect("a trace");
+        Opportunities::new([milli; 2], bytes, After::Loop(Duration::from_millis(1))).expect("a trace");
     let mut link = link(trace);
     link.overhead = Overhead { extra: 2_000_000_000 - 100, ..Overhead::IP };
     let left = ends(link, &[(0, 100); 5], Vec::new());

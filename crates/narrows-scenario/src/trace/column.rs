@@ -2,7 +2,7 @@
 
 use narrows_core::Time;
 
-use super::{Column, Trace};
+use super::{Column, Points, Trace};
 
 /// A later value of the same instant takes the place of the earlier one.
 pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
@@ -13,15 +13,15 @@ pub(super) fn put<T>(column: &mut Column<T>, time: Time, value: T) {
 }
 
 /// A column, if it has anything.
-pub(super) fn filled<T>(column: Column<T>) -> Option<Column<T>> {
-    (!column.is_empty()).then_some(column)
+pub(super) fn filled<T>(column: Column<T>) -> Option<Points<T>> {
+    (!column.is_empty()).then(|| column.into())
 }
 
 impl Trace {
     /// The instants at which any column has a point, in order.
     pub(super) fn instants(&self) -> Vec<Time> {
-        fn add<T>(instants: &mut Vec<Time>, column: &Option<Column<T>>) {
-            instants.extend(column.iter().flatten().map(|point| point.0));
+        fn add<T>(instants: &mut Vec<Time>, column: &Option<Points<T>>) {
+            instants.extend(column.iter().flat_map(|points| points.iter()).map(|point| point.0));
         }
         let mut instants = Vec::new();
         add(&mut instants, &self.rate);
@@ -47,12 +47,12 @@ impl Trace {
 
 /// Goes through a column in the order of time.
 pub(super) struct Cells<'a, T> {
-    column: Option<&'a Column<T>>,
+    column: Option<&'a Points<T>>,
     next: usize,
 }
 
 impl<'a, T: Copy> Cells<'a, T> {
-    pub(super) const fn new(column: &'a Option<Column<T>>) -> Self {
+    pub(super) const fn new(column: &'a Option<Points<T>>) -> Self {
         Self { column: column.as_ref(), next: 0 }
     }
 

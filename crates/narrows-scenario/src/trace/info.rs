@@ -6,7 +6,7 @@ use narrows_core::queue::Bound;
 use narrows_core::{Duration, Rate, Time};
 use serde::Serialize;
 
-use crate::trace::{Column, OPPORTUNITY, Then, Trace};
+use crate::trace::{OPPORTUNITY, Then, Trace};
 
 /// What a trace comes to. Means are over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,7 +73,7 @@ impl Trace {
         if let Some(opportunities) = &self.opportunities {
             columns.push(self.rate_of(opportunities));
             let starts = [Time::ZERO].into_iter().chain(opportunities.iter().copied());
-            let gaps = starts.zip(opportunities).map(|(start, end)| (start, end.since(start)));
+            let gaps = starts.zip(opportunities.iter()).map(|(start, end)| (start, end.since(start)));
             outages.extend(gaps.filter(|(_, gap)| *gap >= GAP).map(|(start, gap)| outage(start, gap)));
         }
         if let Some(delays) = &self.delay {
@@ -109,7 +109,7 @@ impl Trace {
     /// A column's points with how long each holds.
     fn spans<'a, T: Copy>(
         &self,
-        column: &'a Column<T>,
+        column: &'a [(Time, T)],
     ) -> impl Iterator<Item = (Time, Duration, T)> + use<'a, T> {
         let ends = column.iter().skip(1).map(|point| point.0).chain([Time::ZERO + self.length]);
         column.iter().zip(ends).map(|(point, end)| (point.0, end.since(point.0), point.1))
@@ -119,7 +119,7 @@ impl Trace {
         &self,
         name: &'static str,
         unit: &'static str,
-        column: &Column<T>,
+        column: &[(Time, T)],
         value: impl Fn(T) -> Option<f64>,
     ) -> ColumnInfo {
         let (mut sum, mut time, mut unlimited) = (0.0, 0.0, 0.0);
@@ -165,7 +165,7 @@ impl Trace {
     }
 
     /// Adds the times in which a column's value is one of these; neighbours become one.
-    fn spells<T: Copy>(&self, column: &Column<T>, is_one: impl Fn(T) -> bool, outages: &mut Vec<Outage>) {
+    fn spells<T: Copy>(&self, column: &[(Time, T)], is_one: impl Fn(T) -> bool, outages: &mut Vec<Outage>) {
         let mut open: Option<(Time, Duration)> = None;
         for (at, lasts, value) in self.spans(column) {
             if is_one(value) {

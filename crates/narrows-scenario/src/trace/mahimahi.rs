@@ -57,7 +57,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         );
     }
     let mut trace = Trace::new(Format::Mahimahi, Duration::from_nanos(last.nanos()));
-    trace.opportunities = Some(opportunities);
+    trace.opportunities = Some(opportunities.into());
     trace.then = Then::Loop;
     Ok(trace)
 }

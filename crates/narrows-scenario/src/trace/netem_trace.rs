@@ -264,7 +264,7 @@ impl Trace {
     }
 
     /// How long each value lasts, and the value.
-    fn steps<T: Copy>(&self, column: &Column<T>, value: impl Fn(T) -> String) -> Vec<(Duration, String)> {
+    fn steps<T: Copy>(&self, column: &[(Time, T)], value: impl Fn(T) -> String) -> Vec<(Duration, String)> {
         let end = Time::ZERO + self.length;
         let ends = column.iter().skip(1).map(|point| point.0).chain([end]);
         column.iter().zip(ends).map(|(point, end)| (end.since(point.0), value(point.1))).collect()

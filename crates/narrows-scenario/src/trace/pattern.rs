@@ -56,7 +56,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
                 losses.push((at(range.end), Probability::ZERO));
             }
         }
-        trace.loss = Some(losses);
+        trace.loss = Some(losses.into());
     }
     Ok(trace)
 }

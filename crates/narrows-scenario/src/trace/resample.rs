@@ -22,18 +22,20 @@ impl Trace {
         }
         let steps = Steps { step: step.nanos(), length: self.length.nanos() };
         let mut trace = Self {
-            rate: self.rate.as_ref().map(|column| steps.rates(column)),
+            rate: self.rate.as_ref().map(|column| steps.rates(column).into()),
             delay: self.delay.as_ref().map(|column| {
-                steps.means(column, |delay| delay.nanos().into(), |nanos| Duration::from_nanos(nanos as u64))
+                steps
+                    .means(column, |delay| delay.nanos().into(), |nanos| Duration::from_nanos(nanos as u64))
+                    .into()
             }),
-            loss: self.loss.as_ref().map(|column| steps.shares(column)),
-            duplicate: self.duplicate.as_ref().map(|column| steps.shares(column)),
-            bound: self.bound.as_ref().map(|column| steps.bounds(column)),
+            loss: self.loss.as_ref().map(|column| steps.shares(column).into()),
+            duplicate: self.duplicate.as_ref().map(|column| steps.shares(column).into()),
+            bound: self.bound.as_ref().map(|column| steps.bounds(column).into()),
             opportunities: None,
             ..self.clone()
         };
         if let Some(opportunities) = &self.opportunities {
-            trace.rate = Some(steps.opportunities(opportunities));
+            trace.rate = Some(steps.opportunities(opportunities).into());
             trace.remarks.push(format!(
                 "opportunities to use or lose have become a rate, in steps of {step}: what goes at once in the original is \
                  spread over a step"
@@ -61,7 +63,7 @@ impl Steps {
     /// The mean of what `value` says of each of the column's values, rounded to the nearest.
     fn means<T: Copy>(
         &self,
-        column: &Column<T>,
+        column: &[(Time, T)],
         value: impl Fn(T) -> u128,
         back: impl Fn(u128) -> T,
     ) -> Column<T> {
@@ -86,7 +88,7 @@ impl Steps {
             .collect()
     }
 
-    fn rates(&self, column: &Column<Rate>) -> Column<Rate> {
+    fn rates(&self, column: &[(Time, Rate)]) -> Column<Rate> {
         let value = |rate: Rate| if rate == Rate::UNLIMITED { 0 } else { u128::from(rate.bits_per_second()) };
         let mut rates = self.means(column, value, |bits| Rate::from_bits_per_second(bits as u64));
         let ends = column.iter().skip(1).map(|point| point.0.nanos()).chain([self.length]);
@@ -97,7 +99,7 @@ impl Steps {
         rates
     }
 
-    fn shares(&self, column: &Column<Probability>) -> Column<Probability> {
+    fn shares(&self, column: &[(Time, Probability)]) -> Column<Probability> {
         const ONE: u64 = 1 << 63;
         // Probabilities are multiples of 2⁻⁶³; a float has 53 of its bits, which is finer than any measurement.
         let value = |share: Probability| (share.as_f64() * ONE as f64) as u128;
@@ -106,7 +108,7 @@ impl Steps {
         self.means(column, value, back)
     }
 
-    fn bounds(&self, column: &Column<Bound>) -> Column<Bound> {
+    fn bounds(&self, column: &[(Time, Bound)]) -> Column<Bound> {
         let mut next = 0;
         let mut points: Column<Bound> = Vec::new();
         for (start, _) in self.each() {

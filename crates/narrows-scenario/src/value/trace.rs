@@ -16,7 +16,7 @@ use crate::keys::quantity::Time;
 use crate::keys::{Form, Keyed, Row, row};
 use crate::node::Node;
 use crate::problem::{Found, Problem};
-use crate::trace::{Format, OPPORTUNITY, Then, Trace};
+use crate::trace::{Format, OPPORTUNITY, Points, Then, Trace};
 use crate::value::condition::Surroundings;
 use crate::value::file::{self, FILE};
 
@@ -127,36 +127,37 @@ impl TraceUse {
 
     /// How fast the wire is, if it says so; `otherwise` holds after its end where it has one.
     pub(crate) fn service(&self, otherwise: Rate) -> Option<Box<dyn ServiceCurve>> {
-        if let Some(instants) = self.trace.opportunities() {
-            let opportunities = Opportunities::new(instants, Bytes::new(OPPORTUNITY), self.after(otherwise));
+        if let Some(instants) = &self.trace.opportunities {
+            let opportunities =
+                Opportunities::new(instants.clone(), Bytes::new(OPPORTUNITY), self.after(otherwise));
             let opportunities = opportunities.expect("a trace's opportunities are in order");
             return Some(Box::new(opportunities.starting(self.begins, self.start)));
         }
-        Some(Box::new(RateSteps::new(self.steps(self.trace.rate()?, otherwise))))
+        Some(Box::new(RateSteps::new(self.steps(self.trace.rate.as_ref()?, otherwise))))
     }
 
     /// How long packets propagate, if it says so.
     pub(crate) fn delay(&self, otherwise: Duration) -> Option<DelaySteps> {
-        Some(DelaySteps::new(self.steps(self.trace.delay()?, otherwise)))
+        Some(DelaySteps::new(self.steps(self.trace.delay.as_ref()?, otherwise)))
     }
 
     /// Which packets are lost on the wire, if it says so.
     pub(crate) fn loss(&self, otherwise: Probability) -> Option<LossSteps> {
-        Some(LossSteps::new(self.steps(self.trace.loss()?, otherwise)))
+        Some(LossSteps::new(self.steps(self.trace.loss.as_ref()?, otherwise)))
     }
 
     /// Which packets are duplicated, if it says so.
     pub(crate) fn duplication(&self, otherwise: Probability) -> Option<Box<dyn Selector>> {
-        Some(Box::new(LossSteps::new(self.steps(self.trace.duplicate()?, otherwise))))
+        Some(Box::new(LossSteps::new(self.steps(self.trace.duplicate.as_ref()?, otherwise))))
     }
 
     /// How much may wait, if it says so.
     pub(crate) fn bound(&self, otherwise: Bound) -> Option<Steps<Bound>> {
-        Some(self.steps(self.trace.bound()?, otherwise))
+        Some(self.steps(self.trace.bound.as_ref()?, otherwise))
     }
 
-    fn steps<T: Clone>(&self, column: &[(Instant, T)], otherwise: T) -> Steps<T> {
-        let steps = Steps::new(column.to_vec(), self.after(otherwise));
+    fn steps<T>(&self, points: &Points<T>, otherwise: T) -> Steps<T> {
+        let steps = Steps::shared(points.clone(), self.after(otherwise));
         steps.expect("a trace's columns are in order").starting(self.begins, self.start)
     }
 

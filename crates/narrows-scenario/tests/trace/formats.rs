@@ -163,7 +163,7 @@ fn netem_trace_has_delays_losses_and_duplicates() {
     assert!((trace.loss().unwrap()[1].1.as_f64() - 1.0 / 9.0).abs() < 1e-12);
     assert!(trace.remarks()[0].contains("in the long run"));
     let trace = read("x.json", r#"{"StaticDuplicateConfig":{"duplicate":[0.5],"duration":"2s"}}"#);
-    assert_eq!((trace.duplicate().unwrap(), trace.loss()), (&vec![(at(0), share(1, 2))], None));
+    assert_eq!((trace.duplicate().unwrap(), trace.loss()), (&[(at(0), share(1, 2))][..], None));
     assert!(trace.remarks().is_empty());
 }
 
@@ -173,7 +173,7 @@ fn patterns_per_millisecond_are_traces() {
     assert_eq!((trace.format(), trace.then(), trace.length()), (Format::Pattern, Then::Loop, ms(100)));
     assert_eq!(rates(&trace), [(0, mbit(2)), (50, Rate::DOWN)]);
     let losses =
-        |text: &str| read("x", &format!("pattern loss\nper ms\nlength 10\n{text}")).loss().unwrap().clone();
+        |text: &str| read("x", &format!("pattern loss\nper ms\nlength 10\n{text}")).loss().unwrap().to_vec();
     let (none, all) = (Probability::ZERO, Probability::ONE);
     assert_eq!(losses("3-4\n10\n"), [(at(0), none), (at(2), all), (at(4), none), (at(9), all)]);
     assert_eq!(losses("1\n"), [(at(0), all), (at(1), none)]);
