@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use narrows_scenario::ipfw::{Ports, Script};
+use narrows_scenario::Ports;
+use narrows_scenario::ipfw::Script;
 use narrows_scenario::tc;
 use narrows_scenario::{LinkFlags, Scenario, Way};
 

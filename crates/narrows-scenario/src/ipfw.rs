@@ -15,7 +15,6 @@
 //! ```
 
 mod address;
-mod at_work;
 mod command;
 mod config;
 mod lexer;
@@ -26,7 +25,6 @@ mod numbers;
 mod options;
 mod quantity;
 mod rule;
-mod scenario;
 mod script;
 mod sets;
 mod table;
@@ -35,14 +33,13 @@ mod translation;
 mod words;
 
 pub use address::Context;
-pub use at_work::CommandsAt;
+pub(crate) use command::read_all;
 pub use command::{Command, Listing, Rules, SetCommand, Times};
 pub use config::{Codel, Config, Hashed, Loss, Management, Object, Pie, SchedulerType};
 pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
 };
-pub use scenario::Ports;
 pub use script::{ExplainedLine, Script};
 pub use table::{Network, TableCommand};
 pub use text::rule_text;

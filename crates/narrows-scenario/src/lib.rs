@@ -15,6 +15,7 @@ mod files;
 mod flags;
 mod host;
 pub mod ipfw;
+mod ipfw_script;
 mod keys;
 mod link;
 pub mod netem;
@@ -52,13 +53,14 @@ pub use explain::{
 pub use files::{Files, MOST_BYTES, NamedFile};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
+pub use ipfw_script::Ports;
 pub use link::{Lane, Link, Medium, Way};
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use reference::{reference, schema};
 pub use router::{Destination, ExplicitRoute, Router};
 pub use rules_link::{Pipe, PipeQueue, Queues, RulesLink, Sharing};
-pub use scenario::{IpfwChange, Scenario};
+pub use scenario::{CommandsAt, IpfwChange, Scenario};
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::{HostRoute, Interface, Port};
 pub use traffic::{

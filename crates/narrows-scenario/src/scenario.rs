@@ -2,6 +2,7 @@
 
 mod assign;
 mod ipfw;
+mod ipfw_commands;
 mod me;
 mod read;
 mod rows;
@@ -26,6 +27,7 @@ use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::Traffic;
 
 pub use ipfw::IpfwChange;
+pub use ipfw_commands::CommandsAt;
 pub(crate) use rows::{DEFAULT_SEED, seed};
 
 /// A network and what happens to it.

@@ -1,16 +1,16 @@
 //! Commands: what a line asks for.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use narrows_core::rules::Rule;
 
 use super::address::Context;
 use super::config::{self, Config, Object};
-use super::lexer::{Line, Word, Words};
+use super::lexer::{self, Line, Word, Words};
 use super::rule::{self, set_number, unknown};
 use super::table::{self, TableCommand};
 use super::{numbers, sets};
-use crate::problem::{Found, Problem};
+use crate::problem::{Found, Problem, Problems};
 
 /// A command.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,6 +181,23 @@ struct Flags {
     times: Option<Times>,
     dynamic: bool,
     sets: bool,
+}
+
+/// Reads commands, one a line: each with its text on one line, and where it stands.
+pub(crate) fn read_all(
+    text: &str,
+    context: &Context<'_>,
+) -> Result<Vec<(Command, String, Range<usize>)>, Problems> {
+    let (mut commands, mut problems) = (Vec::new(), Problems::default());
+    for line in lexer::lines(text, is_command).into_iter().filter(|line| !line.words.is_empty()) {
+        let read = read(&line, context, &mut Vec::new());
+        if let Some(command) = problems.catch(read.map_err(|problem| problem.at(&line.span))) {
+            let words = text.get(line.span.clone()).unwrap_or_default().split_whitespace();
+            let words: Vec<&str> = words.filter(|word| *word != "\\").collect();
+            commands.push((command, words.join(" "), line.span));
+        }
+    }
+    if problems.is_empty() { Ok(commands) } else { Err(problems) }
 }
 
 /// Reads a line.

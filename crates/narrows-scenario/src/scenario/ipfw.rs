@@ -3,8 +3,9 @@
 use narrows_core::Time;
 
 use super::Scenario;
+use super::ipfw_commands::CommandsAt;
 use crate::engine_change::EngineChange;
-use crate::ipfw::{Command, CommandsAt};
+use crate::ipfw::Command;
 use crate::link::Medium;
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::rules_link::{Batch, Done, RulesLink};

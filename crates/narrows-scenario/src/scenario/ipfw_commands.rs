@@ -4,10 +4,9 @@ use std::io;
 use std::net::IpAddr;
 use std::ops::Range;
 
-use super::command::{self, Command};
-use super::{Context, lexer};
-use crate::problem::{Problems, ScenarioError};
-use crate::scenario::Scenario;
+use super::Scenario;
+use crate::ipfw::{Command, Context, read_all};
+use crate::problem::ScenarioError;
 
 /// Commands, and the link with rules that they are for.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,28 +50,10 @@ impl Scenario {
         let hosts: Vec<(String, Vec<IpAddr>)> =
             self.host_names().into_iter().map(|host| (host.clone(), self.addresses(&host))).collect();
         let context = Context { interfaces: &[interface], hosts: &hosts, resolve: refuse };
-        let (mut commands, mut spans, mut problems) = (Vec::new(), Vec::new(), Problems::default());
-        for line in lexer::lines(text, command::is_command) {
-            if line.words.is_empty() {
-                continue;
-            }
-            let read = command::read(&line, &context, &mut Vec::new());
-            if let Some(command) = problems.catch(read.map_err(|problem| problem.at(&line.span))) {
-                let words: Vec<&str> = text
-                    .get(line.span.clone())
-                    .unwrap_or_default()
-                    .split_whitespace()
-                    .filter(|word| *word != "\\")
-                    .collect();
-                commands.push((command, words.join(" ")));
-                spans.push(line.span);
-            }
-        }
-        if problems.is_empty() {
-            Ok(CommandsAt { link: name.clone(), commands, file: file.into(), text: text.into(), spans })
-        } else {
-            Err(problems.into_error(file, text))
-        }
+        let read = read_all(text, &context).map_err(|problems| problems.into_error(file, text))?;
+        let (commands, spans) =
+            read.into_iter().map(|(command, words, span)| ((command, words), span)).unzip();
+        Ok(CommandsAt { link: name.clone(), commands, file: file.into(), text: text.into(), spans })
     }
 }
 

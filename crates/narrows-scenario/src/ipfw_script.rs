@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::{Context, Script};
 use crate::files;
 use crate::flags::LinkFlags;
+use crate::ipfw::{Context, Script};
 use crate::problem::ScenarioError;
 use crate::scenario::Scenario;
 
