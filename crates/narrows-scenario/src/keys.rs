@@ -15,7 +15,7 @@ mod table;
 pub(crate) use kind::{Form, Kind};
 pub use reference::reference;
 pub(crate) use table::{
-    Parameters, differing, keys, named, names, only, only_tagged, read, read_table, unknown,
+    Parameters, differing, keys, named, names, only, only_tagged, read, read_table, unknown, whole,
 };
 
 use std::ops::Range;
