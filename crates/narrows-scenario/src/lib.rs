@@ -8,6 +8,7 @@
 
 mod assign;
 mod bound;
+mod dialect;
 mod direction;
 mod engine_change;
 mod explain;

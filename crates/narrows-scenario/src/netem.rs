@@ -33,7 +33,6 @@ mod options;
 mod text;
 mod translation;
 pub(crate) mod units;
-pub(crate) mod words;
 
 pub(crate) use command::skip_prompt;
 pub use command::{Command, Verb};
@@ -42,11 +41,11 @@ pub use in_force::{InForce, replacement};
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
 pub use translation::Assignment;
 
-use crate::node::{Node, suggest};
+use crate::dialect::{Word, Words};
+use crate::node::{Node, Value, suggest};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::two_hosts;
 use clause::Clause;
-use words::{Word, Words};
 
 /// What stands at the root of a device: a queueing discipline that this program understands.
 #[derive(Clone, Debug)]
@@ -217,7 +216,10 @@ impl Qdisc {
     /// When a scenario cannot say it.
     pub fn assignments(&self) -> Result<Vec<Assignment>, ScenarioError> {
         let text = self.text();
-        self.keys().map_err(|problem| ScenarioError::new(NAME, &text, vec![problem.put_at(&(0..text.len()))]))
+        let keys = self.keys();
+        let keys =
+            keys.map_err(|problem| ScenarioError::new(NAME, &text, vec![problem.put_at(&(0..text.len()))]))?;
+        Ok(keys.into_iter().map(|(key, value)| (key, Node::new(value).toml())).collect())
     }
 
     /// A scenario file of a client, a server and a link between them that does this both ways.
@@ -246,10 +248,11 @@ impl Qdisc {
         }
     }
 
-    fn keys(&self) -> Result<Vec<Assignment>, Problem> {
+    /// The same as values.
+    pub(crate) fn keys(&self) -> Result<Vec<(&'static str, Value)>, Problem> {
         match &self.kind {
-            Kind::Netem(netem) => netem.assignments(),
-            Kind::Delay(delay) => Ok(delay.assignments()),
+            Kind::Netem(netem) => netem.keys(),
+            Kind::Delay(delay) => Ok(delay.keys()),
         }
     }
 }

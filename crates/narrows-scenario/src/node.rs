@@ -248,6 +248,20 @@ impl Table {
         self.0.push((Key { name: key.into(), span: 0..0 }, Node::new(value)));
     }
 
+    /// Sets a key that stands somewhere, new or not.
+    pub(crate) fn insert(&mut self, key: Key, node: Node) {
+        match self.0.iter_mut().find(|(known, _)| *known == key) {
+            Some(entry) => *entry = (key, node),
+            None => self.0.push((key, node)),
+        }
+    }
+
+    /// Takes a key out, with its value.
+    pub(crate) fn take(&mut self, name: &str) -> Option<(Key, Node)> {
+        let at = self.0.iter().position(|(key, _)| key.name == name)?;
+        Some(self.0.remove(at))
+    }
+
     /// The same with this key, where it has none of that name.
     pub(crate) fn and(&self, key: &str, value: Value) -> Self {
         let mut table = self.clone();

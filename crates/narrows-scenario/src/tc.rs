@@ -12,6 +12,8 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod both;
+mod bucket;
 mod class;
 mod class_show;
 mod command;
@@ -19,7 +21,7 @@ mod explain;
 mod filter;
 mod handle;
 mod in_force;
-mod police;
+mod managed;
 mod qdisc;
 mod rules;
 mod scenario;
@@ -27,6 +29,7 @@ mod script;
 mod translate;
 mod tree;
 mod u32_match;
+mod unit;
 
 pub use class_show::ClassShow;
 pub use handle::Handle;

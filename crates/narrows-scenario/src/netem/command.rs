@@ -1,7 +1,7 @@
 //! Whole commands: `tc qdisc add dev eth0 root netem delay 100ms`.
 
-use super::words::{Word, Words, keyword};
 use super::{NAME, Qdisc};
+use crate::dialect::{Word, Words, keyword};
 use crate::problem::{Found, Problem, ScenarioError};
 
 /// A command of tc about the queueing disciplines of devices.

@@ -7,8 +7,8 @@ use narrows_core::Duration;
 
 use super::clause::{Clause, Topic};
 use super::options::{Chance, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
-use super::units::{self, Read};
-use super::words::{Word, Words, keyword};
+use super::units;
+use crate::dialect::{Read, Word, Words, keyword};
 use crate::problem::{Found, Problem, nearest, one_of};
 use crate::units::Share;
 

@@ -2,24 +2,11 @@
 
 use narrows_core::{Duration, Rate};
 
-use super::words::Word;
+use crate::dialect::{Read, Word};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::units::Share;
 use crate::units::decimal::{Decimal, Misfit};
-
-/// A value, and for a number without a unit what it was taken as.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Read<T> {
-    pub(crate) value: T,
-    pub(crate) taken_as: Option<String>,
-}
-
-impl<T> Read<T> {
-    fn map<U>(self, f: impl FnOnce(T) -> U) -> Read<U> {
-        Read { value: f(self.value), taken_as: self.taken_as }
-    }
-}
 
 /// Units, each in units of the smallest.
 type Units = &'static [(&'static str, u128)];

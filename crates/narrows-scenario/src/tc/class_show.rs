@@ -2,9 +2,9 @@
 
 use super::command::{Body, Command};
 use crate::ScenarioError;
+use crate::dialect::Words;
 use crate::netem::Verb;
 use crate::netem::command::{flags, skip_prompt};
-use crate::netem::words::Words;
 use crate::problem::Problem;
 
 /// A command about the classes of a run.

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::filter::{self, Filter};
 use super::{Handle, class, qdisc};
+use crate::dialect::{Word, Words};
 use crate::netem::Verb;
-use crate::netem::words::{Word, Words};
 use crate::node::suggest;
 use crate::problem::{Found, Problem};
 
@@ -163,8 +163,8 @@ impl Command {
     /// the order in which they are typed.
     fn printed(&mut self, words: &mut Words<'_>) -> Result<bool, Problem> {
         let kinds = match self.body {
-            Body::Qdisc(_) => qdisc::NAMES,
-            Body::Class { .. } => class::NAMES,
+            Body::Qdisc(_) => qdisc::names(),
+            Body::Class { .. } => class::NAMES.to_vec(),
             Body::Filter { .. } => return Ok(false),
         };
         let mut ahead = words.clone();
@@ -242,7 +242,7 @@ impl Command {
             Body::Class { kind: None, .. } => Err(object
                 .problem("the kind of the class is missing")
                 .help("as in: classid 1:10 htb rate 1mbit")),
-            Body::Class { id: None, kind: Some(class::Kind::Htb(_) | class::Kind::Cbq(_)) } => Err(object
+            Body::Class { id: None, kind: Some(kind) } if kind.of != class::Of::Hpd => Err(object
                 .problem("`classid` is missing")
                 .help("as in: parent 1: classid 1:10 htb rate 1mbit")),
             Body::Filter { filter: None, .. } => Err(object.problem("the kind of the filter is missing")),

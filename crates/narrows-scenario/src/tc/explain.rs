@@ -2,8 +2,8 @@
 
 use super::command::{Body, Command, Parent};
 use super::filter::Filter;
-use super::translate::kind_name;
 use super::{class, qdisc};
+use crate::dialect::text_of;
 use crate::netem::Verb;
 
 /// Sentences about a command.
@@ -38,7 +38,7 @@ pub(super) fn command(command: &Command) -> Vec<String> {
         Body::Qdisc(Some(kind)) => {
             let handle =
                 command.handle.map_or(String::new(), |handle| format!(", called {}", handle.qdisc()));
-            let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind_name(kind))];
+            let mut words = vec![format!("{verb} `{}` at {place}{handle}.", kind.name())];
             match (kind, command.parent) {
                 // What is said of a double queue may not hold there.
                 (qdisc::Kind::Netem(_), Some(Parent::Of(_))) => words.push(
@@ -60,26 +60,28 @@ pub(super) fn command(command: &Command) -> Vec<String> {
 
 fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
     match kind {
-        qdisc::Kind::Tbf(tbf) => {
-            let room = match tbf.room {
-                qdisc::Room::Limit(limit) => format!("{limit} may wait"),
-                qdisc::Room::Latency(latency) => {
-                    format!("as much may wait as goes in {latency}, and a burst")
-                }
+        qdisc::Kind::Tbf(keys) => {
+            let room = match keys.get("bound") {
+                Some(_) => format!("{} may wait", text_of(keys, "bound")),
+                None => format!("as much may wait as goes in {}, and a burst", text_of(keys, "latency")),
             };
-            let peak = tbf.peakrate.map_or(String::new(), |peak| format!(", no faster than {peak}"));
+            let peak = keys
+                .get("peakrate")
+                .map_or(String::new(), |_| format!(", no faster than {}", text_of(keys, "peakrate")));
             vec![format!(
                 "Packets go at {} a second, {} of them at once after idle time{peak}; {room}.",
-                tbf.rate, tbf.burst
+                text_of(keys, "rate"),
+                text_of(keys, "burst")
             )]
         }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
             0 => "A tree of token buckets. What no filter takes goes unshaped.".into(),
             class => format!("A tree of token buckets. What no filter takes is in the class {class:x}."),
         }],
-        qdisc::Kind::Cbq(cbq) => vec![format!(
+        qdisc::Kind::Cbq(keys) => vec![format!(
             "A tree of classes on a wire of {}, kept to their rates by their idle times; packets have {} on average.",
-            cbq.bandwidth, cbq.average_packet
+            text_of(keys, "bandwidth"),
+            text_of(keys, "avpkt")
         )],
         qdisc::Kind::Prio(prio) => {
             let mut words = vec![format!("{} bands; the first goes before all others.", prio.bands)];
@@ -103,13 +105,7 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             }
             words
         }
-        qdisc::Kind::Fifo(fifo) => {
-            let drop = if fifo.head { "the oldest" } else { "one that finds no room" };
-            let limit =
-                fifo.limit.map_or("as many packets as the device says".to_owned(), |limit| limit.to_string());
-            vec![format!("In the order of arrival; {limit} may wait, and {drop} is dropped.")]
-        }
-        qdisc::Kind::Whole(whole) => vec![format!("The same as `{} = {}`.", whole.key, whole.value)],
+        qdisc::Kind::Managed(managed) => vec![managed.words()],
         qdisc::Kind::Netem(netem) => {
             let explained = netem.explain();
             explained
@@ -129,32 +125,44 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
     }
 }
 
-fn of_class(kind: &class::Kind) -> String {
-    match kind {
-        class::Kind::Htb(htb) => match htb.ceil.filter(|ceil| *ceil > htb.rate) {
-            Some(ceil) => {
-                format!("It gets {} always, and up to {ceil} by borrowing; priority {}.", htb.rate, htb.prio)
+fn of_class(class: &class::Kind) -> String {
+    let keys = &class.keys;
+    let or = |key: &str, usual: &str| match keys.get(key) {
+        Some(_) => text_of(keys, key),
+        None => usual.to_owned(),
+    };
+    let is = |key: &str| keys.get(key).is_some();
+    match class.of {
+        class::Of::Htb => {
+            let (own, ceil) = (text_of(keys, "rate"), or("ceil", ""));
+            let priority = or("priority", "0");
+            if ceil.is_empty() || ceil == own {
+                format!("It gets {own}, and no more; priority {priority}.")
+            } else {
+                format!("It gets {own} always, and up to {ceil} by borrowing; priority {priority}.")
             }
-            None => format!("It gets {}, and no more; priority {}.", htb.rate, htb.prio),
-        },
-        class::Kind::Cbq(cbq) => {
-            let rate = cbq.rate.map_or("the wire's rate".to_owned(), |rate| rate.to_string());
-            let borrows =
-                if cbq.bounded || cbq.isolated { "never borrows" } else { "borrows where there is more" };
-            let lends = if cbq.isolated { ", never lends" } else { "" };
-            format!("It has {rate}, {borrows}{lends}; priority {}.", cbq.prio.unwrap_or(8))
         }
-        class::Kind::Hpd(hpd) => {
-            let limit = match hpd.limit.nanos() {
-                0 => "no limit".to_owned(),
-                _ => format!("no packet is to wait longer than {}", hpd.limit),
+        class::Of::Cbq => {
+            let own = or("rate", "the wire's rate");
+            let borrows =
+                if is("bounded") || is("isolated") { "never borrows" } else { "borrows where there is more" };
+            let lends = if is("isolated") { ", never lends" } else { "" };
+            format!("It has {own}, {borrows}{lends}; priority {}.", or("priority", "8"))
+        }
+        class::Of::Hpd => {
+            let limit = match keys.get("limit") {
+                None => "no limit".to_owned(),
+                Some(_) => format!("no packet is to wait longer than {}", text_of(keys, "limit")),
             };
-            let gamma = hpd.gamma.map_or("by the backlog".to_owned(), |gamma| gamma.to_string());
+            let gamma = match text_of(keys, "gamma").as_str() {
+                "auto" => "by the backlog".to_owned(),
+                gamma => gamma.to_owned(),
+            };
             format!(
                 "Its delay is in proportion to {}; {limit}; {gamma} of the newest delay and {} of the average count, in 1024ths.{}",
-                hpd.ddp,
-                hpd.weight,
-                if hpd.is_default { " What belongs to no class is in it." } else { "" }
+                text_of(keys, "ddp"),
+                text_of(keys, "g"),
+                if class.is_default { " What belongs to no class is in it." } else { "" }
             )
         }
     }
@@ -165,12 +173,13 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         None => "All packets".to_owned(),
         Some(matches) => format!("Packets with {matches}"),
     };
-    match (filter.class, filter.police) {
+    match (filter.class, &filter.police) {
         (_, Some(police)) => {
-            let beyond = if police.passes { "passes" } else { "is dropped" };
+            let beyond = if police.get("exceed").is_some() { "passes" } else { "is dropped" };
             format!(
                 "{which}, {place}: what comes faster than {} and a burst of {} {beyond}.",
-                police.rate, police.burst
+                text_of(police, "rate"),
+                text_of(police, "burst")
             )
         }
         (Some(class), None) => format!("{which} are in the class {class} ({place})."),

@@ -1,14 +1,15 @@
 //! Filters: which packets, and which class they are in.
 
 use super::Handle;
-use super::police::{self, Police};
+use super::bucket;
 use super::u32_match;
-use crate::netem::words::{Word, Words};
+use crate::dialect::{Word, Words};
+use crate::node::Table;
 use crate::problem::{Found, Problem, one_of};
 use crate::value::Match;
 
 /// A filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Filter {
     /// Filters of lower ones are tried first.
     pub(super) prio: u32,
@@ -16,7 +17,8 @@ pub(super) struct Filter {
     pub(super) matches: Option<Match>,
     /// The class of such packets.
     pub(super) class: Option<Handle>,
-    pub(super) police: Option<Police>,
+    /// The keys of a policer.
+    pub(super) police: Option<Table>,
 }
 
 /// The kinds that are understood.
@@ -69,11 +71,11 @@ pub(super) fn read(
             "flowid" | "classid" => {
                 class = Some(Handle::read(words.expect(word, "a class")?)?);
             }
-            "police" => police = Some(police::read(word, words)?),
+            "police" => police = Some(bucket::police(word, words)?),
             "action" => {
                 let action = words.expect(word, "what to do")?;
                 match action.text {
-                    "police" => police = Some(police::read(action, words)?),
+                    "police" => police = Some(bucket::police(action, words)?),
                     "ok" | "pass" | "order" => {
                         words.take_number(false);
                     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::netem::words::Word;
+use crate::dialect::Word;
 use crate::problem::{Found, Problem};
 
 /// The name of a discipline (`1:`) or of a class in it (`1:10`).

@@ -11,9 +11,9 @@ use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::Overhead;
 use serde::{Deserialize, Serialize};
 
-use super::Handle;
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
+use super::{Handle, managed};
 use crate::direction::Direction;
 use crate::netem::Kind as NetemKind;
 use crate::value::{Child, Class, Division, Policy, Queue, Scheduler, SchedulerKind, ShapedBy};
@@ -272,7 +272,10 @@ impl Walk<'_> {
             }
             SchedulerKind::Cbq => scheduler.cbq.as_ref().map(options::cbq).unwrap_or_default(),
             SchedulerKind::Prio => format!("bands {}", ids.len()),
-            SchedulerKind::Tbf => scheduler.tbf.as_ref().map(options::tbf).unwrap_or_default(),
+            SchedulerKind::Tbf => {
+                let tbf = scheduler.tbf.as_ref();
+                tbf.map(|tbf| options::tbf(tbf, scheduler.bound)).unwrap_or_default()
+            }
             _ => String::new(),
         };
         match scheduler.kind {
@@ -299,13 +302,12 @@ impl Walk<'_> {
                 }
                 None => self.unsaid("filters", handle),
             },
+            // Packets of a token bucket have one way only; its limit is a matter of bytes.
             _ => {
-                // Packets of a token bucket have one way only; its limit is a matter of bytes.
-                let bound = scheduler.bound;
-                match bound {
-                    Some(Bound::Bytes(bytes)) => options += &format!(" limit {}", options::size(bytes)),
-                    _ if scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some()) => {}
-                    _ => self.unsaid("bound", handle),
+                let has_room = matches!(scheduler.bound, Some(Bound::Bytes(_)))
+                    || scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some());
+                if !has_room {
+                    self.unsaid("bound", handle);
                 }
             }
         }
@@ -389,16 +391,17 @@ impl Walk<'_> {
             SchedulerKind::Hpd => matches!(bound, Bound::Packets(_)),
             _ => bound == USUAL_LIMIT,
         };
-        let (kind, options) = match (bound, queue.drop) {
+        let kind = match (bound, queue.drop) {
             (_, DropAt::Tail) if implied => return None,
-            (Bound::Packets(packets), DropAt::Tail) => ("pfifo", format!("limit {packets}p")),
-            (Bound::Packets(packets), _) => ("pfifo_head_drop", format!("limit {packets}p")),
-            (Bound::Bytes(bytes), DropAt::Tail) => ("bfifo", format!("limit {}", options::size(bytes))),
+            (Bound::Packets(_), DropAt::Tail) => "pfifo",
+            (Bound::Packets(_), _) => "pfifo_head_drop",
+            (Bound::Bytes(_), DropAt::Tail) => "bfifo",
             (Bound::Bytes(_), _) => {
                 self.unsaid("queue", id);
                 return None;
             }
         };
+        let options = managed::fifo_limit(kind, bound);
         let handle = self.handle();
         self.qdisc(kind, handle, Some(id), options);
         Some(handle)

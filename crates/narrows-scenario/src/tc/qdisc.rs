@@ -1,50 +1,47 @@
 //! Queueing disciplines and their options.
 
-mod classless;
-mod dualpi2;
-
 use narrows_core::queue::Bound;
-use narrows_core::{Bytes, Duration, Rate};
 
+use super::bucket;
+use super::managed::{DISCIPLINES, Managed};
+use super::unit::{CLASS, RATE, SIZE, missing, whole};
+use crate::dialect::{Follows, Opt, Options, Word, Words, number_of};
 use crate::netem::units;
-use crate::netem::words::{Word, Words};
 use crate::netem::{self};
-use crate::node::suggest;
+use crate::node::{Table, suggest};
 use crate::problem::{Found, Problem, one_of};
-use classless::{codel, fifo, fq_codel, fq_pie, pie, red, sfq};
-use dualpi2::dualpi2;
 
-/// A discipline.
+/// A discipline. Tables are keys of a scheduler of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
-    Tbf(Tbf),
+    Tbf(Table),
     Htb(Htb),
-    Cbq(Cbq),
+    Cbq(Table),
     Prio(Prio),
     Hpd(Hpd),
-    /// `pfifo`, `bfifo`, `pfifo_head_drop`.
-    Fifo(Fifo),
     /// What a key of a link, or of a class, says as a whole.
-    Whole(Whole),
+    Managed(Managed),
     Netem(Box<netem::Qdisc>),
     Ingress,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tbf {
-    pub(super) rate: Rate,
-    pub(super) burst: Bytes,
-    pub(super) room: Room,
-    pub(super) peakrate: Option<Rate>,
-    pub(super) mtu: Option<Bytes>,
-    pub(super) mpu: Option<Bytes>,
-}
-
-/// How much may wait in a token bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    Limit(Bytes),
-    Latency(Duration),
+impl Kind {
+    /// The word of tc.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Tbf(_) => "tbf",
+            Self::Htb(_) => "htb",
+            Self::Cbq(_) => "cbq",
+            Self::Prio(_) => "prio",
+            Self::Hpd(_) => "hpd",
+            Self::Managed(managed) => managed.of.name,
+            Self::Netem(netem) => match netem.kind {
+                netem::Kind::Netem(_) => "netem",
+                netem::Kind::Delay(_) => "delay",
+            },
+            Self::Ingress => "ingress",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +49,6 @@ pub(super) struct Htb {
     /// The minor number of the class for packets that no filter takes.
     pub(super) default: u16,
     pub(super) rate_to_quantum: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cbq {
-    pub(super) bandwidth: Rate,
-    pub(super) average_packet: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,47 +77,18 @@ pub(super) struct Hpd {
     pub(super) dscps: Vec<(u8, u16)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fifo {
-    pub(super) name: &'static str,
-    pub(super) limit: Option<Bound>,
-    pub(super) head: bool,
-}
-
 /// What tc lets wait in a queue or class that says nothing else.
 pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whole {
-    pub(super) name: &'static str,
-    /// `queue` or `scheduler`.
-    pub(super) key: &'static str,
-    /// Its value as it stands in a file.
-    pub(super) value: String,
-}
-
 /// The names of the disciplines that are understood.
-pub(super) const NAMES: &[&str] = &[
-    "tbf",
-    "htb",
-    "cbq",
-    "prio",
-    "hpd",
-    "pfifo",
-    "bfifo",
-    "pfifo_head_drop",
-    "pfifo_fast",
-    "red",
-    "fq_codel",
-    "fq_pie",
-    "codel",
-    "pie",
-    "dualpi2",
-    "sfq",
-    "netem",
-    "delay",
-    "ingress",
-];
+pub(super) fn names() -> Vec<&'static str> {
+    let managed = DISCIPLINES.iter().map(|of| of.name);
+    ["tbf", "htb", "cbq", "prio", "hpd"]
+        .into_iter()
+        .chain(managed)
+        .chain(["netem", "delay", "ingress"])
+        .collect()
+}
 
 /// What does the work of the others.
 const INSTEAD: &[(&str, &str)] = &[
@@ -158,46 +120,38 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         _ => words.take(),
     };
     let kind = match word.text {
-        "tbf" => tbf(word, words)?,
+        "tbf" => Kind::Tbf(bucket::tbf(word, words)?),
         "htb" => htb(words)?,
         "cbq" => cbq(word, words)?,
         "prio" => prio(words)?,
         "hpd" => hpd(words)?,
-        "pfifo" => fifo("pfifo", words)?,
-        "bfifo" => fifo("bfifo", words)?,
-        "pfifo_head_drop" => fifo("pfifo_head_drop", words)?,
-        "pfifo_fast" => {
-            // As tc prints it.
-            if words.take_if("bands") {
-                while words.take_number(false).is_some() || words.take_if("priomap") {}
-            }
-            whole("pfifo_fast", "scheduler", "\"pfifo_fast\"".into())
-        }
-        "red" => red(word, words)?,
-        "fq_codel" => fq_codel(words)?,
-        "fq_pie" => fq_pie(words)?,
-        "codel" => codel(words)?,
-        "pie" => pie(words)?,
-        "dualpi2" => dualpi2(words)?,
-        "sfq" => sfq(words)?,
         "ingress" => {
             words.take_if("----------------");
             Kind::Ingress
         }
-        other => {
-            let problem =
-                word.problem(format!("{} is not understood as a queueing discipline", Found(other)));
-            return Err(match INSTEAD.iter().find(|(name, _)| *name == other) {
-                Some((_, instead)) => problem.help(format!("what does its work: {instead}")),
-                None => problem.did_you_mean(other, NAMES.iter().copied()),
+        other => match Managed::read(word, words)? {
+            Some(managed) => Kind::Managed(managed),
+            None => {
+                let names = names();
+                let problem =
+                    word.problem(format!("{} is not understood as a queueing discipline", Found(other)));
+                return Err(match INSTEAD.iter().find(|(name, _)| *name == other) {
+                    Some((_, instead)) => problem.help(format!("what does its work: {instead}")),
+                    None => problem.did_you_mean(other, names.iter().copied()),
+                }
+                .help(format!("understood: {}", one_of(&names))));
             }
-            .help(format!("understood: {}", one_of(NAMES))));
-        }
+        },
     };
     match words.peek() {
         None => Ok(kind),
         Some(extra) => Err(unknown(extra, word.text, &[])),
     }
+}
+
+pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64) -> Result<i64, Problem> {
+    let word = words.expect(after, "a number")?;
+    units::integer(word, "a number", low, high)
 }
 
 /// A word that is no option of this.
@@ -206,134 +160,33 @@ pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
     if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }
 
-fn whole(name: &'static str, key: &'static str, value: String) -> Kind {
-    Kind::Whole(Whole { name, key, value })
-}
-
-pub(super) fn rate(after: Word<'_>, words: &mut Words<'_>) -> Result<Rate, Problem> {
-    let word = words.expect(after, "a rate")?;
-    match units::rate(word)?.value {
-        rate if rate.bits_per_second() == 0 => Err(word.problem("a rate of zero lets nothing through")),
-        rate => Ok(rate),
-    }
-}
-
-/// A size, perhaps with a cell behind a slash as in `burst 5kb/8`, which is no matter here.
-pub(super) fn size(after: Word<'_>, words: &mut Words<'_>) -> Result<Bytes, Problem> {
-    let mut word = words.expect(after, "a size")?;
-    word.text = word.text.split_once('/').map_or(word.text, |(size, _)| size);
-    Ok(Bytes::new(units::size(word, "a size", "bytes")?.value.into()))
-}
-
-pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64) -> Result<i64, Problem> {
-    let word = words.expect(after, "a number")?;
-    units::integer(word, "a number", low, high)
-}
-
-/// A limit of packets; tc prints `limit 100p`.
-pub(super) fn packets(after: Word<'_>, words: &mut Words<'_>) -> Result<Bound, Problem> {
-    let mut word = words.expect(after, "a number of packets")?;
-    word.text = word.text.trim_end_matches('p');
-    Ok(Bound::Packets(units::integer(word, "a limit", 1, 1 << 30)? as u64))
-}
-
-pub(super) fn time(after: Word<'_>, words: &mut Words<'_>) -> Result<Duration, Problem> {
-    Ok(units::time_in_micros(words.expect(after, "a time")?)?.value)
-}
-
-pub(super) fn missing(word: Word<'_>, what: &str, example: &str) -> Problem {
-    word.problem(format!("`{}` without `{what}`", word.text)).help(format!("as in: {example}"))
-}
-
-fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
-    const EXAMPLE: &str = "tbf rate 1mbit burst 5kb latency 70ms";
-    let known = ["rate", "burst", "limit", "latency", "peakrate", "mtu", "mpu"];
-    let (mut own, mut burst, mut room, mut peakrate, mut mtu, mut mpu) = (None, None, None, None, None, None);
-    while let Some(word) = words.take() {
-        match word.text {
-            "rate" => own = Some(rate(word, words)?),
-            "burst" | "buffer" | "maxburst" => burst = Some((word, size(word, words)?)),
-            "limit" | "latency" if room.is_some() => {
-                return Err(word.problem("both `limit` and `latency`").help("each says the other: keep one"));
-            }
-            "limit" => room = Some(Room::Limit(size(word, words)?)),
-            "latency" | "lat" => room = Some(Room::Latency(time(word, words)?)),
-            "peakrate" => peakrate = Some((word, rate(word, words)?)),
-            "mtu" | "minburst" => mtu = Some(size(word, words)?),
-            "mpu" => mpu = Some(size(word, words)?).filter(|mpu| mpu.get() > 0),
-            "overhead" | "linklayer" => {
-                words.expect(word, "a value")?;
-            }
-            _ => return Err(unknown(word, "tbf", &known)),
-        }
-    }
-    let own = own.ok_or_else(|| missing(name, "rate", EXAMPLE))?;
-    let (place, burst) = burst.ok_or_else(|| missing(name, "burst", EXAMPLE))?;
-    let room = room.ok_or_else(|| missing(name, "latency", EXAMPLE).help("or `limit`, in bytes"))?;
-    let least = mtu.unwrap_or(Bytes::new(1500));
-    if burst < least {
-        return Err(place.problem(format!(
-            "a burst of {burst} is less than one packet of {least}, which would never go"
-        )));
-    }
-    match peakrate {
-        Some((place, peak)) if peak <= own => {
-            return Err(place.problem(format!("the peak rate, {peak}, is not above the rate, {own}")));
-        }
-        Some((place, _)) if mtu.is_none() => {
-            return Err(missing(place, "mtu", "peakrate 2mbit mtu 1540"));
-        }
-        _ => {}
-    }
-    Ok(Kind::Tbf(Tbf {
-        rate: own,
-        burst,
-        room,
-        peakrate: peakrate.map(|(_, peak)| peak),
-        mtu: mtu.filter(|_| peakrate.is_some()),
-        mpu,
-    }))
-}
+const HTB: Options = Options(&[&[
+    Opt::value(&["default"], "default", CLASS),
+    Opt::value(&["r2q"], "r2q", whole::<1, { 1 << 20 }>()),
+    // As tc prints them, or of no meaning here.
+    Opt::nothing(&["direct_packets_stat", "ver", "direct_qlen", "debug"], Follows::One("a number")),
+    Opt::nothing(&["offload"], Follows::Nothing),
+]]);
 
 fn htb(words: &mut Words<'_>) -> Result<Kind, Problem> {
-    let mut htb = Htb { default: 0, rate_to_quantum: 10 };
-    while let Some(word) = words.take() {
-        match word.text {
-            "default" => {
-                let class = words.expect(word, "the number of a class")?;
-                let handle = super::Handle::read(class)?;
-                htb.default = if class.text.contains(':') { handle.minor } else { handle.major };
-            }
-            "r2q" => htb.rate_to_quantum = number(word, words, 1, 1 << 20)? as u64,
-            // As tc prints them, or of no meaning here.
-            "direct_packets_stat" | "ver" | "direct_qlen" | "debug" => {
-                words.expect(word, "a number")?;
-            }
-            "offload" => {}
-            _ => return Err(unknown(word, "htb", &["default", "r2q"])),
-        }
-    }
-    Ok(Kind::Htb(htb))
+    let keys = HTB.read_all("htb", words)?;
+    let default = number_of(&keys, "default").unwrap_or(0);
+    Ok(Kind::Htb(Htb { default, rate_to_quantum: number_of(&keys, "r2q").unwrap_or(10) }))
 }
 
+pub(super) const CBQ: Options = Options(&[&[
+    Opt::value(&["bandwidth", "rate"], "bandwidth", RATE),
+    Opt::value(&["avpkt"], "avpkt", SIZE),
+    // The granularity of a table that there is none of; the averages of classes have their own `ewma`.
+    Opt::nothing(&["cell", "mpu", "ewma", "allot"], Follows::One("a number")),
+]]);
+
 fn cbq(name: Word<'_>, words: &mut Words<'_>) -> Result<Kind, Problem> {
-    const EXAMPLE: &str = "cbq bandwidth 10mbit avpkt 1000";
-    let (mut bandwidth, mut average_packet) = (None, None);
-    while let Some(word) = words.take() {
-        match word.text {
-            "bandwidth" | "rate" => bandwidth = Some(rate(word, words)?),
-            "avpkt" => average_packet = Some(size(word, words)?),
-            // The granularity of a table that there is none of; the averages of classes have their own `ewma`.
-            "cell" | "mpu" | "ewma" | "allot" => {
-                words.expect(word, "a number")?;
-            }
-            _ => return Err(unknown(word, "cbq", &["bandwidth", "avpkt", "cell", "mpu", "ewma"])),
-        }
+    let keys = CBQ.read_all("cbq", words)?;
+    match ["bandwidth", "avpkt"].into_iter().find(|key| keys.get(key).is_none()) {
+        Some(key) => Err(missing(name, key, "cbq bandwidth 10mbit avpkt 1000")),
+        None => Ok(Kind::Cbq(CBQ.arranged(&keys))),
     }
-    Ok(Kind::Cbq(Cbq {
-        bandwidth: bandwidth.ok_or_else(|| missing(name, "bandwidth", EXAMPLE))?,
-        average_packet: average_packet.ok_or_else(|| missing(name, "avpkt", EXAMPLE))?,
-    }))
 }
 
 fn prio(words: &mut Words<'_>) -> Result<Kind, Problem> {

@@ -1,8 +1,9 @@
 //! Filters, those of inner classes included, as one list of rules for the classes that have packets.
 
+use super::both::both;
 use super::tree::{Placed, Tree};
-use super::{Handle, class, qdisc};
-use crate::value::{Match, Party};
+use super::{Handle, qdisc};
+use crate::value::Match;
 
 /// Sends packets to a class.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,10 +44,7 @@ impl Rules {
             qdisc::Kind::Hpd(_) => tree
                 .classes
                 .iter()
-                .find(|known| {
-                    known.id.qdisc() == root.handle
-                        && matches!(known.kind, class::Kind::Hpd(class::Hpd { is_default: true, .. }))
-                })
+                .find(|known| known.id.qdisc() == root.handle && known.kind.is_default)
                 .map(|known| known.id),
             qdisc::Kind::Prio(prio) => Some(rules.by_priority(root.handle, prio)),
             _ => None,
@@ -120,91 +118,5 @@ fn collect(tree: &Tree, at: Handle, before: Option<&Match>, depth: usize, rules:
         } else {
             rules.push(Rule { matches, class });
         }
-    }
-}
-
-/// A condition that holds where both do; nothing where that is never.
-pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
-    fn part<T: Clone + PartialEq>(one: &[T], other: &[T]) -> Option<Vec<T>> {
-        match (one, other) {
-            ([], all) | (all, []) => Some(all.to_vec()),
-            _ => {
-                let both: Vec<T> = one.iter().filter(|item| other.contains(item)).cloned().collect();
-                (!both.is_empty()).then_some(both)
-            }
-        }
-    }
-    fn ranges(
-        one: &[std::ops::RangeInclusive<u16>],
-        other: &[std::ops::RangeInclusive<u16>],
-    ) -> Option<Vec<std::ops::RangeInclusive<u16>>> {
-        if one.is_empty() || other.is_empty() {
-            return Some([one, other].concat());
-        }
-        let both: Vec<_> = one
-            .iter()
-            .flat_map(|a| other.iter().map(move |b| *a.start().max(b.start())..=*a.end().min(b.end())))
-            .filter(|range| range.start() <= range.end())
-            .collect();
-        (!both.is_empty()).then_some(both)
-    }
-    fn parties(one: &[Party], other: &[Party]) -> Option<Vec<Party>> {
-        if one.is_empty() || other.is_empty() {
-            return Some([one, other].concat());
-        }
-        let mut both = Vec::new();
-        for a in one {
-            for b in other {
-                match (a, b) {
-                    (
-                        Party::Network { ip: first, prefix: long },
-                        Party::Network { ip: second, prefix: short },
-                    ) => {
-                        let (inner, outer, most) =
-                            if long >= short { (a, second, *short) } else { (b, first, *long) };
-                        let Party::Network { ip, .. } = inner else { continue };
-                        if within(*ip, *outer, most) {
-                            both.push(inner.clone());
-                        }
-                    }
-                    _ if a == b => both.push(a.clone()),
-                    _ => {}
-                }
-            }
-        }
-        (!both.is_empty()).then_some(both)
-    }
-    Some(Match {
-        protocols: part(&one.protocols, &other.protocols)?,
-        sources: parties(&one.sources, &other.sources)?,
-        destinations: parties(&one.destinations, &other.destinations)?,
-        source_ports: ranges(&one.source_ports, &other.source_ports)?,
-        destination_ports: ranges(&one.destination_ports, &other.destination_ports)?,
-        ports: ranges(&one.ports, &other.ports)?,
-        dscps: part(&one.dscps, &other.dscps)?,
-        length: match (&one.length, &other.length) {
-            (Some(a), Some(b)) => {
-                let both = *a.start().max(b.start())..=*a.end().min(b.end());
-                Some(both).filter(|both| both.start() <= both.end()).map(Some)?
-            }
-            (one, other) => one.clone().or(other.clone()),
-        },
-        from: one.from.or(other.from),
-    })
-}
-
-/// Whether an address lies in a network.
-fn within(ip: std::net::IpAddr, network: std::net::IpAddr, prefix: u8) -> bool {
-    use std::net::IpAddr::{V4, V6};
-    match (ip, network) {
-        (V4(a), V4(b)) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            a.to_bits() & mask == b.to_bits() & mask
-        }
-        (V6(a), V6(b)) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            a.to_bits() & mask == b.to_bits() & mask
-        }
-        _ => false,
     }
 }

@@ -1,17 +1,18 @@
 //! What stands at a device as keys of a link's direction.
 
-use narrows_core::Duration;
+use narrows_core::Bytes;
 
-use super::police::Police;
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
+use super::unit::rate_of;
 use super::{Handle, class, qdisc};
+use crate::dialect::{number, text_of};
+use crate::keys::kind::text;
 use crate::netem;
-use crate::node::toml_string;
+use crate::node::{Node, Table, Value};
 use crate::problem::Problem;
 use crate::value::Match;
-use crate::value::inline::Inline;
 
 /// Keys of a direction, each with its value as it stands in a file, and what is to be said about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub struct Keys {
     pub without_rate: Option<String>,
 }
 
+/// The same while they are made.
+#[derive(Default)]
+struct Draft {
+    keys: Vec<(&'static str, Value)>,
+    notes: Vec<String>,
+    without_rate: Option<String>,
+}
+
 /// The class for packets that `htb` would let go unshaped.
 pub(super) const DIRECT: &str = "direct";
 /// The class for packets that `cbq` would keep at its root.
@@ -32,20 +41,20 @@ pub(super) const UNCLASSIFIED: &str = "unclassified";
 impl Tree {
     /// The keys for packets that leave at the device.
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
-        let mut keys = Keys::default();
+        let mut draft = Draft::default();
         if let Some(root) = self.root() {
-            self.put(root, exact, &mut keys).map_err(|problem| problem.put_at(&root.span))?;
+            self.put(root, exact, &mut draft).map_err(|problem| problem.put_at(&root.span))?;
         }
-        Ok(keys)
+        Ok(draft.finish())
     }
 
     /// The keys for packets that arrive there.
     pub(super) fn policed(&self) -> Result<Keys, Problem> {
-        let mut keys = Keys::default();
-        let mut all = self.police.clone();
+        let mut draft = Draft::default();
+        let mut all: Vec<_> = self.police.iter().collect();
         all.sort_by_key(|placed| placed.filter.prio);
-        let Some(first) = all.first() else { return Ok(keys) };
-        let Some(police) = first.filter.police else {
+        let Some(first) = all.first() else { return Ok(Keys::default()) };
+        let Some(police) = &first.filter.police else {
             return Err(Problem::new("a filter at `ingress` that polices nothing").put_at(&first.span));
         };
         if first.filter.matches.is_some() {
@@ -54,17 +63,17 @@ impl Tree {
                 .help("a link polices all packets or none: match all, as in: u32 match ip src 0.0.0.0/0 police …"));
         }
         if all.len() > 1 {
-            keys.notes.push("The first filter polices every packet; those after it have none left.".into());
+            draft.notes.push("The first filter polices every packet; those after it have none left.".into());
         }
-        keys.keys.push(("policer", police_text(police)));
-        keys.notes.push(
+        draft.keys.push(("policer", Value::Table(police.clone())));
+        draft.notes.push(
             "It polices what arrives at the device, at the entrance of the way there: before that way's queue and delay."
                 .into(),
         );
-        Ok(keys)
+        Ok(draft.finish())
     }
 
-    fn put(&self, qdisc: &Qdisc, exact: bool, keys: &mut Keys) -> Result<(), Problem> {
+    fn put(&self, qdisc: &Qdisc, exact: bool, keys: &mut Draft) -> Result<(), Problem> {
         match &qdisc.kind {
             qdisc::Kind::Netem(netem) => {
                 let child = self.only_child(qdisc.handle);
@@ -74,53 +83,45 @@ impl Tree {
                             .put_at(&child.span)
                             .help("the other way round there is one: tbf at the root, and netem in it"));
                     }
-                    keys.keys.push(("exact-netem", toml_string(&options.text())));
+                    keys.keys.push(("exact-netem", text(options.text())));
                     return Ok(());
                 }
-                keys.keys.extend(netem.assignments().map_err(|error| error.into_problem())?);
+                keys.keys.extend(netem.keys()?);
                 let Some(child) = child else { return Ok(()) };
                 keys.notes.push(double_queue(&child.kind, qdisc.handle, child.handle));
                 self.put(child, exact, keys)
             }
-            qdisc::Kind::Tbf(_) => {
-                let child = self.only_child(qdisc.handle);
+            qdisc::Kind::Tbf(bucket) => {
+                let mut child = self.only_child(qdisc.handle);
                 if let Some(qdisc::Kind::Netem(netem)) = child.map(|child| &child.kind)
                     && !exact
                 {
-                    keys.keys.extend(netem.assignments().map_err(|error| error.into_problem())?);
+                    keys.keys.extend(netem.keys()?);
                     let inside = child.map_or(Handle::ROOT, |child| child.handle);
                     keys.notes.push(double_queue(&qdisc.kind, qdisc.handle, inside));
-                    let scheduler = self.tbf(qdisc, None, &mut keys.notes)?;
-                    keys.put("overhead", "\"frame\"".into());
-                    keys.put("scheduler", scheduler);
-                    return Ok(());
+                    child = None;
                 }
-                let scheduler = self.tbf(qdisc, child, &mut keys.notes)?;
-                keys.put("overhead", "\"frame\"".into());
+                let scheduler = self.tbf(bucket, qdisc.handle, child, &mut keys.notes)?;
+                keys.put("overhead", text("frame"));
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
-            qdisc::Kind::Fifo(fifo) => {
-                if let Some(text) = queue_of(fifo) {
-                    keys.put("queue", text);
+            qdisc::Kind::Managed(managed) => {
+                if let Some(value) = managed.value() {
+                    keys.put(managed.key(), value);
                 }
-                keys.nothing_waits(fifo.name);
-                Ok(())
-            }
-            qdisc::Kind::Whole(whole) => {
-                keys.put(whole.key, whole.value.clone());
-                keys.nothing_waits(whole.name);
+                keys.nothing_waits(managed.of.name);
                 Ok(())
             }
             qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_) | qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_) => {
-                let scheduler = self.classful(qdisc, &mut keys.notes, true)?;
-                keys.put("overhead", "\"frame\"".into());
+                let scheduler = self.classful(qdisc, &mut keys.notes)?;
+                keys.put("overhead", text("frame"));
                 if !keys.keys.iter().any(|(key, _)| *key == "queue") {
-                    keys.keys.push(("queue", format!("\"{USUAL_LIMIT}\"")));
+                    keys.keys.push(("queue", text(USUAL_LIMIT)));
                 }
                 keys.put("scheduler", scheduler);
                 if matches!(qdisc.kind, qdisc::Kind::Prio(_) | qdisc::Kind::Hpd(_)) {
-                    keys.nothing_waits(kind_name(&qdisc.kind));
+                    keys.nothing_waits(qdisc.kind.name());
                 }
                 Ok(())
             }
@@ -129,40 +130,37 @@ impl Tree {
     }
 
     /// A discipline as the value of `scheduler`.
-    fn scheduler(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<String, Problem> {
+    fn scheduler(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         match &qdisc.kind {
-            qdisc::Kind::Tbf(_) => self.tbf(qdisc, self.only_child(qdisc.handle), notes),
-            _ => self.classful(qdisc, notes, false),
+            qdisc::Kind::Tbf(keys) => self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes),
+            _ => self.classful(qdisc, notes),
         }
     }
 
-    fn tbf(&self, qdisc: &Qdisc, child: Option<&Qdisc>, notes: &mut Vec<String>) -> Result<String, Problem> {
-        let qdisc::Kind::Tbf(tbf) = &qdisc.kind else { unreachable!("the caller looked") };
-        let mut table = Inline::default();
-        table.quoted("type", Some("tbf"));
-        table.quoted("rate", Some(tbf.rate));
-        table.quoted("burst", Some(tbf.burst));
-        match tbf.room {
-            qdisc::Room::Limit(limit) => table.quoted("bound", Some(limit)),
-            qdisc::Room::Latency(latency) => table.quoted("latency", Some(latency)),
-        }
-        table.quoted("peakrate", tbf.peakrate);
-        table.quoted("mtu", tbf.mtu);
-        table.quoted("mpu", tbf.mpu);
+    fn tbf(
+        &self,
+        keys: &Table,
+        handle: Handle,
+        child: Option<&Qdisc>,
+        notes: &mut Vec<String>,
+    ) -> Result<Value, Problem> {
+        let mut table = Table::default();
+        table.put("type", text("tbf"));
+        add(keys, &mut table);
         if let Some(child) = child {
-            let mut class = Inline::default();
-            class.quoted("name", Some(Handle { minor: 1, ..qdisc.handle }));
+            let mut class = named(Handle { minor: 1, ..handle });
             self.body(child, &mut class, notes)?;
-            table.plain("classes", Some(format!("[{}]", class.finish())));
+            table.put("classes", list([class]));
         }
-        Ok(table.finish())
+        Ok(Value::Table(table))
     }
 
     /// What a discipline in a class is there: `queue`, `scheduler` or `netem`.
-    fn body(&self, child: &Qdisc, class: &mut Inline, notes: &mut Vec<String>) -> Result<(), Problem> {
+    fn body(&self, child: &Qdisc, class: &mut Table, notes: &mut Vec<String>) -> Result<(), Problem> {
         match &child.kind {
-            qdisc::Kind::Fifo(fifo) => class.plain("queue", queue_of(fifo)),
-            qdisc::Kind::Whole(whole) => class.plain(whole.key, Some(&whole.value)),
+            qdisc::Kind::Managed(managed) => {
+                managed.value().into_iter().for_each(|value| class.put(managed.key(), value));
+            }
             qdisc::Kind::Netem(netem) => match &netem.kind {
                 netem::Kind::Netem(options) => {
                     if let Some(inside) = self.only_child(child.handle) {
@@ -170,7 +168,7 @@ impl Tree {
                             .put_at(&inside.span)
                             .help("let netem stand in it, the other way round"));
                     }
-                    class.plain("netem", Some(toml_string(&options.text())));
+                    class.put("netem", text(options.text()));
                 }
                 netem::Kind::Delay(_) => {
                     return Err(Problem::new("`delay` in a class of another discipline")
@@ -180,47 +178,52 @@ impl Tree {
             },
             _ => {
                 let inner = self.scheduler(child, notes).map_err(|problem| problem.put_at(&child.span))?;
-                class.plain("scheduler", Some(inner));
+                class.put("scheduler", inner);
             }
         }
         Ok(())
     }
 
     /// Classes and the rules that send packets to them.
-    fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>, outermost: bool) -> Result<String, Problem> {
+    fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         let mut rules = Rules::of(self, qdisc);
-        let mut classes: Vec<(String, Inline, bool)> = Vec::new();
-        let mut table = vec![format!("type = \"{}\"", kind_name(&qdisc.kind))];
+        // With the names of those that have packets.
+        let mut classes: Vec<Table> = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        let mut table = Table::default();
+        table.put("type", text(qdisc.kind.name()));
         match &qdisc.kind {
             qdisc::Kind::Prio(prio) => {
                 for band in 1..=u16::from(prio.bands) {
                     let id = Handle { minor: band, ..qdisc.handle };
-                    let mut class = Inline::default();
-                    class.quoted("name", Some(id));
+                    let mut class = named(id);
                     if let Some(child) = self.child(id) {
                         self.body(child, &mut class, notes)?;
                     }
-                    classes.push((id.to_string(), class, true));
+                    classes.push(class);
+                    names.push(id.to_string());
                 }
             }
             kind => {
                 if let qdisc::Kind::Cbq(cbq) = kind {
-                    table.push(format!("bandwidth = \"{}\"", cbq.bandwidth));
-                    table.push(format!("avpkt = \"{}\"", cbq.average_packet));
+                    add(cbq, &mut table);
                 }
                 for one in self.in_order(qdisc) {
-                    let is_leaf = self.below(one.id).next().is_none();
-                    let mut class = Inline::default();
-                    class.quoted("name", Some(one.id));
-                    class.quoted("parent", Some(one.parent).filter(|parent| parent.minor > 0));
+                    let mut class = named(one.id);
+                    if one.parent.minor > 0 {
+                        class.put("parent", text(one.parent));
+                    }
                     self.options(one, qdisc, &mut class);
                     if let Some(child) = self.child(one.id) {
                         self.body(child, &mut class, notes)?;
                     }
-                    classes.push((one.id.to_string(), class, is_leaf));
+                    classes.push(class);
+                    if self.below(one.id).next().is_none() {
+                        names.push(one.id.to_string());
+                    }
                 }
                 if classes.is_empty() {
-                    return Err(Problem::new(format!("`{}` without a class", kind_name(kind)))
+                    return Err(Problem::new(format!("`{}` without a class", kind.name()))
                         .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
                 }
             }
@@ -228,33 +231,36 @@ impl Tree {
         let mut default = rules.default.map(|class| class.to_string());
         let mut drops = false;
         if default.is_none() {
-            let mut class = Inline::default();
-            match &qdisc.kind {
+            let rest = match &qdisc.kind {
                 qdisc::Kind::Htb(_) => {
-                    class.quoted("name", Some(DIRECT));
-                    class.quoted("rate", Some("100gbit"));
-                    class.quoted("burst", Some("1MB"));
-                    class.quoted("cburst", Some("1MB"));
-                    classes.push((DIRECT.into(), class, true));
-                    default = Some(DIRECT.into());
+                    let mut class = named(DIRECT);
+                    for (key, value) in [("rate", "100gbit"), ("burst", "1MB"), ("cburst", "1MB")] {
+                        class.put(key, text(value));
+                    }
                     notes.push(format!(
                         "No filter and no `default` takes all packets: what is left goes unshaped, as in the kernel, here by the class `{DIRECT}` of 100 Gbit/s."
                     ));
+                    Some((DIRECT, class))
                 }
                 qdisc::Kind::Cbq(cbq) => {
-                    class.quoted("name", Some(UNCLASSIFIED));
-                    class.quoted("rate", Some(cbq.bandwidth));
-                    class.plain("priority", Some(8));
-                    classes.push((UNCLASSIFIED.into(), class, true));
-                    default = Some(UNCLASSIFIED.into());
+                    let mut class = named(UNCLASSIFIED);
+                    cbq.get("bandwidth").into_iter().for_each(|rate| class.put("rate", rate.value.clone()));
+                    class.put("priority", number(8));
                     notes.push(format!(
                         "What no filter takes goes at the lowest priority, by the class `{UNCLASSIFIED}`, as by cbq's own root."
                     ));
+                    Some((UNCLASSIFIED, class))
                 }
                 _ => {
                     drops = true;
                     notes.push("No class is the default: packets that belong to none are dropped.".into());
+                    None
                 }
+            };
+            if let Some((name, class)) = rest {
+                classes.push(class);
+                names.push(name.into());
+                default = Some(name.into());
             }
         }
         // Of the default the rules before all others' say nothing.
@@ -263,33 +269,23 @@ impl Tree {
                 rules.rules.pop();
             }
         }
-        let names: Vec<&str> =
-            classes.iter().filter(|(_, _, leaf)| *leaf).map(|(name, _, _)| name.as_str()).collect();
         let matches = by_classes(&rules, &names, default.as_deref());
-        let filters = matches.is_none().then(|| filters_text(&rules));
-        let classes: Vec<String> = classes
-            .into_iter()
-            .map(|(name, mut class, _)| {
-                let own = matches.iter().flatten().find(|(of, _)| *of == name);
-                class.plain("match", own.map(|(_, text)| text));
-                class.finish()
-            })
-            .collect();
-        let (break_, end) = if outermost { ("\n    ", "\n") } else { (" ", "") };
-        let lines = classes.join(&format!(",{break_}"));
-        table.push(format!("classes = [{}{lines}{end}]", if outermost { break_ } else { "" }));
-        if let Some(filters) = filters.filter(|filters| !filters.is_empty()) {
-            let lines = filters.join(&format!(",{break_}"));
-            table.push(format!("filters = [{}{lines}{end}]", if outermost { break_ } else { "" }));
-        } else if matches.is_none() {
-            table.push("filters = []".into());
+        for (name, value) in matches.iter().flatten() {
+            let of = |class: &&mut Table| text_of(class, "name") == *name;
+            if let Some(class) = classes.iter_mut().find(of) {
+                class.put("match", value.clone());
+            }
         }
-        match (&matches, &default) {
-            (None, Some(default)) => table.push(format!("default = \"{default}\"")),
-            _ if drops => table.push("default = \"drop\"".into()),
+        table.put("classes", list(classes));
+        if matches.is_none() {
+            table.put("filters", list(filters(&rules)));
+        }
+        match (&matches, default) {
+            (None, Some(default)) => table.put("default", text(default)),
+            _ if drops => table.put("default", text("drop")),
             _ => {}
         }
-        Ok(format!("{{ {} }}", table.join(", ")))
+        Ok(Value::Table(table))
     }
 
     /// The classes of a discipline, each behind the one above it; those of hybrid proportional delay by number.
@@ -302,79 +298,53 @@ impl Tree {
         all
     }
 
-    fn options(&self, class: &Class, qdisc: &Qdisc, table: &mut Inline) {
-        match &class.kind {
-            class::Kind::Htb(htb) => {
-                table.quoted("rate", Some(htb.rate));
-                table.quoted("ceil", htb.ceil);
-                table.quoted("burst", htb.burst);
-                table.quoted("cburst", htb.cburst);
-                table.plain("priority", Some(htb.prio).filter(|prio| *prio > 0));
-                let by = match &qdisc.kind {
-                    qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }) if *rate_to_quantum != 10 => {
-                        let quantum = htb.rate.bits_per_second() / 8 / rate_to_quantum;
-                        Some(narrows_core::Bytes::new(quantum.clamp(1000, 200_000)))
-                    }
-                    _ => None,
-                };
-                table.quoted("quantum", htb.quantum.or(by));
-                table.quoted("mpu", htb.mpu);
+    fn options(&self, class: &Class, qdisc: &Qdisc, table: &mut Table) {
+        let keys = &class.kind.keys;
+        let rate = rate_of(keys, "rate");
+        match (class.kind.of, &qdisc.kind) {
+            (class::Of::Cbq, qdisc::Kind::Cbq(cbq)) if rate.is_none() => {
+                cbq.get("bandwidth").into_iter().for_each(|rate| table.put("rate", rate.value.clone()));
             }
-            class::Kind::Cbq(cbq) => {
-                let bandwidth = match &qdisc.kind {
-                    qdisc::Kind::Cbq(cbq) => Some(cbq.bandwidth),
-                    _ => None,
-                };
-                table.quoted("rate", cbq.rate.or(bandwidth));
-                table.plain("priority", cbq.prio);
-                table.quoted("allot", cbq.allot);
-                table.quoted("avpkt", cbq.average_packet);
-                table.plain("weight", cbq.weight);
-                table.plain("bounded", cbq.bounded.then_some(true));
-                table.plain("isolated", cbq.isolated.then_some(true));
-                table.plain("exempt", cbq.exempt.then_some(true));
-                table.plain("maxburst", cbq.maxburst);
-                table.plain("minburst", cbq.minburst);
-                table.quoted("minidle", cbq.minidle);
-                table.plain("ewma", cbq.ewma);
-                table.quoted("mpu", cbq.mpu);
+            _ => {}
+        }
+        add(keys, table);
+        match (rate, &qdisc.kind) {
+            (Some(rate), qdisc::Kind::Htb(qdisc::Htb { rate_to_quantum, .. }))
+                if *rate_to_quantum != 10 && keys.get("quantum").is_none() =>
+            {
+                let quantum = rate.bits_per_second() / 8 / rate_to_quantum;
+                table.put("quantum", text(Bytes::new(quantum.clamp(1000, 200_000))));
             }
-            class::Kind::Hpd(hpd) => {
-                table.plain("ddp", Some(hpd.ddp));
-                table.plain("gamma", Some(hpd.gamma.map_or("\"auto\"".into(), |gamma| gamma.to_string())));
-                table.plain("g", Some(hpd.weight));
-                table.quoted("limit", Some(hpd.limit).filter(|limit| *limit > Duration::ZERO));
-                table.plain(
-                    "estimator",
-                    match hpd.ewma {
-                        class::Ewma::Plain => None,
-                        class::Ewma::Restart => Some(format!(
-                            "{{ type = \"ewma-r\", threshold = {}, cycle = \"{}\" }}",
-                            hpd.restart, hpd.cycle
-                        )),
-                        class::Ewma::ProportionalError => Some(format!(
-                            "{{ type = \"ewma-pe\", steps = {}, width = \"12.5%\" }}",
-                            hpd.properr
-                        )),
-                    },
-                );
-                if self.child(class.id).is_none() {
-                    table.quoted("queue", hpd.queue.map(narrows_core::queue::Bound::Packets));
-                }
-            }
+            (_, qdisc::Kind::Hpd(_)) if self.child(class.id).is_some() => table.remove("queue"),
+            _ => {}
         }
     }
 }
 
-impl Keys {
-    /// All sentences about them, where something else says the rate of the link or nothing does.
-    pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
-        let rest = self.without_rate.as_deref().filter(|_| !says_rate);
-        self.notes.iter().map(String::as_str).chain(rest)
+/// A class or the like with a name.
+fn named(name: impl std::fmt::Display) -> Table {
+    let mut table = Table::default();
+    table.put("name", text(name));
+    table
+}
+
+/// Adds all keys of one table to another.
+fn add(keys: &Table, to: &mut Table) {
+    keys.iter().for_each(|(key, node)| to.put(&key.name, node.value.clone()));
+}
+
+fn list(tables: impl IntoIterator<Item = Table>) -> Value {
+    Value::Array(tables.into_iter().map(|table| Node::new(Value::Table(table))).collect())
+}
+
+impl Draft {
+    fn finish(self) -> Keys {
+        let keys = self.keys.into_iter().map(|(key, value)| (key, in_lines(value))).collect();
+        Keys { keys, notes: self.notes, without_rate: self.without_rate }
     }
 
     /// Sets a key, which may be there already.
-    fn put(&mut self, key: &'static str, value: String) {
+    fn put(&mut self, key: &'static str, value: Value) {
         match self.keys.iter_mut().find(|(known, _)| *known == key) {
             // What netem's rate counts is what it says.
             Some(_) if key == "overhead" => {}
@@ -392,53 +362,39 @@ impl Keys {
     }
 }
 
+/// A value as it stands in a file, where classes and filters have a line each; the only class of a bucket has none.
+fn in_lines(value: Value) -> String {
+    let Value::Table(table) = &value else { return Node::new(value).toml() };
+    let item = |node: &Node| match &node.value {
+        Value::Array(items) if !items.is_empty() && text_of(table, "type") != "tbf" => {
+            let lines: Vec<String> = items.iter().map(Node::toml).collect();
+            format!("[\n    {}\n]", lines.join(",\n    "))
+        }
+        _ => node.toml(),
+    };
+    let entries: Vec<String> =
+        table.iter().map(|(key, node)| format!("{} = {}", key.name, item(node))).collect();
+    format!("{{ {} }}", entries.join(", "))
+}
+
+impl Keys {
+    /// All sentences about them, where something else says the rate of the link or nothing does.
+    pub fn remarks(&self, says_rate: bool) -> impl Iterator<Item = &str> {
+        let rest = self.without_rate.as_deref().filter(|_| !says_rate);
+        self.notes.iter().map(String::as_str).chain(rest)
+    }
+}
+
 fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
     format!(
         "`{}` and netem, {outer} and {inner}, become one link of two queues: packets wait for the rate in a queue of their own, and what is in flight behind it does not count there (--exact-netem keeps the one queue).",
-        kind_name(kind)
+        kind.name()
     )
-}
-
-pub(super) fn kind_name(kind: &qdisc::Kind) -> &'static str {
-    match kind {
-        qdisc::Kind::Tbf(_) => "tbf",
-        qdisc::Kind::Htb(_) => "htb",
-        qdisc::Kind::Cbq(_) => "cbq",
-        qdisc::Kind::Prio(_) => "prio",
-        qdisc::Kind::Hpd(_) => "hpd",
-        qdisc::Kind::Fifo(fifo) => fifo.name,
-        qdisc::Kind::Whole(whole) => whole.name,
-        qdisc::Kind::Netem(netem) => match netem.kind {
-            netem::Kind::Netem(_) => "netem",
-            netem::Kind::Delay(_) => "delay",
-        },
-        qdisc::Kind::Ingress => "ingress",
-    }
-}
-
-fn queue_of(fifo: &qdisc::Fifo) -> Option<String> {
-    match (fifo.head, fifo.limit) {
-        (false, limit) => limit.map(|limit| format!("\"{limit}\"")),
-        (true, limit) => Some(format!("{{ bound = \"{}\", drop = \"head\" }}", limit.unwrap_or(USUAL_LIMIT))),
-    }
-}
-
-fn police_text(police: Police) -> String {
-    let mut table = Inline::default();
-    table.quoted("rate", Some(police.rate));
-    table.quoted("burst", Some(police.burst));
-    table.quoted("peakrate", police.peakrate);
-    table.quoted("mtu", police.mtu);
-    table.quoted("mpu", police.mpu);
-    // What has arrived has left its link header behind when the kernel counts it.
-    table.quoted("overhead", Some("ip"));
-    table.quoted("exceed", police.passes.then_some("pass"));
-    table.finish()
 }
 
 /// What each class matches, where that says the same as the rules: the classes stand in the order of their rules, and the
 /// default last.
-fn by_classes(rules: &Rules, names: &[&str], default: Option<&str>) -> Option<Vec<(String, String)>> {
+fn by_classes(rules: &Rules, names: &[String], default: Option<&str>) -> Option<Vec<(String, Value)>> {
     let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
     for rule in &rules.rules {
         let name = rule.class.to_string();
@@ -449,24 +405,21 @@ fn by_classes(rules: &Rules, names: &[&str], default: Option<&str>) -> Option<Ve
             None => grouped.push((name, vec![matches])),
         }
     }
-    let order: Vec<&str> = grouped.iter().map(|(name, _)| name.as_str()).chain(default).collect();
-    if order != names {
+    if !grouped.iter().map(|(name, _)| name.as_str()).chain(default).eq(names) {
         return None;
     }
-    let text = |all: Vec<&Match>| match &all[..] {
-        [one] => one.text(),
-        _ => format!("[{}]", all.iter().map(|one| one.text()).collect::<Vec<_>>().join(", ")),
+    let value = |all: Vec<&Match>| match &all[..] {
+        [one] => one.value(),
+        _ => Value::Array(all.iter().map(|one| Node::new(one.value())).collect()),
     };
-    Some(grouped.into_iter().map(|(name, all)| (name, text(all))).collect())
+    Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
 }
 
-fn filters_text(rules: &Rules) -> Vec<String> {
-    rules
-        .rules
-        .iter()
-        .filter_map(|rule| {
-            let matches = rule.matches.as_ref()?;
-            Some(format!("{{ match = {}, class = \"{}\" }}", matches.text(), rule.class))
-        })
-        .collect()
+fn filters(rules: &Rules) -> impl Iterator<Item = Table> {
+    rules.rules.iter().filter_map(|rule| {
+        let mut table = Table::default();
+        table.put("match", rule.matches.as_ref()?.value());
+        table.put("class", text(rule.class));
+        Some(table)
+    })
 }

@@ -122,7 +122,7 @@ impl Tree {
         let handle = command.handle.map(Handle::qdisc).filter(|handle| handle.major > 0);
         if let Some(index) = before {
             let there = &mut self.qdiscs[index];
-            let alike = std::mem::discriminant(&there.kind) == std::mem::discriminant(kind);
+            let alike = there.kind.name() == kind.name();
             match command.verb {
                 Verb::Add => {
                     return Err(Problem::new("there is a discipline there already")
@@ -242,10 +242,7 @@ impl Tree {
             Some(Parent::Root) => id.map(Handle::qdisc).filter(|qdisc| qdisc.major > 0).or_else(root),
             None => id.map(Handle::qdisc),
         };
-        let num = match kind {
-            Some(class::Kind::Hpd(hpd)) => hpd.num,
-            _ => None,
-        };
+        let num = kind.and_then(|kind| kind.num);
         let id = id.or(parent.zip(num).map(|(parent, num)| Handle { minor: num, ..parent }));
         let Some(mut id) = id else {
             return Err(Problem::new("which class is meant is missing").help("as in: classid 1:10"));
@@ -268,9 +265,7 @@ impl Tree {
                     .also(&filter.span.clone(), "the filter")
                     .help("take the filter away first"));
             }
-            if let Some(class::Kind::Hpd(class::Hpd { is_default: true, .. })) =
-                self.classes.get(index).map(|class| &class.kind)
-            {
+            if self.classes[index].kind.is_default {
                 return Err(Problem::new(format!("the class {id} is the default of its discipline"))
                     .help("make another class the default first"));
             }
@@ -283,10 +278,10 @@ impl Tree {
         let Some(kind) = kind else { return Ok(()) };
         let Some(qdisc) = self.qdisc(id) else { return Err(self.no_qdisc(id)) };
         let fits = matches!(
-            (&qdisc.kind, kind),
-            (qdisc::Kind::Htb(_), class::Kind::Htb(_))
-                | (qdisc::Kind::Cbq(_), class::Kind::Cbq(_))
-                | (qdisc::Kind::Hpd(_), class::Kind::Hpd(_))
+            (&qdisc.kind, kind.of),
+            (qdisc::Kind::Htb(_), class::Of::Htb)
+                | (qdisc::Kind::Cbq(_), class::Of::Cbq)
+                | (qdisc::Kind::Hpd(_), class::Of::Hpd)
         );
         if !fits {
             return Err(Problem::new(format!("the discipline {} has no such classes", qdisc.handle))
@@ -334,13 +329,9 @@ impl Tree {
 
     /// Where a class becomes the default of hybrid proportional delay, no other is it any more.
     fn one_default(&mut self, id: Handle, kind: &class::Kind) {
-        if !matches!(kind, class::Kind::Hpd(class::Hpd { is_default: true, .. })) {
-            return;
-        }
-        for class in self.classes.iter_mut().filter(|class| class.id.major == id.major) {
-            if let class::Kind::Hpd(hpd) = &mut class.kind {
-                hpd.is_default = false;
-            }
+        if kind.is_default {
+            let beside = self.classes.iter_mut().filter(|class| class.id.major == id.major);
+            beside.for_each(|class| class.kind.is_default = false);
         }
     }
 

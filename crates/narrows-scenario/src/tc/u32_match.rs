@@ -3,9 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
-use super::rules::both;
+use super::both::both;
+use crate::dialect::{Word, Words};
 use crate::netem::units;
-use crate::netem::words::{Word, Words};
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
 use crate::value::{Match, Party, protocol};

@@ -18,7 +18,7 @@ use crate::keys::kind::{ByHand, Given, Several, text};
 use crate::keys::schema;
 use crate::keys::{Keyed, Row, Tabled, row};
 use crate::link::Way;
-use crate::node::{Node, Table, Value};
+use crate::node::{Table, Value};
 use crate::problem::Problem;
 
 /// A condition on packets: every part that is given must hold, and a part that lists several things holds when one of them
@@ -175,10 +175,6 @@ impl Match {
             let v6 = (0x0100u128 << 112) | u128::from(number);
             vec![IpAddr::V4((0xf000_0000 | number & 0xff_ffff).into()), IpAddr::V6(v6.into())]
         })
-    }
-
-    pub(crate) fn text(&self) -> String {
-        Node::new(self.value()).toml()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A text as the words that tc would get, each with its place.
+//! A text as the words that another tool would get, each with its place.
 
 use std::ops::Range;
 
@@ -9,19 +9,32 @@ use crate::problem::{Found, Problem, one_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
-    /// Where it begins in the text.
+    /// Where it begins and ends in the text.
     start: usize,
+    end: usize,
 }
 
-impl Word<'_> {
+impl<'a> Word<'a> {
     pub(crate) fn span(self) -> Range<usize> {
-        self.start..self.start + self.text.len()
+        self.start..self.end
     }
 
     /// A problem with this word.
     pub(crate) fn problem(self, title: impl Into<String>) -> Problem {
         Problem::new(title).at(&self.span())
     }
+}
+
+/// Words that are left to read, of any language.
+pub(crate) trait Source<'a> {
+    /// The next word.
+    fn next_word(&self) -> Option<Word<'a>>;
+
+    /// Passes over it.
+    fn advance(&mut self);
+
+    /// That something must follow a word, but the text ends. `what` is a noun with its article.
+    fn without(&self, after: Word<'_>, what: &str) -> Problem;
 }
 
 /// The words that are left to read.
@@ -41,7 +54,7 @@ impl<'a> Words<'a> {
             .split_whitespace()
             .map(|word| word.trim_end_matches('\\'))
             .filter(|word| !word.is_empty())
-            .map(|word| Word { text: word, start: start(word) })
+            .map(|word| Word { text: word, start: start(word), end: start(word) + word.len() })
             .collect();
         Self { all, next: 0, end: text.trim_end().len() }
     }
@@ -111,9 +124,24 @@ impl<'a> Words<'a> {
         let mut words = Self::new(&text[part.clone()]);
         for word in &mut words.all {
             word.start += part.start;
+            word.end += part.start;
         }
         words.end += part.start;
         words
+    }
+}
+
+impl<'a> Source<'a> for Words<'a> {
+    fn next_word(&self) -> Option<Word<'a>> {
+        self.peek()
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    fn without(&self, after: Word<'_>, what: &str) -> Problem {
+        self.missing(after, what)
     }
 }
 

@@ -1,0 +1,30 @@
+//! Languages of other tools: options, word by word, and the documents of keys that they become.
+//!
+//! An option is one row ([`Opt`]): its word, what follows it ([`Unit`]), and the key that it sets. [`Options`], a table of
+//! rows, read words into a document with errors that name what is allowed, and print a document in the language's words.
+//! `tc`, `netem` and `ipfw` have such tables; this module knows no scenario. By hand stay relations across options and
+//! grammar that is no list of options.
+
+mod options;
+mod words;
+
+pub(crate) use options::{Follows, Opt, Options, Unit, number, number_of, shown_as_is, text_of};
+pub(crate) use words::{Source, Word, Words, keyword};
+
+/// A value, and what it was taken as where that is not plain, such as a number without a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Read<T> {
+    pub(crate) value: T,
+    pub(crate) taken_as: Option<String>,
+}
+
+impl<T> Read<T> {
+    /// A value that needs no explanation.
+    pub(crate) fn plain(value: T) -> Self {
+        Self { value, taken_as: None }
+    }
+
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Read<U> {
+        Read { value: f(self.value), taken_as: self.taken_as }
+    }
+}

@@ -1,0 +1,288 @@
+//! Tables of options: the reading of words into documents, and the printing of documents in words.
+
+use super::{Read, Source, Word};
+use crate::node::{Key, Node, Table, Value, suggest};
+use crate::problem::{Found, Problem};
+use crate::units::decimal::Decimal;
+
+/// What follows the word of an option, and becomes the value of a key.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit {
+    /// What it is, with its article.
+    pub(crate) what: &'static str,
+    /// Reads the word; the second one is that of the option.
+    pub(crate) read: fn(Word<'_>, Word<'_>) -> Result<Read<Value>, Problem>,
+    /// As the language prints it; nothing where it has no words for the value.
+    pub(crate) show: fn(&Node) -> Option<String>,
+}
+
+/// An option of a language.
+pub(crate) struct Opt {
+    /// Its word, and others that mean the same.
+    words: &'static [&'static str],
+    /// The word as it is printed.
+    printed: &'static str,
+    /// The key that it sets.
+    key: &'static str,
+    takes: Takes,
+    zero_is_none: bool,
+}
+
+enum Takes {
+    Value(Unit),
+    /// The word means `true`; these mean `false`, of which one may be printed.
+    Switch {
+        off: &'static [&'static str],
+        printed_off: Option<&'static str>,
+    },
+    /// It means nothing here. The remark says why, where a person is to know.
+    Nothing {
+        follows: Follows,
+        remark: &'static str,
+    },
+    Refused {
+        title: &'static str,
+        help: &'static str,
+    },
+}
+
+/// What stands behind an option that means nothing.
+#[derive(Clone, Copy)]
+pub(crate) enum Follows {
+    /// No word.
+    Nothing,
+    /// One, which is this, with its article.
+    One(&'static str),
+    /// Any number of numbers.
+    Numbers,
+}
+
+impl Opt {
+    const fn new(words: &'static [&'static str], key: &'static str, takes: Takes) -> Self {
+        Self { words, printed: words[0], key, takes, zero_is_none: false }
+    }
+
+    /// An option with a value. The first of its words is the one that is named and printed.
+    pub(crate) const fn value(words: &'static [&'static str], key: &'static str, unit: Unit) -> Self {
+        Self::new(words, key, Takes::Value(unit))
+    }
+
+    /// A word that means `true`, and words that mean `false`.
+    pub(crate) const fn switch(
+        words: &'static [&'static str],
+        off: &'static [&'static str],
+        key: &'static str,
+    ) -> Self {
+        Self::new(words, key, Takes::Switch { off, printed_off: None })
+    }
+
+    /// One that means nothing here.
+    pub(crate) const fn nothing(words: &'static [&'static str], follows: Follows) -> Self {
+        Self::new(words, "", Takes::Nothing { follows, remark: "" })
+    }
+
+    /// One that is an error; `title` follows the word.
+    pub(crate) const fn refused(
+        words: &'static [&'static str],
+        title: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self::new(words, "", Takes::Refused { title, help })
+    }
+
+    /// The same, printed otherwise than it is named.
+    pub(crate) const fn printed(self, printed: &'static str) -> Self {
+        Self { printed, ..self }
+    }
+
+    /// The same, which sets nothing where its value is zero.
+    pub(crate) const fn zero_is_none(self) -> Self {
+        Self { zero_is_none: true, ..self }
+    }
+
+    fn off(&self) -> &'static [&'static str] {
+        match self.takes {
+            Takes::Switch { off, .. } => off,
+            _ => &[],
+        }
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.words.contains(&text) || self.off().contains(&text)
+    }
+
+    /// Reads what follows the word.
+    fn read<'a>(
+        &self,
+        word: Word<'_>,
+        words: &mut impl Source<'a>,
+        into: &mut Table,
+        remarks: &mut Vec<String>,
+    ) -> Result<(), Problem> {
+        match self.takes {
+            Takes::Value(unit) => {
+                let Some(after) = words.next_word() else { return Err(words.without(word, unit.what)) };
+                words.advance();
+                let read = (unit.read)(after, word)?;
+                remarks.extend(read.taken_as.map(|taken| format!("{} is {taken}", Found(after.text))));
+                if self.zero_is_none && is_zero(&read.value) {
+                    into.remove(self.key);
+                } else {
+                    self.set(word, Node { span: after.span(), value: read.value }, into);
+                }
+            }
+            Takes::Switch { off, .. } => {
+                let value = Value::Boolean(!off.contains(&word.text));
+                self.set(word, Node { span: word.span(), value }, into);
+            }
+            Takes::Nothing { follows, remark } => {
+                match follows {
+                    Follows::Nothing => {}
+                    Follows::One(what) => match words.next_word() {
+                        Some(_) => words.advance(),
+                        None => return Err(words.without(word, what)),
+                    },
+                    Follows::Numbers => {
+                        let is_number = |word: &Word<'_>| word.text.starts_with(|c: char| c.is_ascii_digit());
+                        while words.next_word().as_ref().is_some_and(is_number) {
+                            words.advance();
+                        }
+                    }
+                }
+                if !remark.is_empty() {
+                    remarks.push(format!("`{}` {remark}", word.text));
+                }
+            }
+            Takes::Refused { title, help } => {
+                return Err(word.problem(format!("{} {title}", Found(word.text))).help(help));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self, word: Word<'_>, node: Node, into: &mut Table) {
+        into.insert(Key { name: self.key.into(), span: word.span() }, node);
+    }
+
+    /// As it is printed; an empty text for a switch whose position goes without saying.
+    fn show(&self, node: &Node) -> Option<String> {
+        match (&self.takes, &node.value) {
+            (Takes::Value(unit), _) => Some(format!("{} {}", self.printed, (unit.show)(node)?)),
+            (Takes::Switch { .. }, Value::Boolean(true)) => Some(self.printed.into()),
+            (Takes::Switch { printed_off, .. }, _) => Some(printed_off.unwrap_or_default().into()),
+            _ => None,
+        }
+    }
+}
+
+/// The options of a thing, in groups that several may share.
+#[derive(Clone, Copy)]
+pub(crate) struct Options(pub(crate) &'static [&'static [Opt]]);
+
+impl Options {
+    fn rows(self) -> impl Iterator<Item = &'static Opt> {
+        self.0.iter().copied().flatten()
+    }
+
+    /// The option of a word.
+    pub(crate) fn find(self, text: &str) -> Option<&'static Opt> {
+        self.rows().find(|option| option.has(text))
+    }
+
+    /// The words that mean something, as errors name them.
+    pub(crate) fn known(self) -> Vec<&'static str> {
+        let means = |option: &&Opt| matches!(option.takes, Takes::Value(_) | Takes::Switch { .. });
+        let words = |option: &'static Opt| option.words.iter().take(1).chain(option.off().iter().take(1));
+        self.rows().filter(means).flat_map(words).copied().collect()
+    }
+
+    /// Reads the next word and what follows it, if it is an option.
+    pub(crate) fn read_one<'a>(
+        self,
+        words: &mut impl Source<'a>,
+        into: &mut Table,
+        remarks: &mut Vec<String>,
+    ) -> Result<bool, Problem> {
+        let Some(word) = words.next_word() else { return Ok(false) };
+        let Some(option) = self.find(word.text) else { return Ok(false) };
+        words.advance();
+        option.read(word, words, into, remarks)?;
+        Ok(true)
+    }
+
+    /// Reads options up to the first word that is none. Of one that is said twice the last counts.
+    pub(crate) fn read_some<'a>(
+        self,
+        words: &mut impl Source<'a>,
+        remarks: &mut Vec<String>,
+    ) -> Result<Table, Problem> {
+        let mut table = Table::default();
+        while self.read_one(words, &mut table, remarks)? {}
+        Ok(table)
+    }
+
+    /// Reads options up to the end; `of` is what they are options of.
+    pub(crate) fn read_all<'a>(self, of: &str, words: &mut impl Source<'a>) -> Result<Table, Problem> {
+        let table = self.read_some(words, &mut Vec::new())?;
+        match words.next_word() {
+            None => Ok(table),
+            Some(word) => {
+                let problem = word.problem(format!("{} is no option of `{of}`", Found(word.text)));
+                let known = self.known();
+                Err(if known.is_empty() { problem } else { suggest(problem, word.text, &known) })
+            }
+        }
+    }
+
+    /// A document in words, in the order of the rows; nothing where there is a value without words.
+    pub(crate) fn show(self, table: &Table) -> Option<String> {
+        let is_known = |key: &str| self.rows().any(|option| option.key == key);
+        if !table.iter().all(|(key, _)| is_known(&key.name)) {
+            return None;
+        }
+        let shown = |option: &'static Opt| table.get(option.key).map(|node| option.show(node));
+        let words: Vec<String> = self.rows().filter_map(shown).collect::<Option<_>>()?;
+        Some(words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+
+    /// The same document with its keys in the order of the rows.
+    pub(crate) fn arranged(self, table: &Table) -> Table {
+        let place = |key: &Key| self.rows().position(|option| option.key == key.name);
+        let mut entries: Vec<_> = table.iter().map(|(key, node)| (key.clone(), node.clone())).collect();
+        entries.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
+        entries.into_iter().collect()
+    }
+}
+
+/// Whether a number is zero, whatever its unit.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::String(text) | Value::Integer(text) | Value::Float(text) => {
+            Decimal::split(text).0.is_some_and(|number| number.times(1) == Ok(0))
+        }
+        _ => false,
+    }
+}
+
+/// A value as a document has it, without quotes.
+pub(crate) fn shown_as_is(node: &Node) -> Option<String> {
+    Some(match &node.value {
+        Value::String(text) => text.clone(),
+        _ => node.toml(),
+    })
+}
+
+/// The value of a key as a document has it, without quotes; an empty text where there is none.
+pub(crate) fn text_of(table: &Table, key: &str) -> String {
+    table.get(key).and_then(shown_as_is).unwrap_or_default()
+}
+
+/// A whole number without a unit.
+pub(crate) fn number(value: impl std::fmt::Display) -> Value {
+    Value::Integer(value.to_string())
+}
+
+/// The whole number that a key has, with or without a unit behind it.
+pub(crate) fn number_of<T: std::str::FromStr>(table: &Table, key: &str) -> Option<T> {
+    text_of(table, key).split(' ').next()?.parse().ok()
+}

@@ -1,0 +1,119 @@
+//! Token buckets: `tbf rate 1mbit burst 5kb latency 70ms`, and `police rate 1mbit burst 10k drop`, which says what a filter
+//! does with packets beyond a rate.
+
+use narrows_core::Bytes;
+
+use super::unit::{RATE, SIZE, TIME, missing, rate_of, size_of};
+use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words};
+use crate::keys::kind::text;
+use crate::node::{Table, Value};
+use crate::problem::{Found, Problem};
+
+/// What both have.
+const BUCKET: &[Opt] = &[
+    Opt::value(&["rate"], "rate", RATE),
+    Opt::value(&["burst", "buffer", "maxburst"], "burst", SIZE),
+    Opt::value(&["peakrate"], "peakrate", RATE),
+    Opt::value(&["mtu", "minburst"], "mtu", SIZE).printed("minburst"),
+    Opt::value(&["mpu"], "mpu", SIZE).zero_is_none(),
+    Opt::nothing(&["overhead", "linklayer"], Follows::One("a value")),
+];
+
+pub(super) const TBF: Options = Options(&[
+    BUCKET,
+    &[Opt::value(&["limit"], "bound", SIZE), Opt::value(&["latency", "lat"], "latency", TIME).printed("lat")],
+]);
+
+const POLICE: Options = Options(&[
+    BUCKET,
+    &[
+        Opt::nothing(&["avrate", "index"], Follows::One("a value")),
+        Opt::switch(&["pass", "ok", "continue", "pipe"], DROPS, "exceed"),
+        Opt::value(&["conform-exceed", "action"], "exceed", VERDICT),
+    ],
+]);
+
+/// Packets beyond the rate are dropped, or, otherwise, pass. One that is to be classified again comes to the same policer,
+/// until the kernel has had enough of that and drops it.
+const DROPS: &[&str] = &["drop", "shot", "reclassify"];
+
+/// Whether packets beyond the rate pass.
+const VERDICT: Unit = Unit {
+    what: "what becomes of packets beyond the rate",
+    read: |word, _| {
+        let exceed = word.text.split('/').next().unwrap_or_default();
+        match exceed {
+            drops if DROPS.contains(&drops) => Ok(Read::plain(Value::Boolean(false))),
+            "pass" | "ok" | "continue" | "pipe" => Ok(Read::plain(Value::Boolean(true))),
+            _ => Err(word
+                .problem(format!("{} is nothing that becomes of packets", Found(exceed)))
+                .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")),
+        }
+    },
+    show: |_| None,
+};
+
+/// The keys of a token bucket.
+pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
+    const EXAMPLE: &str = "tbf rate 1mbit burst 5kb latency 70ms";
+    let mut keys = TBF.read_all("tbf", words)?;
+    let at = |key: &str, problem: Problem| match keys.key(key) {
+        Some(key) => problem.at(&key.span),
+        None => problem,
+    };
+    if let (Some(limit), Some(latency)) = (keys.key("bound"), keys.key("latency")) {
+        let second = if limit.span.start > latency.span.start { limit } else { latency };
+        return Err(Problem::new("both `limit` and `latency`")
+            .at(&second.span)
+            .help("each says the other: keep one"));
+    }
+    enough(name, &keys, EXAMPLE, "go")?;
+    if keys.key("bound").or(keys.key("latency")).is_none() {
+        return Err(missing(name, "latency", EXAMPLE).help("or `limit`, in bytes"));
+    }
+    match (rate_of(&keys, "peakrate"), rate_of(&keys, "rate")) {
+        (Some(peak), Some(own)) if peak <= own => {
+            let title = format!("the peak rate, {peak}, is not above the rate, {own}");
+            return Err(at("peakrate", Problem::new(title)));
+        }
+        (Some(_), _) if keys.get("mtu").is_none() => {
+            let problem = Problem::new("`peakrate` without `mtu`");
+            return Err(at("peakrate", problem.help("as in: peakrate 2mbit mtu 1540")));
+        }
+        (None, _) => keys.remove("mtu"),
+        _ => {}
+    }
+    Ok(keys)
+}
+
+/// The keys of a policer.
+pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Problem> {
+    let mut keys = POLICE.read_some(words, &mut Vec::new())?;
+    let passes = keys.take("exceed").is_some_and(|(_, node)| node.value == Value::Boolean(true));
+    enough(name, &keys, "police rate 1mbit burst 10k drop", "pass")?;
+    // A peak rate needs an `mtu`; without one, tc prints an `mtu` nobody asked for, which is passed over.
+    if keys.get("peakrate").is_none() {
+        keys.remove("mtu");
+    }
+    // What has arrived has left its link header behind when the kernel counts it.
+    keys.put("overhead", text("ip"));
+    if passes {
+        keys.put("exceed", text("pass"));
+    }
+    Ok(keys)
+}
+
+/// That there is a rate, and a burst of one packet at least, which would never `go` otherwise.
+fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), Problem> {
+    if keys.get("rate").is_none() {
+        return Err(missing(name, "rate", example));
+    }
+    let burst = size_of(keys, "burst").ok_or_else(|| missing(name, "burst", example))?;
+    let least = size_of(keys, "mtu").unwrap_or(Bytes::new(1500));
+    if burst < least {
+        let title = format!("a burst of {burst} is less than one packet of {least}, which would never {go}");
+        let place = keys.key("burst").map(|key| key.span.clone()).unwrap_or_default();
+        return Err(Problem::new(title).at(&place));
+    }
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! `dualpi2 target 15ms tupdate 16ms step_thresh 1ms classic_protection 10%`: two queues, one for L4S traffic.
+
+use narrows_core::Duration;
+use narrows_core::aqm::DualPi2Config;
+
+use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, number, shown_as_is};
+use crate::keys::kind::text;
+use crate::netem::units;
+use crate::node::{Node, Table, Value};
+use crate::problem::{Found, Problem};
+use crate::tc::unit::{LIMIT, PACKETS, TIME, time_of, whole};
+
+pub(super) const OPTIONS: Options = Options(&[&[
+    Opt::value(&["limit"], "bound", LIMIT),
+    Opt::value(&["coupling_factor"], "coupling", whole::<1, 255>()),
+    Opt::value(&["target"], "target", span::<100_000>()),
+    Opt::value(&["tupdate"], "update", span::<1_000_000>()),
+    Opt::value(&["alpha"], "alpha", ALPHA),
+    Opt::value(&["beta"], "beta", BETA),
+    Opt::value(&["step_thresh"], "step", STEP),
+    Opt::value(&["min_qlen_step"], "least", LEAST),
+    Opt::value(&["classic_protection"], "weights", PROTECTION),
+    Opt::value(&["max_rtt"], LONGEST, TIME),
+    Opt::value(&["typical_rtt"], USUAL_RTT, TIME),
+    Opt::nothing(
+        &["drop_on_overload", "drop_dequeue", "l4s_ect", "split_gso", "no_split_gso"],
+        Follows::Nothing,
+    ),
+    Opt::nothing(&["memlimit"], Follows::One("a number")),
+    Opt::refused(&["overflow"], NOT_UNDERSTOOD, "here when overloaded, both queues lose packets"),
+    Opt::refused(&["drop_enqueue"], NOT_UNDERSTOOD, "here packets are dropped on departure, as in RFC 9332"),
+    Opt::refused(&["any_ect"], NOT_UNDERSTOOD, "here ECT(0) goes to the classic queue, as in RFC 9331"),
+]]);
+
+/// What the kernel has where nothing is said, and narrows has other values.
+pub(super) const USUAL: &[(&str, &str)] =
+    &[("step", "1ms"), ("least", "0 packets"), ("weights", "{ low = 90, classic = 10 }")];
+
+const NOT_UNDERSTOOD: &str = "is not understood";
+/// Round trips, of which the controller follows.
+const LONGEST: &str = "max_rtt";
+const USUAL_RTT: &str = "typical_rtt";
+/// Gains are told to the kernel in these parts of a hertz.
+const PARTS: f64 = 256.0;
+/// What the longest round trip is, in the usual ones, where tc is told one of the two.
+const USUAL_TO_LONGEST: u64 = 6;
+
+/// A time that narrows takes, which is not as short as the kernel does.
+const fn span<const LEAST_NANOS: u64>() -> Unit {
+    Unit {
+        read: |word, option| {
+            let (least, most) = (Duration::from_nanos(LEAST_NANOS), Duration::from_secs(10));
+            match units::time_in_micros(word)? {
+                read if (least..=most).contains(&read.value) => Ok(read.map(text)),
+                read => Err(option
+                    .problem(format!("`{}` is {}", option.text, read.value))
+                    .help(format!("from {least} to {most}"))),
+            }
+        },
+        ..TIME
+    }
+}
+
+const ALPHA: Unit =
+    Unit { what: "a number", read: |word, _| gain(word, *DualPi2Config::ALPHA.start()), show: shown_as_is };
+const BETA: Unit = Unit { read: |word, _| gain(word, *DualPi2Config::BETA.start()), ..ALPHA };
+
+/// In whole parts, as tc tells it.
+fn gain(word: Word<'_>, least: f64) -> Result<Read<Value>, Problem> {
+    let most = *DualPi2Config::ALPHA.end();
+    let told = word.text.parse::<f64>().ok().map(in_parts);
+    let told = told.filter(|gain| (least..=most).contains(gain)).ok_or_else(|| {
+        word.problem(format!("{} is no gain in hertz", Found(word.text)))
+            .help(format!("from {least} to {most}, in 256ths"))
+    })?;
+    Ok(Read::plain(Value::Float(told.to_string())))
+}
+
+fn in_parts(hertz: f64) -> f64 {
+    libm::floor(hertz * PARTS) / PARTS
+}
+
+const STEP: Unit = Unit {
+    read: |word, _| {
+        if word.text.trim_start_matches(|char: char| char.is_ascii_digit()).starts_with('p') {
+            return Err(word
+                .problem("a step in packets")
+                .help("a packet is marked by how long it has waited: say a time, as in: step_thresh 1ms"));
+        }
+        Ok(units::time_in_micros(word)?.map(text))
+    },
+    ..TIME
+};
+
+/// Here none is a number, too.
+const LEAST: Unit = Unit {
+    read: |word, _| {
+        let packets = units::integer(word, "a number", 0, 1 << 30)?;
+        Ok(Read::plain(text(narrows_core::queue::Bound::Packets(packets as u64)))) // at most 2³⁰
+    },
+    ..PACKETS
+};
+
+/// The share of the classic queue, in per cent. Without any, or with all, one of the two could starve.
+const PROTECTION: Unit = Unit {
+    what: "a share",
+    read: |word, _| {
+        let share = word.text.strip_suffix('%').unwrap_or(word.text).parse::<f64>().ok();
+        let share = share.map(libm::rint).filter(|share| (1.0..=99.0).contains(share)).ok_or_else(|| {
+            word.problem(format!("{} is no share of the link", Found(word.text))).help("from 1% to 99%")
+        })?;
+        let mut weights = Table::default();
+        weights.put("low", number(100.0 - share));
+        weights.put("classic", number(share));
+        Ok(Read::plain(Value::Table(weights)))
+    },
+    show: |node| {
+        let weight = |key| crate::dialect::number_of::<u64>(node.table("").ok()?, key);
+        let (low, classic) = (weight("low")?, weight("classic")?);
+        (low + classic == 100).then(|| format!("{classic}%"))
+    },
+};
+
+/// Round trips stand for what the controller does, whatever else is said of that.
+pub(super) fn settle(_: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
+    let (longest, usual) = (time_of(keys, LONGEST), time_of(keys, USUAL_RTT));
+    let place = keys.key(LONGEST).or(keys.key(USUAL_RTT)).map(|key| key.span.clone());
+    keys.remove(LONGEST);
+    keys.remove(USUAL_RTT);
+    if let Some(place) = place {
+        let micros = |round_trip: Option<Duration>| round_trip.map(|time| time.nanos() / 1000);
+        by_round_trips(keys, micros(longest), micros(usual)).map_err(|problem| problem.at(&place))?;
+    }
+    *keys = OPTIONS.arranged(keys);
+    Ok(())
+}
+
+/// What tc makes of round trips (`dualpi2_parse_opt`), in microseconds: RFC 9332's gains, of which it has the factors in
+/// single precision.
+fn by_round_trips(keys: &mut Table, longest: Option<u64>, usual: Option<u64>) -> Result<(), Problem> {
+    let (longest, usual) = match (longest, usual) {
+        (Some(longest), Some(usual)) if usual > longest => {
+            return Err(Problem::new("`typical_rtt` is above `max_rtt`"));
+        }
+        (Some(longest), usual) => (longest, usual.unwrap_or((longest / USUAL_TO_LONGEST).max(1))),
+        (None, usual) => {
+            let usual = usual.unwrap_or_default();
+            (usual * USUAL_TO_LONGEST, usual)
+        }
+    };
+    let update = usual.min(longest / 3).max(1);
+    let seconds = longest as f64 / 1e6;
+    let alpha = in_parts(f64::from(0.1f32) * (update as f64 / 1e6) / (seconds * seconds));
+    let beta = in_parts(f64::from(0.3f32) / seconds);
+    let (target, update) = (Duration::from_micros(usual), Duration::from_micros(update));
+    let in_range = target >= Duration::from_micros(100)
+        && target <= Duration::from_secs(10)
+        && update >= Duration::from_millis(1)
+        && DualPi2Config::ALPHA.contains(&alpha)
+        && DualPi2Config::BETA.contains(&beta);
+    if !in_range {
+        return Err(Problem::new(format!(
+            "target {target}, tupdate {update}, alpha {alpha} and beta {beta} follow"
+        ))
+        .help("narrows takes a tupdate of 1ms and more, and an alpha of 0.01 and more"));
+    }
+    let gain = |gain: f64| Value::Float(gain.to_string());
+    for (key, value) in
+        [("target", text(target)), ("update", text(update)), ("alpha", gain(alpha)), ("beta", gain(beta))]
+    {
+        keys.set(key, Node::new(value));
+    }
+    Ok(())
+}
