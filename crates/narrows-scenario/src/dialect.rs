@@ -2,8 +2,8 @@
 //!
 //! An option is one row ([`Opt`]): its word, what follows it ([`Unit`]), and the key that it sets. [`Options`], a table of
 //! rows, read words into a document with errors that name what is allowed, and print a document in the language's words.
-//! `tc`, `netem` and `ipfw` have such tables; this module knows no scenario. By hand stay relations across options and
-//! grammar that is no list of options.
+//! The disciplines and classes of `tc` have such tables; NetEm's grammar and ipfw's `config` are read by code of their own.
+//! This module knows no scenario. By hand stay relations across options.
 
 mod options;
 mod words;
