@@ -123,7 +123,7 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     }
     if let Some(path) = &args.output {
         let trace = measurement.trace(&args.address, guess, window).expect("there is an answer");
-        let written = trace.write(Format::Csv).map_err(|error| Failure::Other(error.to_string()))?;
+        let written = trace.write(Format::CSV).map_err(|error| Failure::Other(error.to_string()))?;
         let heading: String = trace.remarks().iter().map(|remark| format!("# {remark}\n")).collect();
         put(path, &(heading + &written.text))?;
     }

@@ -104,7 +104,7 @@ fn convert(args: &Convert) -> Result<u8, Failure> {
         trace = trace.only(&names).map_err(|error| Failure::Other(format!("--columns: {error}")))?;
     }
     let format = args.to.or_else(|| Format::of_file(&args.output.to_string_lossy())).ok_or_else(|| {
-        let names = Format::ALL.map(Format::name).join(", ");
+        let names = Format::names().join(", ");
         Failure::Other(format!(
             "{}: which format? Its ending does not say; --to does, with one of {names}",
             args.output.display()

@@ -92,7 +92,7 @@ impl Trace {
                 Some(format) => format,
                 None => Format::guess(name, source)?,
             };
-            (format.about().read)(source)
+            (format.0.read)(source)
         })
     }
 
@@ -122,7 +122,7 @@ impl Trace {
     ) -> Option<Self> {
         let starts = |at: Option<Time>| at == Some(Time::ZERO);
         let whole = starts(delay.first().map(|point| point.0)) && starts(loss.first().map(|point| point.0));
-        let mut trace = Self::new(Format::Csv, length);
+        let mut trace = Self::new(Format::CSV, length);
         trace.delay = Some(delay.into());
         trace.loss = Some(loss.into());
         trace.remarks.push(remark.into());

@@ -72,7 +72,12 @@ const SHARE: i32 = 19;
 const LONE: Duration = Duration::from_secs(1);
 
 /// A header that names columns comes first.
-pub(super) const FORMAT: Entry = Entry {
+impl Format {
+    /// A header that names columns and units, then rows.
+    pub const CSV: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
     name: "csv",
     begins: |beginning| beginning.first.is_alphabetic(),
     always: &[],
@@ -258,7 +263,7 @@ impl Rows {
             (_, Some(before)) => last.since(Time::ZERO) + last.since(before),
             (_, None) => last.since(Time::ZERO) + LONE,
         };
-        let mut trace = Trace::new(Format::Csv, length);
+        let mut trace = Trace::new(Format::CSV, length);
         trace.rate = filled(self.rate);
         trace.delay = filled(self.delay);
         trace.loss = filled(self.loss);

@@ -1,23 +1,41 @@
 //! Formats, and what is to be known of one.
 
+use std::fmt;
+
 use super::{MOST_POINTS, OPPORTUNITY, Trace};
 use crate::problem::Problem;
 use crate::source::Source;
 use narrows_core::Duration;
 
-/// How a trace is written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A header that names columns and units, then rows.
-    Csv,
-    /// One opportunity a line, in whole milliseconds.
-    Mahimahi,
-    /// JSON or TOML with a tag for each model, as the netem-trace crate and rattan read and write it.
-    NetemTrace,
-    /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
-    TheaterQ,
-    /// A pattern per millisecond of narrows' own: see [`crate::pattern`]. Read only.
-    Pattern,
+/// How a trace is written down. The file of each format has its constant.
+#[derive(Clone, Copy)]
+pub struct Format(pub(super) &'static Entry);
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Format {
+    /// As it is named on the command line and in scenarios.
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
 }
 
 /// Why a trace cannot be written in a format.

@@ -15,7 +15,12 @@ use crate::trace::{CannotWrite, Format, MILLISECOND, MOST_POINTS, OPPORTUNITY, T
 use crate::units::LONGEST_NANOS;
 
 /// A number stands alone on its line.
-pub(super) const FORMAT: Entry = Entry {
+impl Format {
+    /// One opportunity a line, in whole milliseconds.
+    pub const MAHIMAHI: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
     name: "mahimahi",
     begins: |beginning| beginning.first.is_ascii_digit(),
     always: &[],
@@ -56,7 +61,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
             problem.help("the last number is the length of the trace, in milliseconds, and above zero")
         );
     }
-    let mut trace = Trace::new(Format::Mahimahi, Duration::from_nanos(last.nanos()));
+    let mut trace = Trace::new(Format::MAHIMAHI, Duration::from_nanos(last.nanos()));
     trace.opportunities = Some(opportunities.into());
     trace.then = Then::Loop;
     Ok(trace)
@@ -66,7 +71,7 @@ impl Trace {
     /// At each millisecond, as many opportunities as the rate has let through whole packets since the one before.
     pub(super) fn mahimahi(&self, remarks: &mut Vec<String>) -> Result<String, CannotWrite> {
         const SAYS: &str = "when packets may go";
-        let nothing = CannotWrite::Nothing { format: Format::Mahimahi, says: SAYS };
+        let nothing = CannotWrite::Nothing { format: Format::MAHIMAHI, says: SAYS };
         self.left_out(
             remarks,
             &[self.delay.is_some(), self.loss.is_some(), self.duplicate.is_some(), self.bound.is_some()],
@@ -88,7 +93,7 @@ impl Trace {
         }
         if rates.iter().any(|point| point.1 == Rate::UNLIMITED) {
             return Err(CannotWrite::Nothing {
-                format: Format::Mahimahi,
+                format: Format::MAHIMAHI,
                 says: "a rate with a limit throughout",
             });
         }

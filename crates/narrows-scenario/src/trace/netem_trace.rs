@@ -37,7 +37,12 @@ use crate::trace::{CannotWrite, Column, Format, MOST_POINTS, Then, Trace, json};
 use crate::units::LONGEST_NANOS;
 
 /// JSON, or TOML with the name of a model.
-pub(super) const FORMAT: Entry = Entry {
+impl Format {
+    /// JSON or TOML with a tag for each model, as the netem-trace crate and rattan read and write it.
+    pub const NETEM_TRACE: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
     name: "netem-trace",
     begins: |beginning| ['{', '['].contains(&beginning.first) || beginning.line.contains("Config"),
     always: &["json", "toml"],
@@ -143,7 +148,7 @@ impl Steps {
             let problem = Problem::new("this trace lasts no time").at(&root.span);
             return Err(problem.help("a model has a `duration` above zero, a pattern at least one model"));
         }
-        let mut trace = Trace::new(Format::NetemTrace, self.now.since(Time::ZERO));
+        let mut trace = Trace::new(Format::NETEM_TRACE, self.now.since(Time::ZERO));
         trace.rate = filled(self.rate);
         trace.delay = filled(self.delay);
         match self.quantity {
@@ -248,7 +253,7 @@ impl Trace {
             let others = self.loss.is_some() && self.duplicate.is_some();
             self.left_out(remarks, &[false, false, others, self.bound.is_some()]);
         } else {
-            return Err(CannotWrite::Nothing { format: Format::NetemTrace, says: SAYS });
+            return Err(CannotWrite::Nothing { format: Format::NETEM_TRACE, says: SAYS });
         }
         let count = u32::from(self.then != Then::Loop);
         let mut text = format!("{{\"Repeated{kind}PatternConfig\":{{\"pattern\":[");

@@ -10,7 +10,12 @@ use crate::trace::{CannotWrite, Column, Format, MILLISECOND, Then, Trace};
 use crate::units::LONGEST_NANOS;
 
 /// A header of words.
-pub(super) const FORMAT: Entry = Entry {
+impl Format {
+    /// A pattern per millisecond of narrows' own: see [`crate::pattern`]. Read only.
+    pub const PATTERN: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
     name: "pattern",
     begins: |beginning| ["pattern ", "per ", "length "].iter().any(|word| beginning.line.starts_with(word)),
     always: &[],
@@ -37,7 +42,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         return Err(Problem::new(format!("{} ms are too long for a trace", Found(&length))).at(&whole));
     };
     let at = |place: u64| Time::from_nanos(place * MILLISECOND);
-    let mut trace = Trace::new(Format::Pattern, Duration::from_nanos(length));
+    let mut trace = Trace::new(Format::PATTERN, Duration::from_nanos(length));
     trace.then = Then::Loop;
     if let Some(changes) = pattern.rate_changes() {
         trace.rate = Some(changes.iter().map(|(place, rate)| (at(*place), *rate)).collect());

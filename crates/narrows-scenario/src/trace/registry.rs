@@ -1,13 +1,12 @@
 //! The registry of formats: a line for each, and a file that says what it is called, what its files look like, and how it is
 //! read and written.
 
-use std::fmt;
 use std::str::FromStr;
 
 use narrows_core::Duration;
 
-use super::format::{Beginning, CannotWrite, Entry, Format};
-use super::{Then, Trace, csv, mahimahi, netem_trace, pattern, theaterq};
+use super::format::{Beginning, CannotWrite, Format};
+use super::{Then, Trace};
 use crate::problem::{Problem, nearest, one_of};
 use crate::source::Source;
 
@@ -25,44 +24,35 @@ const FINEST: Duration = Duration::from_millis(1);
 
 impl Format {
     /// All of them. The later ones are asked first whether a file is theirs.
-    pub const ALL: [Self; 5] = [Self::Csv, Self::Mahimahi, Self::NetemTrace, Self::TheaterQ, Self::Pattern];
-
-    pub(super) const fn about(self) -> &'static Entry {
-        match self {
-            Self::Csv => &csv::FORMAT,
-            Self::Mahimahi => &mahimahi::FORMAT,
-            Self::NetemTrace => &netem_trace::FORMAT,
-            Self::TheaterQ => &theaterq::FORMAT,
-            Self::Pattern => &pattern::FORMAT,
-        }
-    }
-
-    /// As it is named on the command line and in scenarios.
-    pub const fn name(self) -> &'static str {
-        self.about().name
-    }
+    pub const ALL: &'static [Self] =
+        &[Self::CSV, Self::MAHIMAHI, Self::NETEM_TRACE, Self::THEATERQ, Self::PATTERN];
 
     /// By the extension where that decides, else by the first line that says something.
     pub(super) fn guess(name: &str, source: &Source<'_>) -> Result<Self, Problem> {
         let extension = extension(name);
-        if let Some(format) = Self::ALL.into_iter().find(|format| has(format.about().always, &extension)) {
+        if let Some(format) = Self::ALL.iter().copied().find(|format| has(format.0.always, &extension)) {
             return Ok(format);
         }
         let telling = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
         let line = source.lines().find(telling).ok_or_else(|| source.empty())?;
         let first = line.trim_start().chars().next().unwrap_or_default();
-        let begins = |format: &Self| (format.about().begins)(Beginning { line, first });
-        Self::ALL.into_iter().rev().find(begins).ok_or_else(|| {
+        let begins = |format: &Self| (format.0.begins)(Beginning { line, first });
+        Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| {
             Problem::new("this is none of the formats that are known")
                 .at(&source.span(line))
-                .help(format!("name it: {}", one_of(&Self::ALL.map(Self::name))))
+                .help(format!("name it: {}", one_of(&Self::names())))
         })
+    }
+
+    /// The names of all.
+    pub fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|format| format.name()).collect()
     }
 
     /// The format that a file of this name is written in.
     pub fn of_file(name: &str) -> Option<Self> {
         let extension = extension(name);
-        Self::ALL.into_iter().find(|format| has(format.about().extensions, &extension))
+        Self::ALL.iter().copied().find(|format| has(format.0.extensions, &extension))
     }
 }
 
@@ -74,20 +64,15 @@ fn has(extensions: &[&str], extension: &Option<String>) -> bool {
     extension.as_ref().is_some_and(|extension| extensions.contains(&extension.as_str()))
 }
 
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 impl FromStr for Format {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = Self::ALL.map(Self::name);
-        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| {
-            let hint =
-                nearest(text, names).map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
+        let names = Self::names();
+        Self::ALL.iter().copied().find(|format| format.name() == text).ok_or_else(|| {
+            let hint = nearest(text, names.iter().copied())
+                .map(|name| format!(" (did you mean `{name}`?)"))
+                .unwrap_or_default();
             format!("a format is {}{hint}", one_of(&names))
         })
     }
@@ -102,7 +87,7 @@ impl Trace {
         let mut remarks = Vec::new();
         // A mahimahi file has opportunities, all others a rate.
         let spread = match &self.opportunities {
-            Some(_) if !format.about().has_opportunities => {
+            Some(_) if !format.0.has_opportunities => {
                 let before = self.remarks.len();
                 let trace = self.resample(FINEST).ok_or(CannotWrite::TooLong)?;
                 remarks.extend(trace.remarks.iter().skip(before).cloned());
@@ -111,8 +96,8 @@ impl Trace {
             _ => None,
         };
         let trace = spread.as_ref().unwrap_or(self);
-        let text = (format.about().write)(trace, &mut remarks)?;
-        if self.then == Then::Loop && !format.about().says_loop {
+        let text = (format.0.write)(trace, &mut remarks)?;
+        if self.then == Then::Loop && !format.0.says_loop {
             remarks.push(
                 "the file does not say that the trace repeats: a scenario says it by `then = \"loop\"`"
                     .into(),

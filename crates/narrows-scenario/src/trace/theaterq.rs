@@ -29,7 +29,12 @@ const ALWAYS: u64 = u32::MAX as u64;
 const MICROSECOND: u64 = 1_000;
 
 /// Numbers in a row, or the word that keeps a delay.
-pub(super) const FORMAT: Entry = Entry {
+impl Format {
+    /// Rows of five or ten whole numbers, as TheaterQ's character device takes them.
+    pub const THEATERQ: Self = Self(&FORMAT);
+}
+
+const FORMAT: Entry = Entry {
     name: "theaterq",
     begins: |beginning| {
         let keeps = beginning.line.trim().to_ascii_lowercase().starts_with("keep");
@@ -141,7 +146,7 @@ impl Rows {
     }
 
     fn into_trace(self) -> Trace {
-        let mut trace = Trace::new(Format::TheaterQ, self.now.since(Time::ZERO));
+        let mut trace = Trace::new(Format::THEATERQ, self.now.since(Time::ZERO));
         for (rows, what) in [
             (self.jitter, "have jitter, which a trace does not: the delay alone is taken"),
             (self.late_copies, "delay duplicates more than originals: here both take the link's delay"),

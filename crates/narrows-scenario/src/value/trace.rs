@@ -49,9 +49,11 @@ impl PartialEq for TraceUse {
 const THEN: Choice<Then> =
     Choice { what: "rule", choices: &[("loop", Then::Loop), ("hold", Then::Hold), ("end", Then::End)] };
 const FORMAT: ByHand<Format> = ByHand {
-    words: || words_of(Format::ALL.into_iter().map(Format::name)),
-    schema: |_| json!({ "enum": Format::ALL.map(Format::name) }),
-    read: |node, _| node.choice("format", &Format::ALL.map(|format| (format.name(), format))),
+    words: || words_of(Format::names().into_iter()),
+    schema: |_| json!({ "enum": Format::names() }),
+    read: |node, _| {
+        node.choice("format", &Format::ALL.iter().map(|format| (format.name(), *format)).collect::<Vec<_>>())
+    },
     write: |format| Some(text(format)),
 };
 

@@ -174,7 +174,7 @@ mod any_bytes {
                 Err(error) => prop_assert!(!error.to_string().is_empty()),
                 Ok(trace) => {
                     prop_assert!(trace.length().nanos() > 0);
-                    prop_assert!(trace.write(Format::Csv).is_ok());
+                    prop_assert!(trace.write(Format::CSV).is_ok());
                     prop_assert!(!trace.info().to_string().is_empty());
                 }
             }

@@ -27,10 +27,10 @@ fn the_examples_of_the_documentation_are_right() {
                 read += 1;
                 continue;
             }
-            "csv" => Format::Csv,
-            "mahimahi" => Format::Mahimahi,
-            "json" => Format::NetemTrace,
-            "theaterq" => Format::TheaterQ,
+            "csv" => Format::CSV,
+            "mahimahi" => Format::MAHIMAHI,
+            "json" => Format::NETEM_TRACE,
+            "theaterq" => Format::THEATERQ,
             _ => continue,
         };
         let trace =

@@ -21,7 +21,7 @@ fn csv_has_columns_with_units_and_empty_cells_that_change_nothing() {
                 750,unlimited,1e3,100,64000\n\
                 1000\n";
     let trace = read("cell.csv", text);
-    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::Csv, Then::Hold, ms(1000)));
+    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::CSV, Then::Hold, ms(1000)));
     let rate = Rate::from_bits_per_second(1_500_000);
     assert_eq!(rates(&trace), [(0, rate), (500, Rate::DOWN), (750, Rate::UNLIMITED)]);
     let delays: Vec<_> = trace.delay().unwrap().iter().map(|point| (point.0, point.1.nanos())).collect();
@@ -55,7 +55,7 @@ fn instants_of_a_clock_count_from_the_first_row_and_it_says_so() {
 #[test]
 fn mahimahi_has_opportunities_and_repeats() {
     let trace = read("verizon.up", "0\n3\n3\n7\n");
-    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::Mahimahi, Then::Loop, ms(7)));
+    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::MAHIMAHI, Then::Loop, ms(7)));
     assert_eq!(trace.opportunities().unwrap(), [at(0), at(3), at(3), at(7)]);
     assert!(trace.rate().is_none());
     // As Windows writes it, and without an end of the last line.
@@ -68,7 +68,7 @@ fn theaterq_rows_are_simple_or_extended() {
         "x.raw",
         "keep,latency,rate,loss,limit\n1000000,20000000,10000000,0,100\n500000,0,-1,4294967295,0\n",
     );
-    assert_eq!((simple.format(), simple.length()), (Format::TheaterQ, ms(1500)));
+    assert_eq!((simple.format(), simple.length()), (Format::THEATERQ, ms(1500)));
     assert_eq!(rates(&simple), [(0, mbit(10)), (1000, Rate::UNLIMITED)]);
     assert_eq!(simple.delay().unwrap(), &[(at(0), ms(20)), (at(1000), ms(0))]);
     assert_eq!(simple.loss().unwrap(), &[(at(0), Probability::ZERO), (at(1000), Probability::ONE)]);
@@ -92,7 +92,7 @@ fn netem_trace_patterns_are_unrolled_as_the_crate_does() {
     let text = r#"{"RepeatedBwPatternConfig":{"pattern":[{"StaticBwConfig":{"bw":"12Mbps","duration":"1s"}},
         {"StaticBwConfig":{"bw":"24Mbps","duration":"1s"}}],"count":2}}"#;
     let trace = read("x.json", text);
-    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::NetemTrace, Then::Hold, ms(4000)));
+    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::NETEM_TRACE, Then::Hold, ms(4000)));
     assert_eq!(rates(&trace), [(0, mbit(12)), (1000, mbit(24)), (2000, mbit(12)), (3000, mbit(24))]);
     // Without the feature `human`, and as TOML, and for ever.
     let tables = text
@@ -170,7 +170,7 @@ fn netem_trace_has_delays_losses_and_duplicates() {
 #[test]
 fn patterns_per_millisecond_are_traces() {
     let trace = read("r.pattern", "pattern rate\nper millisecond\nlength 100\n1 2mbit\n51 down\n");
-    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::Pattern, Then::Loop, ms(100)));
+    assert_eq!((trace.format(), trace.then(), trace.length()), (Format::PATTERN, Then::Loop, ms(100)));
     assert_eq!(rates(&trace), [(0, mbit(2)), (50, Rate::DOWN)]);
     let losses =
         |text: &str| read("x", &format!("pattern loss\nper ms\nlength 10\n{text}")).loss().unwrap().to_vec();
@@ -183,10 +183,10 @@ fn patterns_per_millisecond_are_traces() {
 #[test]
 fn a_format_can_be_named_against_the_guess() {
     // A trace of two numbers a line is none of mahimahi's, whatever its name.
-    let error = Trace::read("x.csv", b"time_s,rate_mbit\n0,1\n", Some(Format::Mahimahi)).unwrap_err();
+    let error = Trace::read("x.csv", b"time_s,rate_mbit\n0,1\n", Some(Format::MAHIMAHI)).unwrap_err();
     assert!(error.to_string().contains("found `time_s,rate_mbit`"), "{error}");
-    assert_eq!(read("x.csv", "1\n2\n").format(), Format::Mahimahi);
-    for format in Format::ALL {
+    assert_eq!(read("x.csv", "1\n2\n").format(), Format::MAHIMAHI);
+    for &format in Format::ALL {
         assert_eq!(format.name().parse(), Ok(format));
     }
     assert!("mahimaji".parse::<Format>().unwrap_err().contains("did you mean `mahimahi`"));

@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn csv_is_read_as_it_was(text in csv()) {
         let trace = read("x.csv", &text);
-        let written = write(&trace, Format::Csv);
+        let written = write(&trace, Format::CSV);
         prop_assert!(written.remarks.is_empty());
         prop_assert_eq!(read("y.csv", &written.text), trace);
     }
@@ -52,10 +52,10 @@ proptest! {
     fn theaterq_is_read_as_it_was(rows in prop::collection::vec((1..10_000_000u64, 0..10_000_000_000u64, -1..1_000_000_000_000i64, any::<u32>(), 0..100_000u32), 1..30)) {
         let lines = rows.iter().map(|(keep, delay, rate, loss, limit)| format!("{keep},{delay},{rate},{loss},{limit}\n"));
         let trace = read("x.raw", &lines.collect::<String>());
-        let written = write(&trace, Format::TheaterQ);
+        let written = write(&trace, Format::THEATERQ);
         prop_assert_eq!(&read("y.raw", &written.text), &trace);
         // And through CSV.
-        let csv = read("x.csv", &write(&trace, Format::Csv).text);
+        let csv = read("x.csv", &write(&trace, Format::CSV).text);
         prop_assert_eq!(csv.loss(), trace.loss());
         prop_assert_eq!(csv.length(), trace.length());
     }
@@ -80,7 +80,7 @@ proptest! {
             }
             thousandths / (1504 * 8 * 1000)
         };
-        match trace.write(Format::Mahimahi) {
+        match trace.write(Format::MAHIMAHI) {
             Err(error) => {
                 prop_assert_eq!(slow(end), 0);
                 prop_assert!(matches!(error, CannotWrite::NoOpportunity(_)));
@@ -99,14 +99,14 @@ proptest! {
 #[test]
 fn mahimahi_is_written_line_by_line_as_it_was() {
     let text = "0\n3\n3\n7\n";
-    let written = write(&read("x", text), Format::Mahimahi);
+    let written = write(&read("x", text), Format::MAHIMAHI);
     assert_eq!((written.text.as_str(), written.remarks.len()), (text, 0));
 }
 
 #[test]
 fn opportunities_become_a_rate_of_as_many_bits_and_it_says_so() {
     let trace = read("x", "0\n3\n3\n7\n");
-    let written = write(&trace, Format::Csv);
+    let written = write(&trace, Format::CSV);
     assert!(written.remarks[0].contains("opportunities"), "{:?}", written.remarks);
     assert!(written.remarks[1].contains("repeats"), "{:?}", written.remarks);
     let spread = read("x.csv", &written.text);
@@ -121,7 +121,7 @@ fn opportunities_become_a_rate_of_as_many_bits_and_it_says_so() {
 fn netem_trace_is_read_as_it_was_one_column_at_a_time() {
     let trace =
         read("x.csv", "time_s,rate_mbit,delay_ms,loss\n0,2,10,0\n0.5,1.5,,0.25\n2,unlimited,30,\n3\n");
-    let written = write(&trace, Format::NetemTrace);
+    let written = write(&trace, Format::NETEM_TRACE);
     let again = read("x.json", &written.text);
     let most = Rate::from_bits_per_second(1_000_000_000_000_000);
     assert_eq!(rates(&again), [(0, mbit(2)), (500, Rate::from_bits_per_second(1_500_000)), (2000, most)]);
@@ -130,32 +130,32 @@ fn netem_trace_is_read_as_it_was_one_column_at_a_time() {
     assert!(remarks.contains("delay, loss: left out") && remarks.contains("without a limit"), "{remarks}");
 
     let delays = read("x.csv", "time_s,delay_ms\n0,10\n2,30\n3\n");
-    let written = write(&delays, Format::NetemTrace);
+    let written = write(&delays, Format::NETEM_TRACE);
     assert_eq!(read("x.json", &written.text).delay(), delays.delay());
     let losses = read("x.csv", "time_s,loss\n0,0.1\n2,0.3\n3\n");
-    assert_eq!(read("x.json", &write(&losses, Format::NetemTrace).text).loss(), losses.loss());
+    assert_eq!(read("x.json", &write(&losses, Format::NETEM_TRACE).text).loss(), losses.loss());
     // What repeats goes on doing so.
     let forever = read("x", "3\n3\n7\n");
-    assert_eq!(read("x.json", &write(&forever, Format::NetemTrace).text).then(), Then::Loop);
+    assert_eq!(read("x.json", &write(&forever, Format::NETEM_TRACE).text).then(), Then::Loop);
 }
 
 #[test]
 fn what_a_format_cannot_say_is_refused_or_told() {
     let delays = read("x.csv", "time_s,delay_ms\n0,10\n1\n");
-    assert!(matches!(delays.write(Format::Mahimahi), Err(CannotWrite::Nothing { .. })));
+    assert!(matches!(delays.write(Format::MAHIMAHI), Err(CannotWrite::Nothing { .. })));
     let unlimited = read("x.csv", "time_s,rate_mbit\n0,unlimited\n1\n");
-    assert!(matches!(unlimited.write(Format::Mahimahi), Err(CannotWrite::Nothing { .. })));
+    assert!(matches!(unlimited.write(Format::MAHIMAHI), Err(CannotWrite::Nothing { .. })));
     let slow = read("x.csv", "time_s,rate_bit\n0,12\n1\n");
-    assert!(slow.write(Format::Mahimahi).unwrap_err().to_string().contains("1504 bytes"));
-    assert_eq!(slow.write(Format::Pattern), Err(CannotWrite::ReadOnly));
+    assert!(slow.write(Format::MAHIMAHI).unwrap_err().to_string().contains("1504 bytes"));
+    assert_eq!(slow.write(Format::PATTERN), Err(CannotWrite::ReadOnly));
     let fine = read("x.csv", "time_ns,delay_ns,duplicate\n0,1,0.5\n1500,2,0\n3200\n");
-    let written = write(&fine, Format::TheaterQ);
+    let written = write(&fine, Format::THEATERQ);
     let remarks = written.remarks.join("\n");
     assert!(remarks.contains("EXTENDED") && remarks.contains("rounded to microseconds"), "{remarks}");
     let again = read("x.raw", &written.text);
     assert_eq!((again.length(), again.duplicate().unwrap().len()), (Duration::from_micros(3), 2));
     // A trace of rates whose period is not its last opportunity.
-    let short = write(&read("x.csv", "time_ms,rate_mbit\n0,12.032\n2,0\n10\n"), Format::Mahimahi);
+    let short = write(&read("x.csv", "time_ms,rate_mbit\n0,12.032\n2,0\n10\n"), Format::MAHIMAHI);
     assert_eq!(short.text, "1\n2\n");
     assert!(short.remarks.iter().any(|remark| remark.contains("repeats after 2ms")), "{:?}", short.remarks);
     assert_eq!(Time::ZERO + ms(2), at(2));
