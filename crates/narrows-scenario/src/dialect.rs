@@ -8,7 +8,7 @@
 mod options;
 mod words;
 
-pub(crate) use options::{Follows, Opt, Options, Unit, number, number_of, shown_as_is, text_of};
+pub(crate) use options::{Follows, Opt, Options, Unit, is_zero, number, number_of, shown_as_is, text_of};
 pub(crate) use words::{Source, Word, Words, keyword};
 
 /// A value, and what it was taken as where that is not plain, such as a number without a unit.

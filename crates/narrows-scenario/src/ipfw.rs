@@ -24,6 +24,7 @@ mod names;
 mod numbers;
 mod options;
 mod quantity;
+mod reader;
 mod rule;
 mod script;
 mod sets;
@@ -34,13 +35,15 @@ mod words;
 
 pub use address::Context;
 pub(crate) use command::read_all;
-pub use command::{Command, Listing, Rules, SetCommand, Times};
-pub use config::{Codel, Config, Hashed, Loss, Management, Object, Pie, SchedulerType};
+pub use command::{Command, Listing, Rules, Times};
+pub use config::{Config, Object};
+pub(crate) use config::{gilbert_elliott, of_type};
 pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
 };
 pub use script::{ExplainedLine, Script};
+pub use sets::SetCommand;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
 

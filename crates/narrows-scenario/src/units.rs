@@ -403,11 +403,6 @@ impl Number {
         self.billionths as f64 / Self::ONE as f64
     }
 
-    /// That which the engine takes for this number, of those below nine million.
-    pub(crate) fn nearest(number: f64) -> Self {
-        Self { billionths: (number * Self::ONE as f64 + 0.5) as u64 }
-    }
-
     /// Reads `1.25` or `3`.
     pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
         const ALLOWED: &str = "a plain number from 0 to 1000000000, with at most 9 digits after the point";

@@ -8,7 +8,6 @@ mod delay;
 mod distribution;
 mod exact_netem;
 mod file;
-pub(crate) mod inline;
 mod loss;
 mod mask;
 mod mtu;

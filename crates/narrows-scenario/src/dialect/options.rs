@@ -26,6 +26,8 @@ pub(crate) struct Opt {
     key: &'static str,
     takes: Takes,
     zero_is_none: bool,
+    /// What a person is to know where it is said.
+    remark: &'static str,
 }
 
 enum Takes {
@@ -35,11 +37,8 @@ enum Takes {
         off: &'static [&'static str],
         printed_off: Option<&'static str>,
     },
-    /// It means nothing here. The remark says why, where a person is to know.
-    Nothing {
-        follows: Follows,
-        remark: &'static str,
-    },
+    /// It means nothing here.
+    Nothing(Follows),
     Refused {
         title: &'static str,
         help: &'static str,
@@ -59,10 +58,11 @@ pub(crate) enum Follows {
 
 impl Opt {
     const fn new(words: &'static [&'static str], key: &'static str, takes: Takes) -> Self {
-        Self { words, printed: words[0], key, takes, zero_is_none: false }
+        Self { words, printed: words[0], key, takes, zero_is_none: false, remark: "" }
     }
 
-    /// An option with a value. The first of its words is the one that is named and printed.
+    /// An option with a value. The first of its words is the one that is named and printed. Without a key it is read and
+    /// means nothing.
     pub(crate) const fn value(words: &'static [&'static str], key: &'static str, unit: Unit) -> Self {
         Self::new(words, key, Takes::Value(unit))
     }
@@ -78,7 +78,7 @@ impl Opt {
 
     /// One that means nothing here.
     pub(crate) const fn nothing(words: &'static [&'static str], follows: Follows) -> Self {
-        Self::new(words, "", Takes::Nothing { follows, remark: "" })
+        Self::new(words, "", Takes::Nothing(follows))
     }
 
     /// One that is an error; `title` follows the word.
@@ -95,9 +95,25 @@ impl Opt {
         Self { printed, ..self }
     }
 
+    /// The same switch, of which both positions are printed.
+    pub(crate) const fn both(self, printed: &'static str, printed_off: &'static str) -> Self {
+        let Takes::Switch { off, .. } = self.takes else { panic!("only a switch has two positions") };
+        Self { printed, takes: Takes::Switch { off, printed_off: Some(printed_off) }, ..self }
+    }
+
+    /// The same, of which a person is told something.
+    pub(crate) const fn remark(self, remark: &'static str) -> Self {
+        Self { remark, ..self }
+    }
+
     /// The same, which sets nothing where its value is zero.
     pub(crate) const fn zero_is_none(self) -> Self {
         Self { zero_is_none: true, ..self }
+    }
+
+    /// The word that it is named by.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.words[0]
     }
 
     fn off(&self) -> &'static [&'static str] {
@@ -127,7 +143,7 @@ impl Opt {
                 remarks.extend(read.taken_as.map(|taken| format!("{} is {taken}", Found(after.text))));
                 if self.zero_is_none && is_zero(&read.value) {
                     into.remove(self.key);
-                } else {
+                } else if !self.key.is_empty() {
                     self.set(word, Node { span: after.span(), value: read.value }, into);
                 }
             }
@@ -135,28 +151,24 @@ impl Opt {
                 let value = Value::Boolean(!off.contains(&word.text));
                 self.set(word, Node { span: word.span(), value }, into);
             }
-            Takes::Nothing { follows, remark } => {
-                match follows {
-                    Follows::Nothing => {}
-                    Follows::One(what) => match words.next_word() {
-                        Some(_) => words.advance(),
-                        None => return Err(words.without(word, what)),
-                    },
-                    Follows::Numbers => {
-                        let is_number = |word: &Word<'_>| word.text.starts_with(|c: char| c.is_ascii_digit());
-                        while words.next_word().as_ref().is_some_and(is_number) {
-                            words.advance();
-                        }
+            Takes::Nothing(follows) => match follows {
+                Follows::Nothing => {}
+                Follows::One(what) => match words.next_word() {
+                    Some(_) => words.advance(),
+                    None => return Err(words.without(word, what)),
+                },
+                Follows::Numbers => {
+                    let is_number = |word: &Word<'_>| word.text.starts_with(|c: char| c.is_ascii_digit());
+                    while words.next_word().as_ref().is_some_and(is_number) {
+                        words.advance();
                     }
                 }
-                if !remark.is_empty() {
-                    remarks.push(format!("`{}` {remark}", word.text));
-                }
-            }
+            },
             Takes::Refused { title, help } => {
                 return Err(word.problem(format!("{} {title}", Found(word.text))).help(help));
             }
         }
+        remarks.extend((!self.remark.is_empty()).then(|| self.remark.into()));
         Ok(())
     }
 
@@ -234,12 +246,8 @@ impl Options {
         }
     }
 
-    /// A document in words, in the order of the rows; nothing where there is a value without words.
+    /// What the options say of a document, in the order of the rows; nothing where a value has no words.
     pub(crate) fn show(self, table: &Table) -> Option<String> {
-        let is_known = |key: &str| self.rows().any(|option| option.key == key);
-        if !table.iter().all(|(key, _)| is_known(&key.name)) {
-            return None;
-        }
         let shown = |option: &'static Opt| table.get(option.key).map(|node| option.show(node));
         let words: Vec<String> = self.rows().filter_map(shown).collect::<Option<_>>()?;
         Some(words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" "))
@@ -255,7 +263,7 @@ impl Options {
 }
 
 /// Whether a number is zero, whatever its unit.
-fn is_zero(value: &Value) -> bool {
+pub(crate) fn is_zero(value: &Value) -> bool {
     match value {
         Value::String(text) | Value::Integer(text) | Value::Float(text) => {
             Decimal::split(text).0.is_some_and(|number| number.times(1) == Ok(0))

@@ -15,6 +15,10 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
+    pub(crate) fn new(text: &'a str, span: &Range<usize>) -> Self {
+        Self { text, start: span.start, end: span.end }
+    }
+
     pub(crate) fn span(self) -> Range<usize> {
         self.start..self.end
     }
@@ -22,6 +26,25 @@ impl<'a> Word<'a> {
     /// A problem with this word.
     pub(crate) fn problem(self, title: impl Into<String>) -> Problem {
         Problem::new(title).at(&self.span())
+    }
+
+    /// That this is not what belongs here. `expected` begins a sentence after "expected".
+    pub(crate) fn expected(self, expected: &str) -> Problem {
+        self.problem(format!("found {}, expected {expected}", Found(self.text)))
+    }
+}
+
+impl<'a> Word<'a> {
+    /// A part of it as a word, which must be a slice of its text. Points at the whole where its text is not that of the
+    /// place.
+    pub(crate) fn part(self, part: &'a str) -> Self {
+        let at = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
+        match at {
+            Some(at) if self.text.len() == self.end - self.start && at + part.len() <= self.text.len() => {
+                Self { text: part, start: self.start + at, end: self.start + at + part.len() }
+            }
+            _ => Self { text: part, ..self },
+        }
     }
 }
 

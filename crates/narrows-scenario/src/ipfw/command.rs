@@ -7,9 +7,11 @@ use narrows_core::rules::Rule;
 use super::address::Context;
 use super::config::{self, Config, Object};
 use super::lexer::{self, Line, Word, Words};
-use super::rule::{self, set_number, unknown};
+use super::numbers;
+use super::reader::{LAST, set_number, unknown};
+use super::rule;
+use super::sets::{self, SetCommand};
 use super::table::{self, TableCommand};
-use super::{numbers, sets};
 use crate::problem::{Found, Problem, Problems};
 
 /// A command.
@@ -100,36 +102,6 @@ pub enum Times {
     Text,
     /// A number of seconds.
     Seconds,
-}
-
-/// `set …`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetCommand {
-    /// One bit for each set.
-    Enable {
-        /// Those whose rules count from now on.
-        enable: u32,
-        /// Those whose rules no longer count.
-        disable: u32,
-    },
-    /// `set move rule N to S`
-    MoveRule {
-        /// The number of the rules.
-        rule: u16,
-        /// Where they go.
-        to: u8,
-    },
-    /// `set move A to B`
-    Move {
-        /// The set.
-        from: u8,
-        /// Where its rules go.
-        to: u8,
-    },
-    /// `set swap A B`
-    Swap(u8, u8),
-    /// `set show`
-    Show,
 }
 
 /// What begins a command.
@@ -375,7 +347,7 @@ fn object(object: Object, words: &mut Words<'_>, remarks: &mut Vec<String>) -> R
             }
             let mut all = Vec::new();
             for word in numbers {
-                all.extend(ranges(word, &what, rule::LAST)?);
+                all.extend(ranges(word, &what, LAST)?);
             }
             match name {
                 "delete" if all.is_empty() => {

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use crate::dialect;
 use crate::problem::{Found, Problem};
 
 /// A word, and where it stands in the text.
@@ -29,13 +30,8 @@ impl Word {
 
     /// A part of it as a word, which must be a slice of its text. Points at the whole where white space was taken out.
     pub(super) fn part(&self, part: &str) -> Self {
-        let span = match (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize) {
-            Some(at) if self.text.len() == self.span.len() && at + part.len() <= self.text.len() => {
-                self.span.start + at..self.span.start + at + part.len()
-            }
-            _ => self.span.clone(),
-        };
-        Self { text: part.into(), span }
+        let part = dialect::Word::from(self).part(part);
+        Self { text: part.text.into(), span: part.span() }
     }
 }
 
@@ -174,6 +170,26 @@ fn split(words: &mut Vec<Word>, text: &str, span: Range<usize>) {
     }
     if closes {
         part(&text[to..], to, text.len());
+    }
+}
+
+impl<'a> From<&'a Word> for dialect::Word<'a> {
+    fn from(word: &'a Word) -> Self {
+        Self::new(&word.text, &word.span)
+    }
+}
+
+impl<'a> dialect::Source<'a> for Words<'a> {
+    fn next_word(&self) -> Option<dialect::Word<'a>> {
+        self.peek().map(Into::into)
+    }
+
+    fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    fn without(&self, _: dialect::Word<'_>, what: &str) -> Problem {
+        self.missing(what)
     }
 }
 

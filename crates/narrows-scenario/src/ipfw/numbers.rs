@@ -6,12 +6,18 @@ use narrows_core::Probability;
 
 use super::lexer::Word;
 use super::names::{self, Names};
+use crate::dialect;
 use crate::problem::{Found, Problem, nearest, one_of};
 use crate::units::decimal::Decimal;
 
 /// A whole number in decimal digits, as rules and pipes are numbered. Zeros in front do not count.
-pub(super) fn decimal(word: &Word, what: &str, range: RangeInclusive<u32>) -> Result<u32, Problem> {
-    let text = word.text.as_str();
+pub(super) fn decimal<'a>(
+    word: impl Into<dialect::Word<'a>>,
+    what: &str,
+    range: RangeInclusive<u32>,
+) -> Result<u32, Problem> {
+    let word = word.into();
+    let text = word.text;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let value = text.parse().ok().filter(|value| digits && range.contains(value));
     value.ok_or_else(|| word.expected(&format!("{what} from {} to {}", range.start(), range.end())))

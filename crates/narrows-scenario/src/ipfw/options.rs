@@ -1,12 +1,12 @@
 //! The options of a rule: what a packet must be like besides the body.
 
-use narrows_core::rules::{By, Keep, Test, Tos};
+use narrows_core::rules::{Addresses, By, Keep, Test, Tos};
 
-use super::address::{self, Family};
+use super::address::{self, Family, Said};
 use super::lexer::Word;
 use super::names::{self, OPTIONS, REFUSED_OPTIONS};
 use super::numbers::{self, ETHER_TYPES, HOP_LIMITS, LENGTHS, PORTS, TAGS};
-use super::rule::{Reader, field, protocol_test, unknown};
+use super::reader::{LAST, Reader, field, protocol_test, unknown};
 use crate::problem::{Found, Problem, one_of};
 
 /// What a word and its arguments come to.
@@ -20,6 +20,20 @@ pub(super) enum Made {
 }
 
 impl Reader<'_> {
+    /// An address of the body or of an option.
+    pub(super) fn party(
+        &mut self,
+        word: &Word,
+        family: Family,
+        test: fn(Addresses) -> Test,
+    ) -> Result<Made, Problem> {
+        Ok(match address::addresses(word, family, self.context, self.remarks)? {
+            Said::Any => Made::Nothing,
+            Said::Me6 => Made::Both(test(Addresses::Me), Test::IpVersion(6)),
+            Said::These(addresses) => Made::One(test(addresses)),
+        })
+    }
+
     /// Reads what follows the name of an option.
     pub(super) fn option(&mut self, word: &Word) -> Result<Made, Problem> {
         Ok(Made::One(match word.text.as_str() {
@@ -229,7 +243,7 @@ impl Reader<'_> {
                 .problem("a limit from a table is known to ipfw and not to narrows")
                 .help("write the number"));
         }
-        let most = numbers::decimal(word, "a limit", 1..=super::rule::LAST)?;
+        let most = numbers::decimal(word, "a limit", 1..=LAST)?;
         self.state_name()?;
         Ok(Made::Keep(Keep::Limit { most, by }))
     }

@@ -3,38 +3,31 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Bytes, Duration, Rate};
 
-use super::lexer::Word;
+use crate::dialect::{Read, Word};
 use crate::problem::{Found, Problem};
 use crate::units::decimal::{Decimal, Misfit};
 use crate::units::{LONGEST_NANOS, MOST_BITS, MOST_PACKETS};
-
-/// A value, and what it was taken as where that is not plain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Read<T> {
-    pub(super) value: T,
-    pub(super) taken_as: Option<String>,
-}
 
 /// The most bytes of a burst, in the reference, and of a queue.
 const MOST_BYTES: u128 = (1 << 48) - 1;
 
 /// A number and its unit.
-fn split<'a>(word: &'a Word, expected: &str) -> Result<(Decimal, &'a str), Problem> {
-    match Decimal::split(&word.text) {
+fn split<'a>(word: Word<'a>, expected: &str) -> Result<(Decimal, &'a str), Problem> {
+    match Decimal::split(word.text) {
         (Some(number), unit) => Ok((number, unit)),
         (None, _) => Err(word.expected(expected)),
     }
 }
 
 fn whole(
-    word: &Word,
+    word: Word<'_>,
     number: Decimal,
     factor: u128,
     counts: &str,
     most: u128,
     most_text: &str,
 ) -> Result<u128, Problem> {
-    let found = Found(&word.text);
+    let found = Found(word.text);
     match number.times(factor) {
         Ok(value) if value <= most => Ok(value),
         Ok(_) | Err(Misfit::TooLarge) => {
@@ -46,7 +39,7 @@ fn whole(
 }
 
 /// `X[K|M|G][bit/s|Byte/s]`; 0 is unlimited.
-pub(super) fn rate(word: &Word) -> Result<Read<Rate>, Problem> {
+pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     const EXPECTED: &str = "a rate such as 3Mbit/s, 640Kbit/s or 100KByte/s; 0 is unlimited";
     if word.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Err(word
@@ -88,7 +81,7 @@ pub(super) fn rate(word: &Word) -> Result<Read<Rate>, Problem> {
 }
 
 /// A time: without a unit in milliseconds.
-pub(super) fn time(word: &Word) -> Result<Read<Duration>, Problem> {
+pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
     const EXPECTED: &str = "a time such as 32ms, or 32, which is in ms";
     let (number, unit) = split(word, EXPECTED)?;
     let scale = match unit {
@@ -123,7 +116,7 @@ fn is_bytes(unit: &str) -> bool {
 }
 
 /// A number of bytes, in steps of 1024: `15K`.
-pub(super) fn size(word: &Word) -> Result<Read<Bytes>, Problem> {
+pub(super) fn size(word: Word<'_>) -> Result<Read<Bytes>, Problem> {
     let (number, unit) = split(word, "a size such as 15000 or 15K")?;
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
     if !(rest.is_empty() || is_bytes(rest)) {
@@ -137,7 +130,7 @@ pub(super) fn size(word: &Word) -> Result<Read<Bytes>, Problem> {
 }
 
 /// How much may wait: `N` slots, `NK`, `Nbytes`.
-pub(super) fn bound(word: &Word) -> Result<Read<Bound>, Problem> {
+pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     const EXPECTED: &str = "a number of slots such as 50, or of bytes such as 30Kbytes";
     let (number, unit) = split(word, EXPECTED)?;
     if matches!(unit, "" | "slots" | "sl.") {
@@ -165,7 +158,7 @@ pub(super) fn bound(word: &Word) -> Result<Read<Bound>, Problem> {
 }
 
 /// A number that `K` multiplies by 1024.
-pub(super) fn kilo(word: &Word, what: &str) -> Result<u64, Problem> {
+pub(super) fn kilo(word: Word<'_>, what: &str) -> Result<u64, Problem> {
     let expected = format!("{what}, a whole number, in slots or bytes as the queue counts");
     let (number, unit) = split(word, &expected)?;
     let scale = match unit {

@@ -1,17 +1,15 @@
 //! Rules: `[N] [set S] [prob p] action [log] [tag N] [proto from SRC to DST] [options]`.
 
 use narrows_core::Probability;
-use narrows_core::rules::{Action, Addresses, Argument, Field, Literal, Rule, Tag, Term, Test};
+use narrows_core::rules::{Action, Argument, Literal, Rule, Tag, Term, Test};
 
-use super::address::{self, Context, Family, Said};
+use super::address::{Context, Family};
 use super::lexer::{Line, Word, Words};
-use super::names::{self, ACTIONS, OPTIONS, REFUSED_ACTIONS, REFUSED_OPTIONS};
+use super::names::{ACTIONS, OPTIONS, REFUSED_ACTIONS};
 use super::numbers;
 use super::options::{self, Made};
-use crate::problem::{Found, Problem, nearest};
-
-/// The highest number that a rule can have; 65,535 is the default rule's.
-pub(super) const LAST: u32 = 65_534;
+use super::reader::{LAST, Reader, protocol_test, set_number, unknown};
+use crate::problem::{Found, Problem};
 
 /// Reads a rule, without `add`. Its number is 0 where none is given.
 pub(super) fn read(
@@ -35,13 +33,6 @@ pub(super) fn read_line(
     let mut words = Words::new(&line.words);
     words.take_if(&["add"]);
     read(words, line.comment.as_deref(), context, remarks)
-}
-
-/// What reads a rule.
-pub(super) struct Reader<'a> {
-    pub(super) words: Words<'a>,
-    pub(super) context: &'a Context<'a>,
-    pub(super) remarks: &'a mut Vec<String>,
 }
 
 impl Reader<'_> {
@@ -241,20 +232,6 @@ impl Reader<'_> {
         Ok(Some(Term(vec![Literal { not, test: test(ports) }])))
     }
 
-    /// An address of the body or of an option.
-    pub(super) fn party(
-        &mut self,
-        word: &Word,
-        family: Family,
-        test: fn(Addresses) -> Test,
-    ) -> Result<Made, Problem> {
-        Ok(match address::addresses(word, family, self.context, self.remarks)? {
-            Said::Any => Made::Nothing,
-            Said::Me6 => Made::Both(test(Addresses::Me), Test::IpVersion(6)),
-            Said::These(addresses) => Made::One(test(addresses)),
-        })
-    }
-
     fn options(&mut self, rule: &mut Rule) -> Result<(), Problem> {
         while let Some(word) = self.words.peek() {
             let in_block = matches!(word.text.as_str(), "{" | "(");
@@ -362,58 +339,4 @@ pub(super) fn backwards(to: u32, number: u16) -> Problem {
     let way = if to == u32::from(number) { "to itself" } else { "backwards" };
     Problem::new(format!("`skipto {to}` in rule {number} leads {way}"))
         .help("a packet goes on at a later rule; `call` goes backwards, and `return` comes back")
-}
-
-/// The number of a set.
-pub(super) fn set_number(word: &Word) -> Result<u8, Problem> {
-    numbers::decimal(word, "the number of a set", 0..=31).map(|set| set as u8) // at most 31
-}
-
-/// A word that is none of those which belong here.
-pub(super) fn unknown(
-    word: &Word,
-    name: &str,
-    kind: &str,
-    known: &[&str],
-    refused: &[(&str, &str)],
-) -> Problem {
-    if let Some((_, why)) = refused.iter().find(|(refused, _)| refused.eq_ignore_ascii_case(name)) {
-        return word.problem(format!("{} is known to ipfw and not to narrows", Found(name))).help(*why);
-    }
-    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    let problem = word.expected(&format!("{article} {kind}"));
-    if name.starts_with('$') || name.contains("${") {
-        return problem.help("variables of a shell are not replaced: write their values");
-    }
-    match nearest(name, known.iter().copied()) {
-        Some(near) => problem.help(format!("did you mean `{near}`?")),
-        None => problem.help(format!("allowed: {}", crate::problem::one_of(known))),
-    }
-}
-
-/// What a protocol of the body asks for; nothing where any will do.
-pub(super) fn protocol_test(word: &Word) -> Result<Option<Test>, Problem> {
-    Ok(match word.text.as_str() {
-        "ip" | "all" => None,
-        "ip4" | "ipv4" => Some(Test::IpVersion(4)),
-        "ip6" | "ipv6" => Some(Test::IpVersion(6)),
-        _ => Some(Test::Protocol(numbers::protocol(word)?)),
-    })
-}
-
-/// A field of a look-up.
-pub(super) fn field(word: &Word) -> Result<Field, Problem> {
-    const FIELDS: &[(&str, Field)] = &[
-        ("src-ip", Field::Source),
-        ("dst-ip", Field::Destination),
-        ("src-port", Field::SourcePort),
-        ("dst-port", Field::DestinationPort),
-        ("dscp", Field::Dscp),
-        ("src-ip6", Field::Source),
-        ("dst-ip6", Field::Destination),
-    ];
-    names::number(FIELDS, &word.text).ok_or_else(|| {
-        let known: Vec<&str> = FIELDS.iter().take(5).map(|(name, _)| *name).collect();
-        unknown(word, &word.text, "field", &known, REFUSED_OPTIONS)
-    })
 }

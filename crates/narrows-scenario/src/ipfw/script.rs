@@ -6,10 +6,12 @@ use std::ops::Range;
 use narrows_core::rules::{Action, Argument, Rule};
 
 use super::address::Context;
-use super::command::{self, Command, Rules, SetCommand};
+use super::command::{self, Command, Rules};
 use super::config::{Config, Object};
 use super::lexer::{self, Line};
-use super::rule::{LAST, backwards};
+use super::reader::LAST;
+use super::rule::backwards;
+use super::sets::SetCommand;
 use super::table::{Network, TableCommand};
 use super::words;
 use crate::problem::{Problem, Problems, ScenarioError};
@@ -216,18 +218,18 @@ impl Script {
     fn configure(&mut self, config: &mut Config, remarks: &mut Vec<String>) {
         let key = (config.object, config.number);
         if let Some(before) = self.objects.get(&key) {
-            config.weight = config.weight.or(before.weight);
-            config.longest = config.longest.or(before.longest);
-            config.priority = config.priority.or(before.priority);
-            config.parent = config.parent.or(before.parent);
-            config.scheduler = config.scheduler.or(before.scheduler);
+            for key in ["weight", "longest", "priority", "pipe", "scheduler"] {
+                if let Some(node) = before.keys.get(key) {
+                    config.keys = config.keys.and(key, node.value.clone());
+                }
+            }
             let word = config.object.word();
             remarks.push(format!(
                 "{word} {} was configured before: what is not said here is what it is by default",
                 config.number
             ));
         }
-        if config.object == Object::Queue && config.weight.is_none() && config.priority.is_none() {
+        if config.object == Object::Queue && !config.says("weight") && !config.says("priority") {
             remarks.push("its weight is 1, as none is said".into());
         }
         self.objects.insert(key, config.clone());
@@ -305,7 +307,7 @@ impl Script {
         }
         for config in self.objects.values().filter(|config| config.object == Object::Queue) {
             let number = config.number;
-            let problem = match config.parent {
+            let problem = match config.parent() {
                 Some(parent) if self.has_link(parent) => continue,
                 Some(parent) => Problem::new(format!(
                     "queue {number} is at the scheduler {parent}, which no line configures"
@@ -366,7 +368,7 @@ impl Places {
                     .words
                     .iter()
                     .rposition(|word| matches!(word.text.as_str(), "sched" | "pipe" | "link"));
-                let word = at.and_then(|at| line.words.get(at + 1)).filter(|_| config.parent.is_some());
+                let word = at.and_then(|at| line.words.get(at + 1)).filter(|_| config.parent().is_some());
                 let place = word.map_or(line.span.clone(), |word| word.span.clone());
                 self.queues.insert(config.number, place);
             }

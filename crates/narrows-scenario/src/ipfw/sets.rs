@@ -1,10 +1,39 @@
 //! `set enable | disable | move | swap | show`.
 
-use super::command::SetCommand;
 use super::lexer::Words;
 use super::numbers;
-use super::rule::{LAST, set_number, unknown};
+use super::reader::{LAST, set_number, unknown};
 use crate::problem::Problem;
+
+/// `set …`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetCommand {
+    /// One bit for each set.
+    Enable {
+        /// Those whose rules count from now on.
+        enable: u32,
+        /// Those whose rules no longer count.
+        disable: u32,
+    },
+    /// `set move rule N to S`
+    MoveRule {
+        /// The number of the rules.
+        rule: u16,
+        /// Where they go.
+        to: u8,
+    },
+    /// `set move A to B`
+    Move {
+        /// The set.
+        from: u8,
+        /// Where its rules go.
+        to: u8,
+    },
+    /// `set swap A B`
+    Swap(u8, u8),
+    /// `set show`
+    Show,
+}
 
 /// Reads what follows `set`.
 pub(super) fn read(words: &mut Words<'_>) -> Result<SetCommand, Problem> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::address::{self, Context, Family};
 use super::lexer::{Word, Words};
 use super::numbers;
-use super::rule::unknown;
+use super::reader::unknown;
 use crate::problem::{Found, Problem};
 
 /// A network in a table. IPv4 is mapped into IPv6.

@@ -9,11 +9,13 @@ use narrows_core::rules::{
     Action, Addresses, Argument, By, Field, Keep, Literal, Rule, TableTest, Tag, Term, Test,
 };
 
-use super::command::{Command, Rules, SetCommand};
-use super::config::{Config, Loss, Management, Object, SchedulerType};
+use super::command::{Command, Rules};
+use super::config::{AQMS, Config, Object, SCHEDULERS, or_usual, shares};
 use super::names;
+use super::sets::SetCommand;
 use super::table::TableCommand;
 use super::text::{addresses_text, decimal, flags, link_address, protocol, ranges, types};
+use crate::dialect::{is_zero, shown_as_is, text_of};
 
 /// A sentence or two about a command.
 pub(super) fn command(command: &Command) -> String {
@@ -342,53 +344,61 @@ fn configured(config: &Config) -> String {
     let number = config.number;
     let mut words = match config.object {
         Object::Pipe => {
-            let rate = match config.rate {
-                Some(rate) if rate != Rate::UNLIMITED => format!("{rate} a second"),
-                _ if config.profile.is_some() => "the rate that its profile says".into(),
-                _ => "no limit of its rate".into(),
+            let rate = match config.rate() {
+                Rate::UNLIMITED if config.says("profile") => "the rate that its profile says".into(),
+                Rate::UNLIMITED => "no limit of its rate".into(),
+                rate => format!("{rate} a second"),
             };
-            let delay = config.delay.filter(|delay| delay.nanos() > 0);
-            let delay = delay.map_or("no delay".into(), |delay| format!("a delay of {delay}"));
-            let burst = config.burst.filter(|burst| burst.get() > 0);
-            let burst = burst.map_or(String::new(), |burst| format!(", bursts of {burst}"));
+            let said = |key| {
+                let node = config.keys.get(key).filter(|node| !is_zero(&node.value));
+                node.and_then(shown_as_is)
+            };
+            let delay = said("delay").map_or("no delay".into(), |delay| format!("a delay of {delay}"));
+            let burst = said("burst").map_or(String::new(), |burst| format!(", bursts of {burst}"));
             match rate.starts_with("no") {
                 true => format!("Pipe {number} is a link: {rate}, so that nothing waits, and {delay}."),
                 false => format!("Pipe {number} is a link: {rate}, {delay}{burst}, and {}.", waiting(config)),
             }
         }
         Object::Queue => {
-            let at = match config.parent {
+            let mut words = match config.parent() {
                 Some(parent) => format!("at scheduler {parent}, which sends by pipe {parent}"),
                 None => "at its scheduler".into(),
             };
-            let mut share = String::new();
-            if let Some(weight) = config.weight {
-                share += &format!(", with weight {weight}");
+            for (key, before, behind) in [
+                ("weight", ", with weight ", ""),
+                ("priority", ", with priority ", ", of which the lowest goes first"),
+                ("longest", ", for packets of up to ", ""),
+            ] {
+                if config.says(key) {
+                    words += &format!("{before}{}{behind}", text_of(&config.keys, key));
+                }
             }
-            if let Some(priority) = config.priority {
-                share += &format!(", with priority {priority}, of which the lowest goes first");
-            }
-            if let Some(longest) = config.longest {
-                share += &format!(", for packets of up to {longest} bytes");
-            }
-            format!("Queue {number} is {at}{share}: {}.", waiting(config))
+            format!("Queue {number} is {words}: {}.", waiting(config))
         }
         Object::Scheduler => {
-            let kind = scheduler(config.scheduler.unwrap_or(SchedulerType::Wf2q));
-            format!("Scheduler {number} shares pipe {number} among its queues: {kind}.")
+            let (kind, keys) = config.scheduler().unwrap_or((&SCHEDULERS[1], &config.keys));
+            let mut words = kind.words.to_owned();
+            if kind.manages() {
+                let flows = text_of(&or_usual(keys, kind.usual), "flows");
+                words += &format!(", over {flows} flows told apart by a hash");
+            }
+            format!("Scheduler {number} shares pipe {number} among its queues: {words}.")
         }
     };
-    if let Some(loss) = config.loss {
-        words += &match loss {
-            Loss::Independent(share) => format!(" Of the packets that come to it {share} are lost."),
-            Loss::GilbertElliott { loss_good, p, loss_bad, r } => format!(
+    match config.keys.get("loss").and_then(shares).as_deref() {
+        Some([share]) => words += &format!(" Of the packets that come to it {share} are lost."),
+        Some([loss_good, p, loss_bad, r]) => {
+            words += &format!(
                 " Losses have two states: {loss_good} are lost in the good one, {loss_bad} in the bad one; \
                  each packet changes it with probability {p} from good to bad, {r} back."
-            ),
-        };
+            );
+        }
+        _ => {}
     }
-    if let Some(profile) = &config.profile {
-        words += &format!(" Packets hold it for extra time, as {} says.", profile.display());
+    if config.says("profile") {
+        let profile = text_of(&config.keys, "profile");
+        words += &format!(" Packets hold it for extra time, as {profile} says.");
     }
     if let Some(mask) = &config.mask {
         words += &format!(
@@ -400,55 +410,33 @@ fn configured(config: &Config) -> String {
 }
 
 fn waiting(config: &Config) -> String {
-    let bound = match config.bound {
+    let bound = match config.bound() {
         None => "by default at most 50 packets wait".into(),
         Some(Bound::Packets(1)) => "at most 1 packet waits".into(),
         Some(Bound::Packets(packets)) => format!("at most {packets} packets wait"),
         Some(Bound::Bytes(bytes)) => format!("at most {bytes} wait"),
     };
-    let managed = match config.management {
-        None | Some(Management::DropTail) => return bound,
-        Some(Management::Red { gentle, weight, min, max, probability, ecn }) => {
-            let name = if gentle { "GRED" } else { "RED" };
-            let ecn = marking(Some(ecn));
-            format!("{name} from an average of {min} to {max}, up to {probability}, weight {weight}{ecn}")
-        }
-        Some(Management::Codel(codel)) => {
-            let or = |time: Option<narrows_core::Duration>, default: &str| {
-                time.map_or(default.into(), |time| time.to_string())
-            };
+    let Some(managed) = config.managed() else { return bound };
+    let name = text_of(managed, "type");
+    let usual = AQMS.iter().find(|aqm| aqm.name == name).map_or(&[][..], |aqm| aqm.usual);
+    let keys = or_usual(managed, &[usual]);
+    let said = |key| text_of(&keys, key);
+    let marking = if said("ecn") == "true" { ", marking packets where it can" } else { "" };
+    let managed = match name.as_str() {
+        "codel" => format!("CoDel with target {} and interval {}", said("target"), said("interval")),
+        "pie" => format!("PIE with target {}{marking}", said("target")),
+        red => {
+            let name = if red == "gred" { "GRED" } else { "RED" };
             format!(
-                "CoDel with target {} and interval {}",
-                or(codel.target, "5ms"),
-                or(codel.interval, "100ms")
+                "{name} from an average of {} to {}, up to {}, weight {}{marking}",
+                said("min"),
+                said("max"),
+                said("probability"),
+                said("weight")
             )
-        }
-        Some(Management::Pie(pie)) => {
-            let target = pie.target.map_or("15ms".into(), |time| time.to_string());
-            format!("PIE with target {target}{}", marking(pie.ecn))
         }
     };
     format!("{bound}, managed by {managed}")
-}
-
-fn marking(ecn: Option<bool>) -> &'static str {
-    if ecn == Some(true) { ", marking packets where it can" } else { "" }
-}
-
-fn scheduler(kind: SchedulerType) -> String {
-    match kind {
-        SchedulerType::Fifo => "first come, first served".into(),
-        SchedulerType::Wf2q => "WF2Q+, fair by weights".into(),
-        SchedulerType::RoundRobin => "deficit round robin, by weights".into(),
-        SchedulerType::Qfq => "QFQ, fair by weights".into(),
-        SchedulerType::Priority => "strict priority, the lowest first".into(),
-        SchedulerType::FqCodel(hashed, _) => {
-            format!("FQ-CoDel, over {} flows told apart by a hash", hashed.flows.unwrap_or(1024))
-        }
-        SchedulerType::FqPie(hashed, _) => {
-            format!("FQ-PIE, over {} flows told apart by a hash", hashed.flows.unwrap_or(1024))
-        }
-    }
 }
 
 /// Which bits tell flows apart.

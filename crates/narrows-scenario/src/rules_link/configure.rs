@@ -41,7 +41,7 @@ impl Batch<'_> {
     fn configure_queue(&mut self, config: &Config) -> Result<(), Problem> {
         let number = config.number;
         let before = self.link.queues.get(&number);
-        let Some(of) = config.parent.or(before.map(|queue| queue.pipe)) else {
+        let Some(of) = config.parent().or(before.map(|queue| queue.pipe)) else {
             return Err(Problem::new(format!("queue {number} is at no scheduler"))
                 .help(format!("as in: queue {number} config sched 1")));
         };
@@ -54,7 +54,7 @@ impl Batch<'_> {
             (queue.weight, queue.priority, queue.longest) = (before.weight, before.priority, before.longest);
         }
         for (key, value) in Script::keys_of(config) {
-            queue.set(key, &Node::typed(&value, 0), self.around)?;
+            queue.set(key, &Node::new(value), self.around)?;
         }
         let queue = queue.tidied(pipe.shares_by());
         self.set_queues(vec![(number, Some(queue))]);
@@ -80,11 +80,11 @@ impl Batch<'_> {
         let was_there = before.is_some();
         let keeps = |key: &str| match key {
             "queue" => was_there && config.object == Object::Scheduler,
-            "scheduler" => was_there && config.scheduler.is_none(),
+            "scheduler" => was_there && !config.says("scheduler"),
             _ => false,
         };
         for (key, value) in Script::keys_of(config).into_iter().filter(|(key, _)| !keeps(key)) {
-            pipe.set(key, &Node::typed(&value, 0), self.around)?;
+            pipe.set(key, &Node::new(value), self.around)?;
         }
         if let Some((_, problem)) = pipe.conflict() {
             return Err(problem);

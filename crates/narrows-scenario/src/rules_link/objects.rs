@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Prefix;
 use narrows_core::queue::Bound;
-use narrows_core::rules::Table;
-use narrows_core::sched::Weight;
+use narrows_core::rules::Table as Rows;
 
 use super::{Pipe, PipeQueue, RulesLink};
-use crate::ipfw::{self, Config, Hashed, Management, Network, Object, SchedulerType};
-use crate::units::{Number, Share};
-use crate::value::{Division, GilbertElliott, LossModel, Losses, Policy, Queue, Scheduler, SchedulerKind};
+use crate::dialect;
+use crate::ipfw::{self, Config, Network, Object};
+use crate::keys;
+use crate::keys::kind::text;
+use crate::node::{Node, Table, Value};
+use crate::value::{Division, GilbertElliott, LossModel, Losses, Policy, Queue};
 
 impl RulesLink {
     /// What ipfw would list: a pipe for each, and a scheduler where queues share it.
@@ -20,11 +21,8 @@ impl RulesLink {
         for (&number, pipe) in &self.pipes {
             let config = link(number, pipe);
             if let Some(kind) = scheduler(pipe, self.queues_of(number).next().is_some()) {
-                let shared = Config {
-                    scheduler: Some(kind),
-                    mask: pipe.mask,
-                    ..Config::new(Object::Scheduler, number)
-                };
+                let mut shared = Config { mask: pipe.mask, ..Config::new(Object::Scheduler, number) };
+                shared.keys.put("scheduler", Value::Table(kind));
                 objects.insert((Object::Scheduler, number), shared);
             }
             objects.insert((Object::Pipe, number), config);
@@ -38,7 +36,7 @@ impl RulesLink {
 
     /// The tables, as `table list` prints them.
     pub fn networks(&self) -> BTreeMap<String, BTreeMap<Network, u32>> {
-        let entries = |table: &Table| {
+        let entries = |table: &Rows| {
             let entry = |(prefix, value): (Prefix, u32)| {
                 (Network { address: u128::from_be_bytes(prefix.address()), bits: prefix.bits() }, value)
             };
@@ -55,98 +53,70 @@ impl RulesLink {
 
 fn link(number: u32, pipe: &Pipe) -> Config {
     let direction = &pipe.direction;
-    Config {
-        rate: Some(direction.rate),
-        delay: direction.mean_delay(),
-        burst: Some(direction.burst),
-        profile: direction.profile.as_ref().map(|profile| (*profile.file.name).into()),
-        bound: Some(direction.bound()),
-        loss: direction.loss.ingress.as_ref().and_then(loss),
-        management: Some(management(&direction.queue)),
-        mask: pipe.mask,
-        ..Config::new(Object::Pipe, number)
-    }
+    let mut config = Config { mask: pipe.mask, ..Config::new(Object::Pipe, number) };
+    let mut put = |key, value: Option<Value>| value.into_iter().for_each(|value| config.keys.put(key, value));
+    put("rate", Some(text(direction.rate)));
+    put("delay", direction.mean_delay().map(text));
+    put("burst", Some(text(direction.burst)));
+    put("profile", direction.profile.as_ref().map(|profile| text(&profile.file.name)));
+    put("bound", Some(text(direction.bound())));
+    put("loss", direction.loss.ingress.as_ref().and_then(loss));
+    put("queue", managed(direction.queue.policy).map(Value::Table));
+    config
 }
 
 fn flow_set(number: u32, queue: &PipeQueue, of: Queue) -> Config {
     let waits = queue.queue.unwrap_or(of);
-    Config {
-        parent: Some(queue.pipe),
-        weight: queue.weight.map(Weight::get),
-        priority: Some(queue.priority),
-        longest: queue.longest.map(|longest| u32::try_from(longest.get()).unwrap_or(u32::MAX)),
-        bound: waits.bound,
-        loss: queue.loss.as_ref().and_then(loss),
-        management: Some(management(&waits)),
-        mask: queue.mask,
-        ..Config::new(Object::Queue, number)
-    }
+    let mut config = Config { mask: queue.mask, ..Config::new(Object::Queue, number) };
+    let mut put = |key, value: Option<Value>| value.into_iter().for_each(|value| config.keys.put(key, value));
+    put("pipe", Some(dialect::number(queue.pipe)));
+    put("weight", queue.weight.map(|weight| dialect::number(weight.get())));
+    put("priority", Some(dialect::number(queue.priority)));
+    put("longest", queue.longest.map(text));
+    put("bound", waits.bound.map(text));
+    put("loss", queue.loss.as_ref().and_then(loss));
+    put("queue", managed(waits.policy).map(Value::Table));
+    config
 }
 
-fn scheduler(pipe: &Pipe, has_queues: bool) -> Option<SchedulerType> {
-    if let Some(own) = &pipe.direction.scheduler {
-        return match own.policy {
-            Policy::Codel(policy) => Some(SchedulerType::FqCodel(hashed(own), codel(policy))),
-            Policy::Pie(policy) => Some(SchedulerType::FqPie(hashed(own), pie(policy))),
-            _ => None,
-        };
-    }
-    if pipe.sharing.is_none() && !has_queues {
-        return None;
-    }
-    Some(match pipe.sharing.unwrap_or_default().kind {
-        SchedulerKind::Fifo => SchedulerType::Fifo,
-        SchedulerKind::Prio => SchedulerType::Priority,
-        SchedulerKind::Drr => SchedulerType::RoundRobin,
-        SchedulerKind::Qfq => SchedulerType::Qfq,
-        _ => SchedulerType::Wf2q,
-    })
-}
-
-fn hashed(own: &Scheduler) -> Hashed {
-    let limit = match own.bound {
-        Some(Bound::Packets(packets)) => u32::try_from(packets).ok(),
-        _ => None,
+fn scheduler(pipe: &Pipe, has_queues: bool) -> Option<Table> {
+    let Some(own) = &pipe.direction.scheduler else {
+        let shared = pipe.sharing.is_some() || has_queues;
+        return shared.then(|| ipfw::of_type(pipe.sharing.unwrap_or_default().kind.name()));
     };
-    let flows = match own.serves {
-        Division::Flows { count, .. } => Some(count),
-        _ => None,
-    };
-    Hashed { quantum: own.quantum.and_then(|quantum| u32::try_from(quantum.get()).ok()), limit, flows }
+    let mut keys = managed(own.policy)?;
+    keys.set("type", Node::new(text(own.kind.name())));
+    if let Some(Bound::Packets(_)) = own.bound {
+        keys.set("bound", Node::new(text(own.bound?)));
+    }
+    if let Division::Flows { count, .. } = own.serves {
+        keys.put("flows", dialect::number(count));
+    }
+    own.quantum.into_iter().for_each(|quantum| keys.put("quantum", text(quantum)));
+    Some(keys)
 }
 
-fn loss(model: &LossModel) -> Option<ipfw::Loss> {
-    match &model.losses {
-        Losses::Chance(chance) => Some(ipfw::Loss::Independent(chance.rate)),
+fn loss(model: &LossModel) -> Option<Value> {
+    let model = match &model.losses {
+        Losses::Chance(chance) => text(chance.rate),
         &Losses::GilbertElliott(GilbertElliott { p, r, loss_bad, loss_good }) => {
-            Some(ipfw::Loss::GilbertElliott { loss_good, p, loss_bad, r })
+            ipfw::gilbert_elliott([p, r, loss_bad, loss_good])
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let mut table = Table::default();
+    table.put("ingress", model);
+    Some(Value::Table(table))
 }
 
-fn management(queue: &Queue) -> Management {
-    match queue.policy {
-        Policy::Codel(own) => Management::Codel(codel(own)),
-        Policy::Pie(own) => Management::Pie(pie(own)),
-        _ => Management::DropTail,
-    }
-}
-
-fn codel(own: CodelConfig) -> ipfw::Codel {
-    ipfw::Codel { target: Some(own.target), interval: Some(own.interval), ecn: Some(own.ecn) }
-}
-
-fn pie(own: PieConfig) -> ipfw::Pie {
-    ipfw::Pie {
-        target: Some(own.target),
-        update: Some(own.update),
-        alpha: Some(Number::nearest(own.alpha)),
-        beta: Some(Number::nearest(own.beta)),
-        burst: Some(own.burst),
-        mark_below: Some(Share::shortest(own.mark_below)),
-        ecn: Some(own.ecn),
-        derandomize: Some(own.derandomize),
-        cap_drop: Some(own.cap_drop),
-    }
+/// What manages a queue, with all its keys.
+fn managed(policy: Policy) -> Option<Table> {
+    let keys = match &policy {
+        Policy::Codel(own) => keys::whole(own),
+        Policy::Pie(own) => keys::whole(own),
+        _ => return None,
+    };
+    let mut table = ipfw::of_type(policy.name());
+    keys.iter().for_each(|(key, node)| table.set(&key.name, node.clone()));
+    Some(table)
 }

@@ -9,8 +9,11 @@ use narrows_core::queue::Bound;
 use narrows_core::{Duration, Rate};
 
 use super::address;
-use crate::ipfw::config::{Codel, Config, Loss, Management, Object, Pie, SchedulerType};
+use crate::dialect::{number_of, text_of};
+use crate::ipfw::config::{AQMS, COMMON, Config, Object, SCHEDULERS, SchedulerType, or_usual, threshold};
 use crate::ipfw::text::protocol;
+use crate::node::Table;
+use crate::units::{self, Share};
 
 /// A flow of a mask, and what it has counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,28 +52,23 @@ pub fn object_lines(
                 // What a pipe has inside is numbered beyond its own numbers.
                 const BEYOND: u32 = 65_536;
                 queue_line(&mut text, config, config.number + 2 * BEYOND, config.number + BEYOND, own.len());
-                scheduler_line(
-                    &mut text,
-                    config.number + BEYOND,
-                    SchedulerType::Fifo,
-                    config.mask,
-                    own.len(),
-                );
+                let inside = (&SCHEDULERS[0], &Table::default());
+                scheduler_line(&mut text, config.number + BEYOND, inside, config.mask, own.len());
                 mask_line(&mut text, config.mask);
             }
             Object::Queue => {
-                queue_line(&mut text, config, config.number, config.parent.unwrap_or(0), own.len());
+                queue_line(&mut text, config, config.number, config.parent().unwrap_or(0), own.len());
                 mask_line(&mut text, config.mask);
             }
             Object::Scheduler => {
                 let unlimited = Config::new(Object::Pipe, config.number);
                 link_line(&mut text, objects.get(&(Object::Pipe, config.number)).unwrap_or(&unlimited));
-                let kind = config.scheduler.unwrap_or(SchedulerType::Wf2q);
+                let kind = config.scheduler().unwrap_or((&SCHEDULERS[1], &config.keys));
                 scheduler_line(&mut text, config.number, kind, config.mask, own.len());
                 mask_line(&mut text, config.mask);
                 let children: Vec<String> = objects
                     .values()
-                    .filter(|child| child.object == Object::Queue && child.parent == Some(config.number))
+                    .filter(|child| child.object == Object::Queue && child.parent() == Some(config.number))
                     .map(|child| child.number.to_string())
                     .collect();
                 if !children.is_empty() {
@@ -90,7 +88,7 @@ pub fn object_lines(
 }
 
 fn link_line(text: &mut String, config: &Config) {
-    let rate = match config.rate.unwrap_or(Rate::UNLIMITED) {
+    let rate = match config.rate() {
         Rate::UNLIMITED => "unlimited     ".into(),
         rate => {
             let bits = rate.bits_per_second() as f64;
@@ -102,11 +100,12 @@ fn link_line(text: &mut String, config: &Config) {
             }
         }
     };
-    let delay = milliseconds(config.delay.unwrap_or(Duration::ZERO));
-    let burst = config.burst.map_or(0, |burst| burst.get());
+    let delay = config.keys.get("delay").and_then(|node| units::time(node).ok()).unwrap_or_default();
+    let delay = milliseconds(delay);
+    let burst = config.keys.get("burst").and_then(|node| units::size(node).ok()).unwrap_or_default().get();
     *text += &format!("{:05}: {rate} {delay:>4} ms burst {burst}\n", config.number);
-    if let Some(profile) = &config.profile {
-        *text += &format!("\t profile: name \"{}\"\n", profile.display());
+    if config.says("profile") {
+        *text += &format!("\t profile: name \"{}\"\n", text_of(&config.keys, "profile"));
     }
 }
 
@@ -120,76 +119,47 @@ fn milliseconds(time: Duration) -> String {
 }
 
 fn queue_line(text: &mut String, config: &Config, number: u32, scheduler: u32, flows: usize) {
-    let bound = match config.bound {
+    let bound = match config.bound() {
         Some(Bound::Bytes(bytes)) if bytes.get() >= 8192 => format!("{} KB", bytes.get() / 1024),
         Some(Bound::Bytes(bytes)) => format!("{} B", bytes.get()),
         Some(Bound::Packets(packets)) => format!("{packets:>3} sl."),
         None => " 50 sl.".into(),
     };
-    let loss = match config.loss {
-        None => String::new(),
-        Some(Loss::Independent(share)) => format!("plr {:.6}", share.as_f64()),
-        Some(Loss::GilbertElliott { loss_good, p, loss_bad, r }) => {
-            let shares = [loss_good, p, loss_bad, r].map(|share| format!("{:.6}", share.as_f64()));
-            format!("plr {}", shares.join(","))
-        }
-    };
-    let managed = match config.management {
-        None | Some(Management::DropTail) => "droptail".into(),
-        Some(Management::Red { gentle, weight, min, max, probability, ecn }) => format!(
-            "\n\t {}RED w_q {:.6} min_th {min} max_th {max} max_p {:.6}{}",
-            if gentle { 'G' } else { ' ' },
-            weight.as_f64(),
-            probability.as_f64(),
-            if ecn { " (ecn)" } else { "" }
-        ),
-        Some(Management::Codel(codel)) => format!(" AQM CoDel {}", codel_words(codel, false).join(" ")),
-        Some(Management::Pie(pie)) => format!(" AQM type PIE {}", pie_words(pie, false).join(" ")),
-    };
-    let (weight, longest) = (config.weight.unwrap_or(0), config.longest.unwrap_or(0));
-    let priority = config.priority.unwrap_or(0);
+    let mut before = Table::default();
+    config.keys.get("loss").into_iter().for_each(|loss| before.set("loss", loss.clone()));
+    let loss = COMMON.show(&before).unwrap_or_default();
+    let managed = config.managed().map_or("droptail".into(), managed);
+    let [weight, longest, priority] =
+        ["weight", "longest", "priority"].map(|key| number_of::<u32>(&config.keys, key).unwrap_or(0));
     *text += &format!(
         "q{number:05} {bound}{loss} {flows} flows (1 buckets) sched {scheduler} weight {weight} lmax {longest} pri {priority} {managed}\n"
     );
 }
 
-fn ecn_word(ecn: bool) -> &'static str {
-    if ecn { "ECN" } else { "NoECN" }
-}
-
-/// Values, and switches.
-fn codel_words(codel: Codel, ecn: bool) -> [String; 2] {
-    let target = codel.target.unwrap_or(Duration::from_millis(5));
-    let interval = codel.interval.unwrap_or(Duration::from_millis(100));
-    [format!("target {target} interval {interval}"), ecn_word(codel.ecn.unwrap_or(ecn)).into()]
-}
-
-/// Values, and switches.
-fn pie_words(pie: Pie, ecn: bool) -> [String; 2] {
-    let time = |time: Option<Duration>, default| time.unwrap_or(Duration::from_millis(default));
-    let gain = |gain: Option<crate::units::Number>, default: f64| gain.map_or(default, |gain| gain.as_f64());
-    let values = format!(
-        "target {} tupdate {} alpha {} beta {} max_burst {} max_ecnth {:.3}",
-        time(pie.target, 15),
-        time(pie.update, 15),
-        gain(pie.alpha, 0.125),
-        gain(pie.beta, 1.25),
-        time(pie.burst, 150),
-        pie.mark_below.map_or(0.1, |share| share.as_f64())
-    );
-    let switches = format!(
-        "{} {} TS {}",
-        ecn_word(pie.ecn.unwrap_or(ecn)),
-        if pie.cap_drop.unwrap_or(true) { "CapDrop" } else { "NoCapDrop" },
-        if pie.derandomize.unwrap_or(true) { "Derand" } else { "NoDerand" }
-    );
-    [values, switches]
+/// What manages a queue.
+fn managed(keys: &Table) -> String {
+    let name = text_of(keys, "type");
+    if let Some(aqm) = AQMS.iter().find(|aqm| aqm.name == name) {
+        let words = aqm.options.show(&or_usual(keys, &[aqm.usual, aqm.own]));
+        return format!(" AQM {} {}", aqm.printed, words.unwrap_or_default());
+    }
+    let number = |key| keys.get(key).and_then(|node| Share::read_of_several(node).ok());
+    let number = |key| number(key).map_or(0.0, Share::as_f64);
+    format!(
+        "\n\t {}RED w_q {:.6} min_th {} max_th {} max_p {:.6}{}",
+        if name == "gred" { 'G' } else { ' ' },
+        number("weight"),
+        threshold(keys, "min"),
+        threshold(keys, "max"),
+        number("probability"),
+        if text_of(keys, "ecn") == "true" { " (ecn)" } else { "" }
+    )
 }
 
 fn scheduler_line(
     text: &mut String,
     number: u32,
-    kind: SchedulerType,
+    (kind, keys): (&SchedulerType, &Table),
     mask: Option<FlowMask>,
     active: usize,
 ) {
@@ -197,16 +167,12 @@ fn scheduler_line(
     let buckets = if mask.is_some() { 64 } else { 0 };
     *text += &format!(
         " sched {number} type {} flags 0x{flags:x} {buckets} buckets {active} active\n",
-        kind.word()
+        kind.printed
     );
-    let ([values, switches], hashed) = match kind {
-        SchedulerType::FqCodel(hashed, codel) => (codel_words(codel, true), hashed),
-        SchedulerType::FqPie(hashed, pie) => (pie_words(pie, true), hashed),
-        _ => return,
-    };
-    let (quantum, flows) = (hashed.quantum.unwrap_or(1514), hashed.flows.unwrap_or(1024));
-    let limit = hashed.limit.unwrap_or(10_240);
-    *text += &format!(" {} {values} quantum {quantum} limit {limit} flows {flows} {switches}\n", kind.word());
+    if kind.manages() {
+        let words = kind.options.show(&or_usual(keys, &[&[kind.own], kind.usual].concat()));
+        *text += &format!(" {} {}\n", kind.printed, words.unwrap_or_default());
+    }
 }
 
 fn mask_line(text: &mut String, mask: Option<FlowMask>) {
