@@ -2,7 +2,7 @@
 //!
 //! An option is one row ([`Opt`]): its word, what follows it ([`Unit`]), and the key that it sets. [`Options`], a table of
 //! rows, read words into a document with errors that name what is allowed, and print a document in the language's words.
-//! The disciplines and classes of `tc` have such tables; NetEm's grammar and ipfw's `config` are read by code of their own.
+//! The disciplines and classes of `tc` have such tables, and so has ipfw's `config`; NetEm's grammar has code of its own.
 //! This module knows no scenario. By hand stay relations across options.
 
 mod options;
