@@ -1,4 +1,4 @@
-//! What a sample of times comes to.
+//! Statistics of a sample of times.
 
 use serde::Serialize;
 

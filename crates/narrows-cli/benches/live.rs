@@ -215,7 +215,7 @@ fn speed(seconds: u64) -> Outcome<()> {
         let (delivered, offered) =
             (run.number("/directions/0/delivered/packets"), run.number("/directions/0/offered/packets"));
         println!(
-            "{:>22}  its report: {offered} taken, {delivered} delivered, {lost} lost for want of buffer, {failed} refused",
+            "{:>22}  its report: {offered} taken, {delivered} delivered, {lost} lost to full receive buffers, {failed} refused",
             ""
         );
         if let Some(forwarder) = &forwarder {

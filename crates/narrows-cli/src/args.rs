@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Attach(Attach),
     /// Run a scenario in virtual time: deterministic, as fast as the processor goes
     Sim(Sim),
-    /// Say what a scenario comes to: bounds, defaults, delays, round trips
+    /// Validate a scenario and show its effective settings
     Check(Check),
     /// Change links of a run while it runs: narrows set access.down.rate=2mbit
     Set(Set),
@@ -307,8 +307,8 @@ pub(crate) struct Live {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
-    /// Run parts of the network that have nothing to do with one another on so many threads at most; auto: as many as the
-    /// host has room for, or as --cpu names
+    /// Run independent components of the network on up to so many threads; auto: as many as the host has room for, or as
+    /// --cpu names
     #[arg(long, value_name = "N", default_value = "auto")]
     pub(crate) shards: Shards,
     #[command(flatten)]
@@ -485,10 +485,9 @@ pub(crate) struct Capture {
 
 /// How frames get from the kernel to the engine and back.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The way of the frames")]
+#[command(next_help_heading = "Packet I/O")]
 pub(crate) struct Cabling {
-    /// Take frames from the kernel this way [default: of run and shell the best that can be had, af_xdp or af_packet; of others
-    /// af_packet]
+    /// Packet I/O backend [default: best available for run and shell, af_packet for bridge and attach]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
     /// With --backend af_xdp: look for frames by doing the receive work of the interface's driver, instead of its interrupts,

@@ -1,4 +1,4 @@
-//! `narrows check`: what a scenario comes to.
+//! `narrows check`: a scenario's effective settings.
 
 use std::io::{self, Write};
 use std::path::Path;

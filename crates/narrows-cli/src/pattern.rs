@@ -14,7 +14,7 @@ use crate::trace::{put, read};
 pub(crate) enum PatternCommand {
     /// Make a pattern of places, runs, a list, or at random
     Make(Make),
-    /// Say what a pattern comes to: share, bursts, gaps, mean
+    /// Show a pattern's share, bursts, gaps and mean
     Info(Info),
 }
 

@@ -13,7 +13,7 @@ use crate::trace::{put, read, tell};
 /// What is done with a profile.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
-    /// Say what a profile comes to: air time, losses, what is left of the rate
+    /// Show a profile's air time, losses and the rate that is left
     Info(Info),
     /// Draw its distribution function, and what is left of the rate, as SVG
     Plot(Plot),

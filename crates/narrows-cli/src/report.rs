@@ -126,7 +126,7 @@ fn parse(path: &Path, text: &str) -> Result<Report, Failure> {
     })
 }
 
-/// Where reports are kept: nowhere if this user has no home folder.
+/// Where reports are kept: nowhere if this user has no state folder.
 pub(crate) struct Kept(Option<PathBuf>);
 
 impl Kept {
@@ -137,14 +137,14 @@ impl Kept {
             return Self(None);
         }
         let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || {
-            let home = absolute("HOME")?;
-            // Root by way of sudo may have somebody else's.
-            fs::metadata(&home)
-                .is_ok_and(|data| data.uid() == host::user())
-                .then(|| home.join(".local/state"))
+        let (state, home) = (absolute("XDG_STATE_HOME"), absolute("HOME"));
+        let state = state.or_else(|| Some(home?.join(".local/state")));
+        // Root by way of sudo may have somebody else's, which is to stay that one's.
+        let is_ours = |state: &PathBuf| {
+            let there = state.ancestors().find_map(|folder| fs::metadata(folder).ok());
+            there.is_some_and(|data| data.uid() == host::user())
         };
-        Self(absolute("XDG_STATE_HOME").or_else(home).map(|state| state.join("narrows/reports")))
+        Self(state.filter(is_ours).map(|state| state.join("narrows/reports")))
     }
 
     /// Keeps a report, and no more than [`MOST_KEPT`] in all. Whether it is kept: a run is not worse for that it is not.
@@ -187,7 +187,7 @@ impl Kept {
     fn count(&self) -> String {
         match &self.0 {
             Some(folder) => format!("{} are kept in {}", self.reports().len(), folder.display()),
-            None => "none are kept, as this user has no home folder".into(),
+            None => "none are kept, as neither XDG_STATE_HOME nor HOME names a folder of this user".into(),
         }
     }
 }
@@ -209,10 +209,9 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
 }
 
 /// Ends a live run: writes the report where it is asked for, keeps it, and prints it to stderr, as stdout is the program's.
+/// A report that cannot be written is printed even so.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
-    if let Some(path) = &args.json {
-        write_json(path, report)?;
-    }
+    let written = args.json.as_deref().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
     // Where nobody listens, nobody wants to know.
     let _ = match form(args)? {
@@ -223,7 +222,7 @@ pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Resul
             write!(stderr(), "\n{}{more}", report.summary(look(&stderr())))
         }
     };
-    Ok(())
+    written
 }
 
 /// How a summary looks there.

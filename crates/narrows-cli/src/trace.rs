@@ -17,7 +17,7 @@ use crate::output::{Failure, print, write_json};
 pub(crate) enum TraceCommand {
     /// Write a trace in another format, or in equal steps
     Convert(Convert),
-    /// Say what a trace comes to: length, means, outages, what it cannot say here
+    /// Show a trace's length, means, outages, and what was not understood
     Info(Info),
     /// Draw each column of a trace over time, as SVG
     Plot(Plot),

@@ -15,6 +15,9 @@ use crate::trace::Trace;
 /// guest's clock, that moves by 16 ns or a few more.
 pub const LIVE: u64 = 500;
 
+/// By how many more or fewer may be lost, or marked, of the first so many, where neighbours are in place of one another.
+const NEIGHBOURS: usize = 2;
+
 /// A figure of both, and whether they are near enough.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -57,19 +60,17 @@ impl Outcome {
 }
 
 /// Holds the kernel's run beside the engine's, `kernel_model` having been fed with its instants, the live run beside
-/// `live_model`, which was fed with those of that run, and its log beside its replay. `moved` is what becomes of `live_model`
-/// where datagrams come as much later as the packet loop's looks at the clock take.
+/// `live_model`, which was fed with those of that run, and its log beside its replay.
 pub fn compare(
     case: &Case,
     observed: &Observed,
     kernel_model: &Trace,
     live_model: &Trace,
-    moved: impl Iterator<Item = Trace>,
     replayed: &ReplayResult,
 ) -> Outcome {
     let mut rows: Vec<Row> =
         case.bounds.iter().map(|bound| row(case, *bound, &observed.kernel, kernel_model)).collect();
-    rows.push(live_row(&observed.live, live_model, moved));
+    rows.push(live_row(&observed.live, live_model));
     rows.push(replay_row(replayed));
     Outcome {
         case: case.name,
@@ -293,23 +294,15 @@ fn shares(what: &'static str, kernel: &Trace, ours: &Trace, of: impl Fn(&Trace) 
 
 /// The live run beside the engine in virtual time, which knows when datagrams were sent and not when they came to narrows:
 /// the same packets in the same order, marked alike, at the same instants. Where the nanoseconds between decide which of two
-/// neighbours is lost or marked, as in DualPI2's and PIE's sums, it is as many of those sent up to any instant, but for as many as
-/// the engine is apart from itself where datagrams come that little later.
-fn live_row(live: &Trace, model: &Trace, moved: impl Iterator<Item = Trace>) -> Row {
+/// neighbours is lost or marked, as in DualPI2's and PIE's sums, it is as many of those sent up to any instant, but for a few.
+fn live_row(live: &Trace, model: &Trace) -> Row {
     let key = |trace: &Trace| -> Vec<(u32, u8)> {
         trace.came.iter().map(|came| (came.number, came.traffic_class)).collect()
     };
     let (words, count) = ("live, beside virtual time", |trace: &Trace| format!("{} came", trace.came.len()));
     if key(live) != key(model) {
-        let apart = astray(live, model);
-        let mut most = 0;
-        for moved in moved {
-            most = most.max(astray(&moved, model));
-            if most >= apart {
-                break;
-            }
-        }
-        return counted(words, live.came.len(), model.came.len(), apart, most);
+        let (came, most) = ((live.came.len(), model.came.len()), NEIGHBOURS);
+        return counted(words, came.0, came.1, astray(live, model), most);
     }
     let worst =
         live.came.iter().zip(&model.came).map(|(one, other)| one.at.abs_diff(other.at)).max().unwrap_or(0);

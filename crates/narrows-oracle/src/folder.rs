@@ -55,6 +55,5 @@ pub fn outcome(folder: &Path, case: &Case) -> Result<Outcome, String> {
     let live = model::run_from(case, &observed.live.sent, began).map_err(wrong)?;
     let replayed =
         replay(&log, &SimOptions::default()).map_err(|error| format!("{}: {error}", log.display()))?;
-    let moved = model::moved(case, &observed.live.sent, began);
-    Ok(compare(case, &observed, &kernel, &live, moved, &replayed))
+    Ok(compare(case, &observed, &kernel, &live, &replayed))
 }

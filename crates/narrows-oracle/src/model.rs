@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use narrows_core::{Engine, Seed, Stream, Time, Verdict};
+use narrows_core::{Engine, Time, Verdict};
 use narrows_frame::craft::Udp;
 use narrows_frame::parse::parse;
 use narrows_frame::{LinkLayer, MacAddress};
@@ -56,24 +56,6 @@ pub fn run_from(case: &Case, sent: &[u64], begin: u64) -> Result<Trace, Scenario
     }
     poll(&mut engine, u64::MAX / 2);
     Ok(Trace { sent: sent.to_vec(), came })
-}
-
-/// By how much later than it was sent a datagram comes to narrows: some looks at the guest's clock, of 16 ns or a few more.
-const LOOKS: u64 = 64;
-/// How often that is tried.
-const TRIES: u64 = 16;
-
-/// The same where each datagram comes a little later, by another few nanoseconds each time.
-pub fn moved<'a>(case: &'a Case, sent: &'a [u64], begin: u64) -> impl Iterator<Item = Trace> + 'a {
-    (0..TRIES).filter_map(move |number| {
-        let stream = Stream::new(Seed(number), case.name, "looks at the clock");
-        let mut last = 0;
-        let later = sent.iter().enumerate().map(|(datagram, at)| {
-            last = (at + stream.nth(datagram as u64).below(LOOKS + 1)).max(last);
-            last
-        });
-        run_from(case, &later.collect::<Vec<_>>(), begin).ok()
-    })
 }
 
 fn frame(datagram: &Datagram) -> Vec<u8> {

@@ -66,7 +66,7 @@ pub(crate) fn soak(span: &str, flags: &[&str]) -> Outcome<()> {
     let lost = number(&report, "/losses/receive_ring_dropped_packets");
     let failed = number(&report, "/losses/send_failed_packets");
     println!(
-        "lost for want of buffer: {lost}; refused by interfaces: {failed}; sums that are wrong: {violations}"
+        "receive buffer overruns: {lost}; refused by interfaces: {failed}; sums that are wrong: {violations}"
     );
     let grown = match (looks.get(1), looks.last()) {
         (Some(first), Some(last)) => last.memory - first.memory,

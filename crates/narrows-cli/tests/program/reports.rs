@@ -39,6 +39,15 @@ fn a_run_ends_with_a_summary_and_its_report_is_kept() {
 }
 
 #[test]
+#[ignore = "needs namespaces"]
+fn a_report_that_cannot_be_written_is_printed_and_kept() {
+    let scratch = Scratch::new();
+    let ended = with(&scratch, run(["--delay", "1ms", "--json", "/dev/full"], "true")).expect(2);
+    assert!(ended.err.contains("--delay 1ms: live, ") && ended.err.contains("/dev/full"), "{ended}");
+    assert!(with(&scratch, narrows(["report"])).expect(0).out.starts_with("--delay 1ms: live, "));
+}
+
+#[test]
 fn how_much_is_printed() {
     let scratch = Scratch::new();
     let simulated = |flags: &[&str]| {

@@ -246,15 +246,10 @@ impl<F: Kind> Kind for List<F> {
     }
 }
 
-impl<F> List<F> {
-    fn items<V>(&self, values: &[V]) -> Option<Value>
-    where
-        F: Form<V>,
-    {
-        let items: Vec<Node> =
-            values.iter().filter_map(|value| self.one.write(value)).map(Node::new).collect();
-        (!items.is_empty()).then_some(Value::Array(items))
-    }
+/// A list as it stands in a file; nothing where it is empty.
+fn listed<V>(one: &impl Form<V>, values: &[V]) -> Option<Value> {
+    let items: Vec<Node> = values.iter().filter_map(|value| one.write(value)).map(Node::new).collect();
+    (!items.is_empty()).then_some(Value::Array(items))
 }
 
 impl<V, F: Form<V>> Form<Vec<V>> for List<F> {
@@ -270,7 +265,7 @@ impl<V, F: Form<V>> Form<Vec<V>> for List<F> {
     }
 
     fn write(&self, values: &Vec<V>) -> Option<Value> {
-        self.items(values)
+        listed(&self.one, values)
     }
 }
 
@@ -281,7 +276,7 @@ impl<V, F: Form<V>> Form<Arc<[V]>> for List<F> {
     }
 
     fn write(&self, values: &Arc<[V]>) -> Option<Value> {
-        self.items(values)
+        listed(&self.one, values)
     }
 }
 
@@ -309,8 +304,6 @@ impl<V, F: Form<V>> Form<Vec<V>> for Items<F> {
     }
 
     fn write(&self, values: &Vec<V>) -> Option<Value> {
-        let written: Vec<Node> =
-            values.iter().filter_map(|value| self.of.write(value)).map(Node::new).collect();
-        (!written.is_empty()).then_some(Value::Array(written))
+        listed(&self.of, values)
     }
 }

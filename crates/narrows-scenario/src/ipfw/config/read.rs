@@ -17,38 +17,26 @@ pub(in crate::ipfw) fn object_number(word: &Word, object: Object) -> Result<u32,
 }
 
 /// The words of an object that have more behind them than a value, each with the one by which it is told apart.
-const fn others(object: Object) -> &'static [(&'static str, &'static str)] {
-    match object {
-        Object::Pipe => &[
-            ("red", "red"),
-            ("gred", "red"),
-            ("codel", "red"),
-            ("pie", "red"),
-            ("droptail", "red"),
-            ("mask", "mask"),
-            ("sched_mask", "mask"),
-        ],
-        Object::Queue => &[
-            ("sched", "pipe"),
-            ("pipe", "pipe"),
-            ("link", "pipe"),
-            ("red", "red"),
-            ("gred", "red"),
-            ("codel", "red"),
-            ("pie", "red"),
-            ("droptail", "red"),
-            ("mask", "mask"),
-            ("flow_mask", "mask"),
-        ],
-        Object::Scheduler => {
-            &[("type", "type"), ("mask", "mask"), ("sched_mask", "mask"), ("pipe", "pipe"), ("link", "pipe")]
-        }
-    }
+fn others(object: Object) -> impl Iterator<Item = (&'static str, &'static str)> {
+    const MANAGED: &[(&str, &str)] =
+        &[("red", "red"), ("gred", "red"), ("codel", "red"), ("pie", "red"), ("droptail", "red")];
+    let (managed, own): (_, &[_]) = match object {
+        Object::Pipe => (MANAGED, &[("mask", "mask"), ("sched_mask", "mask")]),
+        Object::Queue => (
+            MANAGED,
+            &[("sched", "pipe"), ("pipe", "pipe"), ("link", "pipe"), ("mask", "mask"), ("flow_mask", "mask")],
+        ),
+        Object::Scheduler => (
+            &[][..],
+            &[("type", "type"), ("mask", "mask"), ("sched_mask", "mask"), ("pipe", "pipe"), ("link", "pipe")],
+        ),
+    };
+    managed.iter().chain(own).copied()
 }
 
 /// What tells an option of an object apart; nothing for a word that is none.
 fn name(object: Object, word: &str) -> Option<&'static str> {
-    let other = others(object).iter().find(|(known, _)| *known == word).map(|(_, name)| *name);
+    let other = others(object).find(|(known, _)| *known == word).map(|(_, name)| name);
     other.or_else(|| options::of(object).find(word).map(|option| option.name()))
 }
 
@@ -98,7 +86,7 @@ fn not_an_option(word: &Word, object: Object) -> Problem {
         return word.problem(format!("{} is an option of {others}, not of a {}", Found(name), object.word()));
     }
     let mut known = options::of(object).known();
-    known.extend(others(object).iter().map(|(word, _)| *word));
+    known.extend(others(object).map(|(word, _)| word));
     unknown(
         word,
         name,
