@@ -2,6 +2,7 @@
 
 mod build;
 mod conflict;
+mod in_netem;
 mod parts;
 mod rows;
 
@@ -10,7 +11,7 @@ pub(crate) use parts::{PARTS, allowed as allowed_parts, is_part};
 pub(crate) use rows::KEYS;
 
 use narrows_core::queue::Bound;
-use narrows_core::sched::{self, Weight};
+use narrows_core::sched;
 use narrows_core::service::Overhead;
 use narrows_core::{Bytes, Duration, LinkSettings, Rate, Time};
 
@@ -21,8 +22,8 @@ use crate::netem;
 use crate::node::Node;
 use crate::problem::{Problem, ScenarioError};
 use crate::value::{
-    self, Chance, Corrupt, Delay, DelaySource, ExactNetem, Loss, PolicerUse, ProfileUse, Queue, Reorder,
-    Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
+    self, Chance, Corrupt, Delay, DelaySource, DirectionClass, ExactNetem, Loss, PolicerUse, ProfileUse,
+    Queue, Reorder, Scheduler, SchedulerKind, Slots, Surroundings, TraceUse,
 };
 
 /// What one direction of a link does. The default does nothing: unlimited, without delay or impairment.
@@ -92,19 +93,6 @@ impl Default for Direction {
             policer: None,
         }
     }
-}
-
-/// A class of a direction's scheduler, with what is in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectionClass {
-    /// Its name.
-    pub name: String,
-    /// Its weight; nothing where the scheduler knows none.
-    pub weight: Option<Weight>,
-    /// How much may wait in it.
-    pub bound: Bound,
-    /// What belongs to it, in one line.
-    pub matches: String,
 }
 
 impl Direction {

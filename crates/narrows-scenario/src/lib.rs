@@ -44,7 +44,7 @@ mod value;
 mod way;
 
 pub use bound::DefaultBound;
-pub use direction::{Direction, DirectionClass};
+pub use direction::Direction;
 pub use engine_change::EngineChange;
 pub use explain::{
     ClassExplanation, DelayExplanation, Expected, Explanation, FeedExplanation, LinkExplanation,
@@ -71,9 +71,9 @@ pub use traffic::{
 pub use units::{Number, Share};
 pub use value::{
     After, Bins, Cbq, CbqClass, Chance, Child, Class, Correlation, Corrupt, Delay, DelayClass, DelaySource,
-    Distribution, DistributionTable, Division, ExactNetem, Exponential, FeedUse, Filter, Gamma, Gap,
-    GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov, Match, MixturePart, Normal,
-    Pareto, ParetoNormal, Party, PatternUse, Points, PolicerExceed, PolicerUse, Policy, ProfileUse, Queue,
-    Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf, TraceUse, Uniform, Weibull,
-    mask_words,
+    DirectionClass, Distribution, DistributionTable, Division, ExactNetem, Exponential, FeedUse, Filter,
+    Gamma, Gap, GilbertElliott, Hpd, HtbClass, LogNormal, Loss, LossModel, Losses, Markov, Match,
+    MixturePart, Normal, Pareto, ParetoNormal, Party, PatternUse, Points, PolicerExceed, PolicerUse, Policy,
+    ProfileUse, Queue, Red, Reorder, Samples, Scheduler, SchedulerKind, Shape, ShapedBy, Slots, Tbf,
+    TraceUse, Uniform, Weibull, mask_words,
 };

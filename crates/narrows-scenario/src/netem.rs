@@ -22,30 +22,59 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
+mod chance;
 mod change;
-mod clause;
 pub(crate) mod command;
+mod delay;
 mod exact;
 mod explain;
-mod grammar;
-mod in_force;
+mod fed;
+mod keys;
+mod limit;
+mod loss;
 mod options;
-mod text;
-mod translation;
+mod rate;
+mod row;
+mod shape;
+mod slot;
 pub(crate) mod units;
+mod value;
+mod words;
 
 pub(crate) use command::skip_prompt;
 pub use command::{Command, Verb};
 pub use explain::{ExplainedOption, Explanation};
-pub use in_force::{InForce, replacement};
+pub use fed::FedDelay;
+pub(crate) use keys::in_force;
+pub use keys::{Assignment, InForce, replacement};
+use narrows_core::Duration;
 pub use options::{Chance, DEFAULT_LIMIT, LossOption, Netem, RateOption, Shape, Slot, SlotGap};
-pub use translation::Assignment;
+pub(crate) use row::Around;
+use row::{Clause, Row, Said};
 
 use crate::dialect::{Word, Words};
-use crate::node::{Node, Value, suggest};
+use crate::node::{Node, Value};
 use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::two_hosts;
-use clause::Clause;
+
+/// The options, in the order in which tc shows them.
+///
+/// The grammar is that of iproute2 (`tc/q_netem.c`, 6.9), and takes besides what tc prints: `p13`, `p`, `r`, `1-h`, `1-k`,
+/// `packetoverhead`, `cellsize` and `celloverhead` before their numbers.
+const OPTIONS: &[Row<Netem>] = &[
+    limit::LIMIT,
+    delay::DELAY,
+    delay::DISTRIBUTION,
+    loss::LOSS,
+    chance::DUPLICATE,
+    chance::REORDER,
+    chance::CORRUPT,
+    limit::SEED,
+    rate::RATE,
+    slot::SLOT,
+    loss::ECN,
+    chance::GAP,
+];
 
 /// What stands at the root of a device: a queueing discipline that this program understands.
 #[derive(Clone, Debug)]
@@ -70,15 +99,6 @@ pub enum Kind {
     Netem(Box<Netem>),
     /// `delay`: the emulator of delays that another program hands in (`sch_delay`).
     Delay(FedDelay),
-}
-
-/// The options of `delay [limit N] [reorder true|false]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FedDelay {
-    /// The most packets that are held.
-    pub limit: u64,
-    /// Whether packets leave by their due times, and not in the order in which they came.
-    pub reorder: bool,
 }
 
 /// Names of texts in errors.
@@ -120,8 +140,55 @@ fn read_text(text: &str) -> Result<Qdisc, Problem> {
 }
 
 fn netem(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
-    let (netem, clauses) = grammar::options(words)?;
-    Ok(Qdisc { kind: Kind::Netem(Box::new(netem)), clauses })
+    let mut netem = Netem::default();
+    let said = row::read_all(OPTIONS, "option of netem", &mut netem, words, hint)?;
+    check(&netem, &said)?;
+    Ok(Qdisc { kind: Kind::Netem(Box::new(netem)), clauses: said.clauses() })
+}
+
+/// What goes together, as tc has it.
+fn check(netem: &Netem, said: &Said<'_>) -> Result<(), Problem> {
+    let without_delay = netem.delay == Duration::ZERO;
+    let reorders = !netem.reorder.share.is_zero() || netem.gap.is_some();
+    if let Some(word) = said.word("reorder").or(said.word("gap"))
+        && reorders
+        && without_delay
+    {
+        return Err(word
+            .problem(format!("{} without a delay to skip", Found(word.text)))
+            .help("give a delay, too, as in: delay 10ms reorder 25% 50%"));
+    }
+    if let Some(word) = said.word("distribution")
+        && (without_delay || netem.jitter == Duration::ZERO)
+    {
+        return Err(word
+            .problem("a distribution of a delay that does not vary")
+            .help("give a delay and its jitter, as in: delay 100ms 20ms distribution normal"));
+    }
+    if let Some(word) = said.word("ecn")
+        && netem.loss.is_none()
+    {
+        return Err(word
+            .problem("`ecn` without `loss`")
+            .help("it marks the packets that `loss` would have lost, as in: loss 1% ecn"));
+    }
+    Ok(())
+}
+
+/// Words that people take for options.
+fn hint(word: Word<'_>, problem: Problem) -> Problem {
+    match word.text {
+        "jitter" => word
+            .problem("netem has no option `jitter`")
+            .help("the jitter follows the delay, as in: delay 100ms 10ms"),
+        "tc" | "qdisc" | "netem" | "root" | "dev" => word
+            .problem(format!("{} does not belong among the options", Found(word.text)))
+            .help("give what follows `netem` alone, as in: delay 100ms loss 1%"),
+        "bandwidth" | "bw" => {
+            word.problem(format!("{} is no option of netem", Found(word.text))).help("did you mean `rate`?")
+        }
+        _ => problem,
+    }
 }
 
 /// Reads the name of a queueing discipline and its options.
@@ -165,50 +232,28 @@ fn other_kind(word: Word<'_>) -> Problem {
     .help(format!("understood: {}", one_of(&known)))
 }
 
-/// `[limit N] [reorder true|false]`, as the tc of reference "sch_delay" reads it: no beginnings of words, and without
-/// `reorder` packets keep their order.
 fn fed_delay(words: &mut Words<'_>) -> Result<Qdisc, Problem> {
-    let mut delay = FedDelay { limit: DEFAULT_LIMIT, reorder: false };
-    let mut clauses = Vec::new();
-    let known = ["limit", "reorder"];
-    while let Some(word) = words.take() {
-        let position = words.position() - 1;
-        let mut bare = Vec::new();
-        let topic = match word.text {
-            "limit" => {
-                let number = words.expect(word, "a number of packets")?;
-                let read = units::size(number, "a number of packets", "packets")?;
-                if read.value == 0 {
-                    return Err(number.problem("a limit of 0 packets lets nothing through"));
-                }
-                delay.limit = read.value.into();
-                bare.extend(read.taken_as.map(|taken| (number.text.to_owned(), taken)));
-                clause::Topic::Limit
-            }
-            "reorder" => {
-                let value = words.expect(word, "`true` or `false`")?;
-                delay.reorder = match value.text {
-                    "true" | "1" => true,
-                    "false" | "0" => false,
-                    other => {
-                        return Err(
-                            value.problem(format!("found {}, expected `true` or `false`", Found(other)))
-                        );
-                    }
-                };
-                clause::Topic::Reorder
-            }
-            other => {
-                let problem = word.problem(format!("{} is no option of delay", Found(other)));
-                return Err(suggest(problem, other, &known));
-            }
-        };
-        clauses.push(Clause { topic, text: words.since(position), bare });
+    let mut delay = FedDelay::default();
+    let said = row::read_all(fed::OPTIONS, "option of delay", &mut delay, words, |_, problem| problem)?;
+    Ok(Qdisc { kind: Kind::Delay(delay), clauses: said.clauses() })
+}
+
+impl Netem {
+    /// The options as tc takes them, in the order in which tc shows them, without `limit` where that is the default.
+    pub fn text(&self) -> String {
+        row::show(OPTIONS, self)
     }
-    Ok(Qdisc { kind: Kind::Delay(delay), clauses })
 }
 
 impl Qdisc {
+    /// The options as tc takes them, in the order in which tc shows them. Read again it is equal to this.
+    pub fn text(&self) -> String {
+        match &self.kind {
+            Kind::Netem(netem) => netem.text(),
+            Kind::Delay(delay) => format!("root delay {}", row::show(fed::OPTIONS, delay)),
+        }
+    }
+
     /// The keys of a direction that say the same, and their values as they stand in a file. A key that is not among
     /// them is as in a plain link.
     ///

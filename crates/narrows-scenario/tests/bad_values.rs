@@ -400,7 +400,7 @@ error: `dely` is no option of netem
   |          ^^^^ in `links.access.netem`
   |
   = help: did you mean `delay`?
-  = help: allowed: `limit`, `delay`, `latency`, `loss`, `drop`, `seed`, `ecn`, `reorder`, `corrupt`, `gap`, `duplicate`, `distribution`, `rate` or `slot`
+  = help: allowed: `limit`, `delay`, `latency`, `distribution`, `loss`, `drop`, `duplicate`, `reorder`, `corrupt`, `seed`, `rate`, `slot`, `ecn` or `gap`
 "#,
     );
 }

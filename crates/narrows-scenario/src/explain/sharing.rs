@@ -4,9 +4,11 @@ use narrows_core::Rate;
 use narrows_core::queue::{Bound, DropAt};
 use serde::Serialize;
 
-use crate::direction::{Direction, DirectionClass};
+use crate::direction::Direction;
 use crate::keys::Parameters;
-use crate::value::{self, Child, Class, Division, Queue, Scheduler, SchedulerKind, identity_name};
+use crate::value::{
+    self, Child, Class, DirectionClass, Division, Queue, Scheduler, SchedulerKind, identity_name,
+};
 
 /// What shares a link's transmitter.
 #[derive(Clone, Debug, PartialEq, Serialize)]

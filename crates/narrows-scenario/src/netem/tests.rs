@@ -17,7 +17,7 @@ fn keys(text: &str) -> String {
 fn netem_of(text: &str) -> Netem {
     match parse(text).unwrap_or_else(|error| panic!("{error}")).kind {
         Kind::Netem(netem) => *netem,
-        Kind::Delay(delay) => panic!("{delay}"),
+        Kind::Delay(delay) => panic!("{delay:?}"),
     }
 }
 
@@ -104,7 +104,7 @@ fn the_beginning_of_a_word_is_enough_where_it_is_of_one_only() {
                 rate 5kbit ecn seed 6 slot 1ms";
     assert_eq!(parse(short).unwrap(), parse(long).unwrap());
     let message = parse("d 5ms").unwrap_err().to_string();
-    assert!(message.contains("`d` could be `delay`, `drop`, `duplicate` or `distribution`"), "{message}");
+    assert!(message.contains("`d` could be `delay`, `distribution`, `drop` or `duplicate`"), "{message}");
 }
 
 #[test]
@@ -378,9 +378,9 @@ fn another_qdisc_sets_back_what_it_does_not_say() {
         text(Some("loss 2%")),
         [
             "rate=\"unlimited\"",
-            "delay=\"0ms\"",
-            "queue=\"fifo\"",
             "overhead=\"ip\"",
+            "queue=\"fifo\"",
+            "delay=\"0ms\"",
             "loss={ ingress = \"2%\" }"
         ]
     );

@@ -18,6 +18,7 @@ mod shape;
 mod tbf;
 mod tree;
 
+pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
 pub use class::Class;

@@ -13,12 +13,24 @@ use narrows_core::{NetemQueue, Seed, Stream};
 use super::kind::Kind;
 use super::plan::{Plan, Refusal, Why};
 use super::{Child, Class, Division, Filter, Scheduler, ShapedBy, tree};
-use crate::direction::DirectionClass;
 use crate::value::condition::Match;
 use crate::value::queue::Queue;
 
 /// The classes of `pfifo_fast`.
 const BANDS: [&str; 3] = ["band-0", "band-1", "band-2"];
+
+/// A class of a direction's scheduler, with what is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectionClass {
+    /// Its name.
+    pub name: String,
+    /// Its weight; nothing where the scheduler knows none.
+    pub weight: Option<Weight>,
+    /// How much may wait in it.
+    pub bound: Bound,
+    /// What belongs to it, in one line.
+    pub matches: String,
+}
 
 impl Scheduler {
     /// More than ever waits.

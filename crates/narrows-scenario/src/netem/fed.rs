@@ -1,0 +1,92 @@
+//! `delay [limit N] [reorder true|false]`: the emulator of delays that another program hands in, as the tc of reference
+//! "sch_delay" reads it. Without `reorder` packets keep their order.
+
+use narrows_core::queue::Bound;
+
+use super::options::DEFAULT_LIMIT;
+use super::row::Row;
+use super::value::table;
+use super::{units, words};
+use crate::dialect::Read;
+use crate::keys::kind::text;
+use crate::node::Value;
+use crate::problem::Found;
+
+/// The feed that takes the place of the device of `sch_delay`.
+const FEED: &str = "delay";
+
+/// The options of `delay [limit N] [reorder true|false]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FedDelay {
+    /// The most packets that are held.
+    pub limit: u64,
+    /// Whether packets leave by their due times, and not in the order in which they came.
+    pub reorder: bool,
+}
+
+impl Default for FedDelay {
+    fn default() -> Self {
+        Self { limit: DEFAULT_LIMIT, reorder: false }
+    }
+}
+
+pub(super) const OPTIONS: &[Row<FedDelay>] = &[
+    Row {
+        words: &["limit"],
+        read: |fed, word, reader| {
+            let number = reader.words.expect(word, "a number of packets")?;
+            let limit = reader.value(number, |word| units::size(word, "a number of packets", "packets"))?;
+            if limit == 0 {
+                return Err(number.problem("a limit of 0 packets lets nothing through"));
+            }
+            fed.limit = limit.into();
+            Ok(())
+        },
+        show: |fed| Some(fed.limit.to_string()),
+        explain: |fed| {
+            vec![format!(
+                "At most {} are in flight at once; one that finds them there is dropped.",
+                words::count(fed.limit, "packet")
+            )]
+        },
+    },
+    Row {
+        words: &["reorder"],
+        read: |fed, word, reader| {
+            fed.reorder = reader.expect(word, "`true` or `false`", |word| match word.text {
+                "true" | "1" => Ok(Read::plain(true)),
+                "false" | "0" => Ok(Read::plain(false)),
+                other => Err(word.problem(format!("found {}, expected `true` or `false`", Found(other)))),
+            })?;
+            Ok(())
+        },
+        show: |fed| Some(fed.reorder.to_string()),
+        explain: |fed| {
+            vec![if fed.reorder {
+                "Packets leave by their delays, and overtake one another.".into()
+            } else {
+                "Packets leave in the order in which they came.".into()
+            }]
+        },
+    },
+];
+
+impl FedDelay {
+    /// The keys of a direction that say the same.
+    pub(super) fn keys(self) -> Vec<(&'static str, Value)> {
+        let mut keys = vec![
+            ("delay", table([("feed", text(FEED)), ("on-empty", text("zero"))])),
+            ("line-limit", text(Bound::Packets(self.limit))),
+        ];
+        if self.reorder {
+            keys.push(("order", text("allow")));
+        }
+        keys
+    }
+
+    pub(super) fn notes() -> Vec<String> {
+        vec![format!(
+            "Each packet takes the next delay that another program has handed in (`narrows feed`); where none is left it has no delay, as with sch_delay. Values come by a socket, the feed `{FEED}`, not by a device."
+        )]
+    }
+}

@@ -1,0 +1,190 @@
+//! What an option of a queueing discipline is, and what a key of a direction is to NetEm: a row each.
+//!
+//! From the rows of a discipline's options come its grammar, its text and its explanation; from those of the keys what the
+//! options mean, and the way back from what is in force. Each option has its rows in the file of its name.
+
+use narrows_core::Rate;
+use narrows_core::queue::Bound;
+use narrows_core::service::Overhead;
+
+use super::options::{Chance, Netem};
+use super::units;
+use crate::dialect::{Read, Word, Words, keyword};
+use crate::node::{Node, Value};
+use crate::problem::{Found, Problem};
+use crate::units::Share;
+
+pub(super) const PERCENTAGE: &str = "a percentage";
+pub(super) const TIME: &str = "a time";
+
+/// An option of the discipline whose options are `T`.
+pub(super) struct Row<T: 'static> {
+    /// Its word, which is the one that is shown, and others that mean the same.
+    pub(super) words: &'static [&'static str],
+    /// Reads what follows the word.
+    pub(super) read: fn(&mut T, Word<'_>, &mut Reader<'_, '_>) -> Result<(), Problem>,
+    /// What follows the word as tc takes it; nothing where the option need not be said.
+    pub(super) show: fn(&T) -> Option<String>,
+    /// What it does, in sentences.
+    pub(super) explain: fn(&T) -> Vec<String>,
+}
+
+/// The options as tc takes them, in the order of the rows.
+pub(super) fn show<T>(rows: &[Row<T>], options: &T) -> String {
+    let shown = |row: &Row<T>| {
+        let after = (row.show)(options)?;
+        Some(if after.is_empty() { row.words[0].to_owned() } else { format!("{} {after}", row.words[0]) })
+    };
+    rows.iter().filter_map(shown).collect::<Vec<_>>().join(" ")
+}
+
+/// One option as it was written, for the explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Clause {
+    /// The first of its words.
+    pub(super) option: &'static str,
+    /// Its words, with one space between them.
+    pub(super) text: String,
+    /// Numbers that had no unit, each with what it was taken as.
+    pub(super) bare: Vec<(String, String)>,
+}
+
+/// The words that are left, and what is noted of those that were read.
+pub(super) struct Reader<'w, 't> {
+    pub(super) words: &'w mut Words<'t>,
+    bare: Vec<(String, String)>,
+}
+
+/// Options that were read, each with the word that named it.
+pub(super) struct Said<'t>(Vec<(Clause, Word<'t>)>);
+
+impl<'t> Said<'t> {
+    /// The word that named an option, if it was said.
+    pub(super) fn word(&self, option: &str) -> Option<Word<'t>> {
+        self.0.iter().find(|(clause, _)| clause.option == option).map(|(_, word)| *word)
+    }
+
+    pub(super) fn clauses(self) -> Vec<Clause> {
+        self.0.into_iter().map(|(clause, _)| clause).collect()
+    }
+}
+
+/// Reads options up to the end of the text. `what` is what one of them is, as in "option of netem".
+pub(super) fn read_all<'t, T>(
+    rows: &'static [Row<T>],
+    what: &str,
+    into: &mut T,
+    words: &mut Words<'t>,
+    hint: fn(Word<'_>, Problem) -> Problem,
+) -> Result<Said<'t>, Problem> {
+    let known: Vec<_> =
+        rows.iter().enumerate().flat_map(|(i, row)| row.words.iter().map(move |word| (*word, i))).collect();
+    let mut said = Said(Vec::new());
+    while let Some(word) = words.take() {
+        let position = words.position() - 1;
+        let row = &rows[keyword(word, what, &known).map_err(|problem| hint(word, problem))?];
+        let option = row.words[0];
+        if let Some(first) = said.word(option) {
+            return Err(word
+                .problem(format!("{} is said twice", Found(word.text)))
+                .also(&first.span(), "the first time")
+                .help(
+                    "keep one of the two: of most options tc takes the last, and of a second `loss` none",
+                ));
+        }
+        let mut reader = Reader { words, bare: Vec::new() };
+        (row.read)(into, word, &mut reader)?;
+        let bare = reader.bare;
+        said.0.push((Clause { option, text: words.since(position), bare }, word));
+    }
+    Ok(said)
+}
+
+impl<'t> Reader<'_, 't> {
+    /// Takes a value out of what was read, and notes what a bare number was taken as.
+    pub(super) fn keep<T>(&mut self, word: Word<'_>, read: Read<T>) -> T {
+        self.bare.extend(read.taken_as.map(|taken| (word.text.to_owned(), taken)));
+        read.value
+    }
+
+    /// Notes what a number that never has a unit was taken as.
+    pub(super) fn note(&mut self, word: Word<'_>, taken_as: String) {
+        self.bare.push((word.text.into(), taken_as));
+    }
+
+    /// The value of a word.
+    pub(super) fn value<'a, T>(
+        &mut self,
+        word: Word<'a>,
+        read: impl FnOnce(Word<'a>) -> Result<Read<T>, Problem>,
+    ) -> Result<T, Problem> {
+        read(word).map(|read| self.keep(word, read))
+    }
+
+    /// The value of the next word, which `after` must have. `what` says what it is, with its article.
+    pub(super) fn expect<T>(
+        &mut self,
+        after: Word<'_>,
+        what: &str,
+        read: impl FnOnce(Word<'t>) -> Result<Read<T>, Problem>,
+    ) -> Result<T, Problem> {
+        let word = self.words.expect(after, what)?;
+        self.value(word, read)
+    }
+
+    /// A percentage that must follow, and the correlation that may.
+    pub(super) fn chance(&mut self, after: Word<'_>) -> Result<Chance, Problem> {
+        let number = self.words.expect(after, PERCENTAGE)?;
+        self.chance_of(number)
+    }
+
+    /// The same, of which the percentage is there already.
+    pub(super) fn chance_of(&mut self, number: Word<'_>) -> Result<Chance, Problem> {
+        let share = self.value(number, units::percent)?;
+        let correlation = self.correlation()?;
+        // Of what never happens nothing depends on anything.
+        let correlation = if share.is_zero() { Share::ZERO } else { correlation };
+        Ok(Chance { share, correlation })
+    }
+
+    /// The correlation that may follow.
+    pub(super) fn correlation(&mut self) -> Result<Share, Problem> {
+        self.words.take_number(false).map_or(Ok(Share::ZERO), |number| self.value(number, units::percent))
+    }
+}
+
+/// A key of a direction that NetEm has to do with: what another discipline replaces.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    /// Its value in a plain link, as it stands in a file.
+    pub(super) plain: &'static str,
+    /// What the options say of it; nothing where it stays as in a plain link.
+    pub(super) write: fn(&Netem) -> Result<Option<Value>, Problem>,
+    /// What its value says of the options; nothing where NetEm has no words for it.
+    pub(super) read: fn(&mut InReading, &Node) -> Option<()>,
+}
+
+impl Key {
+    /// One of which NetEm says nothing.
+    pub(super) const fn unsaid(name: &'static str, plain: &'static str) -> Self {
+        Self { name, plain, write: |_| Ok(None), read: |_, _| None }
+    }
+}
+
+/// What the keys of a direction have come to so far.
+pub(super) struct InReading {
+    pub(super) netem: Netem,
+    /// Whether delays come from a feed.
+    pub(super) fed: bool,
+    /// Whether packets may overtake one another.
+    pub(super) allow: bool,
+    pub(super) direction: Around,
+}
+
+/// What a key's words depend on besides its value.
+#[derive(Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) rate: Rate,
+    pub(crate) overhead: Overhead,
+    pub(crate) bound: Bound,
+}
