@@ -197,7 +197,9 @@ impl Network {
     /// Handles one event of an element.
     fn step(&mut self, at: Time, element: u32) {
         self.now = at;
-        self.settle_ways();
+        if self.has_new_ways {
+            self.settle_ways();
+        }
         let link = &mut self.links[element as usize];
         let left = link.step(at, &mut self.pool, &mut self.drops);
         self.settle(element);
@@ -217,7 +219,9 @@ impl Network {
 
     #[inline]
     pub(crate) fn arrive<B>(&mut self, port: PortId, packet: &Packet<B>) -> (PacketId, PacketRef) {
-        self.settle_ways();
+        if self.has_new_ways {
+            self.settle_ways();
+        }
         let from = &mut self.ports[usize::from(port.index())];
         let id = PacketId::new(port, from.arrivals);
         from.arrivals += 1;
@@ -307,12 +311,11 @@ impl Network {
     }
 
     /// After changes that may lead packets back to where they have been, which come in great numbers.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn settle_ways(&mut self) {
-        if self.has_new_ways {
-            self.has_new_ways = false;
-            self.find_cycles();
-        }
+        self.has_new_ways = false;
+        self.find_cycles();
     }
 
     /// Brings a packet to where it goes next.

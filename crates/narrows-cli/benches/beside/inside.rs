@@ -44,7 +44,7 @@ pub(crate) fn offer_links(count: u32, seconds: u32, rate: u32, length: usize) ->
 }
 
 pub(crate) fn is_meant(words: &[&str]) -> bool {
-    matches!(words.first(), Some(&("--stay" | "--offer" | "--offer-links")))
+    matches!(words.first(), Some(&("--stay" | "--offer" | "--offer-links" | "--ask")))
 }
 
 pub(crate) fn run(words: &[&str]) -> Outcome<()> {
@@ -56,6 +56,7 @@ pub(crate) fn run(words: &[&str]) -> Outcome<()> {
         ["--offer-links", count, seconds, rate, length] => {
             send_to_links(count.parse()?, seconds.parse()?, rate.parse()?, length.parse()?)
         }
+        ["--ask", pause, seconds, requests @ ..] => crate::control::ask(pause, seconds, requests),
         _ => Err(format!("not understood: {words:?}").into()),
     }
 }

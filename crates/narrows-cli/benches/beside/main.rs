@@ -2,13 +2,14 @@
 //! are what a busy host can tell.
 //!
 //! ```text
-//! cargo bench -p narrows-cli --bench beside -- [tcp] [rate] [udp] [lateness] [ping] [idle] [links] [--long]
+//! cargo bench -p narrows-cli --bench beside -- [tcp] [rate] [udp] [lateness] [ping] [idle] [control] [links] [--long]
 //! cargo bench -p narrows-cli --bench beside -- --soak 10m [--backend af_xdp]
 //! ```
 //!
 //! `scripts/bench-live` builds what it needs first. Needs root, iperf3, ping and tc. Nothing is asserted; what this host cannot
 //! do is left out by name.
 
+mod control;
 mod inside;
 mod lateness;
 mod links;
@@ -32,13 +33,14 @@ struct Effort {
 
 type Section = (&'static str, fn(Effort) -> Outcome<()>);
 
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     ("tcp", tcp::unlimited),
     ("rate", tcp::at_a_rate),
     ("udp", udp::small_packets),
     ("lateness", lateness::lateness),
     ("ping", lateness::round_trips),
     ("idle", lateness::idle),
+    ("control", control::control),
     ("links", links::many),
 ];
 
