@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Change links of a run while it runs: narrows set access.down.rate=2mbit
     Set(Set),
+    /// Say what makes one scenario of another, and how much of it a run can have while it goes on
+    Diff(crate::diff::Diff),
     /// Print the report of a run as it stands
     Stats(Stats),
     /// Show the report of a run that has ended, in full
@@ -609,8 +611,14 @@ pub(crate) struct Check {
 #[derive(Debug, Args)]
 pub(crate) struct Set {
     /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
-    #[arg(required = true)]
+    #[arg(required_unless_present = "to")]
     pub(crate) assignments: Vec<String>,
+    /// Change what differs from this scenario, all at one instant
+    #[arg(long, value_name = "FILE", conflicts_with = "assignments")]
+    pub(crate) to: Option<PathBuf>,
+    /// With --to: change what can be changed, and name on the standard error what only another run can have
+    #[arg(long, requires = "to")]
+    pub(crate) partly: bool,
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,

@@ -8,6 +8,7 @@ mod calibrate;
 mod certify;
 mod check;
 mod clean;
+mod diff;
 mod dist;
 mod doctor;
 mod feed;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Sim(sim) => sim::sim(&sim),
         Command::Check(check) => check::check(&check),
         Command::Set(set) => remote::set(&set),
+        Command::Diff(args) => diff::diff(&args),
         Command::Stats(stats) => remote::stats(&stats),
         Command::Report(args) => report::report(&args),
         Command::Feed(args) => feed::feed(&args),

@@ -8,7 +8,11 @@ use crate::args;
 use crate::output::{Failure, print, write_json};
 
 pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
-    Client::find(args.run.as_deref())?.set(args.assignments.clone(), None)?;
+    let run = Client::find(args.run.as_deref())?;
+    match &args.to {
+        Some(file) => crate::diff::set_to(&run, file, args.partly)?,
+        None => drop(run.set(args.assignments.clone(), None)?),
+    }
     Ok(0)
 }
 

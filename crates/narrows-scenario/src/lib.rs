@@ -61,7 +61,7 @@ pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use reference::{reference, schema};
 pub use router::{Destination, ExplicitRoute, Router};
 pub use rules_link::{Pipe, PipeQueue, Queues, RulesLink, Sharing};
-pub use scenario::{CommandsAt, IpfwChange, Scenario};
+pub use scenario::{CommandsAt, Difference, Differing, IpfwChange, Scenario};
 pub use timeline::{Timeline, TimelineEvent};
 pub use topology::{HostRoute, Interface, Port};
 pub use traffic::{

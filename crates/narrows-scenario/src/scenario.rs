@@ -1,6 +1,7 @@
 //! A scenario: all that a file or the flags say, read and checked.
 
 mod assign;
+mod difference;
 mod ipfw;
 mod ipfw_commands;
 mod me;
@@ -26,6 +27,7 @@ use crate::timeline::{Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::Traffic;
 
+pub use difference::{Difference, Differing};
 pub use ipfw::IpfwChange;
 pub use ipfw_commands::CommandsAt;
 pub(crate) use rows::{DEFAULT_SEED, seed};

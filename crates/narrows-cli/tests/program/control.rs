@@ -121,3 +121,42 @@ fn commands_of_tc_lose_nothing_of_one_another() {
     assert!(shown.contains("corrupt 12%") && shown.contains("rate 12mbit"), "{shown}");
     run.end();
 }
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_run_becomes_like_a_scenario_that_was_edited() {
+    const NET: &str = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = \"1ms\"\n";
+    let scratch = Scratch::new();
+    let file = scratch.write("net.toml", NET);
+    let mut run = Run::start(&[file.to_str().unwrap()]);
+    let number = run.started.id().to_string();
+    let diff = || narrows(["diff", "--run", &number, file.to_str().unwrap()]);
+    let set = || narrows(["set", "--run", &number, "--to", file.to_str().unwrap()]);
+    assert_eq!(finish(&mut diff()).expect(0).out, "no difference\n");
+
+    std::fs::write(&file, NET.replace("1ms", "3ms") + "loss = \"2%\"\n").unwrap();
+    let shown = finish(&mut diff()).expect(1).out;
+    assert_eq!(shown, "a run can have, while it goes on:\n  l.delay=3ms\n  l.loss=2%\n");
+    finish(&mut set()).expect(0);
+    assert_eq!(run.generation(), 1, "one change at one instant");
+    assert_eq!(finish(&mut diff()).expect(0).out, "no difference\n");
+
+    // A host more is another run's; the rest goes, if that is wanted.
+    std::fs::write(&file, NET.to_owned() + "[hosts.c]\n").unwrap();
+    let refused = finish(&mut set()).expect(2).err;
+    assert!(refused.contains("only another run can have:\n  hosts.c: nothing → {}\n"), "{refused}");
+    assert_eq!(run.generation(), 1);
+    let partly = finish(set().arg("--partly")).expect(0).err;
+    assert!(partly.contains("hosts.c"), "{partly}");
+    assert_eq!(run.generation(), 2);
+    assert_eq!(finish(&mut diff()).expect(1).out, "only another run can have:\n  hosts.c: nothing → {}\n");
+    run.end();
+
+    let before = scratch.write("before.toml", NET);
+    let both = [before.to_str().unwrap(), file.to_str().unwrap()];
+    let json = finish(narrows(["diff", "--json", "-"]).args(both)).expect(1).out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["others"][0]["path"], "hosts.c", "{json}");
+    let wrong = finish(&mut narrows(["diff", "/nowhere.toml", before.to_str().unwrap()])).expect(2).err;
+    assert!(wrong.contains("/nowhere.toml"), "{wrong}");
+}

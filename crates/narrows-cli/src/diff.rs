@@ -1,0 +1,72 @@
+//! `narrows diff`, and `narrows set --to`: what makes one scenario of another, or of what a run has in force.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use narrows_live::control::{Client, ControlError};
+use narrows_scenario::{Difference, Scenario};
+
+use crate::output::{Failure, print, write_json};
+
+/// How often a change is worked out again because somebody else was faster.
+const TRIES: u32 = 20;
+
+/// The arguments of `narrows diff`.
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A scenario file, which is compared with what a run has in force where it stands alone
+    first: PathBuf,
+    /// The scenario file that is to come of the first
+    second: Option<PathBuf>,
+    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    #[arg(long, conflicts_with = "second")]
+    run: Option<String>,
+    /// Write the same for a program; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Status 0 where there is no difference, 1 where there is one, as of diff(1).
+pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
+    let difference = match &args.second {
+        Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
+        None => from_run(&Client::find(args.run.as_deref())?, &args.first)?.0,
+    };
+    match &args.json {
+        Some(path) => write_json(path, &difference)?,
+        None => print(&difference.to_string())?,
+    }
+    Ok(u8::from(!difference.is_none()))
+}
+
+/// Makes a run like a scenario, as far as a run can be changed. Where somebody else changes it meanwhile, once more from what
+/// is in force then.
+pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Failure> {
+    for _ in 0..TRIES {
+        let (difference, generation) = from_run(run, file)?;
+        if !difference.others.is_empty() {
+            let others = Difference { assignments: Vec::new(), ..difference.clone() };
+            if !partly {
+                return Err(Failure::Other(format!(
+                    "{others}nothing was changed: --partly changes the rest"
+                )));
+            }
+            eprint!("{others}");
+        }
+        match run.set(difference.assignments, Some(generation)) {
+            Err(ControlError::Stale(_)) => {}
+            result => return Ok(result.map(|_| ())?),
+        }
+    }
+    Err(Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again")))
+}
+
+/// What makes a scenario of what a run has in force, and the generation of that.
+fn from_run(run: &Client, file: &Path) -> Result<(Difference, u64), Failure> {
+    let in_force = run.scenario()?;
+    let after = Scenario::load(file)?;
+    // Files that it names are found where those of the scenario are.
+    let name = file.with_file_name("what the run has in force");
+    let before = Scenario::parse(&in_force.toml, &name.to_string_lossy())?;
+    Ok((before.difference(&after), in_force.generation))
+}
