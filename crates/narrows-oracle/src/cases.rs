@@ -1,5 +1,6 @@
 //! The cases.
 
+mod defaults;
 mod dualpi2;
 mod explanations;
 mod managed;
@@ -11,7 +12,15 @@ use crate::case::Case;
 
 /// All of them.
 pub fn all() -> Vec<Case> {
-    [netem::cases(), shapers::cases(), managed::cases(), schedulers::cases(), dualpi2::cases()].concat()
+    [
+        netem::cases(),
+        shapers::cases(),
+        managed::cases(),
+        schedulers::cases(),
+        dualpi2::cases(),
+        defaults::cases(),
+    ]
+    .concat()
 }
 
 #[cfg(test)]

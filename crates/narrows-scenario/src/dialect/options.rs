@@ -235,7 +235,17 @@ impl Options {
 
     /// Reads options up to the end; `of` is what they are options of.
     pub(crate) fn read_all<'a>(self, of: &str, words: &mut impl Source<'a>) -> Result<Table, Problem> {
-        let table = self.read_some(words, &mut Vec::new())?;
+        self.read_all_remarking(of, words, &mut Vec::new())
+    }
+
+    /// The same, with what a person is to know of what was said.
+    pub(crate) fn read_all_remarking<'a>(
+        self,
+        of: &str,
+        words: &mut impl Source<'a>,
+        remarks: &mut Vec<String>,
+    ) -> Result<Table, Problem> {
+        let table = self.read_some(words, remarks)?;
         match words.next_word() {
             None => Ok(table),
             Some(word) => {
@@ -244,6 +254,11 @@ impl Options {
                 Err(if known.is_empty() { problem } else { suggest(problem, word.text, &known) })
             }
         }
+    }
+
+    /// Whether an option sets this key.
+    pub(crate) fn sets(self, key: &str) -> bool {
+        self.rows().any(|option| option.key == key)
     }
 
     /// What the options say of a document, in the order of the rows; nothing where a value has no words.

@@ -3,8 +3,8 @@
 
 use narrows_core::Bytes;
 
-use super::unit::{RATE, SIZE, TIME, missing, rate_of, size_of};
-use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words};
+use super::unit::{RATE, SIZE, TIME, missing, rate_of, size_of, whole};
+use crate::dialect::{Follows, Opt, Options, Read, Unit, Word, Words, number, number_of, text_of};
 use crate::keys::kind::text;
 use crate::node::{Table, Value};
 use crate::problem::{Found, Problem};
@@ -16,8 +16,42 @@ const BUCKET: &[Opt] = &[
     Opt::value(&["peakrate"], "peakrate", RATE),
     Opt::value(&["mtu", "minburst"], "mtu", SIZE).printed("minburst"),
     Opt::value(&["mpu"], "mpu", SIZE).zero_is_none(),
-    Opt::nothing(&["overhead", "linklayer"], Follows::One("a value")),
+    Opt::value(&["overhead"], OVERHEAD, whole::<{ -1500 }, 1500>()),
+    Opt::value(&["linklayer"], LINK_LAYER, LAYER),
 ];
+
+/// What each packet costs more, in bytes: of a scenario's buckets that is a matter of the link.
+pub(super) const OVERHEAD: &str = "extra";
+/// Whether it is cut into cells.
+pub(super) const LINK_LAYER: &str = "layer";
+
+const LAYER: Unit = Unit {
+    what: "a link layer",
+    read: |word, _| match word.text {
+        "ethernet" => Ok(Read::plain(text("ethernet"))),
+        "atm" | "adsl" => Ok(Read::plain(text("atm"))),
+        _ => Err(word
+            .problem(format!("{} is no link layer", Found(word.text)))
+            .help("allowed: `ethernet`, `atm` or `adsl`")),
+    },
+    show: |_| None,
+};
+
+/// What counts as the length of a packet, of which `base` is what counts without a word: as the value of `overhead`.
+pub(super) fn overhead(keys: &Table, base: &str) -> Value {
+    let extra: i64 = number_of(keys, OVERHEAD).unwrap_or(0);
+    let is_atm = text_of(keys, LINK_LAYER) == "atm";
+    if extra == 0 && !is_atm {
+        return text(base);
+    }
+    let mut parts = Table::default();
+    parts.put("base", text(base));
+    parts.put("bytes", number(extra));
+    if is_atm {
+        parts.put("cells", text("atm"));
+    }
+    Value::Table(parts)
+}
 
 pub(super) const TBF: Options = Options(&[
     BUCKET,
@@ -96,7 +130,9 @@ pub(super) fn police(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Pro
         keys.remove("mtu");
     }
     // What has arrived has left its link header behind when the kernel counts it.
-    keys.put("overhead", text("ip"));
+    let overhead = overhead(&keys, "ip");
+    [OVERHEAD, LINK_LAYER].iter().for_each(|key| keys.remove(key));
+    keys.put("overhead", overhead);
     if passes {
         keys.put("exceed", text("pass"));
     }

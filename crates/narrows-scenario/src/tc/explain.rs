@@ -105,7 +105,9 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
             }
             words
         }
-        qdisc::Kind::Managed(managed) => vec![managed.words()],
+        qdisc::Kind::Managed(managed) => {
+            [managed.words()].into_iter().chain(managed.remarks.iter().cloned()).collect()
+        }
         qdisc::Kind::Netem(netem) => {
             let explained = netem.explain();
             explained

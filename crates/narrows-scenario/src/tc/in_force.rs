@@ -6,6 +6,7 @@
 mod options;
 mod points;
 
+use narrows_core::Bytes;
 use narrows_core::Rate;
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::service::Overhead;
@@ -85,6 +86,7 @@ impl Direction {
             direction: self,
             taken: majors(scheduler),
             free: first,
+            netem_within: matches!(&around.qdisc, Some(qdisc) if matches!(qdisc.kind, NetemKind::Netem(_))),
             found: InForce {
                 unsaid: around.unsaid.iter().map(|key| (*key).to_owned()).collect(),
                 ..InForce::default()
@@ -94,16 +96,38 @@ impl Direction {
             walk.found.unsaid.push("overhead".into());
         }
         let netem = around.qdisc.map(|qdisc| {
-            let handle = walk.handle();
             let text = qdisc.text();
-            let (kind, options) = match qdisc.kind {
+            match qdisc.kind {
                 NetemKind::Netem(_) => ("netem", text),
                 NetemKind::Delay(_) => ("delay", text.trim_start_matches("root delay ").to_owned()),
-            };
-            walk.qdisc(kind, handle, None, options);
-            Handle { minor: 1, ..handle }
+            }
         });
-        walk.scheduler(scheduler, netem, true);
+        match netem {
+            // What waits for the bucket is in netem's queue.
+            Some(("netem", options)) if scheduler.kind == SchedulerKind::Tbf && !has_room(scheduler) => {
+                let bucket = walk.scheduler(scheduler, None, true);
+                let limit = match self.bound() {
+                    USUAL_LIMIT => String::new(),
+                    Bound::Packets(packets) => format!("limit {packets} "),
+                    Bound::Bytes(_) => {
+                        walk.unsaid("queue", bucket);
+                        String::new()
+                    }
+                };
+                let inside = Handle { minor: 1, ..bucket };
+                let handle = walk.handle();
+                walk.qdisc("netem", handle, Some(inside), limit + &options);
+                if let Some(class) = walk.found.classes.last_mut() {
+                    class.leaf = Some(handle.to_string());
+                }
+            }
+            Some((kind, options)) => {
+                let handle = walk.handle();
+                walk.qdisc(kind, handle, None, options);
+                walk.scheduler(scheduler, Some(Handle { minor: 1, ..handle }), true);
+            }
+            None => drop(walk.scheduler(scheduler, None, true)),
+        }
         Some(walk.found)
     }
 
@@ -118,6 +142,14 @@ impl Direction {
         }
         plain.netem()
     }
+}
+
+/// The bytes of a usual frame.
+const FRAME: u64 = 1514;
+
+/// Whether a token bucket has a limit of its own that tc can say: one in bytes, or by a time.
+fn has_room(scheduler: &Scheduler) -> bool {
+    matches!(scheduler.bound, Some(Bound::Bytes(_))) || scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some())
 }
 
 /// Whether it is one that tc has with classes, or with a discipline in it.
@@ -184,6 +216,8 @@ struct Walk<'a> {
     taken: Vec<u16>,
     /// The next number that is given.
     free: u16,
+    /// Whether NetEm is what is in a token bucket at the root.
+    netem_within: bool,
     found: InForce,
 }
 
@@ -274,7 +308,15 @@ impl Walk<'_> {
             SchedulerKind::Prio => format!("bands {}", ids.len()),
             SchedulerKind::Tbf => {
                 let tbf = scheduler.tbf.as_ref();
-                tbf.map(|tbf| options::tbf(tbf, scheduler.bound)).unwrap_or_default()
+                // Where another discipline is in it, its own limit is of no effect, but tc does not go without one.
+                let bound = scheduler.bound.filter(|_| has_room(scheduler));
+                let within =
+                    || match self.bound(scheduler, scheduler.named().first().unwrap_or(&Class::all())) {
+                        Bound::Packets(packets) => Bound::Bytes(Bytes::new(packets.saturating_mul(FRAME))),
+                        bytes => bytes,
+                    };
+                let bound = if has_room(scheduler) { bound } else { Some(within()) };
+                tbf.map(|tbf| options::tbf(tbf, bound)).unwrap_or_default()
             }
             _ => String::new(),
         };
@@ -302,14 +344,8 @@ impl Walk<'_> {
                 }
                 None => self.unsaid("filters", handle),
             },
-            // Packets of a token bucket have one way only; its limit is a matter of bytes.
-            _ => {
-                let has_room = matches!(scheduler.bound, Some(Bound::Bytes(_)))
-                    || scheduler.tbf.is_some_and(|tbf| tbf.latency.is_some());
-                if !has_room {
-                    self.unsaid("bound", handle);
-                }
-            }
+            // Packets of a token bucket have one way only.
+            _ => {}
         }
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
             self.unsaid("bound", handle);
@@ -365,10 +401,11 @@ impl Walk<'_> {
             }
             Some(Child::Scheduler(inner)) => {
                 let handle = self.handle();
-                if **inner != Scheduler::plain(inner.kind) {
+                let options = managed::shown(&inner.value());
+                if options.is_none() {
                     self.unsaid("options", handle);
                 }
-                self.qdisc(inner.kind.name(), handle, Some(id), String::new());
+                self.qdisc(inner.kind.name(), handle, Some(id), options.unwrap_or_default());
                 return Some(handle);
             }
             Some(Child::Netem(netem)) => {
@@ -380,14 +417,22 @@ impl Walk<'_> {
         }
         let queue = class.queue.unwrap_or(self.direction.queue);
         if queue.policy != Policy::Fifo {
-            if class.queue.is_some() || !outermost {
-                self.unsaid("queue", id);
+            if class.queue.is_none() && outermost {
+                return None;
             }
-            return None;
+            let value = queue.value();
+            let (Some(kind), Some(options)) = (managed::name_of(&value), managed::shown(&value)) else {
+                self.unsaid("queue", id);
+                return None;
+            };
+            let handle = self.handle();
+            self.qdisc(kind, handle, Some(id), options);
+            return Some(handle);
         }
         let bound = self.bound(scheduler, class);
         let implied = match scheduler.kind {
-            SchedulerKind::Tbf => true,
+            // Netem is in it, which is around all.
+            SchedulerKind::Tbf => has_room(scheduler) || outermost && self.netem_within,
             SchedulerKind::Hpd => matches!(bound, Bound::Packets(_)),
             _ => bound == USUAL_LIMIT,
         };

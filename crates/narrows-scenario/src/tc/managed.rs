@@ -12,7 +12,7 @@ use super::unit::{
 };
 use crate::dialect::{Follows, Opt, Options, Word, Words, number_of, text_of};
 use crate::keys::kind::text;
-use crate::node::{Node, Table, Value};
+use crate::node::{Key, Node, Table, Value};
 use crate::problem::Problem;
 
 /// A discipline of a script.
@@ -21,6 +21,10 @@ pub(super) struct Managed {
     pub(super) of: &'static Discipline,
     /// Its keys.
     document: Table,
+    /// Those that a word said, and did not follow.
+    said: Table,
+    /// What a person is to know of what was said.
+    pub(super) remarks: Vec<String>,
 }
 
 /// What is to be known of one.
@@ -28,10 +32,20 @@ pub(super) struct Discipline {
     pub(super) name: &'static str,
     becomes: Becomes,
     options: Options,
+    /// What a change leaves of what it does not name.
+    keeps: Keeps,
     /// What the kernel has where nothing is said, and narrows has not.
     usual: &'static [(&'static str, &'static str)],
     /// Settles what several options say together. The word is the name of the discipline.
     settle: fn(Word<'_>, &mut Table) -> Result<(), Problem>,
+}
+
+/// What the `change` function of a discipline in the kernel leaves of what it is not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keeps {
+    Everything,
+    /// It is told everything.
+    Nothing,
 }
 
 /// Which key it is a value of.
@@ -46,15 +60,38 @@ enum Becomes {
 }
 
 const fn discipline(name: &'static str, becomes: Becomes, options: Options) -> Discipline {
-    Discipline { name, becomes, options, usual: &[], settle: |_, _| Ok(()) }
+    // A queue without management has one option.
+    let keeps = match becomes {
+        Becomes::Fifo => Keeps::Nothing,
+        _ => Keeps::Everything,
+    };
+    Discipline { name, becomes, options, keeps, usual: &[], settle: |_, _| Ok(()) }
+}
+
+impl Discipline {
+    /// All of the keys that what was said comes to, with the kernel's own where nothing is.
+    fn settled(&self, name: Word<'_>, mut document: Table) -> Result<Table, Problem> {
+        for (key, value) in self.usual {
+            document = document.and(key, Node::typed(value, 0).value);
+        }
+        (self.settle)(name, &mut document)?;
+        Ok(document)
+    }
 }
 
 /// All of them.
 pub(super) static DISCIPLINES: &[Discipline] = &[
-    discipline("pfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", PFIFO_LIMIT)]])),
-    discipline("bfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", BFIFO_LIMIT)]])),
     Discipline {
-        usual: &[("bound", "1000 packets"), ("drop", "head")],
+        usual: &[PACKETS_OF_DEVICE],
+        ..discipline("pfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", PFIFO_LIMIT)]]))
+    },
+    Discipline {
+        // As many frames of the usual MTU as the device says.
+        usual: &[("bound", "1514000 bytes")],
+        ..discipline("bfifo", Becomes::Fifo, Options(&[&[Opt::value(&["limit"], "bound", BFIFO_LIMIT)]]))
+    },
+    Discipline {
+        usual: &[PACKETS_OF_DEVICE, ("drop", "head")],
         ..discipline(
             "pfifo_head_drop",
             Becomes::Fifo,
@@ -63,21 +100,31 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
     },
     discipline("pfifo_fast", Becomes::Scheduler, PFIFO_FAST),
     Discipline {
+        keeps: Keeps::Nothing,
         usual: &[("probability", "0.02"), ("ecn", "false")],
         settle: red,
         ..discipline("red", Becomes::Queue, RED)
     },
-    discipline("fq_codel", Becomes::Scheduler, FQ_CODEL),
-    Discipline { usual: PIE_USUAL, ..discipline("fq_pie", Becomes::Scheduler, Options(&[FQ_PIE, PIE])) },
-    Discipline { usual: &[("ecn", "false")], ..discipline("codel", Becomes::Queue, Options(&[CODEL])) },
+    Discipline {
+        usual: &[("bound", "10240 packets")],
+        ..discipline("fq_codel", Becomes::Scheduler, FQ_CODEL)
+    },
+    Discipline { usual: FQ_PIE_USUAL, ..discipline("fq_pie", Becomes::Scheduler, Options(&[FQ_PIE, PIE])) },
+    Discipline {
+        usual: &[("bound", "1000 packets"), ("ecn", "false")],
+        ..discipline("codel", Becomes::Queue, Options(&[CODEL]))
+    },
     Discipline { usual: PIE_USUAL, ..discipline("pie", Becomes::Queue, Options(&[PIE])) },
     Discipline {
         usual: dualpi2::USUAL,
         settle: dualpi2::settle,
         ..discipline("dualpi2", Becomes::Queue, dualpi2::OPTIONS)
     },
-    discipline("sfq", Becomes::Scheduler, SFQ),
+    Discipline { usual: &[("bound", "127 packets")], ..discipline("sfq", Becomes::Scheduler, SFQ) },
 ];
+
+/// The `txqueuelen` of a usual device, which the kernel takes where a limit is not said.
+const PACKETS_OF_DEVICE: (&str, &str) = ("bound", "1000 packets");
 
 /// As tc prints it.
 const PFIFO_FAST: Options = Options(&[&[Opt::nothing(&["bands", "priomap"], Follows::Numbers)]]);
@@ -89,8 +136,9 @@ const RED: Options = Options(&[&[
     Opt::value(&["probability"], "probability", PROBABILITY),
     Opt::value(&["avpkt"], "avpkt", SIZE),
     Opt::value(&["burst"], "burst", whole::<1, { 1 << 20 }>()),
-    // By which the kernel lets the average of an empty queue fall; here it is the link's rate.
-    Opt::nothing(&["bandwidth"], Follows::One("a value")),
+    Opt::nothing(&["bandwidth"], Follows::One("a rate")).remark(
+        "`bandwidth`, by which the kernel lets the average of an empty queue fall, is that of the link here.",
+    ),
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::nothing(&["harddrop", "nodrop", "adaptive"], Follows::Nothing),
 ]]);
@@ -107,8 +155,16 @@ const QUANTUM: Opt = Opt::value(&["quantum"], "quantum", SIZE);
 
 const FQ_CODEL: Options = Options(&[
     CODEL,
-    &[FLOWS, QUANTUM, Opt::nothing(&["memory_limit", "drop_batch"], Follows::One("a number"))],
+    &[
+        FLOWS,
+        QUANTUM,
+        Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
+        Opt::nothing(&["drop_batch"], Follows::One("a number"))
+            .remark("`drop_batch` is of no effect: as in the kernel without it, up to 64 packets of the longest flow are dropped at once."),
+    ],
 ]);
+
+const NO_MEMORY_LIMIT: &str = "`memory_limit` is of no effect: what waits is bounded by `limit` alone.";
 
 const PIE: &[Opt] = &[
     Opt::value(&["limit"], "bound", LIMIT),
@@ -120,7 +176,14 @@ const PIE: &[Opt] = &[
 ];
 
 /// What the kernel's PIE always has, beyond the RFC's base.
-const PIE_USUAL: &[(&str, &str)] = &[
+const PIE_USUAL: &[(&str, &str)] =
+    &[("bound", "1000 packets"), PIE_BASE[0], PIE_BASE[1], PIE_BASE[2], PIE_BASE[3], PIE_BASE[4]];
+
+/// The same of each of its flows.
+const FQ_PIE_USUAL: &[(&str, &str)] =
+    &[("bound", "10240 packets"), PIE_BASE[0], PIE_BASE[1], PIE_BASE[2], PIE_BASE[3], PIE_BASE[4]];
+
+const PIE_BASE: [(&str, &str); 5] = [
     ("ecn", "false"),
     ("mean-packet", "1500 bytes"),
     ("derandomize", "true"),
@@ -132,15 +195,17 @@ const FQ_PIE: &[Opt] = &[
     FLOWS,
     QUANTUM,
     Opt::value(&["ecn_prob"], "mark-below", PER_CENT),
-    Opt::nothing(&["memory_limit"], Follows::One("a number")),
+    Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
 ];
 
 const SFQ: Options = Options(&[&[
     Opt::value(&["limit"], "bound", LIMIT),
     QUANTUM,
     Opt::value(&["flows", "divisor"], "flows", whole::<1, 65536>()),
-    // Hashes are perturbed to part flows that met by chance; here 1024 flows meet seldom enough.
-    Opt::nothing(&["perturb", "depth"], Follows::One("a number")),
+    Opt::nothing(&["perturb"], Follows::One("a number"))
+        .remark("`perturb` is of no effect: flows that share a place of the hash keep it, of 1024 places."),
+    Opt::nothing(&["depth"], Follows::One("a number"))
+        .remark("`depth` is of no effect: a flow may have all of `limit`."),
     Opt::refused(
         &["headdrop"],
         "of `sfq` has no place in a script",
@@ -164,12 +229,30 @@ impl Managed {
     /// Reads the options of a discipline, whose name was read; nothing for another one.
     pub(super) fn read(name: Word<'_>, words: &mut Words<'_>) -> Result<Option<Self>, Problem> {
         let Some(of) = DISCIPLINES.iter().find(|of| of.name == name.text) else { return Ok(None) };
-        let mut document = of.options.read_all(of.name, words)?;
-        for (key, value) in of.usual {
-            document = document.and(key, Node::typed(value, 0).value);
+        let mut remarks = Vec::new();
+        let said = of.options.read_all_remarking(of.name, words, &mut remarks)?;
+        let document = of.settled(name, said.clone())?;
+        Ok(Some(Self { of, document, said, remarks }))
+    }
+
+    /// What is there after a change to this: of most disciplines the kernel keeps what is not said. RED and the queues without
+    /// management are told all of it anew.
+    pub(super) fn changed_from(mut self, before: &Self) -> Self {
+        if self.of.keeps == Keeps::Everything || self.said.is_empty() {
+            let mut said = before.said.clone();
+            self.said.iter().for_each(|(key, node)| said.set(&key.name, node.clone()));
+            // Each of the two was taken by itself, and both were settled: so are they together, but where they exclude one
+            // another, of which the new one holds.
+            if let Ok(document) = self.of.settled(Word::new(self.of.name, &(0..0)), said.clone()) {
+                (self.document, self.said) = (document, said);
+            }
         }
-        (of.settle)(name, &mut document)?;
-        Ok(Some(Self { of, document }))
+        self
+    }
+
+    /// Whether it has queues of its own for bands, each of which holds what the device says.
+    pub(super) fn has_bands(&self) -> bool {
+        self.of.name == "pfifo_fast"
     }
 
     /// The key of a link or class that it becomes a value of.
@@ -204,12 +287,42 @@ impl Managed {
             Some(_) => "the oldest",
             None => "one that finds no room",
         };
-        let limit = match self.document.get("bound") {
-            Some(_) => text_of(&self.document, "bound"),
-            None => "as many packets as the device says".into(),
-        };
+        let limit = text_of(&self.document, "bound");
         format!("In the order of arrival; {limit} may wait, and {drop} is dropped.")
     }
+}
+
+/// The name of the discipline that a value of `queue` or `scheduler` is.
+pub(super) fn name_of(value: &Value) -> Option<&'static str> {
+    let name = match value {
+        Value::String(name) => name.clone(),
+        Value::Table(table) => text_of(table, "type"),
+        _ => return None,
+    };
+    DISCIPLINES.iter().find(|of| of.name == name).map(|of| of.name)
+}
+
+/// The options of a value of `queue` or `scheduler` as tc prints them; nothing where it has no words for all of it.
+pub(super) fn shown(value: &Value) -> Option<String> {
+    let name = name_of(value)?;
+    let of = DISCIPLINES.iter().find(|of| of.name == name)?;
+    let mut keys = match value {
+        Value::Table(table) => table.clone(),
+        _ => Table::default(),
+    };
+    keys.remove("type");
+    for (key, usual) in of.usual {
+        let usual = Node::typed(usual, 0);
+        match keys.get(key) {
+            Some(node) if *node == usual => keys.remove(key),
+            Some(_) => {}
+            // What the algorithm's authors have for the whole is what the kernel has.
+            None if *key == "bound" && of.becomes == Becomes::Scheduler => {}
+            None => return None,
+        }
+    }
+    let said = |key: &Key| of.options.sets(&key.name);
+    if keys.iter().all(|(key, _)| said(key)) { of.options.show(&keys) } else { None }
 }
 
 /// The limit of a discipline without management, as tc prints it.

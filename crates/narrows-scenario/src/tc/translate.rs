@@ -1,12 +1,13 @@
 //! What stands at a device as keys of a link's direction.
 
 use narrows_core::Bytes;
+use narrows_core::queue::Bound;
 
 use super::qdisc::USUAL_LIMIT;
 use super::rules::Rules;
 use super::tree::{Class, Qdisc, Tree};
 use super::unit::rate_of;
-use super::{Handle, class, qdisc};
+use super::{Handle, bucket, class, qdisc};
 use crate::dialect::{number, text_of};
 use crate::keys::kind::text;
 use crate::netem;
@@ -92,21 +93,35 @@ impl Tree {
                 self.put(child, exact, keys)
             }
             qdisc::Kind::Tbf(bucket) => {
-                let mut child = self.only_child(qdisc.handle);
+                let child = self.only_child(qdisc.handle);
                 if let Some(qdisc::Kind::Netem(netem)) = child.map(|child| &child.kind)
                     && !exact
                 {
                     keys.keys.extend(netem.keys()?);
                     let inside = child.map_or(Handle::ROOT, |child| child.handle);
                     keys.notes.push(double_queue(&qdisc.kind, qdisc.handle, inside));
-                    child = None;
+                    if let netem::Kind::Netem(options) = &netem.kind {
+                        // What waits for the bucket is in netem's queue, in the kernel, and bounded by its limit alone.
+                        let limit = options.limit.unwrap_or(netem::DEFAULT_LIMIT);
+                        keys.keys.retain(|(key, _)| *key != "line-limit");
+                        keys.put("queue", text(Bound::Packets(limit)));
+                    }
+                    keys.notes.push(no_limit(bucket, inside));
+                    let mut scheduler = of_type("tbf");
+                    add(&without_limit(bucket), &mut scheduler);
+                    keys.put("overhead", bucket::overhead(bucket, "frame"));
+                    keys.put("scheduler", Value::Table(scheduler));
+                    return Ok(());
                 }
                 let scheduler = self.tbf(bucket, qdisc.handle, child, &mut keys.notes)?;
-                keys.put("overhead", text("frame"));
+                keys.put("overhead", bucket::overhead(bucket, "frame"));
                 keys.put("scheduler", scheduler);
                 Ok(())
             }
             qdisc::Kind::Managed(managed) => {
+                if managed.has_bands() {
+                    keys.put("queue", text(USUAL_LIMIT));
+                }
                 if let Some(value) = managed.value() {
                     keys.put(managed.key(), value);
                 }
@@ -132,7 +147,14 @@ impl Tree {
     /// A discipline as the value of `scheduler`.
     fn scheduler(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
         match &qdisc.kind {
-            qdisc::Kind::Tbf(keys) => self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes),
+            qdisc::Kind::Tbf(keys) => {
+                if bucket::overhead(keys, "frame") != text("frame") {
+                    return Err(Problem::new("`overhead` or `linklayer` of a tbf in a class").help(
+                        "what a packet costs is a matter of the whole link: say it of a tbf at the root",
+                    ));
+                }
+                self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes)
+            }
             _ => self.classful(qdisc, notes),
         }
     }
@@ -144,14 +166,16 @@ impl Tree {
         child: Option<&Qdisc>,
         notes: &mut Vec<String>,
     ) -> Result<Value, Problem> {
-        let mut table = Table::default();
-        table.put("type", text("tbf"));
-        add(keys, &mut table);
-        if let Some(child) = child {
-            let mut class = named(Handle { minor: 1, ..handle });
-            self.body(child, &mut class, notes)?;
-            table.put("classes", list([class]));
-        }
+        let mut table = of_type("tbf");
+        let Some(child) = child else {
+            add(&bucket_keys(keys), &mut table);
+            return Ok(Value::Table(table));
+        };
+        add(&without_limit(keys), &mut table);
+        notes.push(no_limit(keys, child.handle));
+        let mut class = named(Handle { minor: 1, ..handle });
+        self.body(child, &mut class, notes)?;
+        table.put("classes", list([class]));
         Ok(Value::Table(table))
     }
 
@@ -319,6 +343,33 @@ impl Tree {
             _ => {}
         }
     }
+}
+
+fn of_type(name: &str) -> Table {
+    let mut table = Table::default();
+    table.put("type", text(name));
+    table
+}
+
+/// The keys of a bucket in which another discipline has taken the place of its queue, which the limit was of.
+fn without_limit(bucket: &Table) -> Table {
+    let mut keys = bucket.clone();
+    ["bound", "latency"].iter().for_each(|key| keys.remove(key));
+    bucket_keys(&keys)
+}
+
+/// The keys of a bucket as a scheduler has them: what a packet costs is the link's.
+fn bucket_keys(bucket: &Table) -> Table {
+    let mut keys = bucket.clone();
+    [bucket::OVERHEAD, bucket::LINK_LAYER].iter().for_each(|key| keys.remove(key));
+    keys
+}
+
+fn no_limit(bucket: &Table, inside: Handle) -> String {
+    let said = if bucket.get("latency").is_some() { "latency" } else { "limit" };
+    format!(
+        "`{said}` of tbf is of no effect, as in the kernel: what may wait is the matter of {inside}, which is in it."
+    )
 }
 
 /// A class or the like with a name.

@@ -105,7 +105,11 @@ impl Tree {
             return Ok(None);
         }
         let parent = match command.parent {
-            Some(Parent::Of(class)) => Some(self.class_for_qdisc(class)?),
+            Some(Parent::Of(class)) => match self.class_for_qdisc(class) {
+                Ok(class) => Some(class),
+                Err(_) if command.verb == Verb::Delete => return Ok(Some(nothing_there())),
+                Err(problem) => return Err(problem),
+            },
             _ => None,
         };
         let before = self.qdiscs.iter().position(|qdisc| qdisc.parent == parent);
@@ -134,6 +138,19 @@ impl Tree {
                         .also(&there.span.clone(), "put there")
                         .help("`replace` takes its place"));
                 }
+                // It has no `change` in the kernel, which `replace` comes to, too.
+                _ if alike
+                    && matches!(kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
+                    && (command.verb == Verb::Change
+                        || handle.is_none_or(|handle| handle == there.handle)) =>
+                {
+                    return Err(Problem::new(format!(
+                        "`{}` cannot be changed, in the kernel neither",
+                        kind.name()
+                    ))
+                    .also(&there.span.clone(), "put there")
+                    .help("`del` takes it away, with its classes, and `add` puts another there"));
+                }
                 _ if alike
                     && (command.verb == Verb::Change
                         || handle.is_none_or(|handle| handle == there.handle)) =>
@@ -141,6 +158,9 @@ impl Tree {
                     there.kind = match (&there.kind, kind) {
                         (qdisc::Kind::Netem(before), qdisc::Kind::Netem(new)) => {
                             qdisc::Kind::Netem(Box::new((**new).clone().changed_from(before)))
+                        }
+                        (qdisc::Kind::Managed(before), qdisc::Kind::Managed(new)) => {
+                            qdisc::Kind::Managed(new.clone().changed_from(before))
                         }
                         _ => kind.clone(),
                     };

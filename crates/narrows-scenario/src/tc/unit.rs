@@ -165,8 +165,17 @@ pub(super) const PROBABILITY: Unit = Unit {
 pub(super) const CLASS: Unit = Unit {
     what: "the number of a class",
     read: |word, _| {
-        let handle = super::Handle::read(word)?;
-        Ok(Read::plain(dialect::number(if word.text.contains(':') { handle.minor } else { handle.major })))
+        if let Some((_, minor)) = word.text.split_once(':') {
+            return Err(word
+                .problem(format!(
+                    "found {}, expected the number of a class without that of its discipline",
+                    Found(word.text)
+                ))
+                .help(format!(
+                    "tc takes the number behind the colon alone, in hexadecimal: default {minor}"
+                )));
+        }
+        Ok(Read::plain(dialect::number(super::Handle::read(word)?.major)))
     },
     show: shown_as_is,
 };

@@ -44,7 +44,15 @@ fn a_token_bucket_and_netem_become_one_link_in_either_order() {
     let bucket = "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\" }";
     let expected = ["link.up.delay=\"100ms\"", "link.up.overhead=\"frame\"", bucket];
     let outer = "tc qdisc add dev eth0 root handle 1:0 tbf rate 1mbit \\  \n  burst 1540 limit 15400\ntc qdisc add dev eth0 parent 1:1 handle 10: netem delay 100ms";
-    assert_eq!(keys(outer), expected);
+    // Where netem is in the bucket, the bucket's own limit is of no effect: netem's is, which nobody said.
+    let unbounded = bucket.replace(", bound = \"15400 bytes\"", "");
+    let queue = "link.up.queue=\"1000 packets\"";
+    assert_eq!(
+        keys(outer),
+        ["link.up.delay=\"100ms\"", queue, "link.up.overhead=\"frame\"", unbounded.as_str()]
+    );
+    let limited = keys(&outer.replace("delay 100ms", "delay 100ms limit 40"));
+    assert_eq!(limited[1], "link.up.queue=\"40 packets\"");
     let inner = "tc qdisc add dev eth0 root handle 1: netem delay 100ms\ntc qdisc add dev eth0 parent 1:1 handle 10: tbf rate 1mbit burst 1540 limit 15400\n";
     assert_eq!(keys(inner), expected);
     for text in [outer, inner] {
@@ -55,17 +63,148 @@ fn a_token_bucket_and_netem_become_one_link_in_either_order() {
     let tree = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 1540 limit 15400\n\
         tc qdisc add dev eth0 parent 1:1 handle 2: htb\ntc class add dev eth0 parent 2: classid 2:1 htb rate 1mbit\n";
     let devices = Script::parse(tree, "x.sh").unwrap().devices(false).unwrap();
-    assert!(devices[0].egress.notes[0].contains("goes unshaped, as in the kernel"), "{devices:?}");
+    let notes = &devices[0].egress.notes;
+    assert_eq!(
+        notes[0],
+        "`limit` of tbf is of no effect, as in the kernel: what may wait is the matter of 2:, which is in it."
+    );
+    assert!(notes[1].contains("goes unshaped, as in the kernel"), "{devices:?}");
+    let fifo = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 1540 latency 70ms\n\
+        tc qdisc add dev eth0 parent 1:1 pfifo limit 100\n";
+    assert_eq!(
+        keys(fifo)[1],
+        "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", classes = [{ name = \"1:1\", queue = \"100 packets\" }] }"
+    );
     // The one queue is kept where it is asked for.
     assert_eq!(
         keys_of(outer, true),
         [
             "link.up.overhead=\"frame\"",
-            "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\", classes = [{ name = \"1:1\", netem = \"delay 100ms\" }] }",
+            "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", classes = [{ name = \"1:1\", netem = \"delay 100ms\" }] }",
         ]
     );
     let error = Script::parse(inner, "x.sh").unwrap().devices(true).unwrap_err().to_string();
     assert!(error.contains("NetEm's single queue with another discipline in it"), "{error}");
+}
+
+#[test]
+fn what_a_packet_costs_a_bucket_is_the_links_overhead() {
+    let tbf = |options: &str| {
+        keys(&format!("tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 70ms {options}")).remove(0)
+    };
+    assert_eq!(tbf("overhead 4"), "link.up.overhead={ base = \"frame\", bytes = 4 }");
+    assert_eq!(
+        tbf("overhead -10 linklayer adsl"),
+        "link.up.overhead={ base = \"frame\", bytes = -10, cells = \"atm\" }"
+    );
+    assert_eq!(tbf("linklayer ethernet overhead 0"), "link.up.overhead=\"frame\"");
+    let inside = "tc qdisc add dev eth0 root handle 1: prio\n\
+        tc qdisc add dev eth0 parent 1:1 tbf rate 1mbit burst 5kb latency 70ms overhead 4\n";
+    let error = Script::parse(inside, "x.sh").unwrap().devices(false).unwrap_err().to_string();
+    assert!(error.contains("`overhead` or `linklayer` of a tbf in a class"), "{error}");
+}
+
+/// Linux 6.12: `txqueuelen`, `SFQ_MAX_DEPTH`, `DEFAULT_CODEL_LIMIT` and the `init` functions of the others.
+#[test]
+fn limits_that_are_not_said_are_the_kernels_at_the_root_and_in_a_class() {
+    for (discipline, limit) in [
+        ("pfifo", "1000 packets"),
+        ("bfifo", "1514000 bytes"),
+        ("codel", "1000 packets"),
+        ("pie", "1000 packets"),
+        ("dualpi2", "10000 packets"),
+        ("sfq", "127 packets"),
+        ("fq_codel", "10240 packets"),
+        ("fq_pie", "10240 packets"),
+    ] {
+        let root = keys(&format!("tc qdisc add dev eth0 root {discipline}")).join(" ");
+        assert!(root.contains(&format!("\"{limit}\"")), "{discipline}: {root}");
+        let class = keys(&format!(
+            "tc qdisc add dev eth0 root handle 1: prio\ntc qdisc add dev eth0 parent 1:1 {discipline}"
+        ));
+        let scheduler = class.iter().find(|key| key.starts_with("link.up.scheduler=")).unwrap();
+        assert!(scheduler.contains(&format!("\"{limit}\"")), "{discipline}: {scheduler}");
+    }
+    let bands = keys("tc qdisc add dev eth0 root pfifo_fast");
+    assert_eq!(bands, ["link.up.queue=\"1000 packets\"", "link.up.scheduler=\"pfifo_fast\""]);
+}
+
+/// As the `change` functions of the kernel have it.
+#[test]
+fn a_change_keeps_what_it_does_not_name() {
+    let then = |discipline: &str, verb: &str, change: &str| {
+        keys(&format!("tc qdisc add dev eth0 root {discipline}\ntc qdisc {verb} dev eth0 root {change}\n"))
+            .into_iter()
+            .find(|key| key.contains("link.up.queue") || key.contains("link.up.scheduler"))
+            .unwrap()
+    };
+    for verb in ["change", "replace"] {
+        let fq = then("fq_codel limit 500 target 7ms", verb, "fq_codel target 9ms noecn");
+        for part in ["bound = \"500 packets\"", "target = \"9ms\"", "ecn = false"] {
+            assert!(fq.contains(part), "{fq}");
+        }
+        let codel = then("codel limit 500 ecn", verb, "codel target 9ms");
+        assert!(codel.contains("bound = \"500 packets\"") && codel.contains("ecn = true"), "{codel}");
+        let pie = then("pie limit 500 alpha 4", verb, "pie beta 8");
+        assert!(pie.contains("500 packets") && pie.contains("alpha = 0.25, beta = 0.5"), "{pie}");
+        let sfq = then("sfq limit 60", verb, "sfq quantum 3000");
+        assert!(sfq.contains("60 packets") && sfq.contains("3000 bytes"), "{sfq}");
+        // RED is told all of it each time.
+        let red = "limit 200000 min 15000 max 45000 avpkt 1000";
+        let red = then(&format!("red {red} probability 0.3 ecn"), verb, &format!("red {red}"));
+        assert!(red.contains("probability = 0.02") && red.contains("ecn = false"), "{red}");
+        assert_eq!(then("pfifo limit 5", verb, "pfifo limit 7"), "link.up.queue=\"7 packets\"");
+        assert_eq!(then("pfifo limit 5", verb, "pfifo"), "link.up.queue=\"5 packets\"", "nothing is said");
+    }
+    // With another name it is another discipline.
+    let anew = then("fq_codel limit 500", "replace", "handle 7: fq_codel");
+    assert!(anew.contains("10240 packets"), "{anew}");
+    fails(
+        "tc qdisc add dev eth0 root handle 1: htb\ntc qdisc replace dev eth0 root handle 1: htb default 20\n",
+        "`htb` cannot be changed, in the kernel neither",
+        "tc qdisc replace",
+        &["`del` takes it away"],
+    );
+}
+
+#[test]
+fn what_is_passed_over_is_said() {
+    let said = |text: &str| {
+        let all = Script::parse(&format!("tc qdisc add dev eth0 root {text}\n"), "x.sh")
+            .unwrap()
+            .explain()
+            .unwrap();
+        all[0].words.join(" ")
+    };
+    for (text, word) in [
+        ("sfq perturb 10", "`perturb`"),
+        ("sfq depth 20", "`depth`"),
+        ("fq_codel memory_limit 32Mb", "`memory_limit`"),
+        ("fq_codel drop_batch 8", "`drop_batch`"),
+        ("fq_pie memory_limit 32Mb", "`memory_limit`"),
+    ] {
+        assert!(said(text).contains(&format!("{word} is of no effect")), "{}", said(text));
+    }
+}
+
+/// tc says so, with an error that scripts pass over, and they go on.
+#[test]
+fn to_take_away_what_is_not_there_is_no_error() {
+    let text = "tc qdisc del dev eth0 parent 1:1\ntc qdisc del dev eth0 root\ntc qdisc del dev eth0 ingress\n\
+        tc qdisc add dev eth0 root pfifo limit 5\ntc qdisc del dev eth0 parent 7:1\n";
+    assert_eq!(keys(text), ["link.up.queue=\"5 packets\""]);
+    let all = Script::parse(text, "x.sh").unwrap().explain().unwrap();
+    assert!(all[0].words.iter().any(|words| words.starts_with("Nothing is there")), "{all:?}");
+}
+
+#[test]
+fn the_default_of_htb_is_a_number_alone() {
+    fails(
+        "tc qdisc add dev eth0 root handle 1: htb default 1:10\n",
+        "found `1:10`, expected the number of a class without that of its discipline",
+        "1:10",
+        &["default 10"],
+    );
 }
 
 #[test]

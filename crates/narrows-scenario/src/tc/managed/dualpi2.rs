@@ -33,8 +33,12 @@ pub(super) const OPTIONS: Options = Options(&[&[
 ]]);
 
 /// What the kernel has where nothing is said, and narrows has other values.
-pub(super) const USUAL: &[(&str, &str)] =
-    &[("step", "1ms"), ("least", "0 packets"), ("weights", "{ low = 90, classic = 10 }")];
+pub(super) const USUAL: &[(&str, &str)] = &[
+    ("bound", "10000 packets"),
+    ("step", "1ms"),
+    ("least", "0 packets"),
+    ("weights", "{ low = 90, classic = 10 }"),
+];
 
 const NOT_UNDERSTOOD: &str = "is not understood";
 /// Round trips, of which the controller follows.
