@@ -26,6 +26,7 @@ mod qdisc;
 mod rules;
 mod scenario;
 mod script;
+mod shell;
 mod translate;
 mod tree;
 mod u32_match;

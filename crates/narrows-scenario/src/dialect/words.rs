@@ -142,15 +142,10 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// A part of a text, whose words keep their places in it.
-    pub(crate) fn within(text: &'a str, part: std::ops::Range<usize>) -> Self {
-        let mut words = Self::new(&text[part.clone()]);
-        for word in &mut words.all {
-            word.start += part.start;
-            word.end += part.start;
-        }
-        words.end += part.start;
-        words
+    /// These parts of a text, which ends at `end`.
+    pub(crate) fn of_parts(text: &'a str, parts: &[Range<usize>], end: usize) -> Self {
+        let word = |part: &Range<usize>| Word::new(&text[part.clone()], part);
+        Self { all: parts.iter().map(word).collect(), next: 0, end }
     }
 }
 

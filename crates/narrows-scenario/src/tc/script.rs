@@ -1,8 +1,7 @@
 //! Scripts of commands, one to a line.
 
-use std::ops::Range;
-
 use super::command::Command;
+use super::shell::{self, Joined, Piece};
 use super::translate::Keys;
 use super::tree::Tree;
 use crate::ScenarioError;
@@ -52,8 +51,9 @@ impl Script {
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut problems = Vec::new();
         let mut commands = Vec::new();
-        for span in lines(text) {
-            match command(text, span) {
+        let pieces = shell::pieces(text).map_err(|problem| ScenarioError::new(name, text, vec![problem]))?;
+        for piece in &pieces {
+            match command(text, piece) {
                 Ok(command) => commands.extend(command),
                 Err(problem) => problems.push(problem),
             }
@@ -76,12 +76,10 @@ impl Script {
 
     /// Whether a text is more than options of NetEm: commands.
     pub fn is_meant(text: &str) -> bool {
-        lines(text).into_iter().any(|span| {
-            let mut words = Words::within(text, span);
-            skip_prompt(&mut words);
-            words.peek().is_some_and(|word| {
-                word.text.ends_with("tc") || matches!(word.text, "qdisc" | "class" | "filter")
-            })
+        shell::pieces(text).unwrap_or_default().into_iter().any(|piece| {
+            let mut words = text[piece.span].split_whitespace();
+            let first = words.find(|word| !matches!(*word, "#" | "$" | "sudo"));
+            first.is_some_and(|word| word.ends_with("tc") || matches!(word, "qdisc" | "class" | "filter"))
         })
     }
 
@@ -177,77 +175,42 @@ fn tree_of<'a>(trees: &'a mut Vec<(String, Tree)>, device: &str) -> &'a mut Tree
     &mut trees[index].1
 }
 
-/// The commands of a text: lines, those that end in a backslash with the next, without comments.
-fn lines(text: &str) -> Vec<Range<usize>> {
-    let mut all = Vec::new();
-    let mut open: Option<usize> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let start = at;
-        at += line.len();
-        let content = line.trim_end();
-        let from = match open {
-            Some(from) => from,
-            None => {
-                let blank = content.len() - content.trim_start().len();
-                if content.trim().is_empty() || content.trim_start().starts_with('#') {
-                    // A line by itself after the prompt of a root shell is no comment.
-                    let prompt = content.trim_start().trim_start_matches('#').trim_start();
-                    let alone = text.trim().lines().count() == 1 && prompt.starts_with("tc ");
-                    if !alone {
-                        continue;
-                    }
-                }
-                start + blank
-            }
-        };
-        let end = start + comment(content).unwrap_or(content.len());
-        if content.ends_with('\\') {
-            open = Some(from);
-            continue;
-        }
-        open = None;
-        all.push(from..end.max(from));
-    }
-    all.extend(open.map(|from| from..text.trim_end().len().max(from)));
-    all
-}
-
-/// Where a comment begins behind a command.
-fn comment(line: &str) -> Option<usize> {
-    line.match_indices('#')
-        .map(|(at, _)| at)
-        .find(|at| *at > 0 && line[..*at].ends_with(char::is_whitespace) && !line[..*at].trim().is_empty())
-}
-
-/// Reads one command; nothing where a line has none that matters.
-fn command(text: &str, span: Range<usize>) -> Result<Option<Command>, Problem> {
-    let mut whole = Words::within(text, span.clone());
-    let mut end = span.end;
-    while let Some(word) = whole.take() {
-        // What a shell does with the output, or after a failure.
-        if matches!(word.text, "||" | "&&" | ";" | "|" | "&") || word.text.contains('>') {
-            end = word.span().start;
-            break;
-        }
-    }
-    let mut words = Words::within(text, span.start..end);
+/// Reads one command; nothing where there is none that matters.
+fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
+    let span = piece.span.clone();
+    let parts = shell::words(text, span.clone())?;
+    let mut words = Words::of_parts(text, &parts, span.end);
     skip_prompt(&mut words);
     let Some(first) = words.peek() else { return Ok(None) };
-    if let Some(variable) = text[span.start..end].find('$') {
-        let rest = &text[span.start + variable..end];
-        let name = rest.split_whitespace().next().unwrap_or("$");
+    let is_tc = first.text == "tc" || first.text.ends_with("/tc");
+    match piece.joined {
+        Joined::After => {}
+        // What a shell does with the output, or after a failure, is no matter of the network.
+        Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
+        Joined::OnFailure => {
+            return Err(first
+                .problem("a command for where the one before fails")
+                .help("scripts are read and not run: keep the one of the two that holds"));
+        }
+        Joined::Piped => {
+            return Err(first
+                .problem("a command of tc that reads what another prints")
+                .help("write the commands themselves, one to a line"));
+        }
+    }
+    if let Some(variable) = text[span.clone()].find('$') {
+        let rest = &text[span.start + variable..span.end];
+        let name = rest.split([' ', '\t', '\n', '"']).next().unwrap_or("$");
         return Err(Problem::new(format!("{} is a variable of a shell", Found(name)))
             .at(&(span.start + variable..span.start + variable + name.len()))
             .help("scripts are read and not run: write the value itself"));
     }
-    let is_tc = first.text == "tc" || first.text.ends_with("/tc");
     if is_tc {
         words.take();
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
         return Err(first
             .problem(format!("{} is no command of tc", Found(first.text)))
-            .help("a script has commands of tc alone, one to a line, and comments after `#`"));
+            .help("a script has commands of tc alone, and comments after `#`"));
     }
-    Command::read(&mut words, span.start..text[..end].trim_end().len()).map(Some)
+    Command::read(&mut words, span).map(Some)
 }

@@ -207,6 +207,41 @@ fn the_default_of_htb_is_a_number_alone() {
     );
 }
 
+/// Lines of published scripts.
+#[test]
+fn commands_and_words_are_those_of_a_shell() {
+    let expected = keys(
+        "tc qdisc add dev eth0 root handle 1: netem delay 10ms loss 2%\ntc qdisc add dev eth0 parent 1:1 tbf rate 1mbit burst 5kb latency 70ms",
+    );
+    assert_eq!(expected.len(), 4, "{expected:?}");
+    for joint in
+        ["&&", ";", " && \\\n", " ;\n", "2>/dev/null;", "> /dev/null 2>&1 &&", "|| true;", "|| exit 1\n"]
+    {
+        let text = format!(
+            "tc qdisc del dev eth0 root || true; tc qdisc add dev \"eth0\" root handle '1:' netem delay 10ms loss \"2%\" {joint} tc qdisc add dev eth0 parent \"1:1\" tbf rate 1mbit burst 5kb latency 70ms"
+        );
+        assert_eq!(keys(&text), expected, "{joint}");
+    }
+    let class = keys(
+        "tc qdisc add dev e root handle 1: prio\ntc filter add dev e parent 1: u32 match ip dst \"10.0.0.1/32\" flowid \"1:1\"\ntc -s qdisc show dev e | grep prio",
+    );
+    assert!(class.iter().any(|key| key.contains("10.0.0.1")), "{class:?}");
+    for (text, title, at) in [
+        (
+            "tc qdisc add dev e root pfifo || tc qdisc add dev e root sfq\n",
+            "a command for where the one before fails",
+            "tc qdisc add dev e root sfq",
+        ),
+        ("tc qdisc add dev e root pfifo limit \"5\n", "a quote that is not closed", "\"5"),
+        ("tc qdisc add dev e\"0\" root pfifo\n", "quotes within a word", "e\"0\""),
+        ("tc qdisc add dev \"$IF\" root pfifo\n", "`$IF` is a variable of a shell", "$IF"),
+        ("tc qdisc add dev e root pfifo; reboot\n", "`reboot` is no command of tc", "reboot"),
+        ("cat x | tc -batch -\n", "`cat` is no command of tc", "cat"),
+    ] {
+        fails(text, title, at, &[]);
+    }
+}
+
 #[test]
 fn token_buckets() {
     let tbf = |options: &str| keys(&format!("tc qdisc add dev eth0 root tbf {options}")).remove(1);
