@@ -49,7 +49,7 @@ pub use slots::{Gap, Slots};
 pub use trace::TraceUse;
 
 pub(crate) use chance::CHANCE;
-pub(crate) use condition::{Surroundings, code_point, party, protocol, protocol_name};
+pub(crate) use condition::{ECN, Surroundings, code_point, party, protocol, protocol_name};
 
 pub(crate) use corrupt::CORRUPT;
 pub(crate) use delay::{DELAY, ORDER, read as read_delay};

@@ -23,6 +23,11 @@
 //!   drop sees p_b/(1 − p_b), and the distances are even over 1 … 1/p_b − 1 only. Its own derivation (section 7) counts
 //!   the packets let in since, 0 for that packet. The derivation is followed; a test shows both.
 //! - The paper leaves the function of idle time open; m is not rounded to whole packets.
+//! - `harddrop`, `nodrop` and `adaptive` are Linux's (sch_red.c, red.h, 6.12). Adaptive RED (Floyd, Gummadi and Shenker
+//!   2001) looks at the average every half second and moves `probability`: up by a quarter of it, a hundredth at most, where
+//!   the average is in the upper two fifths between the thresholds or above, down by a tenth where it is in the lower two
+//!   fifths or below, within 1 % and 50 %. Here the half seconds count from time zero, and the look takes place at the next
+//!   arrival, with the average as it was at that instant.
 //! - The average counts what waits, without the packet on the wire: the queue here is that.
 //! - Idle time counts by the rates that the wire had, not only by the present one.
 //! - Idle time begins when the last packet is sent, or when a packet that finds the queue empty is dropped by RED itself. Where
@@ -61,6 +66,12 @@ pub struct RedConfig {
     pub gentle: bool,
     /// Whether packets that can be marked are marked instead of dropped. Yes.
     pub ecn: bool,
+    /// Whether a packet is dropped and not marked where the average is above all thresholds. No.
+    pub harddrop: bool,
+    /// Whether a packet that cannot be marked is let in where it would be dropped early. No.
+    pub nodrop: bool,
+    /// Whether the probability follows the average. No.
+    pub adaptive: bool,
     /// The packet whose sending is the unit of idle time. At least 1 byte. 512 bytes, as in Dummynet.
     pub typical_packet: Bytes,
     /// With thresholds in bytes: the packet that is dropped with the full probability. At least 1 byte. 1500 bytes.
@@ -94,6 +105,9 @@ impl Default for RedConfig {
             weight: 0.002,
             gentle: false,
             ecn: true,
+            harddrop: false,
+            nodrop: false,
+            adaptive: false,
             typical_packet: Bytes::new(512),
             longest_packet: Bytes::new(1500),
         }
@@ -113,7 +127,12 @@ impl RedConfig {
     /// The probability p_b of a drop at an average, in the thresholds' unit, before it is evened out and for the longest
     /// packet.
     pub fn probability_at(&self, average: f64) -> f64 {
-        let ((min, max), most) = (self.thresholds.range(), self.probability.as_f64());
+        self.probability_of(average, self.probability.as_f64())
+    }
+
+    /// The same with another `probability`.
+    fn probability_of(&self, average: f64, most: f64) -> f64 {
+        let (min, max) = self.thresholds.range();
         if average < min {
             0.0
         } else if average < max {
@@ -126,12 +145,21 @@ impl RedConfig {
     }
 }
 
+/// How often adaptive RED looks at the average, and between which probabilities it moves.
+const ADAPTS_EVERY: Duration = Duration::from_millis(500);
+const LEAST: f64 = 0.01;
+const MOST: f64 = 0.5;
+
 /// RED for one FIFO.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: Arc<RedConfig>,
     wire: Option<Wire>,
     average: f64,
+    /// That of the configuration, or what it has been adapted to.
+    probability: f64,
+    /// When it is adapted next.
+    adapts_at: Time,
     /// Packets let in while the average was between the thresholds, since the last drop.
     count: u64,
     /// Since when nothing waits, as far as the average does not know it yet; nothing while something does.
@@ -141,7 +169,10 @@ pub struct Red {
 impl Red {
     /// A policy for one queue. Hand in an `Arc` to share the parameters.
     pub fn new(config: impl Into<Arc<RedConfig>>) -> Self {
-        Self { config: config.into(), wire: None, average: 0.0, count: 0, idle_since: None }
+        let config = config.into();
+        let probability = config.probability.as_f64();
+        let adapts_at = Time::ZERO + ADAPTS_EVERY;
+        Self { config, wire: None, average: 0.0, probability, adapts_at, count: 0, idle_since: None }
     }
 
     /// The average length of the queue, in the thresholds' unit.
@@ -157,7 +188,38 @@ impl Red {
         self.average *= libm::pow(1.0 - self.config.weight, packets);
     }
 
+    /// Moves the probability at every instant up to now at which that is due.
+    fn adapt(&mut self, now: Time) {
+        if !self.config.adaptive {
+            return;
+        }
+        let (min, max) = self.config.thresholds.range();
+        let (low, high) = (min + 0.4 * (max - min), min + 0.6 * (max - min));
+        while self.adapts_at <= now {
+            let average = match (self.idle_since, self.wire) {
+                (Some(since), Some(wire)) if since < self.adapts_at => {
+                    let packets = passed(self.adapts_at.since(since), wire, self.config.typical_packet);
+                    self.average * libm::pow(1.0 - self.config.weight, packets)
+                }
+                _ => self.average,
+            };
+            let before = self.probability;
+            if average > high && before <= MOST {
+                self.probability += f64::min(LEAST, before / 4.0);
+            } else if average < low && before >= LEAST {
+                self.probability *= 0.9;
+            }
+            self.adapts_at = self.adapts_at + ADAPTS_EVERY;
+            // What has come to rest stays there: the average only falls until something comes.
+            if self.probability == before && average < low {
+                let steps = now.nanos() / ADAPTS_EVERY.nanos() + 1;
+                self.adapts_at = Time::from_nanos(steps.saturating_mul(ADAPTS_EVERY.nanos()));
+            }
+        }
+    }
+
     fn observe(&mut self, now: Time, waiting: Waiting) {
+        self.adapt(now);
         if waiting.backlog.packets == 0 && self.idle_since.is_some() {
             self.decay(now);
         } else {
@@ -172,7 +234,7 @@ impl Red {
 
     /// Whether to drop a packet of `length` bytes, by a draw between 0 and 1.
     fn decide(&mut self, length: u32, uniform: f64) -> bool {
-        let mut base = self.config.probability_at(self.average);
+        let mut base = self.config.probability_of(self.average, self.probability);
         if base <= 0.0 {
             self.count = 0;
             return false;
@@ -216,7 +278,12 @@ impl Aqm for Red {
         if !self.decide(packet.length, uniform) {
             return Judgement::Pass;
         }
-        let judgement = Judgement::congestion(self.config.ecn, packet);
+        let RedConfig { ecn, harddrop, nodrop, .. } = *self.config;
+        let is_full = self.config.probability_of(self.average, 0.0) >= 1.0;
+        let judgement = match Judgement::congestion(ecn && !(harddrop && is_full), packet) {
+            Judgement::Drop if nodrop && !(harddrop && is_full) => Judgement::Pass,
+            judgement => judgement,
+        };
         if judgement == Judgement::Drop && waiting.backlog.packets == 0 {
             self.idle_since = Some(now); // it stays empty
         }

@@ -31,6 +31,8 @@ pub struct Condition {
     pub protocols: Vec<u8>,
     /// The set of code points (RFC 2474), one bit for each; nothing for any.
     pub dscps: Option<u64>,
+    /// The set of values of the ECN field (RFC 3168), one bit for each of the four; nothing for any.
+    pub ecns: Option<u8>,
     /// Bytes from the network header on.
     pub lengths: Option<RangeInclusive<u32>>,
     /// The lane of the link: on a shared medium, where the packet comes from.
@@ -86,6 +88,7 @@ impl Condition {
         let among = |ranges: &[RangeInclusive<u16>], port| ranges.iter().any(|range| range.contains(&port));
         let among_if_any = |ranges: &[RangeInclusive<u16>], port| ranges.is_empty() || among(ranges, port);
         self.dscps.is_none_or(|set| set >> key.dscp() & 1 == 1)
+            && self.ecns.is_none_or(|set| set >> key.ecn() & 1 == 1)
             && (self.protocols.is_empty() || self.protocols.contains(&key.transport))
             && self.lengths.as_ref().is_none_or(|range| range.contains(&length))
             && self.lane.is_none_or(|own| own == lane)
@@ -104,6 +107,7 @@ impl Condition {
     /// Whether it holds for IP packets only.
     fn is_about_ip(&self) -> bool {
         self.dscps.is_some()
+            || self.ecns.is_some()
             || !(self.protocols.is_empty() && self.sources.is_empty() && self.destinations.is_empty())
             || self.is_about_ports()
     }

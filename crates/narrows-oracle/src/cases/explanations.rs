@@ -23,6 +23,10 @@ pub(super) fn of(case: &str) -> &'static str {
             "Tokens of one class and of another suffice at the same instant, and the two take them in different order. What \
              follows is another order with the same shares, and with frames of any length other packets that are lost."
         }
+        "default-pfifo" | "default-class" | "default-codel" | "default-pie" | "change-codel" => {
+            "At 100 Mbit/s the kernel cuts each packet's time to whole nanoseconds: over a queue of 1000 packets it gains some \
+             nanoseconds on narrows, which carries what is left over."
+        }
         "policer" => {
             "For what arrives the kernel counts IP packets, whose link header is gone by then, and so does narrows."
         }

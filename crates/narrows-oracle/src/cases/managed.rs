@@ -113,6 +113,34 @@ pub(super) fn cases() -> Vec<Case> {
             vec![],
             &[Fates(0), MarkedShare, MeanDelay],
         )),
+        // Of a flow that can be marked and one that cannot.
+        Case {
+            traffic: merge([
+                Flow::new(0).class(2).varied(137_000, ms(1500), 7_000),
+                Flow::new(1).varied(137_000, ms(1500), 4_000),
+            ]),
+            ..case(
+                "red-nodrop",
+                "qdisc add dev near parent 1:10 handle 10: red limit 2000000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.3 bandwidth 10mbit ecn nodrop",
+                vec![],
+                &[Fates(0), MarkedShare],
+            )
+        },
+        steady(Case {
+            traffic: Flow::new(0).class(2).varied(137_000, ms(3000), 12_000),
+            ..case(
+                "red-harddrop",
+                "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.05 bandwidth 10mbit ecn harddrop",
+                vec![],
+                &[LostShare, MeanDelay],
+            )
+        }),
+        long(case(
+            "red-adaptive",
+            "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02 bandwidth 10mbit adaptive",
+            vec![],
+            &[LostShare, MeanDelay],
+        )),
         // So small a probability that the average gets to the upper threshold, beyond which RED drops all and gentle RED not.
         Case {
             tc: [

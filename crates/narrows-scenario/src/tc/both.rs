@@ -61,6 +61,7 @@ pub(super) fn both(one: &Match, other: &Match) -> Option<Match> {
         destination_ports: ranges(&one.destination_ports, &other.destination_ports)?,
         ports: ranges(&one.ports, &other.ports)?,
         dscps: part(&one.dscps, &other.dscps)?,
+        ecns: part(&one.ecns, &other.ecns)?,
         length: match (&one.length, &other.length) {
             (Some(a), Some(b)) => {
                 let both = *a.start().max(b.start())..=*a.end().min(b.end());

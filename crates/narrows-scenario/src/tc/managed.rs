@@ -46,6 +46,8 @@ enum Keeps {
     Everything,
     /// It is told everything.
     Nothing,
+    /// There is no such function.
+    NoChange,
 }
 
 /// Which key it is a value of.
@@ -120,7 +122,11 @@ pub(super) static DISCIPLINES: &[Discipline] = &[
         settle: dualpi2::settle,
         ..discipline("dualpi2", Becomes::Queue, dualpi2::OPTIONS)
     },
-    Discipline { usual: &[("bound", "127 packets")], ..discipline("sfq", Becomes::Scheduler, SFQ) },
+    Discipline {
+        keeps: Keeps::NoChange,
+        usual: &[("bound", "127 packets")],
+        ..discipline("sfq", Becomes::Scheduler, SFQ)
+    },
 ];
 
 /// The `txqueuelen` of a usual device, which the kernel takes where a limit is not said.
@@ -140,7 +146,9 @@ const RED: Options = Options(&[&[
         "`bandwidth`, by which the kernel lets the average of an empty queue fall, is that of the link here.",
     ),
     Opt::switch(&["ecn"], &[], "ecn"),
-    Opt::nothing(&["harddrop", "nodrop", "adaptive"], Follows::Nothing),
+    Opt::switch(&["harddrop"], &[], "harddrop"),
+    Opt::switch(&["nodrop"], &[], "nodrop"),
+    Opt::switch(&["adaptive"], &[], "adaptive"),
 ]]);
 
 const CODEL: &[Opt] = &[
@@ -237,7 +245,15 @@ impl Managed {
 
     /// What is there after a change to this: of most disciplines the kernel keeps what is not said. RED and the queues without
     /// management are told all of it anew.
-    pub(super) fn changed_from(mut self, before: &Self) -> Self {
+    ///
+    /// # Errors
+    /// What the kernel does not change.
+    pub(super) fn changed_from(mut self, before: &Self) -> Result<Self, Problem> {
+        if let (Some(flows), "fq_codel" | "fq_pie") = (self.said.key("flows"), self.of.name) {
+            return Err(Problem::new("the number of flows cannot be changed, in the kernel neither")
+                .at(&flows.span)
+                .help("`del` takes the discipline away, and `add` puts another there"));
+        }
         if self.of.keeps == Keeps::Everything || self.said.is_empty() {
             let mut said = before.said.clone();
             self.said.iter().for_each(|(key, node)| said.set(&key.name, node.clone()));
@@ -247,12 +263,17 @@ impl Managed {
                 (self.document, self.said) = (document, said);
             }
         }
-        self
+        Ok(self)
     }
 
     /// Whether it has queues of its own for bands, each of which holds what the device says.
     pub(super) fn has_bands(&self) -> bool {
         self.of.name == "pfifo_fast"
+    }
+
+    /// Whether the kernel can change it.
+    pub(super) fn changes(&self) -> bool {
+        self.of.keeps != Keeps::NoChange
     }
 
     /// The key of a link or class that it becomes a value of.

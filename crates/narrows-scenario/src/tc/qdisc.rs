@@ -26,6 +26,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// Whether the kernel can change its options.
+    pub(super) fn changes(&self) -> bool {
+        match self {
+            Self::Htb(_) | Self::Cbq(_) => false,
+            Self::Managed(managed) => managed.changes(),
+            _ => true,
+        }
+    }
+
     /// The word of tc.
     pub(super) fn name(&self) -> &'static str {
         match self {

@@ -140,7 +140,7 @@ impl Tree {
                 }
                 // It has no `change` in the kernel, which `replace` comes to, too.
                 _ if alike
-                    && matches!(kind, qdisc::Kind::Htb(_) | qdisc::Kind::Cbq(_))
+                    && !kind.changes()
                     && (command.verb == Verb::Change
                         || handle.is_none_or(|handle| handle == there.handle)) =>
                 {
@@ -149,7 +149,7 @@ impl Tree {
                         kind.name()
                     ))
                     .also(&there.span.clone(), "put there")
-                    .help("`del` takes it away, with its classes, and `add` puts another there"));
+                    .help("`del` takes it away, with all that is in it, and `add` puts another there"));
                 }
                 _ if alike
                     && (command.verb == Verb::Change
@@ -160,7 +160,7 @@ impl Tree {
                             qdisc::Kind::Netem(Box::new((**new).clone().changed_from(before)))
                         }
                         (qdisc::Kind::Managed(before), qdisc::Kind::Managed(new)) => {
-                            qdisc::Kind::Managed(new.clone().changed_from(before))
+                            qdisc::Kind::Managed(new.clone().changed_from(before)?)
                         }
                         _ => kind.clone(),
                     };

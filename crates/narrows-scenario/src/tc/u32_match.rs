@@ -39,13 +39,15 @@ fn range(word: Word<'_>, value: u32, mask: u32) -> Result<Option<RangeInclusive<
     }
 }
 
-/// The code points that a value of the TOS byte and a mask mean. The two bits of ECN are not looked at.
-fn code_points(value: u32, mask: u32) -> Vec<u8> {
-    let (value, mask) = (value as u8 & 0xfc, mask as u8 & 0xfc);
-    if mask == 0 {
-        return Vec::new();
-    }
-    (0..64u8).filter(|point| (point << 2) & mask == value & mask).collect()
+/// What a value of the TOS byte and a mask mean: its code points and its values of the two bits of ECN.
+fn tos(value: u32, mask: u32) -> Match {
+    let (value, mask) = (value as u8, mask as u8);
+    // Nothing where the mask has none of these bits: then all are meant.
+    let having = |bits: u8, shift: u32, all: u8| -> Vec<u8> {
+        let mask = mask & bits;
+        (0..all).filter(|number| mask != 0 && (number << shift) & mask == value & mask).collect()
+    };
+    Match { dscps: having(0xfc, 2, 64), ecns: having(0x03, 0, 4), ..Match::default() }
 }
 
 /// The network that a word means; none for all.
@@ -77,10 +79,6 @@ fn of_protocol(number: u8) -> Match {
     Match { protocols: vec![number], ..Match::default() }
 }
 
-fn with_dscps(dscps: Vec<u8>) -> Match {
-    Match { dscps, ..Match::default() }
-}
-
 fn from_ports(range: Option<RangeInclusive<u16>>) -> Match {
     Match { source_ports: range.into_iter().collect(), ..Match::default() }
 }
@@ -109,7 +107,7 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
         "sport" | "dport" => ports(field, words, all)?,
         "tos" | "dsfield" | "priority" | "precedence" => {
             let (value, mask) = value_and_mask(field, words, 8)?;
-            also(field, all, with_dscps(code_points(value, mask)))?;
+            also(field, all, tos(value, mask))?;
         }
         "protocol" => {
             let word = words.expect(field, "a protocol")?;
@@ -190,7 +188,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
     let new = match (bits, at) {
         // The version and the length of the header: all packets that are looked at have them.
         (8, 0) => Match::default(),
-        (8, 1) => with_dscps(code_points(value, mask)),
+        (8, 1) => tos(value, mask),
         (8, 9) if mask == 0xff => of_protocol(value as u8),
         (16, 2) => {
             let bytes = |range: RangeInclusive<u16>| u32::from(*range.start())..=u32::from(*range.end());
@@ -250,7 +248,7 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
                 text.problem(format!("{} is no value of the TOS byte", Found(text.text)))
                     .help("a number from 0 to 255, decimal or hexadecimal, and a mask: as in 0xb8/0xfc for the code point ef")
             })?;
-            also(word, all, with_dscps(code_points(value.into(), mask(text, of, 8)?)))?;
+            also(word, all, tos(value.into(), mask(text, of, 8)?))?;
         }
         "eth_type" => {
             words.expect(word, "a type")?;

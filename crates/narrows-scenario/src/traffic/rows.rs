@@ -12,7 +12,7 @@ use super::protocol::{TCP, UDP, has_ports};
 use super::quantity::{LENGTHS, PACE, PERIOD, SIZE};
 use super::{AimdConfig, AppConfig, AppKind, Marks, Traffic, TrafficSource};
 use crate::keys::compound::Group;
-use crate::keys::kind::{Boolean, ByHand, Choice, Described, Form, Given, Integer, Text, text};
+use crate::keys::kind::{Boolean, ByHand, Described, Form, Given, Integer, Text, text};
 use crate::keys::quantity::Time;
 use crate::keys::schema;
 use crate::keys::{self, Key, Keyed, Row, row};
@@ -126,11 +126,6 @@ const DSCP: ByHand<u8> = ByHand {
     read: |node, _| value::code_point(node),
     write: |point| Some(Value::Integer(point.to_string())),
 };
-/// RFC 3168, RFC 9331.
-const ECN: Choice<u8> = Choice {
-    what: "value of the ECN field",
-    choices: &[("not-ect", 0), ("ect0", 2), ("ect1", 1), ("ce", 3)],
-};
 /// A table of an application.
 macro_rules! app {
     ($kind:ident) => {
@@ -199,7 +194,7 @@ impl Keyed for Said {
         )
         .default("`\"udp\"`; `\"tcp\"` for `aimd`, `web`, `file`, `telnet`"),
         row!("dscp", dscp, DSCP, "The differentiated services code point; of an application, both ways."),
-        row!("ecn", ecn, ECN, "The ECN field (RFC 3168); not for `aimd`, whose table says it, and applications, which know no marks."),
+        row!("ecn", ecn, value::ECN, "The ECN field (RFC 3168); not for `aimd`, whose table says it, and applications, which know no marks."),
     ];
 }
 

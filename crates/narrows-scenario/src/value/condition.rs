@@ -14,7 +14,7 @@ use narrows_core::classify::{Condition, Prefix};
 use serde_json::json;
 
 use crate::keys::compound::Group;
-use crate::keys::kind::{ByHand, Given, Several, text};
+use crate::keys::kind::{ByHand, Choice, Given, Several, text};
 use crate::keys::schema;
 use crate::keys::{Keyed, Row, Tabled, row};
 use crate::link::Way;
@@ -39,6 +39,8 @@ pub struct Match {
     pub ports: Vec<RangeInclusive<u16>>,
     /// Differentiated services code points.
     pub dscps: Vec<u8>,
+    /// Values of the ECN field.
+    pub ecns: Vec<u8>,
     /// Bytes of the IP packet.
     pub length: Option<RangeInclusive<u32>>,
     /// On a shared medium: which way packets go.
@@ -70,6 +72,11 @@ const CODE_POINT: ByHand<u8> = ByHand {
     schema: |definitions| schema::named_number(definitions),
     read: |node, _| parts::code_point(node),
     write: |point| Some(parts::named_text(parts::code_point_name(*point), *point)),
+};
+/// RFC 3168, RFC 9331.
+pub(crate) const ECN: Choice<u8> = Choice {
+    what: "value of the ECN field",
+    choices: &[("not-ect", 0), ("ect0", 2), ("ect1", 1), ("ce", 3)],
 };
 const PARTY: ByHand<Party> = ByHand {
     words: || "address, network, or the name of a host".into(),
@@ -115,6 +122,7 @@ impl Keyed for Match {
         row!("destination-port", destination_ports, Several(PORTS), "Packets with this destination port."),
         row!("port", ports, Several(PORTS), "Packets of which the one port or the other is this."),
         row!("dscp", dscps, Several(CODE_POINT), "IP packets with this differentiated services code point."),
+        row!("ecn", ecns, Several(ECN), "IP packets with this ECN field (RFC 3168)."),
         row!(
             "length",
             length,
@@ -158,6 +166,7 @@ impl Match {
             ports: self.ports.clone(),
             protocols: self.protocols.clone(),
             dscps: (!self.dscps.is_empty()).then(|| self.dscps.iter().fold(0, |set, point| set | 1 << point)),
+            ecns: (!self.ecns.is_empty()).then(|| self.ecns.iter().fold(0, |set, field| set | 1 << field)),
             lengths: self.length.clone(),
             lane: self.from.map(|way| match way {
                 Way::Up => 0,
@@ -234,6 +243,10 @@ impl std::fmt::Display for Match {
         add("destination port ", ports(&self.destination_ports));
         add("port ", ports(&self.ports));
         add("dscp ", self.dscps.iter().map(point).collect());
+        let field = |field: &u8| {
+            ECN.choices.iter().find(|(_, known)| known == field).map_or("", |(name, _)| name).to_owned()
+        };
+        add("ecn ", self.ecns.iter().map(field).collect());
         add("", self.length.iter().map(parts::length_words).collect());
         add("going ", self.from.iter().map(|way| way.name().to_string()).collect());
         f.write_str(&all.join(", "))

@@ -147,8 +147,6 @@ fn a_change_keeps_what_it_does_not_name() {
         assert!(codel.contains("bound = \"500 packets\"") && codel.contains("ecn = true"), "{codel}");
         let pie = then("pie limit 500 alpha 4", verb, "pie beta 8");
         assert!(pie.contains("500 packets") && pie.contains("alpha = 0.25, beta = 0.5"), "{pie}");
-        let sfq = then("sfq limit 60", verb, "sfq quantum 3000");
-        assert!(sfq.contains("60 packets") && sfq.contains("3000 bytes"), "{sfq}");
         // RED is told all of it each time.
         let red = "limit 200000 min 15000 max 45000 avpkt 1000";
         let red = then(&format!("red {red} probability 0.3 ecn"), verb, &format!("red {red}"));
@@ -156,9 +154,21 @@ fn a_change_keeps_what_it_does_not_name() {
         assert_eq!(then("pfifo limit 5", verb, "pfifo limit 7"), "link.up.queue=\"7 packets\"");
         assert_eq!(then("pfifo limit 5", verb, "pfifo"), "link.up.queue=\"5 packets\"", "nothing is said");
     }
+    fails(
+        "tc qdisc add dev eth0 root fq_codel\ntc qdisc change dev eth0 root fq_codel flows 64\n",
+        "the number of flows cannot be changed, in the kernel neither",
+        "tc qdisc change",
+        &["`del` takes"],
+    );
     // With another name it is another discipline.
     let anew = then("fq_codel limit 500", "replace", "handle 7: fq_codel");
     assert!(anew.contains("10240 packets"), "{anew}");
+    fails(
+        "tc qdisc add dev eth0 root sfq limit 60\ntc qdisc change dev eth0 root sfq quantum 3000\n",
+        "`sfq` cannot be changed, in the kernel neither",
+        "tc qdisc change",
+        &["`del` takes it away"],
+    );
     fails(
         "tc qdisc add dev eth0 root handle 1: htb\ntc qdisc replace dev eth0 root handle 1: htb default 20\n",
         "`htb` cannot be changed, in the kernel neither",
@@ -243,6 +253,27 @@ fn commands_and_words_are_those_of_a_shell() {
 }
 
 #[test]
+fn a_mask_of_the_tos_byte_has_its_ecn_bits() {
+    let classes = |options: &str| {
+        keys(&format!(
+            "tc qdisc add dev e root handle 1: prio\ntc filter add dev e parent 1: u32 match ip {options} flowid 1:1"
+        ))
+        .into_iter()
+        .find(|key| key.contains("match"))
+        .unwrap()
+    };
+    let exact = classes("tos 0x10 0xff");
+    assert!(exact.contains("dscp = \"4\"") || exact.contains("dscp = 4"), "{exact}");
+    assert!(exact.contains("ecn = \"not-ect\""), "{exact}");
+    let point = classes("dsfield 0xb8 0xfc");
+    assert!(point.contains("dscp = \"ef\"") && !point.contains("ecn"), "{point}");
+    let marked = classes("tos 3 3");
+    assert!(marked.contains("match = { ecn = \"ce\" }"), "{marked}");
+    let capable = classes("tos 1 1");
+    assert!(capable.contains("ecn = [\"ect1\", \"ce\"]"), "{capable}");
+}
+
+#[test]
 fn token_buckets() {
     let tbf = |options: &str| keys(&format!("tc qdisc add dev eth0 root tbf {options}")).remove(1);
     assert_eq!(
@@ -324,7 +355,8 @@ fn selectors() {
             "u32 match ip protocol 17 0xff match ip sport 5000 0xfff8",
             "{ protocol = \"udp\", source-port = \"5000-5007\" }",
         ),
-        ("u32 match ip tos 0x10 0xff", "{ dscp = 4 }"),
+        ("u32 match ip tos 0x10 0xff", "{ dscp = 4, ecn = \"not-ect\" }"),
+        ("u32 match ip tos 0x10 0xfc", "{ dscp = 4 }"),
         ("u32 match u8 0x06 0xff at 9", "{ protocol = \"tcp\" }"),
         ("u32 match u16 0x0000 0xffc0 at 2", "{ length = \"..63 bytes\" }"),
         ("u32 match u16 0x0050 0xffff at 22", "{ destination-port = 80 }"),
@@ -335,9 +367,9 @@ fn selectors() {
         ("u32 match u32 0x0a090000 ffff0000 at 16", "{ destination = \"10.9.0.0/16\" }"),
         ("u32 match u16 80 ffff at 22", "{ destination-port = 80 }"),
         ("u32 match u16 0120 fff0 at 22", "{ destination-port = \"80-95\" }"),
-        ("u32 match ip tos 0x10 ff", "{ dscp = 4 }"),
+        ("u32 match ip tos 0x10 ff", "{ dscp = 4, ecn = \"not-ect\" }"),
         ("flower ip_tos b8/fc", "{ dscp = \"ef\" }"),
-        ("flower ip_tos 40", "{ dscp = \"af11\" }"),
+        ("flower ip_tos 40", "{ dscp = \"af11\", ecn = \"not-ect\" }"),
         // Conditions of one filter all hold, also where one is part of the other.
         (
             "u32 match ip src 10.0.0.0/8 match ip src 10.9.0.0/16 match ip dst 10.9.0.1 match ip dst 10.0.0.0/8",

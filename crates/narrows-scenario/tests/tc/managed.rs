@@ -16,6 +16,19 @@ fn red_averages_as_tc_has_it() {
     assert!(
         of("burst 16").iter().any(|key| key.contains("weight = 0.25") && key.contains("probability = 0.02"))
     );
+    let flags = of("ecn nodrop harddrop adaptive");
+    assert!(
+        flags.iter().any(|key| key.contains("nodrop = true")
+            && key.contains("harddrop = true")
+            && key.contains("adaptive = true")),
+        "{flags:?}"
+    );
+    fails(
+        "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 nodrop",
+        "`nodrop` without `ecn` lets every packet in",
+        "tc qdisc",
+        &[],
+    );
     assert_eq!(of(""), of("burst 25"));
     fails(
         "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 burst 14",

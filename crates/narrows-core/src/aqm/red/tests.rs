@@ -269,3 +269,31 @@ fn it_marks_what_can_be_marked() {
     assert_eq!([full(true, 1), full(true, 2), full(true, 3)], [Judgement::Mark; 3]);
     assert_eq!([full(true, 0), full(false, 1)], [Judgement::Drop; 2]);
 }
+
+/// As in Linux: every half second, up by a hundredth at most where the average is high, down by a tenth where it is low.
+#[test]
+fn adaptive_red_moves_its_probability() {
+    let config = RedConfig {
+        probability: Probability::from_ratio(1, 50).expect("a share"),
+        adaptive: true,
+        weight: 1.0,
+        ..RedConfig::default()
+    };
+    let half = |n: u64| Time::from_nanos(500_000_000 * n);
+    let waiting =
+        |packets| Waiting { backlog: crate::queue::Backlog { packets, bytes: 1000 * packets }, oldest: None };
+    let mut red = red(config);
+    let mut at = |when: Time, packets: u64| {
+        red.observe(when, waiting(packets));
+        red.probability
+    };
+    // Thresholds of 5 and 15: low is below 9, high above 11. The look comes before the arrival counts.
+    assert_eq!(at(half(0), 14), 0.02);
+    assert!((at(half(1), 10) - 0.025).abs() < 1e-12, "a quarter up");
+    assert!((at(half(2), 14) - 0.025).abs() < 1e-12, "neither high nor low");
+    assert!((at(half(5), 2) - 0.025 * 1.25 * 1.25 * 1.25).abs() < 1e-9, "three looks");
+    let before = at(half(5), 2);
+    assert!((at(half(6), 2) - 0.9 * before).abs() < 1e-12);
+    assert!(at(half(1_000_000), 2) < 0.01, "it comes to rest below a hundredth, and that takes no time");
+    assert!(at(half(1_000_000), 2) > 0.008);
+}

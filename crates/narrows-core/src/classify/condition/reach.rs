@@ -14,6 +14,7 @@ const PORTS: (u128, u128) = (0, 0xffff);
 const LENGTHS: (u128, u128) = (0, u32::MAX as u128);
 const PROTOCOLS: (u128, u128) = (0, 0xff);
 const CODE_POINTS: (u128, u128) = (0, 63);
+const ECN_FIELDS: (u128, u128) = (0, 3);
 const ADDRESSES: (u128, u128) = (0, u128::MAX);
 
 impl Condition {
@@ -32,6 +33,7 @@ impl Condition {
             && covers(self.destination_set(), other.destination_set(), if_ip(ADDRESSES))
             && covers(self.protocol_set(), other.protocol_set(), if_ip(PROTOCOLS))
             && covers(self.code_point_set(), other.code_point_set(), if_ip(CODE_POINTS))
+            && covers(self.ecn_set(), other.ecn_set(), if_ip(ECN_FIELDS))
             && covers(ports(&self.source_ports), ports(&other.source_ports), if_ported(PORTS))
             && covers(ports(&self.destination_ports), ports(&other.destination_ports), if_ported(PORTS))
             && (self.ports.is_empty()
@@ -50,6 +52,7 @@ impl Condition {
             self.destination_set(),
             self.protocol_set(),
             self.code_point_set(),
+            self.ecn_set(),
             ports(&self.source_ports),
             ports(&self.destination_ports),
             ports(&self.ports),
@@ -106,13 +109,21 @@ impl Condition {
     }
 
     fn code_point_set(&self) -> Option<Set> {
-        let chosen = |set: u64| (0..64u128).filter(move |point| set >> point & 1 == 1);
-        self.dscps.map(|set| Set::new(chosen(set).map(|point| (point, point))))
+        self.dscps.map(of_bits)
+    }
+
+    fn ecn_set(&self) -> Option<Set> {
+        self.ecns.map(|set| of_bits(u64::from(set & 0xf)))
     }
 
     fn length_set(&self) -> Option<Set> {
         self.lengths.as_ref().map(|range| Set::new([(u128::from(*range.start()), u128::from(*range.end()))]))
     }
+}
+
+/// The numbers of the bits that are set.
+fn of_bits(set: u64) -> Set {
+    Set::new((0..64u128).filter(|number| set >> number & 1 == 1).map(|number| (number, number)))
 }
 
 fn addresses(prefixes: &[Prefix]) -> Option<Set> {

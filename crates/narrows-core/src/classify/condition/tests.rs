@@ -41,6 +41,7 @@ fn every_part_must_hold() {
         ports: vec![5060..=5060],
         protocols: vec![TCP, UDP],
         dscps: Some(1 << 46),
+        ecns: Some(1 << 1),
         lengths: Some(0..=300),
         lane: Some(1),
     };
@@ -55,7 +56,8 @@ fn every_part_must_hold() {
         ("destination port", FlowKey { destination_port: 5062, ..key() }),
         ("either port", FlowKey { destination_port: 5061, ..key() }),
         ("protocol", FlowKey { transport: 132, ..key() }),
-        ("code point", FlowKey { traffic_class: 0, ..key() }),
+        ("code point", FlowKey { traffic_class: 1, ..key() }),
+        ("ECN", FlowKey { traffic_class: 46 << 2 | 3, ..key() }),
     ] {
         assert!(!all.admits(&other, 300, 1), "{part}");
     }
@@ -176,6 +178,7 @@ fn protocol() -> impl Strategy<Value = u8> {
 fn condition() -> impl Strategy<Value = Condition> {
     let protocols = prop_oneof![Just(vec![]), proptest::collection::vec(protocol(), 1..3)];
     let dscps = prop_oneof![Just(None), Just(Some(u64::MAX)), (0u64..16).prop_map(Some)];
+    let ecns = prop_oneof![2 => Just(None), 1 => Just(Some(0xf)), 3 => (0u8..16).prop_map(Some)];
     let lengths = prop_oneof![
         Just(None),
         (0u32..6, 0u32..6).prop_map(|(low, high)| Some(RangeInclusive::new(low, high))),
@@ -183,51 +186,54 @@ fn condition() -> impl Strategy<Value = Condition> {
     ];
     let lane = prop_oneof![Just(None), (0u8..2).prop_map(Some)];
     let addresses = (prefixes(), prefixes());
-    (addresses, port_ranges(), port_ranges(), port_ranges(), protocols, dscps, lengths, lane).prop_map(
-        |(
-            (sources, destinations),
-            source_ports,
-            destination_ports,
-            ports,
-            protocols,
-            dscps,
-            lengths,
-            lane,
-        )| {
-            Condition {
-                sources,
-                destinations,
+    (addresses, port_ranges(), port_ranges(), port_ranges(), protocols, (dscps, ecns), lengths, lane)
+        .prop_map(
+            |(
+                (sources, destinations),
                 source_ports,
                 destination_ports,
                 ports,
                 protocols,
-                dscps,
+                (dscps, ecns),
                 lengths,
                 lane,
-            }
-        },
-    )
+            )| {
+                Condition {
+                    sources,
+                    destinations,
+                    source_ports,
+                    destination_ports,
+                    ports,
+                    protocols,
+                    dscps,
+                    ecns,
+                    lengths,
+                    lane,
+                }
+            },
+        )
 }
 
 /// A packet as it may be on a wire: its key, length and lane.
 fn packet() -> impl Strategy<Value = (FlowKey, u32, u8)> {
     let port = || prop_oneof![4 => 0u16..7, 1 => Just(u16::MAX)];
-    let ip = (0u8..6, 0u8..6, any::<bool>(), (port(), port()), protocol(), 0u8..5, 0u32..7, 0u8..2).prop_map(
-        |(from, to, six, (source_port, destination_port), transport, dscp, length, lane)| {
-            let address = |d| if six { v6(d) } else { v4(10, 0, 0, d) };
-            let key = FlowKey {
-                source: address(from),
-                destination: address(to),
-                source_port,
-                destination_port,
-                network: if six { Protocol::Ipv6 } else { Protocol::Ipv4 },
-                transport,
-                traffic_class: dscp << 2,
-                ..FlowKey::default()
-            };
-            (key, length, lane)
-        },
-    );
+    let ip = (0u8..6, 0u8..6, any::<bool>(), (port(), port()), protocol(), 0u8..20, 0u32..7, 0u8..2)
+        .prop_map(
+            |(from, to, six, (source_port, destination_port), transport, traffic_class, length, lane)| {
+                let address = |d| if six { v6(d) } else { v4(10, 0, 0, d) };
+                let key = FlowKey {
+                    source: address(from),
+                    destination: address(to),
+                    source_port,
+                    destination_port,
+                    network: if six { Protocol::Ipv6 } else { Protocol::Ipv4 },
+                    transport,
+                    traffic_class,
+                    ..FlowKey::default()
+                };
+                (key, length, lane)
+            },
+        );
     let other = (0u32..7, 0u8..2).prop_map(|(length, lane)| (FlowKey::default(), length, lane));
     prop_oneof![9 => ip, 1 => other]
 }
@@ -256,7 +262,7 @@ proptest! {
 
     /// A condition that asks for more in one part is covered: the answer is not always no.
     #[test]
-    fn asking_for_more_is_covered(wide in condition(), narrow in condition(), part in 0usize..6) {
+    fn asking_for_more_is_covered(wide in condition(), narrow in condition(), part in 0usize..7) {
         let mut both = wide.clone();
         match part {
             0 if wide.protocols.is_empty() => both.protocols = narrow.protocols,
@@ -265,6 +271,7 @@ proptest! {
             3 if wide.dscps.is_none() => both.dscps = narrow.dscps,
             4 if wide.lengths.is_none() => both.lengths = narrow.lengths,
             5 if wide.lane.is_none() => both.lane = narrow.lane,
+            6 if wide.ecns.is_none() => both.ecns = narrow.ecns,
             _ => {}
         }
         prop_assert!(wide.covers(&both), "{wide:?}\n{both:?}");

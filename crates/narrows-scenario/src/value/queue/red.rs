@@ -55,6 +55,24 @@ impl Keyed for Red {
         ),
         row!("ecn", config.ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),
         row!(
+            "harddrop",
+            config.harddrop,
+            Boolean,
+            "With `ecn`: drop, and not mark, what comes while the average is above `max`."
+        ),
+        row!(
+            "nodrop",
+            config.nodrop,
+            Boolean,
+            "With `ecn`: let a packet in that cannot be marked, where it would be dropped."
+        ),
+        row!(
+            "adaptive",
+            config.adaptive,
+            Boolean,
+            "Move `probability` every half second, within 1 % and 50 %, so that the average stays half way between `min` and `max`."
+        ),
+        row!(
             "typical-packet",
             config.typical_packet,
             PACKET_SIZE,
@@ -74,6 +92,11 @@ impl Keyed for Red {
             return Err(Problem::new("a probability of zero drops nothing between the thresholds")
                 .at(place("probability"))
                 .help("write one above 0%, such as 10%"));
+        }
+        if self.config.nodrop && !self.config.ecn {
+            return Err(Problem::new("`nodrop` without `ecn` lets every packet in")
+                .at(place("nodrop"))
+                .help("it is for packets that cannot be marked, beside others that are"));
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && core::mem::discriminant(&min) != core::mem::discriminant(&max)
