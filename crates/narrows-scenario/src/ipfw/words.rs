@@ -380,8 +380,21 @@ fn configured(config: &Config) -> String {
             let (kind, keys) = config.scheduler().unwrap_or((&SCHEDULERS[1], &config.keys));
             let mut words = kind.words.to_owned();
             if kind.manages() {
-                let flows = text_of(&or_usual(keys, kind.usual), "flows");
-                words += &format!(", over {flows} flows told apart by a hash");
+                let usual: Vec<_> = kind.usual.iter().copied().chain([kind.own]).collect();
+                let keys = or_usual(keys, &usual);
+                let said = |key| text_of(&keys, key);
+                let interval = match keys.get("interval") {
+                    Some(_) => format!(", interval {}", said("interval")),
+                    None => String::new(),
+                };
+                let marks = if said("ecn") == "true" { ", marking packets where it can" } else { "" };
+                words += &format!(
+                    ", over {} flows told apart by a hash: target {}{interval}, quantum {}{marks}. At most {} wait in all, whatever is said of the pipe and its queues",
+                    said("flows"),
+                    said("target"),
+                    said("quantum"),
+                    said("bound")
+                );
             }
             format!("Scheduler {number} shares pipe {number} among its queues: {words}.")
         }

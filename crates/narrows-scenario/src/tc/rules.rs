@@ -28,11 +28,11 @@ impl Rules {
         let mut rules = Self::default();
         if let qdisc::Kind::Hpd(hpd) = &root.kind {
             for (point, number) in &hpd.dscps {
-                let class = Handle { minor: *number, ..root.handle };
-                if tree.classes.iter().any(|known| known.id == class) {
-                    let matches = Some(Match { dscps: vec![*point], ..Match::default() });
-                    rules.rules.push(Rule { matches, class });
-                }
+                let class = tree.numbered(root.handle, *number);
+                rules.rules.extend(class.map(|class| Rule {
+                    matches: Some(Match { dscps: vec![*point], ..Match::default() }),
+                    class: class.id,
+                }));
             }
         }
         collect(tree, root.handle, None, 0, &mut rules.rules);
@@ -49,6 +49,10 @@ impl Rules {
             qdisc::Kind::Prio(prio) => Some(rules.by_priority(root.handle, prio)),
             _ => None,
         };
+        let name =
+            |id: Handle| tree.classes.iter().find(|class| class.id == id).map_or(id, |class| class.name());
+        rules.rules.iter_mut().for_each(|rule| rule.class = name(rule.class));
+        rules.default = rules.default.map(name);
         // One that takes every packet is the default, and what comes after it never gets one.
         if let Some(all) = rules.rules.iter().position(|rule| rule.matches.is_none()) {
             rules.default = Some(rules.rules[all].class);

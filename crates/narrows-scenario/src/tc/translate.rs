@@ -210,6 +210,20 @@ impl Tree {
 
     /// Classes and the rules that send packets to them.
     fn classful(&self, qdisc: &Qdisc, notes: &mut Vec<String>) -> Result<Value, Problem> {
+        if let qdisc::Kind::Hpd(hpd) = &qdisc.kind {
+            let lost = hpd.dscps.iter().find(|(_, num)| self.numbered(qdisc.handle, *num).is_none());
+            if let Some((point, num)) = lost {
+                let known: Vec<String> =
+                    self.in_order(qdisc).iter().map(|class| class.name().minor.to_string()).collect();
+                return Err(Problem::new(format!(
+                    "`dscp {point} class {num}`: no class has the number {num}"
+                ))
+                .help(match known.is_empty() {
+                    true => "there is no class at all".into(),
+                    false => format!("there is {}: `num` of a class says its number", known.join(", ")),
+                }));
+            }
+        }
         let mut rules = Rules::of(self, qdisc);
         // With the names of those that have packets.
         let mut classes: Vec<Table> = Vec::new();
@@ -233,7 +247,7 @@ impl Tree {
                     add(cbq, &mut table);
                 }
                 for one in self.in_order(qdisc) {
-                    let mut class = named(one.id);
+                    let mut class = named(one.name());
                     if one.parent.minor > 0 {
                         class.put("parent", text(one.parent));
                     }
@@ -243,7 +257,7 @@ impl Tree {
                     }
                     classes.push(class);
                     if self.below(one.id).next().is_none() {
-                        names.push(one.id.to_string());
+                        names.push(one.name().to_string());
                     }
                 }
                 if classes.is_empty() {
@@ -317,7 +331,7 @@ impl Tree {
         let mut all: Vec<&Class> =
             self.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle).collect();
         if let qdisc::Kind::Hpd(_) = qdisc.kind {
-            all.sort_by_key(|class| class.id.minor);
+            all.sort_by_key(|class| class.name().minor);
         }
         all
     }

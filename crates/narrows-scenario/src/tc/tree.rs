@@ -37,6 +37,21 @@ pub(super) struct Class {
     pub(super) span: Range<usize>,
 }
 
+impl Class {
+    /// Of hybrid proportional delay.
+    fn num(&self) -> u16 {
+        self.kind.num.unwrap_or(self.id.minor)
+    }
+
+    /// What it is called in a scenario: of hybrid proportional delay by its `num`, by which it is shown.
+    pub(super) fn name(&self) -> Handle {
+        match self.kind.num {
+            Some(num) => Handle { minor: num, ..self.id },
+            None => self.id,
+        }
+    }
+}
+
 /// A filter and where it is.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
@@ -66,6 +81,13 @@ impl Tree {
     /// The one in the only class of a discipline.
     pub(super) fn only_child(&self, of: Handle) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == of))
+    }
+
+    /// The class of hybrid proportional delay with this `num`, which may be another than the number in its handle; where it
+    /// was given none, its handle's counts.
+    pub(super) fn numbered(&self, qdisc: Handle, num: u16) -> Option<&Class> {
+        let of = |class: &&Class| class.id.qdisc() == qdisc && class.num() == num;
+        self.classes.iter().find(of)
     }
 
     /// The classes right below a discipline or class.

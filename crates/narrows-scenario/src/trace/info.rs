@@ -64,7 +64,7 @@ impl Trace {
     /// What it comes to.
     pub fn info(&self) -> TraceInfo {
         let mut columns = Vec::new();
-        let mut outages: Vec<Outage> = Vec::new();
+        let mut outages: Vec<Spell> = Vec::new();
         if let Some(rates) = &self.rate {
             let limit = |rate: Rate| (rate != Rate::UNLIMITED).then_some(rate.bits_per_second() as f64);
             columns.push(self.column("rate", "bit/s", rates, limit));
@@ -74,7 +74,8 @@ impl Trace {
             columns.push(self.rate_of(opportunities));
             let starts = [Time::ZERO].into_iter().chain(opportunities.iter().copied());
             let gaps = starts.zip(opportunities.iter()).map(|(start, end)| (start, end.since(start)));
-            outages.extend(gaps.filter(|(_, gap)| *gap >= GAP).map(|(start, gap)| outage(start, gap)));
+            let gaps = gaps.filter(|(_, gap)| *gap >= GAP);
+            outages.extend(gaps.map(|(start, gap)| Spell { start, end: start + gap, is_gap: true }));
         }
         if let Some(delays) = &self.delay {
             columns.push(self.column("delay", "s", delays, |delay| Some(delay.seconds())));
@@ -94,7 +95,7 @@ impl Trace {
             };
             columns.push(self.column("queue", if bytes { "bytes" } else { "packets" }, bounds, limit));
         }
-        let outages = joined(outages);
+        let outages = joined(outages).into_iter().map(Spell::outage).collect();
         TraceInfo {
             format: self.format.name(),
             length_seconds: self.length.seconds(),
@@ -165,39 +166,49 @@ impl Trace {
     }
 
     /// Adds the times in which a column's value is one of these; neighbours become one.
-    fn spells<T: Copy>(&self, column: &[(Time, T)], is_one: impl Fn(T) -> bool, outages: &mut Vec<Outage>) {
-        let mut open: Option<(Time, Duration)> = None;
+    fn spells<T: Copy>(&self, column: &[(Time, T)], is_one: impl Fn(T) -> bool, outages: &mut Vec<Spell>) {
+        let mut open: Option<Spell> = None;
         for (at, lasts, value) in self.spans(column) {
             if is_one(value) {
-                let (start, length) = open.unwrap_or((at, Duration::ZERO));
-                open = Some((start, length + lasts));
-            } else if let Some((start, length)) = open.take() {
-                outages.push(outage(start, length));
+                let start = open.as_ref().map_or(at, |spell| spell.start);
+                open = Some(Spell { start, end: at + lasts, is_gap: false });
+            } else {
+                outages.extend(open.take());
             }
         }
-        outages.extend(open.map(|(start, length)| outage(start, length)));
+        outages.extend(open);
     }
 }
 
-/// Outages in order, those that overlap as one.
-fn joined(mut outages: Vec<Outage>) -> Vec<Outage> {
-    outages.sort_by(|a, b| a.start_seconds.total_cmp(&b.start_seconds));
-    let mut joined: Vec<Outage> = Vec::new();
-    for outage in outages {
-        let end = outage.start_seconds + outage.length_seconds;
-        match joined
-            .last_mut()
-            .filter(|last| last.start_seconds + last.length_seconds >= outage.start_seconds)
-        {
-            Some(last) => last.length_seconds = last.length_seconds.max(end - last.start_seconds),
-            None => joined.push(outage),
+/// A time in which nothing gets through.
+struct Spell {
+    start: Time,
+    end: Time,
+    /// Whether it lies between two opportunities: at its ends something is sent.
+    is_gap: bool,
+}
+
+impl Spell {
+    fn outage(self) -> Outage {
+        Outage { start_seconds: self.start.seconds(), length_seconds: self.end.since(self.start).seconds() }
+    }
+}
+
+/// Spells in order, those that overlap as one, and those that touch where nothing is sent in between.
+fn joined(mut spells: Vec<Spell>) -> Vec<Spell> {
+    spells.sort_by_key(|spell| spell.start);
+    let mut joined: Vec<Spell> = Vec::new();
+    for spell in spells {
+        let goes_on = |last: &&mut Spell| {
+            spell.start < last.end || spell.start == last.end && !(last.is_gap || spell.is_gap)
+        };
+        match joined.last_mut().filter(goes_on) {
+            Some(last) if spell.end > last.end => (last.end, last.is_gap) = (spell.end, spell.is_gap),
+            Some(_) => {}
+            None => joined.push(spell),
         }
     }
     joined
-}
-
-fn outage(start: Time, length: Duration) -> Outage {
-    Outage { start_seconds: start.seconds(), length_seconds: length.seconds() }
 }
 
 impl fmt::Display for TraceInfo {

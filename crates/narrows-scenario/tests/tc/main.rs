@@ -273,6 +273,27 @@ fn a_mask_of_the_tos_byte_has_its_ecn_bits() {
     assert!(capable.contains("ecn = [\"ect1\", \"ce\"]"), "{capable}");
 }
 
+/// Figure 4.10 of the thesis on DBHPD: the numbers of classes are not those of their handles.
+#[test]
+fn code_points_go_to_the_class_of_that_number() {
+    let text = "tc qdisc add dev eth3 root handle 8001: hpd dscp 46 class 1 dscp 10 class 2\n\
+        tc class add dev eth3 parent 8001: classid 8001:8001 hpd num 1 ewma ewma limit 0 qlen 50 ddp 1 gamma 512 weight 512\n\
+        tc class add dev eth3 parent 8001: classid 8001:8003 hpd num 3 default qlen 50 ddp 16 gamma 768 weight 256\n\
+        tc class add dev eth3 parent 8001: classid 8001:8002 hpd num 2 qlen 50 ddp 4 gamma 256 weight 768\n";
+    let scheduler = keys(text).into_iter().find(|key| key.contains("hpd")).unwrap();
+    for (name, point) in [("8001:1", "ef"), ("8001:2", "af11")] {
+        let class =
+            scheduler.split("name = ").find(|class| class.starts_with(&format!("\"{name}\""))).unwrap();
+        assert!(class.contains(&format!("match = {{ dscp = \"{point}\" }}")), "{scheduler}");
+    }
+    fails(
+        &text.replace("dscp 10 class 2", "dscp 10 class 4"),
+        "`dscp 10 class 4`: no class has the number 4",
+        "tc qdisc",
+        &["there is 1, 2, 3: `num` of a class says its number"],
+    );
+}
+
 #[test]
 fn token_buckets() {
     let tbf = |options: &str| keys(&format!("tc qdisc add dev eth0 root tbf {options}")).remove(1);

@@ -60,6 +60,16 @@ proptest! {
     }
 }
 
+/// At an opportunity something is sent: the gaps before and behind it are two.
+#[test]
+fn an_opportunity_ends_an_outage() {
+    // Milliseconds, the last of which is the length.
+    let trace = read("x", "1\n1501\n3201\n3202\n");
+    let outages: Vec<_> =
+        trace.info().outages.iter().map(|outage| (outage.start_seconds, outage.length_seconds)).collect();
+    assert_eq!(outages, [(0.001, 1.5), (1.501, 1.7)]);
+}
+
 #[test]
 fn info_has_means_over_time_and_outages() {
     let info =
