@@ -132,7 +132,7 @@ impl Files {
     pub(crate) fn has(&self, name: &str) -> bool {
         let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
         let is_read = || self.all().iter().any(|file| *file.name == *name);
-        !name.is_empty() && (is_read() || preset::contents(name).is_some() || on_disk())
+        !name.is_empty() && (is_read() || preset::preset_trace(name).is_some() || on_disk())
     }
 
     /// The file of this name.
@@ -140,7 +140,7 @@ impl Files {
         if let Some(file) = self.all().into_iter().find(|file| *file.name == *name) {
             return Ok(file);
         }
-        if let Some(contents) = preset::contents(name) {
+        if let Some(contents) = preset::preset_trace(name) {
             self.add(name, contents.as_bytes());
             return self.file(name);
         }

@@ -57,7 +57,7 @@ pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::Ports;
 pub use link::{Lane, Link, Medium, Way};
-pub use preset::{Preset, PresetFigures, PresetSource, presets_page};
+pub use preset::{Preset, PresetFigures, PresetSource, preset_trace, presets_page};
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use reference::{reference, schema};

@@ -112,8 +112,8 @@ const TRACES: &[(&str, &str)] = &[
     ("train-up.csv", include_str!("preset/train-up.csv")),
 ];
 
-/// What is in a file of the presets' own, such as `preset:leo-satellite.csv`.
-pub(crate) fn contents(file: &str) -> Option<&'static str> {
+/// What is in a trace that presets bring, such as `preset:leo-satellite.csv`.
+pub fn preset_trace(file: &str) -> Option<&'static str> {
     let name = file.strip_prefix(TRACE_PREFIX)?;
     TRACES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

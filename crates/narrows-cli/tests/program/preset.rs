@@ -1,6 +1,6 @@
 //! Presets: listed, shown with their sources, at work, overridden, refused.
 
-use crate::common::{Scratch, finish, narrows};
+use crate::common::{Scratch, finish, narrows, pair, run};
 
 #[test]
 fn presets_are_listed_and_shown_with_their_sources() {
@@ -39,6 +39,33 @@ fn a_preset_is_checked_and_flags_change_it() {
     let up = link(&flags, "link.up");
     assert_eq!((up["rate"].as_str(), up["queue_packets"].as_u64()), (Some("1mbit"), Some(10)));
     assert_eq!(up["mean_delay_ns"], 12_500_000, "the preset's");
+}
+
+/// Real packets have the preset's delays, and a log has all that a replay needs, traces of presets included.
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn a_preset_is_met_live_and_replayed() {
+    let scratch = Scratch::new();
+    let log = scratch.file("run.log");
+    let flags = ["--preset", "leo-satellite", "--record", log.to_str().unwrap(), "--json", "-"];
+    let report =
+        finish(&mut run(flags, "ping -q -i 0.05 -c 20 $NARROWS_SERVER > /dev/null")).expect(0).json();
+    for (from, to) in [("client.link", "server.link"), ("server.link", "client.link")] {
+        let delay = &pair(&report, from, to)["delay"];
+        // Its first satellite, one way; the handover at the start takes longer.
+        let (min, max) = (delay["min_ns"].as_u64().unwrap(), delay["max_ns"].as_u64().unwrap());
+        assert!(min >= 18_825_000 && max < 60_000_000, "{report:#}");
+    }
+    let ended = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()])).expect(0);
+    assert!(ended.out.contains("delay by trace (22.633333ms on average)"), "{ended}");
+}
+
+#[test]
+fn the_traces_of_presets_are_described_like_any_other() {
+    let info = finish(&mut narrows(["trace", "info", "preset:leo-satellite.csv"])).expect(0);
+    assert!(info.out.contains("trace of 60 s, 72 points"), "{info}");
+    let done = finish(&mut narrows(["trace", "info", "preset:mars.csv"])).expect(2);
+    assert!(done.err.contains("preset:mars.csv"), "{done}");
 }
 
 /// A scenario with a preset runs in virtual time, is recorded with what the preset came to, and keys count for more.

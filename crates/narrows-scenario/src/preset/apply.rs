@@ -88,7 +88,7 @@ pub(crate) fn settle(direction: &mut Direction, beside: &Beside) {
             "rate" => direction.rate = plain.rate,
             "delay" => direction.delay = None,
             "loss" => direction.loss.wire = None,
-            "duplicate" => direction.duplicate = plain.duplicate.clone(),
+            "duplicate" => direction.duplicate = plain.duplicate,
             _ => direction.queue.bound = None,
         }
     }

@@ -1,8 +1,6 @@
 //! What is wrong with a preset's file is found here, and not by whoever uses it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-use super::{ALL, Preset, TRACES, contents};
+use super::{ALL, Preset, TRACES, preset_trace};
 use crate::way::Way;
 
 #[test]
@@ -32,7 +30,7 @@ fn every_trace_is_used_and_every_trace_that_is_named_is_there() {
     }
     for named in all.split("\"preset:").skip(1) {
         let name = named.split('"').next().unwrap();
-        assert!(contents(&format!("preset:{name}")).is_some(), "{name}");
+        assert!(preset_trace(&format!("preset:{name}")).is_some(), "{name}");
     }
-    assert_eq!(contents("leo-satellite.csv"), None);
+    assert_eq!(preset_trace("leo-satellite.csv"), None);
 }
