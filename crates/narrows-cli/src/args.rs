@@ -57,6 +57,9 @@ pub(crate) enum Command {
     /// Link profiles, Dummynet's extra air time: what they come to (info), a figure (plot)
     #[command(subcommand)]
     Profile(crate::profile::ProfileCommand),
+    /// Links by name, from published measurements: all of them (list), one with its sources (show)
+    #[command(subcommand)]
+    Preset(crate::preset::PresetCommand),
     /// Measure a real path's round trips and losses into a trace, or drive a link with them
     Probe(crate::probe::Probe),
     /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare

@@ -19,6 +19,7 @@ mod lab;
 mod live;
 mod output;
 mod pattern;
+mod preset;
 mod probe;
 mod profile;
 mod remote;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Trace(command) => trace::trace(&command),
         Command::Pattern(command) => pattern::pattern(&command),
         Command::Profile(command) => profile::profile(&command),
+        Command::Preset(command) => preset::preset(&command),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Lab { .. } => Err(lab::lab()),

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use narrows_scenario::preset_trace;
 use narrows_scenario::trace::{Format, Trace};
 use narrows_scenario::typed;
 
@@ -149,6 +150,9 @@ fn load(file: &Path, format: Option<Format>, step: Option<&str>) -> Result<Trace
 /// A file or the standard input, and what it is called.
 pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     let name = if file == Path::new("-") { "the standard input".into() } else { file.display().to_string() };
+    if let Some(text) = preset_trace(&name) {
+        return Ok((name, text.into()));
+    }
     let mut bytes = Vec::new();
     let result = match file == Path::new("-") {
         true => io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::node::Node;
+use crate::preset;
 use crate::problem::{Found, Problem, ScenarioError};
 use crate::tables::TableError;
 use crate::trace::{Format, Trace};
@@ -130,13 +131,18 @@ impl Files {
     /// Whether there is a file of this name; of those without contents or that cannot be read, too.
     pub(crate) fn has(&self, name: &str) -> bool {
         let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
-        !name.is_empty() && (self.all().iter().any(|file| *file.name == *name) || on_disk())
+        let is_read = || self.all().iter().any(|file| *file.name == *name);
+        !name.is_empty() && (is_read() || preset::preset_trace(name).is_some() || on_disk())
     }
 
     /// The file of this name.
     fn file(&self, name: &str) -> Result<NamedFile, String> {
         if let Some(file) = self.all().into_iter().find(|file| *file.name == *name) {
             return Ok(file);
+        }
+        if let Some(contents) = preset::preset_trace(name) {
+            self.add(name, contents.as_bytes());
+            return self.file(name);
         }
         let Some(folder) = &self.folder else {
             return Err("it is not among the files that came with the scenario".into());

@@ -12,6 +12,7 @@ use crate::keys::{self, Key};
 use crate::link::{Link, Medium, Way};
 use crate::netem;
 use crate::node::{Node, Value};
+use crate::preset::{self, Beside, Preset, settle};
 use crate::problem::{Problem, Problems, ScenarioError};
 use crate::scenario::{self, Scenario};
 use crate::{units, value};
@@ -63,7 +64,8 @@ impl LinkFlags {
 
     /// The flags about a link that there are: one for each key, and NetEm's words for each direction.
     pub fn known() -> Vec<LinkFlag> {
-        let mut all = Vec::new();
+        let names = format!("A link by name, which other flags change: {}", Preset::names().join(", "));
+        let mut all = vec![LinkFlag { name: PRESET, value: "NAME", help: names }];
         for key in keys::keys::<Direction>() {
             all.push(LinkFlag { name: key.name(), value: key.flag().value, help: help(key) });
             if key.name() == "netem" {
@@ -105,6 +107,8 @@ fn plain(text: &str) -> String {
 
 /// The names of the hosts.
 const HOSTS: [&str; 2] = ["client", "server"];
+/// The flag of presets.
+const PRESET: &str = "preset";
 /// The name of the link.
 const LINK: &str = "link";
 
@@ -128,8 +132,16 @@ impl Scenario {
         for (key, value) in flags.link_keys() {
             let start = line.add(key, value);
             let place = start..start + value.len();
-            problems.catch(set(&mut link, key, value, start, &files).map_err(|p| p.at(&place)));
+            let set = match key {
+                PRESET => flags.apply_preset(&mut link, value, start, &files),
+                _ => set(&mut link, key, value, start, &files),
+            };
+            problems.catch(set.map_err(|problem| problem.at(&place)));
             places.insert(key, place);
+        }
+        for way in [Way::Up, Way::Down].into_iter().filter(|_| flags.get(PRESET).is_some()) {
+            let beside = flags.beside(way);
+            link.directions_mut(Some(way)).into_iter().for_each(|direction| settle(direction, &beside));
         }
         problems.extend(flags.said_twice(&places));
         if problems.is_empty()
@@ -170,6 +182,30 @@ impl Scenario {
 const COMMAND_LINE: &str = "command line";
 
 impl LinkFlags {
+    /// Sets what a preset says, which comes before all other flags.
+    fn apply_preset(&self, link: &mut Link, name: &str, start: usize, files: &Files) -> Result<(), Problem> {
+        // A name may look like a number to TOML.
+        let span = start..start + name.len();
+        let node = Node { span, value: Value::String(name.into()) };
+        let hosts = HOSTS.map(String::from);
+        let around = link.surroundings(&hosts, files, Time::ZERO);
+        preset::apply(link, &node, |way| self.beside(way), around)
+            .map_err(|problem| problem.inside(&format!("--{PRESET}")))
+    }
+
+    /// The keys of one way that flags other than the preset say.
+    fn beside(&self, way: Way) -> Beside {
+        let mut beside = Beside::default();
+        for (flag, text) in self.link_keys().into_iter().filter(|(flag, _)| *flag != PRESET) {
+            let (key, only) =
+                NETEM.iter().find(|(name, _)| *name == flag).map_or((flag, None), |(_, way)| ("netem", *way));
+            if only.is_none_or(|only| only == way) {
+                beside.add(key, &Node::new(Value::String(text.into())));
+            }
+        }
+        beside
+    }
+
     /// The flags about the link that are given, in the order of the keys.
     fn link_keys(&self) -> Vec<(&str, &str)> {
         let known = Self::known();

@@ -12,6 +12,7 @@ use crate::keys::kind::{Boolean, ByHand, Described, Form, Integer, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Key, Keyed, Row, row};
 use crate::node::{self, Node, Table, Value};
+use crate::preset::{self, Beside};
 use crate::problem::Problem;
 use crate::rules_link::{self, RulesLink};
 use crate::said_twice::said_twice;
@@ -189,6 +190,8 @@ impl Keyed for Link {
             "The two hosts, junctions or routers that it joins. **Up** is from the first to the second, **down** is the other way."
         )
         .required_with("say which two hosts it joins: between = [\"client\", \"server\"]"),
+        Row::apart("preset", &preset::Name, "[A link by name](presets.md), from published measurements. The other keys of the link count for more, wherever they stand.", |_: &Self| None)
+            .default("none"),
         Row::new(
             "shared",
             &Boolean,
@@ -306,6 +309,11 @@ fn read_wire(
     let is_shared = matches!(link.medium, Medium::Shared(_));
     let hosts: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let around = link.surroundings(&hosts, files, Time::ZERO);
+    let preset = table.get("preset");
+    if let Some(node) = preset {
+        let applied = preset::apply(link, node, |way| beside(table, way), around);
+        problems.extend(applied.err().map(|problem| problem.inside("preset")));
+    }
     problems.extend(set_all(link, None, table, around));
     for way in [Way::Up, Way::Down] {
         let (Some(inner), Some(inner_key)) = (table.get(way.name()), table.key(way.name())) else { continue };
@@ -326,9 +334,23 @@ fn read_wire(
         };
         problems.extend(wrong.into_iter().map(|problem| problem.inside(way.name())));
     }
+    for way in [Way::Up, Way::Down].into_iter().filter(|_| preset.is_some()) {
+        let beside = beside(table, way);
+        link.directions_mut(Some(way)).into_iter().for_each(|direction| preset::settle(direction, &beside));
+    }
     if let Some((way, place, problem)) = link.conflict() {
         problems.push(place_conflict(table, way, place, problem).at(&key.span));
     }
+}
+
+/// The keys that a link's table has for one way, whether they stand for both or for this one.
+fn beside(table: &Table, way: Way) -> Beside {
+    let own = table.get(way.name()).and_then(|node| node.table("").ok());
+    let all = table.iter().chain(own.into_iter().flat_map(Table::iter));
+    let mut beside = Beside::default();
+    all.filter(|(key, _)| KEYS.contains(&key.name.as_str()))
+        .for_each(|(key, node)| beside.add(&key.name, node));
+    beside
 }
 
 /// Sets what the keys of a table say for one way, or for both; gives what is wrong. One problem is enough for a key that

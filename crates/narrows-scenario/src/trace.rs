@@ -82,6 +82,9 @@ pub enum Then {
 }
 
 impl Trace {
+    /// The names of the columns that there are; `rate` stands for opportunities, too.
+    pub const COLUMNS: [&str; 5] = ["rate", "delay", "loss", "duplicate", "queue"];
+
     /// Reads a trace. `name` is the file's, for errors and for guessing the format where none is given.
     ///
     /// # Errors
@@ -129,12 +132,8 @@ impl Trace {
         (whole && length > Duration::ZERO).then_some(trace)
     }
 
-    /// The same with these columns only: `rate` (or opportunities), `delay`, `loss`, `duplicate`, `queue`.
-    ///
-    /// # Errors
-    /// Which name is none of these, or of nothing that the trace has.
-    pub fn only(&self, names: &[&str]) -> Result<Self, String> {
-        const NAMES: [&str; 5] = ["rate", "delay", "loss", "duplicate", "queue"];
+    /// The names of the columns that it has, of [`Trace::COLUMNS`].
+    pub fn columns(&self) -> Vec<&'static str> {
         let there = [
             self.rate.is_some() || self.opportunities.is_some(),
             self.delay.is_some(),
@@ -142,11 +141,21 @@ impl Trace {
             self.duplicate.is_some(),
             self.bound.is_some(),
         ];
+        Self::COLUMNS.into_iter().zip(there).filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+    }
+
+    /// The same with these columns only.
+    ///
+    /// # Errors
+    /// Which name is none of [`Trace::COLUMNS`], or of nothing that the trace has.
+    pub fn only(&self, names: &[&str]) -> Result<Self, String> {
+        let there = self.columns();
         for name in names {
-            match NAMES.iter().position(|known| known == name) {
-                None => return Err(format!("`{name}` is none of {}", one_of(&NAMES))),
-                Some(index) if !there[index] => return Err(format!("the trace has no column `{name}`")),
-                Some(_) => {}
+            if !Self::COLUMNS.contains(name) {
+                return Err(format!("`{name}` is none of {}", one_of(&Self::COLUMNS)));
+            }
+            if !there.contains(name) {
+                return Err(format!("the trace has no column `{name}`"));
             }
         }
         let mut trace = self.clone();

@@ -184,8 +184,24 @@ fn the_tables_of_keys_are_what_the_program_knows() {
     let (right, names) = with_tables(&text);
     let known: BTreeSet<String> = narrows_scenario::reference().into_keys().map(String::from).collect();
     assert_eq!(names, known, "each table has its place on the page");
+    is_or_becomes(&page, &text, &right);
+}
+
+/// The same for the presets.
+#[test]
+fn the_page_of_presets_is_what_the_program_knows() {
+    let page = root().join("docs/presets.md");
+    let text = read(&page);
+    let (before, after) = text.split_once("<!-- presets -->\n").expect("there is a mark");
+    let (_, after) = after.split_once("<!-- end -->").expect("it has an end");
+    let presets = narrows_scenario::presets_page().unwrap_or_else(|error| panic!("{error}"));
+    is_or_becomes(&page, &text, &format!("{before}<!-- presets -->\n{presets}<!-- end -->{after}"));
+}
+
+/// Fails where a page is not as it should be, or writes it.
+fn is_or_becomes(page: &Path, text: &str, right: &str) {
     if std::env::var_os("NARROWS_BLESS").is_some() {
-        std::fs::write(&page, right).expect("the page can be written");
+        std::fs::write(page, right).expect("the page can be written");
         return;
     }
     for (line, (found, right)) in text.lines().zip(right.lines()).enumerate() {

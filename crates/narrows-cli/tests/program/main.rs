@@ -28,6 +28,7 @@ mod netem;
 mod ordinary_user;
 mod overload;
 mod pace;
+mod preset;
 mod privileges;
 mod probes;
 mod profile;

@@ -10,7 +10,7 @@ use narrows_core::{Bytes, Duration, Probability, Rate, Time as Instant};
 use serde_json::json;
 
 use crate::files::NamedFile;
-use crate::keys::compound::{Group, Short};
+use crate::keys::compound::{Group, List, Short};
 use crate::keys::kind::{ByHand, Choice, Given, Like, Or, text, words_of};
 use crate::keys::quantity::Time;
 use crate::keys::{Form, Keyed, Row, row};
@@ -34,6 +34,8 @@ pub struct TraceUse {
     pub then: Then,
     /// How far into the trace the link begins.
     pub start: Duration,
+    /// The columns that the link follows, where that is said; else all that the file has.
+    pub columns: Option<Vec<&'static str>>,
     /// The instant of the run at which it does: that at which the trace was set.
     pub begins: Instant,
 }
@@ -42,7 +44,7 @@ pub struct TraceUse {
 impl PartialEq for TraceUse {
     fn eq(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.format, of.then, of.start, of.begins);
-        key(self) == key(other) && self.file == other.file
+        key(self) == key(other) && self.columns == other.columns && self.file == other.file
     }
 }
 
@@ -57,6 +59,21 @@ const FORMAT: ByHand<Format> = ByHand {
     write: |format| Some(text(format)),
 };
 
+const COLUMNS: List<Choice<&str>> = List {
+    what: "a list of columns, such as [\"rate\", \"delay\"]",
+    most: Trace::COLUMNS.len(),
+    one: Choice {
+        what: "column",
+        choices: &[
+            ("rate", "rate"),
+            ("delay", "delay"),
+            ("loss", "loss"),
+            ("duplicate", "duplicate"),
+            ("queue", "queue"),
+        ],
+    },
+};
+
 /// The keys of its table.
 #[derive(Default)]
 pub(crate) struct Parts {
@@ -64,6 +81,7 @@ pub(crate) struct Parts {
     format: Option<Format>,
     then: Option<Then>,
     start: Duration,
+    columns: Option<Vec<&'static str>>,
 }
 
 impl Keyed for Parts {
@@ -79,6 +97,13 @@ impl Keyed for Parts {
         )
         .default("`\"loop\"` for mahimahi and endless patterns, else `\"hold\"`"),
         row!("start", start, Time::ANY, "How far into the trace the link begins."),
+        row!(
+            "columns",
+            columns,
+            Given(COLUMNS),
+            "What the link follows of the trace: any of `rate`, `delay`, `loss`, `duplicate` and `queue`. Keys say the rest."
+        )
+        .default("all that the file has"),
     ];
 }
 
@@ -100,16 +125,20 @@ pub(crate) const TRACE: Or<Like<Short<Parts>, TraceUse>> = Or(
         read: TraceUse::read,
         write: |used| {
             let then = Some(used.then).filter(|then| *then != used.trace.then());
-            let TraceUse { file, format, start, .. } = used;
-            PARTS.write(&Parts { file: Some(file.clone()), format: *format, then, start: *start })
+            let TraceUse { file, format, start, columns, .. } = used.clone();
+            PARTS.write(&Parts { file: Some(file), format, then, start, columns })
         },
     },
 );
 
 impl TraceUse {
     fn read(node: &Node, around: Surroundings<'_>) -> Result<Self, Problem> {
-        let Parts { format, then, start, .. } = PARTS.read(node, around)?;
-        let (file, trace) = around.files.trace(file::place(node), format)?;
+        let Parts { format, then, start, columns, .. } = PARTS.read(node, around)?;
+        let (file, mut trace) = around.files.trace(file::place(node), format)?;
+        if let Some(columns) = &columns {
+            let only = trace.only(columns);
+            trace = Arc::new(only.map_err(|why| Problem::new(why).at(&node.span).inside("columns"))?);
+        }
         let then = then.unwrap_or(trace.then());
         if start >= trace.length() && then != Then::Loop {
             let title = format!(
@@ -119,7 +148,18 @@ impl TraceUse {
             );
             return Err(Problem::new(title).at(&node.span).inside("start"));
         }
-        Ok(Self { file, trace, format, then, start, begins: around.at })
+        Ok(Self { file, trace, format, then, start, columns, begins: around.at })
+    }
+
+    /// The same without these columns; nothing where none is left.
+    pub(crate) fn without(&self, names: &[&str]) -> Option<Self> {
+        let columns = self.trace.columns();
+        let left: Vec<_> = columns.iter().copied().filter(|name| !names.contains(name)).collect();
+        if left.len() == columns.len() {
+            return Some(self.clone());
+        }
+        let trace = self.trace.only(&left).ok().filter(|_| !left.is_empty())?;
+        Some(Self { trace: Arc::new(trace), columns: Some(left), ..self.clone() })
     }
 
     /// Whether it says how fast the wire is.

@@ -1,0 +1,95 @@
+//! A preset on a link: its keys first, those of the link and of its directions over them.
+
+use std::collections::BTreeSet;
+
+use super::Preset;
+use crate::direction::Direction;
+use crate::link::{Link, Medium};
+use crate::netem;
+use crate::node::Node;
+use crate::problem::Problem;
+use crate::surroundings::Surroundings;
+use crate::trace::Then;
+use crate::way::Way;
+
+/// The keys of one way that stand beside a preset, and count for more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beside(BTreeSet<String>);
+
+impl Beside {
+    /// Adds a key, with its value where NetEm's words mean others.
+    pub(crate) fn add(&mut self, key: &str, node: &Node) {
+        self.0.insert(key.into());
+        if key == "netem"
+            && let Ok(qdisc) = netem::read(node)
+        {
+            let means = qdisc.assignments().unwrap_or_default();
+            self.0.extend(means.into_iter().map(|(key, _)| key.to_string()));
+        }
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.0.contains(key)
+    }
+
+    /// The columns of a trace that these keys give.
+    fn columns(&self) -> Vec<&'static str> {
+        let keys = [
+            ("rate", "rate"),
+            ("delay", "delay"),
+            ("jitter", "delay"),
+            ("loss", "loss"),
+            ("duplicate", "duplicate"),
+            ("queue", "queue"),
+        ];
+        keys.into_iter().filter(|(key, _)| self.has(key)).map(|(_, column)| column).collect()
+    }
+}
+
+/// Sets what the preset that a value names says, but for the keys beside it.
+pub(crate) fn apply(
+    link: &mut Link,
+    node: &Node,
+    beside: impl Fn(Way) -> Beside,
+    around: Surroundings<'_>,
+) -> Result<(), Problem> {
+    let preset = Preset::read(node)?;
+    if !matches!(link.medium, Medium::Duplex { .. }) {
+        return Err(Problem::new("a shared medium has no preset")
+            .at(&node.span)
+            .help("a preset is of two directions: leave `shared` out, or write the keys of one medium"));
+    }
+    for way in [Way::Up, Way::Down] {
+        let beside = beside(way);
+        // It is all that the direction does.
+        if beside.has("exact-netem") {
+            continue;
+        }
+        for direction in link.directions_mut(Some(way)) {
+            for (key, value) in preset.table(way).iter().filter(|(key, _)| !beside.has(&key.name)) {
+                direction.set(&key.name, value, around).map_err(|problem| problem.put_at(&node.span))?;
+            }
+            direction.trace = direction.trace.take().and_then(|trace| trace.without(&beside.columns()));
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what a preset says and a trace beside it gives.
+pub(crate) fn settle(direction: &mut Direction, beside: &Beside) {
+    let Some(trace) = direction.trace.as_ref().filter(|used| beside.has("trace") && used.then != Then::End)
+    else {
+        return;
+    };
+    let columns = trace.trace.columns();
+    let plain = Direction::default();
+    for column in columns.into_iter().filter(|column| !beside.columns().contains(column)) {
+        match column {
+            "rate" => direction.rate = plain.rate,
+            "delay" => direction.delay = None,
+            "loss" => direction.loss.wire = None,
+            "duplicate" => direction.duplicate = plain.duplicate,
+            _ => direction.queue.bound = None,
+        }
+    }
+}
