@@ -16,6 +16,12 @@ use crate::value::{
     self, Child, Class, LossModel, Policy, Queue, Scheduler, SchedulerKind, Shape, ShapedBy, TraceUse,
 };
 
+/// A profile whose times may be in another unit than was meant.
+fn slowed(direction: &Direction) -> Option<String> {
+    let used = direction.profile.as_ref()?;
+    used.profile.slows(direction.mean_rate()).filter(|_| direction.mean_rate() != Rate::UNLIMITED)
+}
+
 /// A share of packets that is worth a word.
 const NOTICEABLE: f64 = 0.001;
 
@@ -29,6 +35,7 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
             lost(direction),
             no_delay(direction),
             nothing_waits(direction),
+            slowed(direction),
         ];
         let warnings = warnings.into_iter().flatten().chain(queues(direction));
         all.extend(warnings.map(|warning| format!("{name}: {warning}")));

@@ -66,6 +66,21 @@ impl Profile {
         }
     }
 
+    /// A sentence where packets hold a link of this rate for longer than their bits by orders of magnitude.
+    pub(crate) fn slows(&self, rate: Rate) -> Option<String> {
+        const MUCH: f64 = 100.0;
+        let bits = 1500.0 * 8.0 / rate.bits_per_second() as f64;
+        let times = (self.mean_seconds() + bits) / bits;
+        let millis = |seconds: f64| Duration::from_nanos((seconds * 1e9 + 0.5) as u64);
+        (rate.bits_per_second() > 0 && times.is_finite() && times >= MUCH).then(|| {
+            format!(
+                "a packet of 1500 bytes takes {} at {rate}, and with its air time {} on average, {times:.0} times as long: are the times of the profile in another unit than ms?",
+                millis(bits),
+                millis(self.mean_seconds() + bits)
+            )
+        })
+    }
+
     /// What a backlogged link of the profile's rate carries of packets of this length, as the link counts it; nothing where
     /// the profile has no rate.
     pub fn throughput(&self, bytes: u32) -> Option<ProfileThroughput> {

@@ -27,7 +27,15 @@ struct Reader<'s, 't> {
     /// Whether the probability comes first.
     order: Option<(&'t str, bool)>,
     points: Vec<Point<'t>>,
+    /// The unit of times without one, where the line with the names of the columns says it in a comment, as the paper's own
+    /// file does (`prob delay # delay in us`).
+    unit: Option<(&'static str, i32)>,
+    /// Whether a time has none.
+    has_bare: bool,
 }
+
+/// The power of ten of a nanosecond that a time without a unit counts in: milliseconds, as in Dummynet.
+const BARE: i32 = 6;
 
 struct Point<'t> {
     probability: Probability,
@@ -45,12 +53,19 @@ pub(super) fn read(source: &Source<'_>) -> Result<Profile, Problem> {
         samples: None,
         order: None,
         points: Vec::new(),
+        unit: None,
+        has_bare: false,
     };
     for line in source.lines() {
-        let line = line.split('#').next().unwrap_or_default();
+        let (line, comment) = line.split_once('#').unwrap_or((line, ""));
+        let had_columns = reader.order.is_some();
         let words: Vec<&str> = line.split_whitespace().collect();
         if let [first, ..] = words[..] {
             reader.line(first, line.trim(), &words)?;
+        }
+        if !had_columns && reader.order.is_some() {
+            let mut words = comment.split(|c: char| !c.is_alphabetic());
+            reader.unit = words.find_map(|word| UNITS.into_iter().find(|(unit, _)| *unit == word));
         }
     }
     reader.finish()
@@ -115,6 +130,7 @@ impl<'t> Reader<'_, 't> {
             let problem = Problem::new(format!("more than {} points", Profile::MOST_POINTS));
             return Err(problem.at(&self.source.span(first)));
         }
+        self.has_bare |= time.ends_with(|c: char| c.is_ascii_digit());
         let (probability, time) = (self.probability(word)?, self.time(time)?);
         self.points.push(Point { probability, time, word });
         Ok(())
@@ -131,7 +147,7 @@ impl<'t> Reader<'_, 't> {
 
     fn time(&self, word: &'t str) -> Result<Duration, Problem> {
         let unit = UNITS.into_iter().find_map(|(unit, power)| Some((word.strip_suffix(unit)?, power)));
-        let (number, power) = unit.unwrap_or((word, 6));
+        let (number, power) = unit.unwrap_or((word, self.unit.map_or(BARE, |(_, power)| power)));
         let what = "a time, in ms or with one of the units ns, us, ms, s";
         let problem = |problem: Problem| match number.is_empty() {
             true => self.source.expected(word, what),
@@ -187,6 +203,14 @@ impl<'t> Reader<'_, 't> {
             return Err(self.goes_down(&pair[0], &pair[1]));
         }
         let mut remarks = Vec::new();
+        if let Some((unit, power)) = self.unit
+            && power != BARE
+            && self.has_bare
+        {
+            remarks.push(format!(
+                "times are in {unit}, as the comment behind the names of the columns says: FreeBSD passes over it, and takes them as ms"
+            ));
+        }
         let samples = match self.samples {
             None => AirTime::SAMPLES,
             Some((_, said)) if said == count as u64 => {
@@ -210,14 +234,16 @@ impl<'t> Reader<'_, 't> {
         let loss_level = self.loss_level.map_or(Probability::ONE, |(_, level)| level);
         let air_time =
             AirTime::new(&points, samples, loss_level).map_err(|error| Problem::new(error.to_string()))?;
-        Ok(Profile {
+        let mut profile = Profile {
             name: self.name.map(String::from),
             rate: self.rate.map(|(_, rate)| rate).filter(|rate| *rate != Rate::UNLIMITED),
             loss_level,
             points,
             air_time,
             remarks,
-        })
+        };
+        profile.remarks.extend(profile.rate.and_then(|rate| profile.slows(rate)));
+        Ok(profile)
     }
 
     /// The problem with a point of a larger probability whose time is shorter; it is shown where the later of the two is.

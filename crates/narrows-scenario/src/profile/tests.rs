@@ -41,6 +41,30 @@ fn the_example_of_the_manual() {
     assert!(profile.remarks().is_empty());
 }
 
+/// As it stands in the paper: numbers without a unit, and the unit in a comment.
+#[test]
+fn the_unit_of_the_papers_own_file() {
+    let text = "name profile_foo\nbandwidth 2Mbit/s\nloss-level 0.99\nsamples 5\nprob delay # delay in us\n\
+                0.2 100\n0.4 130\n0.5 130\n0.8 1500\n0.98 2000\n";
+    let profile = read(text);
+    assert_eq!(profile.points()[3], point(80, 1_500));
+    assert!(profile.remarks().iter().any(|remark| remark.starts_with("times are in us, as the comment")));
+    // Without the word it is what FreeBSD takes it for, and much too long.
+    let millis = read(&text.replace(" # delay in us", ""));
+    assert_eq!(millis.points()[3], point(80, 1_500_000));
+    let remark = millis.remarks().last().unwrap();
+    assert!(remark.starts_with("a packet of 1500 bytes takes 6ms at 2mbit"), "{remark}");
+    assert!(remark.ends_with("are the times of the profile in another unit than ms?"), "{remark}");
+    assert!(!profile.remarks().iter().any(|remark| remark.contains("another unit")));
+    // Where the link says the rate, `check` says it.
+    let files = crate::Files::default();
+    files.add("p", text.replace(" # delay in us", "").as_bytes());
+    let net =
+        "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"2mbit\"\nprofile = \"p\"\n";
+    let shown = crate::Scenario::parse_with(net, "n.toml", files).unwrap().explain().to_string();
+    assert!(shown.contains("as long: are the times of the profile in another unit than ms?"), "{shown}");
+}
+
 /// That of the paper: another word for the rate, `samples` as the number of corners, a curve without its ends.
 #[test]
 fn the_example_of_the_paper() {
