@@ -56,6 +56,9 @@ pub(crate) fn conclude(
     remedy: &str,
 ) -> Result<u8, Failure> {
     report::conclude(&outcome.report, &args.report, &Kept::find())?;
+    for gone in &outcome.gone {
+        let _ = writeln!(io::stderr(), "narrows: not put back: {gone}");
+    }
     if let Some(broken) = &outcome.broken {
         let _ = writeln!(io::stderr(), "narrows: the {what} ended early: {broken}; {remedy}");
     }
