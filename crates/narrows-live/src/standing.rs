@@ -19,7 +19,7 @@ use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::wait::{EndSignal, EndSignals};
 use narrows_io::watch::{Change, Watch, WatchError};
 use narrows_report::{LatenessBound, Report, RunInfo};
-use narrows_scenario::{Address, Place, Scenario};
+use narrows_scenario::{Address, Place, Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
@@ -308,7 +308,7 @@ impl Standing {
             let id = std::process::id();
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
             // Whoever closed the standard error does not want to know.
-            let _ = writeln!(io::stderr(), "narrows run {id}: {what}{until}");
+            let _ = writeln!(io::stderr(), "narrows run {id}: {}{until}", printable(what));
         }
     }
 

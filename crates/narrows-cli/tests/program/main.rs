@@ -45,3 +45,4 @@ mod together;
 mod trace;
 mod traffic;
 mod trains;
+mod untrusted_text;
