@@ -52,6 +52,8 @@ fn arguments() -> Arguments {
 }
 
 fn main() -> ExitCode {
+    // Where it is refused, a file that grows too large ends us as before.
+    let _ = narrows_io::process::outlive_file_limit();
     let result = match arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),

@@ -210,7 +210,8 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
 }
 
 /// Ends a live run: writes the report where it is asked for, keeps it, and prints it to stderr, as stdout is the program's.
-/// A report that cannot be written is printed even so.
+/// A report that cannot be written is printed even so. A capture that is not whole is an error as well, but for one whose reader
+/// went away.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
     let written = args.json.as_deref().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
@@ -223,7 +224,12 @@ pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Resul
             write!(stderr(), "\n{}{more}", report.summary(look(&stderr())))
         }
     };
-    written
+    let capture =
+        report.capture.as_ref().filter(|capture| capture.error.is_some() && !capture.reader_is_gone);
+    match capture {
+        Some(capture) => written.and(Err(Failure::Other(capture.sentence()))),
+        None => written,
+    }
 }
 
 /// How a summary looks there.
