@@ -31,10 +31,14 @@ mod trace;
 use std::process::{ExitCode, exit};
 
 use clap::Parser;
+use narrows_io::allocator::SaysWhenFull;
 use narrows_scenario::printable;
 
 use args::{Arguments, Command};
 use output::Failure;
+
+#[global_allocator]
+static ALLOCATOR: SaysWhenFull = SaysWhenFull;
 
 /// What a program that cannot do what it was asked exits with.
 const TROUBLE: u8 = 2;

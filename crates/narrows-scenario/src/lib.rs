@@ -52,7 +52,7 @@ pub use explain::{
     LossExplanation, PathExplanation, QueueExplanation, RuleExplanation, RulesExplanation,
     SchedulerExplanation, TraceExplanation, WayExplanation,
 };
-pub use files::{Files, MOST_BYTES, NamedFile};
+pub use files::{Files, LONGEST_TEXT, MOST_BYTES, NamedFile, read_text};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::Ports;

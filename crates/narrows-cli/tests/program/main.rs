@@ -45,4 +45,5 @@ mod together;
 mod trace;
 mod traffic;
 mod trains;
+mod untrusted_sizes;
 mod untrusted_text;
