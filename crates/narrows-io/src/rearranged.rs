@@ -169,21 +169,18 @@ impl Rearranged {
     /// # Errors
     /// When the kernel refuses, or something is not as it was; the file then stays for another try.
     pub fn restore(mut self) -> Result<PutBack, LedgerError> {
-        if self.gone()?.is_none() {
+        if !self.is_gone()? {
             self.close_only(&[])?;
         }
         self.put_back()
     }
 
-    /// What became of it all, where the interface is in its namespace no more.
+    /// Whether something was changed about the interface that is in its namespace no more.
     ///
     /// # Errors
     /// When the interfaces cannot be listed.
-    pub fn gone(&self) -> Result<Option<String>, LedgerError> {
-        Ok(match self.record.now(&self.namespace)? {
-            Some(_) => None,
-            None => Some(self.record.gone()),
-        })
+    pub fn is_gone(&self) -> Result<bool, LedgerError> {
+        Ok(self.record.now(&self.namespace)?.is_none() && self.record.gone() != PutBack::Done)
     }
 
     fn put_back(&mut self) -> Result<PutBack, LedgerError> {
@@ -273,7 +270,10 @@ impl InterfaceRecord {
 
     /// What became of what was changed, when the interface is in its namespace no more. The kernel takes filters off an
     /// interface that moves, and leaves its offloads as they are.
-    fn gone(&self) -> String {
+    fn gone(&self) -> PutBack {
+        if self.offloads.is_empty() && self.closed.is_empty() {
+            return PutBack::Done;
+        }
         let mut text = format!("{} was removed, or moved to another namespace", self.interface);
         if !self.closed.is_empty() {
             text += "; its barrier went with that, so everything passes there now";
@@ -286,12 +286,11 @@ impl InterfaceRecord {
                 on.join(" ")
             );
         }
-        text
+        PutBack::Moot(text)
     }
 
     fn put_back_offloads(&self, namespace: &Namespace) -> Result<PutBack, LedgerError> {
-        let gone = || Ok(PutBack::Moot(self.gone()));
-        let Some(now) = self.now(namespace)? else { return gone() };
+        let Some(now) = self.now(namespace)? else { return Ok(self.gone()) };
         if self.offloads.is_empty() {
             return Ok(PutBack::Done);
         }
@@ -308,7 +307,9 @@ impl InterfaceRecord {
                 Err(LedgerError::NotAsBefore { interface: now.name.clone(), offloads: off.join(", ") })
             }
             // Gone since it was looked for.
-            Err(OffloadError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENODEV) => gone(),
+            Err(OffloadError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENODEV) => {
+                Ok(self.gone())
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -127,7 +127,7 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     let Attached { claimed, detour, .. } = attached;
     drop(detour);
     // Else a barrier is to stay, where there is still something to bar.
-    if ended_well || claimed.gone().map_err(StandingError::from)?.is_some() {
+    if ended_well || claimed.is_gone().map_err(StandingError::from)? {
         outcome.put_back(claimed).map_err(StandingError::from)?;
     }
     Ok(outcome)

@@ -614,6 +614,20 @@ fn closed_it_says_that_the_barrier_is_gone_with_an_interface_that_moved() {
     }
 }
 
+#[test]
+#[ignore = "needs root, ip"]
+fn open_there_is_nothing_to_put_back_of_an_interface_that_moved() {
+    let bed = Bed::new(1500);
+    let network = bed.attach(&[]);
+    let mut command = Command::new("ip");
+    let outer = format!("/proc/{}/fd/{}", std::process::id(), bed.outer.as_fd().as_raw_fd());
+    command.args(["link", "set", "eth0", "netns", &outer]);
+    assert!(spawn(command, &bed.inner).unwrap().wait().unwrap().success());
+    let ended = network.wait().expect(2);
+    assert!(ended.err.contains("was removed, or moved to another namespace; attach once more"), "{ended}");
+    assert!(!ended.err.contains("not put back"), "{ended}");
+}
+
 /// What a line for the shell prints in the outer namespace.
 fn spawn_out(line: &str, bed: &Bed) -> String {
     let said = bed.folder.file("said");
