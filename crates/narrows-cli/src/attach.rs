@@ -33,7 +33,7 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     let options =
         AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, standing };
     let outcome = attach::attach(scenario, &options)?;
-    let remedy = if fails_closed {
+    let remedy = if fails_closed && outcome.gone.is_empty() {
         "nothing passes there now; attach once more, or let everything pass with: narrows clean"
     } else {
         "attach once more when it is there again"

@@ -1,11 +1,9 @@
 //! `--max-lateness`: bounds that a run is to keep, and what it ends with when it did not.
 
-use std::io::{self, Write};
-
 use narrows_report::{LatenessBound, Quantile, Report};
 use narrows_scenario::span_of_time;
 
-use crate::output::Failure;
+use crate::output::{Failure, say};
 
 /// What a run ends with that broke a bound while CMD ended well: "temporary failure, try again" of `sysexits.h`.
 pub(crate) const TOO_LATE: u8 = 75;
@@ -42,12 +40,11 @@ fn lateness_bound(text: &str) -> Result<LatenessBound, Failure> {
 pub(crate) fn verdict(status: u8, report: &Report) -> u8 {
     let broken: Vec<_> = report.certificates.iter().filter(|certificate| !certificate.kept).collect();
     for certificate in &broken {
-        // Where nobody listens, the exit status says it.
         let verdict = match certificate.implausible_stamp_packets {
             0 => "the run was too late",
             _ => "how late the run was is not known",
         };
-        let _ = writeln!(io::stderr(), "narrows: {verdict}: {}", certificate.sentence());
+        say(format_args!("narrows: {verdict}: {}", certificate.sentence()));
     }
     if status == 0 && !broken.is_empty() { TOO_LATE } else { status }
 }

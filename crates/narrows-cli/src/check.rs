@@ -1,6 +1,5 @@
 //! `narrows check`: a scenario's effective settings.
 
-use std::io::{self, Write};
 use std::path::Path;
 
 use narrows_scenario::Ports;
@@ -9,7 +8,7 @@ use narrows_scenario::tc;
 use narrows_scenario::{LinkFlags, Scenario, Way};
 
 use crate::args;
-use crate::output::{Failure, print, write_json};
+use crate::output::{Failure, print, say, write_json};
 
 /// What `--netem` means, once for each program.
 const DOUBLE_QUEUE: &str = "narrows: --netem means a double queue: `limit` bounds what waits for the rate, not what is in \
@@ -101,11 +100,10 @@ pub(crate) fn scenario_at(
     };
     if let Some(shaping) = shaping {
         for placed in shaping.placed(false)? {
-            // Where nobody listens, `narrows tc check` says it, too.
-            let _ = writeln!(io::stderr(), "narrows: {}", placed.words());
+            say(format_args!("narrows: {}", placed.words()));
             let says_rate = ["rate", "trace", "profile"].into_iter().any(|key| flags.get(key).is_some());
             for note in placed.device.remarks(says_rate) {
-                let _ = writeln!(io::stderr(), "narrows: {note}");
+                say(format_args!("narrows: {note}"));
             }
         }
         let name = scenario.file.clone();
@@ -114,8 +112,7 @@ pub(crate) fn scenario_at(
         scenario.file = format!("{name} --tc {script}");
     }
     if ["netem", "netem-up", "netem-down"].into_iter().any(|key| flags.get(key).is_some()) {
-        // Where nobody listens, `narrows tc check` says it, too.
-        let _ = writeln!(io::stderr(), "{DOUBLE_QUEUE}");
+        say(DOUBLE_QUEUE);
     }
     scenario.seed = seed.unwrap_or(scenario.seed);
     scenario.set(set)?;

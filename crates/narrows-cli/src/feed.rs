@@ -2,7 +2,7 @@
 
 mod text;
 
-use std::io::{self, Read, Stdin, Write};
+use std::io::{self, Read, Stdin};
 
 use clap::{Args, ValueEnum};
 use narrows_io::wait::{Waiting, wait};
@@ -10,7 +10,7 @@ use narrows_live::control;
 use narrows_live::feeds::Place;
 use narrows_live::feeds::client::{Client, ClientError};
 
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, say};
 use text::Lines;
 
 /// As much is read at once.
@@ -97,7 +97,7 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
         }
     };
     // Where nobody reads this, it has been done all the same.
-    let _ = writeln!(io::stderr(), "narrows: {} went to {}{how}", values(client.sent()), label(place));
+    say(format_args!("narrows: {} went to {}{how}", values(client.sent()), label(place)));
     Ok(0)
 }
 

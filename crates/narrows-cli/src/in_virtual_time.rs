@@ -4,7 +4,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use narrows_scenario::span_of_time;
 
 use crate::args::{BackendName, Live, ReportForm, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
 use crate::check::scenario;
-use crate::output::Failure;
+use crate::output::{Failure, say};
 use crate::report;
 
 /// The exit status when virtual time stood still, and the run was ended for it.
@@ -88,16 +88,15 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     match machine.run() {
         Ok(ended) => {
             if report::form(&live.report)? != ReportForm::None {
-                // Where nobody listens, nobody misses it.
-                let _ = writeln!(io::stderr(), "{}", speed(&ended));
+                say(speed(&ended));
             }
             for remark in &ended.remarks {
-                let _ = writeln!(io::stderr(), "narrows: {remark}");
+                say(format_args!("narrows: {remark}"));
             }
             Ok(ended.status)
         }
         Err(error @ MachineError::Stalled(_)) => {
-            let _ = writeln!(io::stderr(), "narrows: {error}");
+            say(format_args!("narrows: {error}"));
             Ok(STALLED)
         }
         Err(error) => Err(error.into()),
@@ -160,12 +159,10 @@ fn kernel(args: &VirtualTime) -> Result<PathBuf, Failure> {
     let asked = args.kernel.clone().or_else(|| env::var_os("NARROWS_KERNEL"));
     let kernel = GuestKernel::find(asked.as_deref())?;
     if kernel.of_older_recipe == Some(true) {
-        // Where nobody reads the standard error, the run goes on all the same.
-        let _ = writeln!(
-            io::stderr(),
+        say(format_args!(
             "narrows: the guest kernel {} was built by an older recipe: narrows kernel build makes a new one",
             kernel.version
-        );
+        ));
     }
     Ok(kernel.path)
 }

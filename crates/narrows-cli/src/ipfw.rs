@@ -6,6 +6,7 @@ use std::fs;
 use clap::{Args, Command};
 use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
+use narrows_scenario::read_text;
 
 use crate::output::{Failure, print};
 
@@ -40,9 +41,8 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
     }
     let (file, commands) = match &args.words[..] {
         [file] if fs::metadata(file).is_ok_and(|data| data.is_file()) => {
-            let text = fs::read_to_string(file)
-                .map_err(|error| Failure::Other(format!("the script `{file}` cannot be read: {error}")))?;
-            (file.clone(), text)
+            let (text, file) = read_text(file.as_ref(), "script")?;
+            (file, text)
         }
         words => ("ipfw".into(), words.join(" ")),
     };

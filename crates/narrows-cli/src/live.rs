@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 
 use narrows_core::FlowKey;
 use narrows_io::cable_end::Backend;
@@ -21,7 +21,7 @@ use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::in_virtual_time;
-use crate::output::{Failure, probe_writable};
+use crate::output::{Failure, probe_writable, say};
 use crate::report::{self, Kept, conclude};
 
 /// How long probes go on where there is no program to say when to end.
@@ -105,11 +105,9 @@ fn go(
     let outcome = run::run(scenario, &options)?;
     conclude(&outcome.report, &live.report, &kept)?;
     if let Some(broken) = &outcome.broken {
-        // Where nobody listens, nobody wants to know.
-        let _ = writeln!(
-            io::stderr(),
+        say(format_args!(
             "narrows: the run ended early: {broken}; a program, or somebody on the host, took an interface of the run away"
-        );
+        ));
     }
     Ok(verdict(outcome.status, &outcome.report))
 }

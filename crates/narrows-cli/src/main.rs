@@ -30,19 +30,37 @@ mod standing;
 mod tc;
 mod trace;
 
-use std::io::Write;
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 
 use clap::Parser;
+use narrows_io::allocator::SaysWhenFull;
+use narrows_scenario::printable;
 
 use args::{Arguments, Command};
 use output::Failure;
 
+#[global_allocator]
+static ALLOCATOR: SaysWhenFull = SaysWhenFull;
+
 /// What a program that cannot do what it was asked exits with.
 const TROUBLE: u8 = 2;
 
+/// The command line. What is wrong with it may be quoted from it: clap's colours go where that would steer a terminal.
+fn arguments() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|error| {
+        let text = error.to_string();
+        if error.use_stderr() && printable(&text) != text {
+            output::say(text.trim_end());
+            exit(error.exit_code());
+        }
+        error.exit()
+    })
+}
+
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    // Where it is refused, a file that grows too large ends us as before.
+    let _ = narrows_io::process::outlive_file_limit();
+    let result = match arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
         Command::Bridge(args) => bridge::bridge(&args),
@@ -79,8 +97,7 @@ fn main() -> ExitCode {
             // A scenario's errors are laid out each as a tool's own; here the tool has a name.
             let text = failure.to_string();
             let text = text.strip_prefix("error: ").unwrap_or(&text).replace("\n\nerror: ", "\n\nnarrows: ");
-            // Where nobody listens, the exit status says it.
-            let _ = writeln!(std::io::stderr(), "narrows: {}", text.trim_end());
+            output::say(format_args!("narrows: {}", text.trim_end()));
             ExitCode::from(TROUBLE)
         }
     }

@@ -1,5 +1,6 @@
 //! Where results go, and why there are none.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use narrows_guest::machine::MachineError;
 use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
 use narrows_live::run::RunError;
-use narrows_scenario::ScenarioError;
+use narrows_scenario::{ScenarioError, printable};
 use narrows_sim::SimError;
 use serde::Serialize;
 
@@ -58,8 +59,18 @@ impl From<SimError> for Failure {
     }
 }
 
-/// Prints to the standard output.
+/// Prints to the standard output what a terminal may be shown, wherever it comes from.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_coloured(&printable(text))
+}
+
+/// Says something beside the results, on the standard error. Where nobody listens, nothing is lost.
+pub(crate) fn say(text: impl Display) {
+    let _ = io::stderr().write_all(printable(&format!("{text}\n")).as_bytes());
+}
+
+/// Prints what was made fit for a terminal, colours included.
+pub(crate) fn print_coloured(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|cause| match cause.kind() {
         ErrorKind::BrokenPipe => Failure::Closed,

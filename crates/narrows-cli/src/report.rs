@@ -11,9 +11,10 @@ use narrows_io::clock::clock_realtime;
 use narrows_io::host;
 use narrows_io::terminal::WindowSize;
 use narrows_report::{Look, Report};
+use narrows_scenario::printable;
 
 use crate::args::{ReportArgs, ReportForm};
-use crate::output::{Failure, print, write_json};
+use crate::output::{Failure, print, print_coloured, write_json};
 
 /// The variable that says how much is printed where no flag does.
 const ENVIRONMENT: &str = "NARROWS_REPORT";
@@ -71,7 +72,7 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
     if args.json {
         write_json(Path::new("-"), &report)?;
     } else if args.summary {
-        print(&report.summary(look(&stdout())).to_string())?;
+        print_coloured(&report.summary(look(&stdout())).to_string())?;
     } else {
         print(&report.text().to_string())?;
     }
@@ -209,20 +210,26 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
 }
 
 /// Ends a live run: writes the report where it is asked for, keeps it, and prints it to stderr, as stdout is the program's.
-/// A report that cannot be written is printed even so.
+/// A report that cannot be written is printed even so. A capture that is not whole is an error as well, but for one whose reader
+/// went away.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
     let written = args.json.as_deref().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
     // Where nobody listens, nobody wants to know.
     let _ = match form(args)? {
         ReportForm::None => Ok(()),
-        ReportForm::Full => write!(stderr(), "\n{}", report.text()),
+        ReportForm::Full => write!(stderr(), "\n{}", printable(&report.text().to_string())),
         ReportForm::Summary => {
             let more = if is_kept { "(all of it: narrows report)\n" } else { "" };
             write!(stderr(), "\n{}{more}", report.summary(look(&stderr())))
         }
     };
-    written
+    let capture =
+        report.capture.as_ref().filter(|capture| capture.error.is_some() && !capture.reader_is_gone);
+    match capture {
+        Some(capture) => written.and(Err(Failure::Other(capture.sentence()))),
+        None => written,
+    }
 }
 
 /// How a summary looks there.

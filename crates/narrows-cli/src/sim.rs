@@ -5,11 +5,11 @@ use std::path::Path;
 
 use narrows_core::Seed;
 use narrows_report::Report;
-use narrows_scenario::{LinkFlags, Scenario};
+use narrows_scenario::{LinkFlags, Scenario, printable};
 use narrows_sim::{Destination, SeriesOptions, SimOptions, replay, simulate};
 
 use crate::args::{self, ReportForm};
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, print_coloured};
 use crate::report::{self, Kept};
 
 /// What a replay with differing verdicts exits with.
@@ -61,7 +61,9 @@ fn say(args: &args::Sim, before: &str, report: &Report) -> Result<(), Failure> {
     match form {
         ReportForm::None => Ok(()),
         ReportForm::Full => print(&format!("{before}{}", report.text())),
-        ReportForm::Summary => print(&format!("{before}{}", report.summary(report::look(&stdout())))),
+        ReportForm::Summary => {
+            print_coloured(&format!("{}{}", printable(before), report.summary(report::look(&stdout()))))
+        }
     }
 }
 

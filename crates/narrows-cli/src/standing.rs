@@ -1,6 +1,5 @@
 //! What `narrows bridge` and `narrows attach` have in common.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
 use crate::live::{cabling, capture, pace, reading};
-use crate::output::{Failure, probe_writable};
+use crate::output::{Failure, probe_writable, say};
 use crate::report::{self, Kept};
 
 /// The network and how it is to stand, once it is clear that it can be had. `devices` says which way what leaves at each of
@@ -56,8 +55,11 @@ pub(crate) fn conclude(
     remedy: &str,
 ) -> Result<u8, Failure> {
     report::conclude(&outcome.report, &args.report, &Kept::find())?;
+    for gone in &outcome.gone {
+        say(format_args!("narrows: not put back: {gone}"));
+    }
     if let Some(broken) = &outcome.broken {
-        let _ = writeln!(io::stderr(), "narrows: the {what} ended early: {broken}; {remedy}");
+        say(format_args!("narrows: the {what} ended early: {broken}; {remedy}"));
     }
     Ok(verdict(outcome.status, &outcome.report))
 }

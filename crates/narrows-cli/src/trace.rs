@@ -3,7 +3,7 @@
 mod picture;
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -11,7 +11,7 @@ use narrows_scenario::preset_trace;
 use narrows_scenario::trace::{Format, Trace};
 use narrows_scenario::typed;
 
-use crate::output::{Failure, print, write_json};
+use crate::output::{Failure, print, say, write_json};
 
 /// What is done with a trace.
 #[derive(Debug, Subcommand)]
@@ -175,7 +175,6 @@ pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
 /// Prints remarks beside the output.
 pub(crate) fn tell<'a>(remarks: impl IntoIterator<Item = &'a String>) {
     for remark in remarks {
-        // Where nobody listens, nothing is lost.
-        let _ = writeln!(io::stderr(), "narrows: note: {remark}");
+        say(format_args!("narrows: note: {remark}"));
     }
 }

@@ -59,6 +59,10 @@ fn protocols() {
 fn every_target_has_a_fuzzer() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    // They are all built with counters that only a fuzzer reads: another program there would not link.
+    let programs = manifest.lines().filter(|line| line.starts_with("path = "));
+    assert!(programs.clone().all(|line| line.starts_with("path = \"fuzz_targets/")), "{manifest}");
+    assert_eq!(programs.count(), TARGETS.len());
     for target in TARGETS {
         let path = format!("fuzz_targets/{}.rs", target.name);
         assert!(folder.join(&path).exists() && manifest.contains(&path), "{path}");

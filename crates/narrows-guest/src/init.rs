@@ -90,8 +90,15 @@ fn start(plan: &Plan, streams: &mut Streams) -> io::Result<(Pid, SignalFd)> {
 
     let mut words = plan.all("argument");
     let program = words.next().ok_or_else(|| io::Error::other("there is no program to run"))?;
+    let folder = Path::new(plan.text("folder")?);
+    if !folder.is_dir() {
+        return Err(io::Error::other(format!(
+            "there is no folder {} in the guest, which has its own /proc, /sys and /dev: start it from another one",
+            folder.display()
+        )));
+    }
     let mut command = Command::new(program);
-    command.args(words).env_clear().current_dir(plan.text("folder")?);
+    command.args(words).env_clear().current_dir(folder);
     for variable in plan.all("variable") {
         let (name, value) = split(variable);
         command.env(name, value);

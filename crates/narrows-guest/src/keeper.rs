@@ -31,6 +31,8 @@ use crate::plan::Plan;
 
 /// How long a program that was asked to end may take, in real time, until the guest is ended.
 const GRACE: Duration = Duration::from_secs(10);
+/// The same where virtual time stands still, as the program computes: then nothing in the guest can hear of it.
+const GRACE_IF_STILL: Duration = Duration::from_secs(2);
 /// Within this a second signal is taken for the same one: `timeout` and terminals send several.
 const SAME: Duration = Duration::from_millis(300);
 /// How often, and how many times, the guest is called again when it was told something: its kernel loses a call that comes
@@ -49,6 +51,9 @@ enum Broken {
     Said(String),
     #[error("{0}")]
     Stalled(String),
+    /// It was asked to end, and did not: its status, and why.
+    #[error("{1}")]
+    Overdue(u8, String),
     #[error(transparent)]
     Controller(#[from] ControllerError),
     #[error(transparent)]
@@ -77,6 +82,12 @@ pub fn keep(descriptor: i32) -> io::Result<()> {
             account.add("virtual time", end.virtual_time.to_string());
             account.add("real time", end.real_time.to_string());
             end.remarks.iter().for_each(|remark| account.add("remark", remark));
+        }
+        Err(Broken::Overdue(status, why)) => {
+            account.add("status", status.to_string());
+            account.add("virtual time", "0");
+            account.add("real time", "0");
+            account.add("remark", why);
         }
         Err(Broken::Stalled(why)) => account.add("stalled", why),
         Err(error) => account.add("failed", error.to_string()),
@@ -221,8 +232,8 @@ struct Keeper {
     /// How many more times the guest is to be called, and when it was last.
     calls: u32,
     called: MonotonicTime,
-    /// When it was asked to end.
-    asked: Option<MonotonicTime>,
+    /// When it was asked to end, and by which signal.
+    asked: Option<(MonotonicTime, Signal)>,
     stall: Option<Duration>,
     /// When virtual time was last seen to pass.
     moved: MonotonicTime,
@@ -345,7 +356,7 @@ impl Keeper {
                 return Err(Broken::Said("the caller is gone".into()));
             }
             match self.asked {
-                Some(asked) if now < later(asked, SAME) => continue,
+                Some((asked, _)) if now < later(asked, SAME) => continue,
                 Some(_) => {
                     return Err(Broken::Said("asked to end twice: the guest was ended at once".into()));
                 }
@@ -353,20 +364,28 @@ impl Keeper {
                     return Err(Broken::Said("asked to end before the program had started".into()));
                 }
                 None => {
-                    self.asked = Some(now);
+                    self.asked = Some((now, signal.signal));
                     // What was held goes on, so that it can end.
                     self.prompting = None;
                     self.say(&FromHost::Signal(signal.signal as u8))?;
                 }
             }
         }
-        match self.asked {
-            Some(asked) if now >= later(asked, GRACE) => Err(Broken::Said(format!(
-                "the program did not end within {} s of being asked to: the guest was ended",
-                GRACE.as_secs()
-            ))),
-            _ => Ok(()),
+        let Some((asked, signal)) = self.asked else { return Ok(()) };
+        // As of a program that a signal ended.
+        let overdue = |why: &str| {
+            let why = format!("{why}: the guest was ended, without a report");
+            Err(Broken::Overdue(128 + signal as u8, why))
+        };
+        if now >= later(asked, GRACE) {
+            return overdue("the program did not end within 10 s of being asked to");
         }
+        if now >= later(asked, GRACE_IF_STILL) && self.moved.as_nanos() < asked.as_nanos() {
+            return overdue(
+                "asked to end, but a program computes, while virtual time stands still and nothing else goes on",
+            );
+        }
+        Ok(())
     }
 
     fn pass_input(&mut self) -> Result<(), Broken> {

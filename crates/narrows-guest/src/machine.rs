@@ -92,8 +92,8 @@ impl Machine {
         })
     }
 
-    /// Boots the guest and runs the program with the standard streams of this process, until it ends. `SIGINT`, `SIGTERM` and
-    /// `SIGHUP` are handed on to it. To be called by a program's first thread, before others are started.
+    /// Boots the guest and runs the program with the standard streams of this process, until it ends. `SIGINT`, `SIGTERM`,
+    /// `SIGHUP` and `SIGQUIT` are handed on to it. To be called by a program's first thread, before others are started.
     ///
     /// # Errors
     /// When the guest does not start or breaks off, or virtual time stands still.

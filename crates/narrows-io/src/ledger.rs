@@ -7,7 +7,7 @@
 //!
 //! | a file | becomes of it |
 //! |---|---|
-//! | of a namespace that is there | what it says is put back |
+//! | of a namespace that is there | what it says is put back; what is gone, or was changed by others since, is not, and it is said |
 //! | of an earlier boot, or of a namespace that is gone | it is removed |
 //! | of a namespace that cannot be seen from here | it is left |
 //! | cut off, or not put in place ([`UNFINISHED`]) | it is removed: the change comes after its file is complete |
@@ -109,7 +109,16 @@ pub(crate) trait Record: Sized {
     fn parse(text: &str) -> Option<Self>;
 
     /// Undoes the change, if nobody else has changed it since.
-    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError>;
+    fn put_back(&self, namespace: &Namespace) -> Result<PutBack, LedgerError>;
+}
+
+/// What came of putting something back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PutBack {
+    /// It is as it was.
+    Done,
+    /// There was nothing to put back, and why.
+    Moot(String),
 }
 
 /// What became of the files that killed runs left.
@@ -131,7 +140,7 @@ pub struct Entry {
     /// Where it is, or was.
     pub path: PathBuf,
     /// Why that became of it.
-    pub why: &'static str,
+    pub why: String,
 }
 
 impl<R> Default for Cleared<R> {
@@ -177,9 +186,9 @@ fn clear_one<R: Record>(
     if turn.is_held(&file, name)? {
         return Ok(());
     }
-    let remove = |cleared: &mut Cleared<R>, why| {
+    let remove = |cleared: &mut Cleared<R>, why: &str| {
         turn.remove(name)?;
-        cleared.removed.push(Entry { path: path.clone(), why });
+        cleared.removed.push(Entry { path: path.clone(), why: why.into() });
         Ok(())
     };
     if name.strip_prefix(UNFINISHED).is_some_and(|name| inode_in(name).is_some()) {
@@ -191,13 +200,15 @@ fn clear_one<R: Record>(
         Content::Foreign => return Err(LedgerError::Unreadable { path }),
     };
     match whereabouts(&mut record, here, own)? {
-        Whereabouts::At(namespace) => {
-            record.put_back(&namespace)?;
-            turn.remove(name)?;
-            cleared.put_back.push(record);
-        }
+        Whereabouts::At(namespace) => match record.put_back(&namespace)? {
+            PutBack::Done => {
+                turn.remove(name)?;
+                cleared.put_back.push(record);
+            }
+            PutBack::Moot(why) => remove(cleared, &why)?,
+        },
         Whereabouts::Gone(why) => remove(cleared, why)?,
-        Whereabouts::Unseen(why) => cleared.left.push(Entry { path, why }),
+        Whereabouts::Unseen(why) => cleared.left.push(Entry { path, why: why.into() }),
     }
     Ok(())
 }

@@ -33,6 +33,7 @@
 //! What is absent: any clock but the kernel's, any model of a network, any policy. No shell command is run.
 
 pub mod address;
+pub mod allocator;
 pub mod barrier;
 pub mod bound;
 pub mod bpf;

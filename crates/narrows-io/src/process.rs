@@ -83,6 +83,16 @@ pub struct Running {
     pidfd: OwnedFd,
 }
 
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, in this thread and in those started
+/// later, where the kernel would end the process. Programs that [`spawn`] starts are ended as usual.
+///
+/// # Errors
+/// The kernel's.
+pub fn outlive_file_limit() -> io::Result<()> {
+    let signals: SigSet = [Signal::SIGXFSZ].into_iter().collect();
+    Ok(signals.thread_block()?)
+}
+
 /// Whether there is such a program at all, to be asked before anything is set up for it.
 ///
 /// # Errors

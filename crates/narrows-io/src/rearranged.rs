@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::bpf::{Direction, Program};
-use crate::ledger::{Cleared, Existing, LedgerError, Record, Turn, clear};
+use crate::ledger::{Cleared, Existing, LedgerError, PutBack, Record, Turn, clear};
 use crate::link::{Interface, InterfaceIndex};
 use crate::namespace::Namespace;
 use crate::namespace_identity::NamespaceIdentity;
@@ -161,33 +161,46 @@ impl Rearranged {
         self.write(&Turn::take(&self.ledger)?)
     }
 
-    /// Puts everything back, and looks whether it is.
+    /// Puts everything back, and looks whether it is. Of an interface that is in its namespace no more it says so.
     ///
     /// Dropping puts offloads back in silence, and leaves barriers where they are: who drops this has not come to an end in
     /// order.
     ///
     /// # Errors
     /// When the kernel refuses, or something is not as it was; the file then stays for another try.
-    pub fn restore(mut self) -> Result<(), LedgerError> {
-        self.close_only(&[])?;
+    pub fn restore(mut self) -> Result<PutBack, LedgerError> {
+        if !self.is_gone()? {
+            self.close_only(&[])?;
+        }
         self.put_back()
     }
 
-    fn put_back(&mut self) -> Result<(), LedgerError> {
+    /// Whether something was changed about the interface that is in its namespace no more.
+    ///
+    /// # Errors
+    /// When the interfaces cannot be listed.
+    pub fn is_gone(&self) -> Result<bool, LedgerError> {
+        Ok(self.record.now(&self.namespace)?.is_none() && self.record.gone() != PutBack::Done)
+    }
+
+    fn put_back(&mut self) -> Result<PutBack, LedgerError> {
         if std::mem::replace(&mut self.is_restored, true) {
-            return Ok(());
+            return Ok(PutBack::Done);
         }
         let turn = Turn::take(&self.ledger)?;
-        self.record.put_back_offloads(&self.namespace)?;
-        self.record.offloads.clear();
-        if self.record.closed.is_empty() && !self.record.clsact {
+        let done = self.record.put_back_offloads(&self.namespace)?;
+        if done == PutBack::Done {
+            self.record.offloads.clear();
+        }
+        // A barrier goes with its interface.
+        if done != PutBack::Done || self.record.closed.is_empty() && !self.record.clsact {
             turn.remove(&self.record.name())?;
         } else {
             self.write(&turn)?;
         }
         // The lock goes with the file, while the turn is ours.
         let _ = self.file.unlock();
-        Ok(())
+        Ok(done)
     }
 }
 
@@ -249,14 +262,38 @@ impl InterfaceRecord {
         if self.clsact && is_empty { sockets.remove_clsact(self.index).map_err(boxed) } else { Ok(()) }
     }
 
-    fn put_back_offloads(&self, namespace: &Namespace) -> Result<(), LedgerError> {
-        if self.offloads.is_empty() {
-            return Ok(());
-        }
+    /// The interface as it is now, perhaps under another name, if it is in its namespace.
+    fn now(&self, namespace: &Namespace) -> Result<Option<Interface>, LedgerError> {
         let all = RouteSocket::open(namespace).and_then(|mut sockets| sockets.interfaces());
-        let all = all.map_err(boxed)?;
-        // It may have another name by now.
-        let Some(now) = all.iter().find(|interface| interface.index == self.index) else { return Ok(()) };
+        Ok(all.map_err(boxed)?.into_iter().find(|interface| interface.index == self.index))
+    }
+
+    /// What became of what was changed, when the interface is in its namespace no more. The kernel takes filters off an
+    /// interface that moves, and leaves its offloads as they are.
+    fn gone(&self) -> PutBack {
+        if self.offloads.is_empty() && self.closed.is_empty() {
+            return PutBack::Done;
+        }
+        let mut text = format!("{} was removed, or moved to another namespace", self.interface);
+        if !self.closed.is_empty() {
+            text += "; its barrier went with that, so everything passes there now";
+        }
+        if !self.offloads.is_empty() {
+            let on: Vec<_> = self.offloads.iter().map(|name| format!("{name} on")).collect();
+            text += &format!(
+                "; where it is now, if anywhere, offloads of it are still off, and go on with: ethtool -K {} {}",
+                self.interface,
+                on.join(" ")
+            );
+        }
+        PutBack::Moot(text)
+    }
+
+    fn put_back_offloads(&self, namespace: &Namespace) -> Result<PutBack, LedgerError> {
+        let Some(now) = self.now(namespace)? else { return Ok(self.gone()) };
+        if self.offloads.is_empty() {
+            return Ok(PutBack::Done);
+        }
         let changes: Vec<_> = self.offloads.iter().map(|name| (name.clone(), true)).collect();
         let still_off = |features: Vec<offload::Feature>| {
             let off = features.into_iter().filter(|f| !f.requested && self.offloads.contains(&f.name));
@@ -265,12 +302,14 @@ impl InterfaceRecord {
         let result = offload::set(namespace, &now.name, &changes)
             .and_then(|_| offload::features(namespace, &now.name).map(still_off));
         match result {
-            Ok(off) if off.is_empty() => Ok(()),
+            Ok(off) if off.is_empty() => Ok(PutBack::Done),
             Ok(off) => {
                 Err(LedgerError::NotAsBefore { interface: now.name.clone(), offloads: off.join(", ") })
             }
             // Gone since it was looked for.
-            Err(OffloadError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENODEV) => Ok(()),
+            Err(OffloadError::Refused { cause, .. }) if cause.raw_os_error() == Some(libc::ENODEV) => {
+                Ok(self.gone())
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -323,9 +362,12 @@ impl Record for InterfaceRecord {
         Some(record)
     }
 
-    /// Switches on what was on, and takes barriers away. An interface that is gone needs nothing.
-    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError> {
-        self.put_back_offloads(namespace)?;
-        self.open(namespace, &[])
+    /// Switches on what was on, and takes barriers away.
+    fn put_back(&self, namespace: &Namespace) -> Result<PutBack, LedgerError> {
+        let done = self.put_back_offloads(namespace)?;
+        if done == PutBack::Done {
+            self.open(namespace, &[])?;
+        }
+        Ok(done)
     }
 }

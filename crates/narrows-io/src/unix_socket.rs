@@ -32,6 +32,8 @@ pub fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream>
     let limit = TimeVal::new(patience.as_secs() as _, patience.subsec_micros().into());
     setsockopt(&stream, sockopt::SendTimeout, &limit)?;
     connect(stream.as_raw_fd(), &UnixAddr::new(path)?)?;
+    // It is a limit on writing as well.
+    setsockopt(&stream, sockopt::SendTimeout, &TimeVal::new(0, 0))?;
     Ok(stream.into())
 }
 
@@ -68,7 +70,8 @@ mod tests {
         let socket = UnixListener::bind(&path).unwrap();
         listen(&socket.as_fd(), Backlog::new(0).unwrap()).unwrap();
         // A backlog of none has room for one.
-        let _first = connect_within(&path, Duration::from_secs(60)).unwrap();
+        let first = connect_within(&path, Duration::from_secs(60)).unwrap();
+        assert_eq!(first.write_timeout().unwrap(), None, "the limit was for connecting");
         assert_eq!(listener(&path), Listener::There);
         let error = connect_within(&path, Duration::from_millis(1)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);

@@ -120,7 +120,7 @@ pub struct EndSignal {
     pub from_terminal: bool,
 }
 
-/// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`), to be read instead of suffered.
+/// The signals that ask a program to end (`SIGINT`, `SIGTERM`, `SIGHUP`, `SIGQUIT`), to be read instead of suffered.
 #[derive(Debug)]
 pub struct EndSignals {
     descriptor: SignalFd,
@@ -130,7 +130,8 @@ impl EndSignals {
     /// Holds these signals back in the calling thread, and in threads started later, and makes them readable.
     /// To be called before other threads exist, else they still get them.
     pub fn catch() -> io::Result<Self> {
-        let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+        let signals = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+        let signals: SigSet = signals.into_iter().collect();
         signals.thread_block()?;
         let descriptor = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         Ok(Self { descriptor })

@@ -123,11 +123,12 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     attached.detour.straighten();
     network.drain(DRAIN)?;
     let ended_well = network.ended_well();
-    let outcome = network.finish()?;
+    let mut outcome = network.finish()?;
     let Attached { claimed, detour, .. } = attached;
     drop(detour);
-    if ended_well {
-        claimed.restore().map_err(StandingError::from)?;
+    // Else a barrier is to stay, where there is still something to bar.
+    if ended_well || claimed.is_gone().map_err(StandingError::from)? {
+        outcome.put_back(claimed).map_err(StandingError::from)?;
     }
     Ok(outcome)
 }

@@ -85,9 +85,9 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     let [first, second] = &options.interfaces;
     network.greet(&format!("a bridge between {first} and {second}"), standing);
     network.run(standing.duration, heed)?;
-    let outcome = network.finish()?;
+    let mut outcome = network.finish()?;
     for changed in rearranged {
-        changed.restore().map_err(StandingError::from)?;
+        outcome.put_back(changed).map_err(StandingError::from)?;
     }
     Ok(outcome)
 }

@@ -219,13 +219,15 @@ impl Capture {
     pub fn finish(mut self, now: Time) -> CaptureReport {
         let (written, error) = match self.close(now) {
             Ok(written) => (Some(written), None),
-            Err(error) => (None, Some(error.error.to_string())),
+            Err(error) => (None, Some(error.error)),
         };
+        let reader_is_gone = error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         CaptureReport {
             file: std::mem::take(&mut self.file),
             written_packets: written,
             missing_packets: self.missing,
-            error,
+            error: error.map(|error| error.to_string()),
+            reader_is_gone,
         }
     }
 

@@ -4,10 +4,10 @@
 
 use std::env;
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use narrows_io::unix_socket::connect_within;
 use serde::Deserialize;
 
 /// Names the socket, as for `docker` itself: `unix:///run/docker.sock`.
@@ -140,7 +140,7 @@ fn running(name: &str, socket: &Path, status: u16, body: &[u8]) -> Result<u32, C
 
 /// The status and the body of an answer.
 fn get(socket: &Path, path: &str) -> io::Result<(u16, Vec<u8>)> {
-    let mut stream = UnixStream::connect(socket)?;
+    let mut stream = connect_within(socket, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     // Of that version answers end with the connection, in one piece.

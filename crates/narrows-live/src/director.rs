@@ -308,10 +308,13 @@ impl Director {
                 waiting.push(Waiting::writable(client));
             }
         }
+        // Requests wait that were sent with one which is answered already.
+        let has_requests = self.control.as_ref().is_some_and(|(control, _)| control.has_requests());
+        let until = if has_requests { Time::ZERO } else { until };
         let deadline = (until < Time::NEVER).then(|| self.clock.reading(until));
         wait(&mut waiting, deadline).map_err(LoopError::Wait)?;
         let is_ready = |waiting: &Waiting<'_>| waiting.is_ready();
-        let has_clients = waiting[before_clients..].iter().any(is_ready);
+        let has_clients = has_requests || waiting[before_clients..].iter().any(is_ready);
         Ok([
             is_ready(&waiting[0]),
             is_ready(&waiting[1]),

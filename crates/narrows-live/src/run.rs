@@ -20,7 +20,7 @@ use narrows_io::process::{self, Running, Signal, SpawnError};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
-use narrows_scenario::{Address, HostAddress, Scenario};
+use narrows_scenario::{Address, HostAddress, Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
@@ -195,7 +195,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let mut environment = environment(&stage, host, &control);
     if options.greeting {
         // Whoever closed the standard error does not want to know.
-        let _ = writeln!(io::stderr(), "{}", greeting(&stage, host));
+        let _ = writeln!(io::stderr(), "{}", printable(&greeting(&stage, host)));
     }
 
     let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };

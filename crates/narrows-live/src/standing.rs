@@ -9,16 +9,17 @@ use std::time::Duration;
 use narrows_core::Engine;
 use narrows_io::cable_end::CableEndError;
 use narrows_io::detour::DetourError;
-use narrows_io::ledger::LedgerError;
+use narrows_io::ledger::{LedgerError, PutBack};
 use narrows_io::link::Interface;
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::privileges::Capability;
 use narrows_io::process::Signal;
+use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::wait::{EndSignal, EndSignals};
 use narrows_io::watch::{Change, Watch, WatchError};
 use narrows_report::{LatenessBound, Report, RunInfo};
-use narrows_scenario::{Address, Place, Scenario};
+use narrows_scenario::{Address, Place, Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
@@ -69,6 +70,19 @@ pub struct StandingOutcome {
     pub status: u8,
     /// What ended it before its time, and what to do about that.
     pub broken: Option<String>,
+    /// What could not be put back as it was, as the interface is not where it was.
+    pub gone: Vec<String>,
+}
+
+impl StandingOutcome {
+    /// Puts an interface back as it was.
+    pub(crate) fn put_back(&mut self, changed: Rearranged) -> Result<(), LedgerError> {
+        match changed.restore()? {
+            PutBack::Done => {}
+            PutBack::Moot(why) => self.gone.push(why),
+        }
+        Ok(())
+    }
 }
 
 /// Why a network cannot stand there.
@@ -294,7 +308,7 @@ impl Standing {
             let id = std::process::id();
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
             // Whoever closed the standard error does not want to know.
-            let _ = writeln!(io::stderr(), "narrows run {id}: {what}{until}");
+            let _ = writeln!(io::stderr(), "narrows run {id}: {}{until}", printable(what));
         }
     }
 
@@ -364,7 +378,7 @@ impl Standing {
     pub(crate) fn finish(mut self) -> Result<StandingOutcome, RunError> {
         let report = self.network.finish(&mut self.info)?;
         let (status, broken) = self.ended.unwrap_or((0, None));
-        Ok(StandingOutcome { report, status, broken })
+        Ok(StandingOutcome { report, status, broken, gone: Vec::new() })
     }
 }
 

@@ -15,12 +15,15 @@ pub struct CaptureReport {
     pub missing_packets: u64,
     /// Why it ends early, if it does.
     pub error: Option<String>,
+    /// Whether that is because whoever read it had enough.
+    #[serde(skip)]
+    pub reader_is_gone: bool,
 }
 
 impl CaptureReport {
     /// The same in a sentence.
     pub fn sentence(&self) -> String {
-        let Self { file, written_packets, missing_packets: missing, error } = self;
+        let Self { file, written_packets, missing_packets: missing, error, .. } = self;
         let written = match (written_packets, error) {
             (Some(written), _) => format!("the capture {file} has {}", packets(*written)),
             (None, Some(error)) => format!("the capture {file} ENDS EARLY: {error}"),

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use narrows_scenario::printable;
+
 use crate::app::ApplicationReport;
 use crate::human::{count, percent, rate, run_span, shortened, span};
 use crate::info::Kind;
@@ -45,6 +47,23 @@ impl Report {
 struct Summary<'a>(&'a Report, Look);
 
 impl Display for Summary<'_> {
+    /// Names in it come from anywhere; colours are ours.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(report, look) = self;
+        f.write_str(&printable(&Body(report, *look).to_string()))?;
+        let line = report.trust_line();
+        let line = printable(&line);
+        match look.colour {
+            true => writeln!(f, "\x1b[{}m{line}\x1b[0m", colour(report.trust())),
+            false => writeln!(f, "{line}"),
+        }
+    }
+}
+
+/// All but the last line.
+struct Body<'a>(&'a Report, Look);
+
+impl Display for Body<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self(report, look) = self;
         let starved = report.feeds.iter().filter(|feed| feed.underruns_packets > 0).map(|feed| {
@@ -83,11 +102,7 @@ impl Display for Summary<'_> {
         for note in notes {
             writeln!(f, "note: {}", shortened(&note, look.width - 6))?;
         }
-        let line = report.trust_line();
-        match look.colour {
-            true => writeln!(f, "\x1b[{}m{line}\x1b[0m", colour(report.trust())),
-            false => writeln!(f, "{line}"),
-        }
+        Ok(())
     }
 }
 

@@ -17,21 +17,33 @@ use crate::trace::{Format, Trace};
 /// The largest file: a mistyped name may be that of an image of a disk.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// The text of a scenario or script that is given by its name, and that name.
-pub(crate) fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
+/// The longest scenario or script: some hundred thousand lines.
+pub const LONGEST_TEXT: u64 = 16 << 20;
+
+/// The text of a scenario or script that is given by its name, and that name. It may come by a pipe.
+///
+/// # Errors
+/// When it cannot be read, is no text, or is longer than [`LONGEST_TEXT`], as a device is that never ends.
+pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
     let file = path.display().to_string();
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok((text, file)),
-        Err(error) => {
-            let why = match error.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".into(),
-                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
-                _ => error.to_string(),
-            };
-            let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
-            Err(ScenarioError::new(&file, "", vec![problem]))
-        }
+    text_of(path).map(|text| (text, file.clone())).map_err(|why| {
+        let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
+        ScenarioError::new(&file, "", vec![problem])
+    })
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let why = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".into(),
+        _ => error.to_string(),
+    };
+    let file = std::fs::File::open(path).map_err(why)?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes).map_err(why)?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        return Err(format!("it is longer than {} MiB", LONGEST_TEXT >> 20));
     }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into())
 }
 
 /// Where the files come from that a scenario names, and what has been read of them. Clones share that.

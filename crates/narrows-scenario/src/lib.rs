@@ -23,6 +23,7 @@ pub mod netem;
 mod node;
 pub mod pattern;
 mod preset;
+mod printable;
 mod problem;
 mod profile;
 mod reference;
@@ -52,12 +53,13 @@ pub use explain::{
     LossExplanation, PathExplanation, QueueExplanation, RuleExplanation, RulesExplanation,
     SchedulerExplanation, TraceExplanation, WayExplanation,
 };
-pub use files::{Files, MOST_BYTES, NamedFile};
+pub use files::{Files, LONGEST_TEXT, MOST_BYTES, NamedFile, read_text};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::Ports;
 pub use link::{Lane, Link, Medium, Way};
 pub use preset::{Preset, PresetFigures, PresetSource, preset_trace, presets_page};
+pub use printable::printable;
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};
 pub use reference::{reference, schema};

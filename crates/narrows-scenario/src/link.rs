@@ -258,11 +258,12 @@ fn all_keys() -> Vec<&'static dyn Key> {
     [keys::keys::<Link>(), keys::keys::<Direction>(), keys::keys::<RulesLink>()].concat()
 }
 
-/// Reads `[links.NAME]`. `hosts` are all hosts.
+/// Reads `[links.NAME]`. `hosts` are all hosts, and `names` theirs.
 pub(crate) fn read(
     key: &node::Key,
     node: &Node,
     hosts: &[Host],
+    names: &[String],
     files: &Files,
 ) -> Result<Link, Vec<Problem>> {
     let table = node.table("a table of what the link does").map_err(|problem| vec![problem])?;
@@ -286,7 +287,7 @@ pub(crate) fn read(
             Err(all) => problems.extend(all),
         }
     } else {
-        read_wire(&mut link, key, table, hosts, files, &mut problems);
+        read_wire(&mut link, key, table, names, files, &mut problems);
     }
     if problems.is_empty() { Ok(link) } else { Err(problems) }
 }
@@ -302,13 +303,12 @@ fn read_wire(
     link: &mut Link,
     key: &node::Key,
     table: &Table,
-    hosts: &[Host],
+    hosts: &[String],
     files: &Files,
     problems: &mut Vec<Problem>,
 ) {
     let is_shared = matches!(link.medium, Medium::Shared(_));
-    let hosts: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
-    let around = link.surroundings(&hosts, files, Time::ZERO);
+    let around = link.surroundings(hosts, files, Time::ZERO);
     let preset = table.get("preset");
     if let Some(node) = preset {
         let applied = preset::apply(link, node, |way| beside(table, way), around);

@@ -11,7 +11,7 @@ use narrows_lab::statistics::Sample;
 use narrows_scenario::tables::write_dist;
 
 use super::input::{Delays, Options, distribution};
-use crate::output::{Failure, print, probe_writable};
+use crate::output::{Failure, print, probe_writable, say};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -127,7 +127,7 @@ impl Make {
         write(&self.output, &write_dist(COMMENT, &table.entries))?;
         let note = self.note(origin, &table, method);
         match self.output == Path::new("-") {
-            true => eprint!("{note}"),
+            true => say(note.trim_end()),
             false => print(&note)?,
         }
         Ok(())

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use narrows_guest::kernel::{BuildPlan, Progress, Source, Step, Store};
+use narrows_scenario::printable;
 
 use crate::output::{Failure, print};
 
@@ -36,7 +37,7 @@ pub(crate) fn build(args: &Build, store: Store) -> Result<u8, Failure> {
         None => Source::package(args.package.as_deref(), path.as_deref())?,
     };
     let plan = BuildPlan::new(source, store, args.jobs, args.keep_source)?;
-    say(&plan.describe());
+    say(&printable(&plan.describe()));
     if !args.yes && io::stdin().is_terminal() && !agreed()? {
         say("nothing was done\n");
         return Ok(1);

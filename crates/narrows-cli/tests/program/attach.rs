@@ -587,3 +587,52 @@ fn in_a_user_namespace_it_says_that_the_kernel_does_not_let_it() {
     let ended = finish(command.env("NARROWS_CONTROL", folder.file("none.sock"))).expect(2);
     assert!(ended.err.contains("a user namespace does not give; run it as root"), "{ended}");
 }
+
+#[test]
+#[ignore = "needs root, ip"]
+fn closed_it_says_that_the_barrier_is_gone_with_an_interface_that_moved() {
+    for killed in [false, true] {
+        let bed = Bed::new(1500);
+        let network = bed.attach(&["--fail", "closed"]);
+        bed.passes();
+        if killed {
+            network.signal("KILL");
+            eventually("the cables are gone", || !bed.state().contains("nrw-"));
+        }
+        let mut command = Command::new("ip");
+        let outer = format!("/proc/{}/fd/{}", std::process::id(), bed.outer.as_fd().as_raw_fd());
+        command.args(["link", "set", "eth0", "netns", &outer]);
+        assert!(spawn(command, &bed.inner).unwrap().wait().unwrap().success());
+        let ended = network.wait();
+        let said = if killed { bed.clean().out } else { ended.expect(2).err };
+        assert!(!said.contains("nothing passes there now") && !said.contains("put eth0 back"), "{said}");
+        assert!(said.contains("its barrier went with that, so everything passes there now"), "{said}");
+        // What is said to be so is so.
+        let filters = spawn_out("tc qdisc show dev eth0; tc filter show dev eth0 ingress", &bed);
+        assert!(!filters.contains("clsact") && !filters.contains("narrows"), "{filters}");
+        assert!(bed.clean().out.contains("nothing was left behind"));
+    }
+}
+
+#[test]
+#[ignore = "needs root, ip"]
+fn open_there_is_nothing_to_put_back_of_an_interface_that_moved() {
+    let bed = Bed::new(1500);
+    let network = bed.attach(&[]);
+    let mut command = Command::new("ip");
+    let outer = format!("/proc/{}/fd/{}", std::process::id(), bed.outer.as_fd().as_raw_fd());
+    command.args(["link", "set", "eth0", "netns", &outer]);
+    assert!(spawn(command, &bed.inner).unwrap().wait().unwrap().success());
+    let ended = network.wait().expect(2);
+    assert!(ended.err.contains("was removed, or moved to another namespace; attach once more"), "{ended}");
+    assert!(!ended.err.contains("not put back"), "{ended}");
+}
+
+/// What a line for the shell prints in the outer namespace.
+fn spawn_out(line: &str, bed: &Bed) -> String {
+    let said = bed.folder.file("said");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{{ {line}; }} >{}", said.display())]);
+    spawn(command, &bed.outer).unwrap().wait().unwrap();
+    fs::read_to_string(&said).unwrap()
+}

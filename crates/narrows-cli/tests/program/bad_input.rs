@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Finished, NARROWS, Scratch, finish, narrows, quoted, scenarios};
+use crate::common::{Finished, NARROWS, Scratch, finish, narrows, quoted, run, scenarios};
 
 /// Two hosts, a link between them, and `rest` in the link's table.
 fn with(rest: &str) -> String {
@@ -178,10 +178,31 @@ fn files_that_a_run_cannot_write() {
 #[test]
 #[ignore = "needs namespaces"]
 fn a_full_disk_is_an_error() {
-    for flag in ["--json", "--record"] {
+    for flag in ["--json", "--record", "--capture"] {
         let ended = finish(&mut narrows(["run", "--quiet", flag, "/dev/full", "--", "true"]));
         refused(ended, &["cannot write", "/dev/full", "No space left"]);
     }
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let scratch = Scratch::new();
+    let file = scratch.file("out");
+    // The beginning of each fits, but for the report.
+    for (flag, blocks) in [("--json", 1), ("--record", 16), ("--capture", 16)] {
+        // What it says goes to a pipe: the limit is on files.
+        let words = format!(
+            "{{ (ulimit -f {blocks}; exec {NARROWS} run --quiet --delay 1ms --probe=1000 {flag} {} -- sleep 0.5) 2>&1; \
+             echo status $?; }} | cat",
+            file.display()
+        );
+        let said = finish(Command::new("sh").args(["-c", &words])).out;
+        assert!(said.contains("/out") && said.contains("File too large"), "{flag}: {said}");
+        assert!(said.ends_with("status 2\n"), "{flag}: {said}");
+    }
+    // A program is ended by the signal as always.
+    assert_eq!(finish(&mut run(["--quiet"], "kill -s XFSZ $$")).code(), 128 + 25);
 }
 
 #[test]

@@ -371,3 +371,39 @@ fn an_interface_that_goes_away_ends_it_in_order() {
         assert!(one.iter().any(|feature| feature.name == "tx-generic-segmentation" && feature.requested));
     }
 }
+
+#[test]
+#[ignore = "needs root, ip"]
+fn what_was_not_put_back_is_not_said_to_be() {
+    let _turn = turn();
+    let ip = |namespace: &Namespace, arguments: &str| {
+        let mut command = Command::new("ip");
+        command.args(arguments.split(' '));
+        assert!(spawn(command, namespace).unwrap().wait().unwrap().success(), "ip {arguments}");
+    };
+    // One is renamed, the other moved to another namespace; alive, and killed.
+    for killed in [false, true] {
+        let bed = Bed::new(1500);
+        let before = bed.features();
+        let bridge = bed.bridge(&[]);
+        ip(&bed.middle, "link set one name uno");
+        let bridge = if killed {
+            bridge.signal("KILL");
+            bridge.wait();
+            None
+        } else {
+            Some(bridge)
+        };
+        let right = format!("/proc/{}/fd/{}", std::process::id(), bed.right.as_fd().as_raw_fd());
+        ip(&bed.middle, &format!("link set two netns {right}"));
+        let said = bridge.map_or_else(|| clean().out, |bridge| bridge.wait().expect(2).err);
+        assert!(!said.contains("put two back"), "{said}");
+        assert!(said.contains("two was removed, or moved to another namespace"), "{said}");
+        assert!(said.contains("ethtool -K two ") && said.contains("tx-generic-segmentation on"), "{said}");
+        assert_eq!(features(&bed.middle, "uno").unwrap(), before[0]);
+        // What is said to be so is so.
+        let off = features(&bed.right, "two").unwrap();
+        let off = off.iter().find(|feature| feature.name == "tx-generic-segmentation").unwrap();
+        assert!(!off.requested);
+    }
+}

@@ -1,9 +1,11 @@
 //! The control socket as other programs use it: changes that are meant for one state of a run.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
+use std::time::Duration;
 
+use narrows_io::unix_socket::connect_within;
 use serde_json::{Value, json};
 
 use crate::common::{NARROWS, Scratch, Started, finish, narrows, sound, start};
@@ -159,4 +161,50 @@ fn a_run_becomes_like_a_scenario_that_was_edited() {
     assert_eq!(json["others"][0]["path"], "hosts.c", "{json}");
     let wrong = finish(&mut narrows(["diff", "/nowhere.toml", before.to_str().unwrap()])).expect(2).err;
     assert!(wrong.contains("/nowhere.toml"), "{wrong}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn thousands_of_requests_at_once_are_answered_while_the_run_hears_others() {
+    const REQUESTS: usize = 2000;
+    let run = Run::start(&["--delay", "1ms"]);
+    let socket = run.lines.get_ref().peer_addr().unwrap().as_pathname().unwrap().to_owned();
+    let mut flood = UnixStream::connect(&socket).unwrap();
+    flood.write_all(&b"{\"command\":\"stats\"}\n".repeat(REQUESTS)).unwrap();
+    let mut other =
+        Run { started: run.started, lines: BufReader::new(UnixStream::connect(&socket).unwrap()) };
+    // Long before the other has had its 2,000 answers, which nobody reads yet.
+    assert_eq!(other.set("link.up.delay=2ms", None)["ok"]["generation"], 1);
+    let answers = BufReader::new(flood).lines().map(Result::unwrap).take(REQUESTS);
+    assert_eq!(answers.filter(|line| line.starts_with("{\"ok\"")).count(), REQUESTS);
+    other.end();
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_stopped_run_keeps_nobody_waiting_and_is_named() {
+    let run = Run::start(&["--delay", "1ms"]);
+    let socket = run.lines.get_ref().peer_addr().unwrap().as_pathname().unwrap().to_owned();
+    let number = run.started.id();
+    run.started.signal("STOP");
+    // Until the kernel has room for no more of them.
+    let mut waiting = Vec::new();
+    loop {
+        let stream = connect_within(&socket, Duration::from_millis(1));
+        match stream {
+            Ok(stream) => waiting.push(stream),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("after {}: {error}", waiting.len()),
+        }
+    }
+    let id = number.to_string();
+    let set = ["set", "--run", &id, "link.up.delay=2ms"];
+    for command in [&["stats", "--run", &id][..], &set] {
+        let err = finish(&mut narrows(command.iter().copied())).expect(2).err;
+        assert!(err.contains(&format!("run {id} does not answer within")), "{err}");
+    }
+    finish(&mut narrows(["clean"])).expect(0);
+    drop(waiting);
+    run.started.signal("CONT");
+    run.end();
 }

@@ -255,6 +255,46 @@ fn a_program_that_spins_is_ended() {
 
 #[test]
 #[ignore = "needs guest kernel"]
+fn a_program_that_spins_ends_when_it_is_asked_to() {
+    let mut busy = start(&mut inside([], "echo ready; sleep 1; while :; do :; done"));
+    busy.until_it_says("ready");
+    // Long after virtual time has come to the loop.
+    sleep(Duration::from_secs(2));
+    busy.signal("TERM");
+    let ended = busy.wait();
+    assert_eq!(ended.code(), 128 + 15, "{}", ended.err);
+    assert!(ended.err.contains("a program computes, while virtual time stands still"), "{}", ended.err);
+}
+
+#[test]
+#[ignore = "needs guest kernel"]
+fn a_folder_where_the_guest_has_its_own_is_seen_even_so() {
+    for place in ["/run", "/dev/shm"] {
+        let folder = format!("{place}/narrows-test-{}/inner", std::process::id());
+        if fs::create_dir_all(&folder).is_err() {
+            // Not everybody may write there.
+            continue;
+        }
+        fs::write(
+            format!("{folder}/net.toml"),
+            "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n",
+        )
+        .unwrap();
+        let mut command = narrows(["run", "--virtual", "--quiet", "net.toml", "--", "sh", "-c"]);
+        command.arg("pwd; ls; echo changed > net.toml; cat net.toml").current_dir(&folder);
+        let ended = finish(&mut command);
+        let kept = fs::read_to_string(format!("{folder}/net.toml")).unwrap();
+        let mut gone = narrows(["run", "--virtual", "--quiet", "--", "true"]);
+        let gone = finish(gone.current_dir("/proc/self/task"));
+        fs::remove_dir_all(folder.strip_suffix("/inner").unwrap()).unwrap();
+        assert_eq!((ended.code(), ended.out), (0, format!("{folder}\nnet.toml\nchanged\n")), "{}", ended.err);
+        assert!(kept.starts_with("[hosts.a]"), "nothing of it reaches the host");
+        assert!(gone.err.contains("there is no folder /proc/"), "{gone}");
+    }
+}
+
+#[test]
+#[ignore = "needs guest kernel"]
 fn memory_that_runs_out_is_said() {
     let ended = finish(&mut inside(["--memory", "128M"], "head -c 600M /dev/zero | tail | wc -c"));
     assert!(

@@ -217,7 +217,7 @@ fn after_ctrl_c() {
 #[test]
 #[ignore = "needs namespaces"]
 fn after_sigterm_and_sighup() {
-    for (signal, number) in [("TERM", 15), ("HUP", 1)] {
+    for (signal, number) in [("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
         let (ended, traces) = ends(&[], "sleep 1000 & wait", |run| run.signal(signal));
         assert_eq!(ended.code(), 128 + number, "{ended}");
         traces.are_gone();

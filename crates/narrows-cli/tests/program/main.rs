@@ -46,3 +46,5 @@ mod together;
 mod trace;
 mod traffic;
 mod trains;
+mod untrusted_sizes;
+mod untrusted_text;

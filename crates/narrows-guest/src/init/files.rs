@@ -28,6 +28,7 @@ pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
     let layers = format!("lowerdir=/,upperdir={},workdir={}", data.display(), work.display());
     attach("overlay", "overlay", &root, MsFlags::empty(), &layers)?;
 
+    let here = Here::keep(plan, &root, &upper)?;
     let harmless = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     attach("proc", "proc", &root.join("proc"), harmless, "")?;
     attach("sysfs", "sysfs", &root.join("sys"), harmless, "")?;
@@ -47,6 +48,9 @@ pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
         symlink(format!("/proc/self/{target}"), root.join("dev").join(name))?;
     }
     attach("tmpfs", "tmpfs", &root.join("run"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "mode=755")?;
+    if let Some(here) = here {
+        here.show(&root)?;
+    }
     for path in plan.all("writable folder") {
         open_folder(&root, Path::new(path))?;
     }
@@ -56,6 +60,38 @@ pub(super) fn lay_out(plan: &Plan) -> io::Result<()> {
         open_file(&root, Path::new(path), &open.join(number.to_string()))?;
     }
     enter(&root)
+}
+
+/// The folder that the program starts in, where the guest has something of its own in its place: it is seen even so.
+struct Here {
+    folder: PathBuf,
+    kept: PathBuf,
+}
+
+impl Here {
+    /// To be called before anything of the host's is covered.
+    fn keep(plan: &Plan, root: &Path, upper: &Path) -> io::Result<Option<Self>> {
+        let folder = Path::new(plan.text("folder")?);
+        let is_covered = ["/run", "/dev/shm"].iter().any(|own| folder.starts_with(own));
+        if !is_covered || !within(root, folder).is_dir() {
+            return Ok(None);
+        }
+        let here = Self { folder: folder.into(), kept: upper.join("here") };
+        fs::create_dir(&here.kept)?;
+        bind(&within(root, folder), &here.kept, folder)?;
+        Ok(Some(here))
+    }
+
+    fn show(&self, root: &Path) -> io::Result<()> {
+        let inside = within(root, &self.folder);
+        fs::create_dir_all(&inside)?;
+        bind(&self.kept, &inside, &self.folder)
+    }
+}
+
+fn bind(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
+    let result = mount(Some(from), to, None::<&str>, MsFlags::MS_BIND, None::<&str>);
+    result.map_err(|errno| told("the folder", path, errno))
 }
 
 /// Lets the guest change a folder of the host's.

@@ -7,10 +7,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Cleared, Existing, LedgerError, Record, Turn, clear, lock_shared, try_lock};
+use super::{Cleared, Existing, LedgerError, PutBack, Record, Turn, clear, lock_shared, try_lock};
+use crate::link::{Interface, InterfaceIndex};
 use crate::namespace::Namespace;
 use crate::namespace_identity::NamespaceIdentity;
 use crate::own_folder::Lock;
+use crate::route_socket::RouteSocket;
 use crate::sysctl::{SysctlError, read_sysctl, write_sysctl};
 
 /// A setting raised for as long as this value lives, or the last of its kind on this host.
@@ -23,14 +25,17 @@ pub struct RaisedSetting {
     is_released: bool,
 }
 
-/// What a file of the ledger says: a line each for the namespace's inode, the setting, its two values, and what else tells
-/// the namespace from others.
+/// What a file of the ledger says: a line each for the namespace's inode, the setting, its two values, the number of the
+/// interface that it is of, and what else tells the namespace from others. The interface may have another name by the time
+/// that the setting is put back, and another interface its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingRecord {
     /// The network namespace whose setting it is.
     pub namespace: NamespaceIdentity,
-    /// The setting, such as `net/ipv4/conf/eth0/forwarding`.
+    /// The setting, such as `net/ipv4/conf/eth0/forwarding`, as it was called when it was raised.
     pub key: String,
+    /// The interface that it is of, if it is of one. Older versions did not write it down.
+    pub interface: Option<InterfaceIndex>,
     /// Its value before.
     pub before: String,
     /// Its value since.
@@ -49,6 +54,7 @@ impl RaisedSetting {
         let mut record = SettingRecord {
             namespace: NamespaceIdentity::of(namespace)?,
             key: key.to_owned(),
+            interface: interface_of(namespace, key)?,
             before: String::new(),
             raised: value.to_owned(),
         };
@@ -119,7 +125,11 @@ pub fn restore_abandoned(here: &Namespace, ledger: &Path) -> Result<Cleared<Sett
 
 impl Record for SettingRecord {
     fn name(&self) -> String {
-        format!("{}-{}", self.namespace.inode, self.key.replace('/', "-"))
+        let key = match self.interface {
+            Some(InterfaceIndex(number)) => with_name(&self.key, &number.to_string()),
+            None => self.key.clone(),
+        };
+        format!("{}-{}", self.namespace.inode, key.replace('/', "-"))
     }
 
     fn namespace(&mut self) -> &mut NamespaceIdentity {
@@ -131,8 +141,9 @@ impl Record for SettingRecord {
     }
 
     fn text(&self) -> String {
-        let Self { namespace, key, before, raised } = self;
-        format!("{}\n{key}\n{before}\n{raised}\n{}", namespace.inode, namespace.lines())
+        let Self { namespace, key, interface, before, raised } = self;
+        let interface = interface.map_or(String::new(), |index| format!("{INTERFACE}{}\n", index.0));
+        format!("{}\n{key}\n{before}\n{raised}\n{interface}{}", namespace.inode, namespace.lines())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -141,20 +152,73 @@ impl Record for SettingRecord {
         let mut namespace = NamespaceIdentity { inode, boot: None, cookie: None };
         let mut line = || lines.next().map(str::to_owned);
         let (key, before, raised) = (line()?, line()?, line()?);
-        lines.all(|line| namespace.read_line(line)).then_some(Self { namespace, key, before, raised })
+        let mut interface = None;
+        let mut read = |line: &str| match line.strip_prefix(INTERFACE).map(str::parse) {
+            Some(number) => number.map(|number| interface = Some(InterfaceIndex(number))).is_ok(),
+            None => namespace.read_line(line),
+        };
+        let is_known = lines.all(&mut read);
+        is_known.then_some(Self { namespace, key, interface, before, raised })
     }
 
     /// Writes the old value, unless somebody has set another one since.
-    fn put_back(&self, namespace: &Namespace) -> Result<(), LedgerError> {
-        match read_sysctl(namespace, &self.key) {
-            Ok(now) if now == self.raised => drop(write_sysctl(namespace, &self.key, &self.before)?),
-            // Another value is somebody else's doing; no such setting: its interface is gone.
-            Ok(_) => {}
-            Err(SysctlError::Refused { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
+    fn put_back(&self, namespace: &Namespace) -> Result<PutBack, LedgerError> {
+        let Self { key, before, raised, .. } = self;
+        let gone =
+            || PutBack::Moot(format!("the interface of the setting {key} is gone, and its settings with it"));
+        let Some(key) = self.key_now(namespace)? else { return Ok(gone()) };
+        match read_sysctl(namespace, &key) {
+            Ok(now) if now == *raised => {
+                write_sysctl(namespace, &key, before)?;
+                Ok(PutBack::Done)
+            }
+            Ok(now) if now == *before => Ok(PutBack::Moot(format!("{key} was {before} again already"))),
+            Ok(now) => Ok(PutBack::Moot(format!(
+                "{key} is {now} by now, which is somebody else's doing; it was {before}, and {raised} during the run"
+            ))),
+            Err(SysctlError::Refused { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => Ok(gone()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
+}
+
+impl SettingRecord {
+    /// What the setting is called by now; nothing where its interface is gone.
+    fn key_now(&self, namespace: &Namespace) -> Result<Option<String>, LedgerError> {
+        let Some(index) = self.interface else { return Ok(Some(self.key.clone())) };
+        let all = interfaces(namespace)?;
+        Ok(all.iter().find(|interface| interface.index == index).map(|now| with_name(&self.key, &now.name)))
+    }
+}
+
+/// What the line of a record begins with that has the interface's number.
+const INTERFACE: &str = "interface ";
+
+/// The part of a setting's path that names an interface: `eth0` of `net/ipv4/conf/eth0/forwarding`.
+fn name_in(key: &str) -> Option<&str> {
+    let mut parts = key.split('/').skip(2);
+    parts.next().filter(|part| *part == "conf")?;
+    parts.next().filter(|part| !["all", "default"].contains(part))
+}
+
+/// The same setting of an interface of this name.
+fn with_name(key: &str, name: &str) -> String {
+    match name_in(key) {
+        Some(before) => key.replacen(&format!("/conf/{before}/"), &format!("/conf/{name}/"), 1),
+        None => key.into(),
+    }
+}
+
+/// The interface that a setting is of.
+fn interface_of(namespace: &Namespace, key: &str) -> Result<Option<InterfaceIndex>, LedgerError> {
+    let Some(name) = name_in(key) else { return Ok(None) };
+    let all = interfaces(namespace)?;
+    Ok(all.iter().find(|interface| interface.name == name).map(|interface| interface.index))
+}
+
+fn interfaces(namespace: &Namespace) -> Result<Vec<Interface>, LedgerError> {
+    let all = RouteSocket::open(namespace).and_then(|mut sockets| sockets.interfaces());
+    all.map_err(|error| LedgerError::Interface(Box::new(error)))
 }
 
 #[cfg(test)]
@@ -167,15 +231,26 @@ mod tests {
         let written = SettingRecord {
             namespace,
             key: "net/ipv4/conf/eth0/forwarding".into(),
+            interface: Some(InterfaceIndex(4)),
             before: "0".into(),
             raised: "1".into(),
         };
         assert_eq!(SettingRecord::parse(&written.text()), Some(written.clone()));
-        assert_eq!(written.name(), "7-net-ipv4-conf-eth0-forwarding");
+        // By its number: a second run on the same interface finds it whatever that is called by then.
+        assert_eq!(written.name(), "7-net-ipv4-conf-4-forwarding");
         let old = "7\nnet/ipv4/conf/eth0/forwarding\n0\n1\n";
         let namespace = NamespaceIdentity { inode: 7, boot: None, cookie: None };
-        assert_eq!(SettingRecord::parse(old), Some(SettingRecord { namespace, ..written }));
-        for other in ["", "7\nkey\n0\n1", "7\nkey\n0\n", "x\nkey\n0\n1\n", "7\nkey\n0\n1\nmore\n"] {
+        let older = SettingRecord { namespace, interface: None, ..written };
+        assert_eq!(older.name(), "7-net-ipv4-conf-eth0-forwarding");
+        assert_eq!(SettingRecord::parse(old), Some(older));
+        for other in [
+            "",
+            "7\nkey\n0\n1",
+            "7\nkey\n0\n",
+            "x\nkey\n0\n1\n",
+            "7\nkey\n0\n1\nmore\n",
+            "7\nkey\n0\n1\ninterface x\n",
+        ] {
             assert_eq!(SettingRecord::parse(other), None, "{other:?}");
         }
     }

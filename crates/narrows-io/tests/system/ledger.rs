@@ -3,13 +3,16 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use narrows_io::host;
 use narrows_io::ledger::{Cleared, LedgerError, RaisedSetting, SettingRecord, restore_abandoned};
+use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
 use narrows_io::namespace_identity::NamespaceIdentity;
 use narrows_io::own_folder::OwnFolderError;
+use narrows_io::process::spawn;
 use narrows_io::sysctl::{read_sysctl, write_sysctl};
 use nix::sys::stat::{Mode, umask};
 
@@ -39,14 +42,20 @@ impl World {
         self.folder.join("settings")
     }
 
-    /// The file of the setting, if this was the identity of its namespace.
+    /// The file of the setting, if this was the identity of its namespace. It says which interface by its number, but for
+    /// those of older versions.
     fn file(&self, identity: &NamespaceIdentity) -> PathBuf {
-        self.ledger().join(format!("{}-{}", identity.inode, FORWARDING.replace('/', "-")))
+        let key = if identity.boot.is_some() {
+            "net-ipv4-conf-1-forwarding"
+        } else {
+            "net-ipv4-conf-lo-forwarding"
+        };
+        self.ledger().join(format!("{}-{key}", identity.inode))
     }
 
     /// Leaves a record as a killed run would.
     fn leave(&self, identity: &NamespaceIdentity) -> PathBuf {
-        let boot = identity.boot.iter().map(|boot| format!("boot {boot}\n"));
+        let boot = identity.boot.iter().map(|boot| format!("interface 1\nboot {boot}\n"));
         let more: String =
             boot.chain(identity.cookie.iter().map(|cookie| format!("cookie {cookie}\n"))).collect();
         let path = self.file(identity);
@@ -269,5 +278,64 @@ fn nobody_else_may_write_to_it_whatever_the_umask() {
         assert_eq!([world.folder.clone(), world.ledger()].map(|path| mode(&path)), [0o700, 0o700]);
         drop(raised);
         assert!(!world.folder.exists());
+    });
+}
+
+#[test]
+#[ignore = "needs ip"]
+fn a_setting_follows_its_interface_to_another_name() {
+    privileged("ledger::a_setting_follows_its_interface_to_another_name", || {
+        let world = World::new("renamed");
+        let ip = |arguments: &str| {
+            let mut command = Command::new("ip");
+            command.args(arguments.split(' '));
+            assert!(spawn(command, &world.host).unwrap().wait().unwrap().success(), "ip {arguments}");
+        };
+        let make = |name, far| {
+            let end = |name| VethEnd { namespace: &world.host, name, mac: None };
+            create_veth(&end(name), &end(far), 1500).unwrap();
+        };
+        let forwarding =
+            |name: &str| read_sysctl(&world.host, &format!("net/ipv4/conf/{name}/forwarding")).unwrap();
+        let raise = |name: &str| {
+            let key = format!("net/ipv4/conf/{name}/forwarding");
+            write_sysctl(&world.host, &key, "0").unwrap();
+            RaisedSetting::raise(&world.host, &key, "1", &world.ledger()).unwrap().unwrap()
+        };
+        make("uplink", "far");
+        let raised = raise("uplink");
+        ip("link set uplink name wan");
+        // Another interface has the name now, and its own setting.
+        make("uplink", "other");
+        write_sysctl(&world.host, "net/ipv4/conf/uplink/forwarding", "1").unwrap();
+        // A second run needs the first one's setting, whatever it is called.
+        let second = RaisedSetting::raise(&world.host, "net/ipv4/conf/wan/forwarding", "1", &world.ledger());
+        let second = second.unwrap().unwrap();
+        assert!(!raised.release().unwrap(), "the second still needs it");
+        assert_eq!(forwarding("wan"), "1");
+        assert!(second.release().unwrap());
+        assert_eq!((forwarding("wan").as_str(), forwarding("uplink").as_str()), ("0", "1"));
+
+        // Of a killed run as well; and one that is gone is not said to be put back.
+        for (then, name) in [("link set far name wan2", "wan2"), ("link delete wan2", "")] {
+            let before = if name.is_empty() { "wan2" } else { "far" };
+            let raised = raise(before);
+            let left: Vec<_> =
+                fs::read_dir(world.ledger()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            let text = fs::read(&left[0]).unwrap();
+            drop(raised);
+            // As it was before, with the record of a run that was killed.
+            write_sysctl(&world.host, &format!("net/ipv4/conf/{before}/forwarding"), "1").unwrap();
+            fs::create_dir_all(world.ledger()).unwrap();
+            fs::write(&left[0], text).unwrap();
+            ip(then);
+            let cleared = world.clear();
+            if name.is_empty() {
+                assert!(cleared.put_back.is_empty(), "{cleared:?}");
+                assert!(cleared.removed[0].why.contains("is gone, and its settings with it"), "{cleared:?}");
+            } else {
+                assert_eq!((cleared.put_back.len(), forwarding(name).as_str()), (1, "0"), "{cleared:?}");
+            }
+        }
     });
 }

@@ -123,7 +123,11 @@ fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError
         ErrorKind::WouldBlock | ErrorKind::TimedOut => ControlError::Silent { path: path.into() },
         _ => broken(cause),
     };
-    stream.write_all(line.as_bytes()).map_err(broken)?;
+    match stream.write_all(line.as_bytes()) {
+        // It may have said before why it takes nothing.
+        Err(cause) if matches!(cause.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+        result => result.map_err(broken)?,
+    }
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
     match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
@@ -162,7 +166,12 @@ pub enum ControlError {
         cause: io::Error,
     },
     /// It listens but says nothing.
-    #[error("the run at {} does not answer: is it stopped?", path.display())]
+    #[error(
+        "run {} does not answer within {} s: is it stopped? (its control socket is {})",
+        run_of(path),
+        PATIENCE.as_secs(),
+        path.display()
+    )]
     Silent {
         /// Where.
         path: PathBuf,
@@ -187,6 +196,11 @@ pub enum ControlError {
         /// Those that are going on.
         others: Vec<String>,
     },
+}
+
+/// The number by which a person knows it.
+fn run_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn or_none(names: &[String]) -> String {

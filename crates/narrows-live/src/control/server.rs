@@ -1,5 +1,7 @@
-//! The run's end of the control socket. It waits for no client: one that sends more than it may, or does not read its
-//! answers, is cut off.
+//! The run's end of the control socket. It waits for no client, and no client keeps it from its other work: each turn
+//! ([`ControlSocket::serve`]) takes so many new connections, reads so many bytes of each, and answers one request of each.
+//! Requests that are still to be answered wait for the next turn, and those of a client that does not read its answers wait
+//! until it does; its further requests then stay with the kernel.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,12 +16,16 @@ use narrows_io::unix_socket::{Listener, listener};
 use super::{ControlError, Reply, Request, socket_name};
 use crate::run_record::{HeldRecord, RunId};
 
-/// A request longer than this is refused.
+/// A request longer than this, with its line feed, is refused.
 const LONGEST_REQUEST: usize = 1 << 20;
-/// A client that leaves more than this unread is cut off.
-const LONGEST_BACKLOG: usize = 4 << 20;
+/// More white space than this in front of a request, empty lines among it, is refused.
+const MOST_BLANK: usize = 4 << 10;
+/// A client that leaves more than this unread gets no further answer until it has read some.
+const MOST_UNREAD: usize = 1 << 20;
 /// More connections at once than this are refused.
 const MOST_CLIENTS: usize = 32;
+/// So much is read of a client in one turn.
+const BYTES_A_TURN: usize = 16 << 10;
 
 /// How often making the socket is tried.
 const TRIES: usize = 10;
@@ -39,8 +45,13 @@ pub struct ControlSocket {
 struct Connection {
     stream: UnixStream,
     asked: Vec<u8>,
+    /// Up to here there is no line feed in what was asked.
+    searched: usize,
+    /// White space since the last request.
+    blank: usize,
     answers: Vec<u8>,
-    gone: bool,
+    /// Nothing more is read of it.
+    ended: bool,
 }
 
 impl ControlSocket {
@@ -90,29 +101,55 @@ impl ControlSocket {
         let clients = self
             .clients
             .iter()
-            .map(|client| (client.stream.as_fd(), !client.gone, !client.answers.is_empty()));
+            .map(|client| (client.stream.as_fd(), client.is_to_be_read(), !client.answers.is_empty()));
         std::iter::once((self.listener.as_fd(), true, false)).chain(clients)
     }
 
-    /// Serves what clients ask, without waiting for any of them.
+    /// Whether a request is here that can be answered at once: then there is nothing to wait for.
+    pub fn has_requests(&self) -> bool {
+        self.clients.iter().any(|client| client.has_request() && !client.is_behind())
+    }
+
+    /// Serves clients for one turn, without waiting for any of them.
     pub fn serve(&mut self, mut handle: impl FnMut(Request) -> Reply) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            if self.clients.len() < MOST_CLIENTS && stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Connection { stream, asked: Vec::new(), answers: Vec::new(), gone: false });
-            }
-        }
+        self.accept();
         for client in &mut self.clients {
-            client.read();
-            while let Some(request) = client.next_request() {
+            client.write();
+            if client.is_to_be_read() {
+                client.read();
+            }
+            if !client.is_behind()
+                && let Some(request) = client.next_request()
+            {
                 let reply = match request {
                     Ok(request) => handle(request),
                     Err(message) => Reply::Error(message),
                 };
                 client.answer(&reply);
+                client.write();
             }
-            client.write();
         }
-        self.clients.retain(|client| !client.gone || !client.answers.is_empty());
+        self.clients.retain(|client| !client.is_over());
+    }
+
+    /// Takes new connections. One that there is no room for is told so.
+    fn accept(&mut self) {
+        for _ in 0..MOST_CLIENTS {
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let mut client = Connection::new(stream);
+            if self.clients.len() < MOST_CLIENTS {
+                self.clients.push(client);
+            } else {
+                client.answer(&Reply::Error(format!(
+                    "{MOST_CLIENTS} programs are connected to this run, which is the most at a time: try again when one has \
+                     gone"
+                )));
+                client.write();
+            }
+        }
     }
 }
 
@@ -128,39 +165,82 @@ impl Drop for ControlSocket {
 }
 
 impl Connection {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
+    }
+
+    /// Whether there is a whole line.
+    fn has_request(&self) -> bool {
+        self.searched < self.asked.len()
+    }
+
+    fn is_behind(&self) -> bool {
+        self.answers.len() > MOST_UNREAD
+    }
+
+    fn is_to_be_read(&self) -> bool {
+        !self.ended && !self.has_request() && !self.is_behind()
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended && !self.has_request() && self.answers.is_empty()
+    }
+
     fn read(&mut self) {
-        let mut buffer = [0; 4096];
-        while self.asked.len() < LONGEST_REQUEST {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => {
-                    self.gone = true;
-                    return;
-                }
-                Ok(length) => self.asked.extend_from_slice(&buffer[..length]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(_) => return self.cut_off(),
+        let mut buffer = [0; BYTES_A_TURN];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.ended = true,
+            Ok(length) => {
+                self.asked.extend_from_slice(&buffer[..length]);
+                self.search();
             }
+            // The next turn tries again.
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+            Err(_) => self.cut_off(),
         }
     }
 
+    /// Goes on to the next line feed.
+    fn search(&mut self) {
+        let rest = self.asked.iter().skip(self.searched);
+        self.searched += rest.take_while(|&&byte| byte != b'\n').count();
+    }
+
     fn next_request(&mut self) -> Option<Result<Request, String>> {
-        let Some(end) = self.asked.iter().position(|&byte| byte == b'\n') else {
-            if self.asked.len() >= LONGEST_REQUEST {
-                self.asked.clear();
-                self.gone = true;
-                return Some(Err(format!(
-                    "a request has at most {LONGEST_REQUEST} bytes and ends with a line feed"
-                )));
-            }
-            return None;
-        };
-        let line: Vec<u8> = self.asked.drain(..=end).collect();
+        let blank = self.asked.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if blank > 0 {
+            self.asked.drain(..blank);
+            self.blank += blank;
+            self.searched = self.searched.saturating_sub(blank);
+            self.search();
+        }
+        if self.blank > MOST_BLANK {
+            return Some(Err(self.refuse(&format!(
+                "more than {MOST_BLANK} bytes of white space in front of a request, which is a line of JSON"
+            ))));
+        }
+        if !self.has_request() {
+            let is_too_long = self.asked.len() >= LONGEST_REQUEST;
+            return is_too_long.then(|| Err(self.refuse(&too_long())));
+        }
+        let line: Vec<u8> = self.asked.drain(..=self.searched).collect();
+        (self.searched, self.blank) = (0, 0);
+        self.search();
+        if line.len() > LONGEST_REQUEST {
+            return Some(Err(self.refuse(&too_long())));
+        }
         let expected = r#"{"command":"set","assignments":["access.down.rate=2mbit"]} or {"command":"stats"}"#;
         Some(
             serde_json::from_slice(&line)
                 .map_err(|error| format!("not a request: {error}; expected {expected}")),
         )
+    }
+
+    /// What a client is told that is read no further.
+    fn refuse(&mut self, why: &str) -> String {
+        self.asked.clear();
+        (self.searched, self.ended) = (0, true);
+        why.into()
     }
 
     fn answer(&mut self, reply: &Reply) {
@@ -175,97 +255,22 @@ impl Connection {
             match self.stream.write(&self.answers) {
                 Ok(length) => drop(self.answers.drain(..length)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => return self.cut_off(),
             }
-        }
-        if self.answers.len() > LONGEST_BACKLOG {
-            self.cut_off();
         }
     }
 
     fn cut_off(&mut self) {
-        self.gone = true;
+        self.asked.clear();
         self.answers.clear();
+        (self.searched, self.ended) = (0, true);
     }
+}
+
+fn too_long() -> String {
+    format!("a request has at most {LONGEST_REQUEST} bytes and ends with a line feed")
 }
 
 #[cfg(test)]
-mod tests {
-    use std::env;
-    use std::io::{BufRead, BufReader};
-
-    use super::super::{client::find, sockets};
-    use super::*;
-    use serde_json::json;
-
-    fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
-        let mut socket = ControlSocket::open(folder).unwrap();
-        let stream = UnixStream::connect(socket.path()).unwrap();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                exchange(stream);
-                done.store(true, std::sync::atomic::Ordering::Release);
-            });
-            while !done.load(std::sync::atomic::Ordering::Acquire) {
-                socket.serve(|request| match request {
-                    Request::Stats {} => Reply::Ok(json!({"packets": 3})),
-                    Request::Set { assignments, .. } => {
-                        Reply::Error(format!("no: {}", assignments.join(" ")))
-                    }
-                    other => Reply::Error(format!("not here: {other:?}")),
-                });
-                std::thread::yield_now();
-            }
-        });
-    }
-
-    fn folder(name: &str) -> PathBuf {
-        env::temp_dir().join(format!("narrows-control-{}-{name}", process::id()))
-    }
-
-    #[test]
-    fn requests_are_answered_in_order_and_the_socket_is_the_owners() {
-        let folder = folder("order");
-        served(&folder, |mut stream| {
-            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(&folder.join(socket_name(process::id()))), 0o600);
-            assert_eq!(mode(&folder), 0o700);
-            stream.write_all(b"{\"command\":\"stats\"}\n{\"command\":\"set\",\"assign").unwrap();
-            stream.write_all(b"ments\":[\"a.rate=1mbit\"]}\nnonsense\n").unwrap();
-            let mut lines = BufReader::new(stream).lines();
-            let mut next = || lines.next().unwrap().unwrap();
-            assert_eq!(next(), r#"{"ok":{"packets":3}}"#);
-            assert_eq!(next(), r#"{"error":"no: a.rate=1mbit"}"#);
-            assert!(next().contains("not a request"));
-        });
-        assert!(!folder.exists(), "nothing is left");
-    }
-
-    #[test]
-    fn an_endless_request_is_refused() {
-        let folder = folder("endless");
-        served(&folder, |mut stream| {
-            let _ = stream.write_all(&vec![b'x'; 2 * LONGEST_REQUEST]);
-            let mut answer = String::new();
-            let _ = BufReader::new(&stream).read_line(&mut answer);
-            assert!(answer.contains("at most"), "{answer}");
-        });
-    }
-
-    #[test]
-    fn a_killed_runs_socket_is_known_as_dead() {
-        let folder = folder("dead");
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("7.sock");
-        for other in [".sock", "07.sock", "x.sock", "7.a.b.feed"] {
-            drop(UnixListener::bind(folder.join(other)).unwrap());
-        }
-        fs::write(folder.join("8.sock"), "a file").unwrap();
-        drop(UnixListener::bind(&path).unwrap());
-        assert_eq!(sockets(&folder).unwrap(), [(7, path)]);
-        assert!(matches!(find(&folder, Some("7")), Err(ControlError::NoSuchRun { .. })));
-        fs::remove_dir_all(&folder).unwrap();
-    }
-}
+mod tests;

@@ -5,11 +5,16 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use narrows_io::clock::MonotonicTime;
+use narrows_io::unix_socket::connect_within;
 use narrows_io::wait::{Waiting, wait};
 
 use super::protocol::{ASK_ROOM, ASK_WAKE, Answer, INTEGER};
+
+/// How long a run may take to accept a connection.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why nothing more goes to a feed.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +22,9 @@ pub enum ClientError {
     /// Nobody listens.
     #[error("no run listens there any more")]
     Nobody,
+    /// The run takes no connection.
+    #[error("the run does not answer: is it stopped?")]
+    Silent,
     /// There is a writer.
     #[error("another process writes to this feed: there is one writer at a time")]
     Refused,
@@ -49,8 +57,9 @@ impl Client {
     /// # Errors
     /// When nobody listens, or there is a writer.
     pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        let stream = connect_within(path, PATIENCE).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound => ClientError::Nobody,
+            ErrorKind::WouldBlock => ClientError::Silent,
             _ => ClientError::Broken(error),
         })?;
         Ok(Self { stream, room: 0, most: 0, sent: 0 })

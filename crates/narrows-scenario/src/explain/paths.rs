@@ -67,17 +67,15 @@ impl Scenario {
     pub(super) fn paths(&self) -> (Vec<PathExplanation>, usize) {
         let ports = self.ports();
         let (mut paths, mut left_out) = (Vec::new(), 0);
-        for (at, port) in ports.iter().enumerate() {
-            // Each pair once, at the port whose name comes first among the two.
-            for other in &ports[at + 1..] {
-                let is_own = port.peer != other.name && port.host == other.host;
-                if is_own || !self.topology.joins(port, other) {
-                    continue;
-                }
-                match paths.len() {
-                    MOST_PATHS => left_out += 1,
-                    _ => paths.push(self.path(port, other)),
-                }
+        // Each pair once, at the port whose name comes first among the two.
+        for (port, other) in self.topology.joined_behind() {
+            let (port, other) = (&ports[port], &ports[other]);
+            if port.peer != other.name && port.host == other.host {
+                continue;
+            }
+            match paths.len() {
+                MOST_PATHS => left_out += 1,
+                _ => paths.push(self.path(port, other)),
             }
         }
         (paths, left_out)

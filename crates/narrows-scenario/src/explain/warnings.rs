@@ -1,5 +1,6 @@
 //! What is legal and may not be meant.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
 use narrows_core::model::BelowZero;
@@ -47,8 +48,9 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
         )
     }));
     all.extend(scenario.links.iter().flat_map(rules::warnings));
+    let linked: BTreeSet<&str> = scenario.ports().iter().map(|port| port.host.as_str()).collect();
     for host in &scenario.hosts {
-        if !scenario.ports().iter().any(|port| port.host == host.name) {
+        if !linked.contains(host.name.as_str()) {
             all.push(format!("{}: no link ends at this host", host.name));
         }
     }

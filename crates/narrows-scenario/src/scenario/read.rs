@@ -62,13 +62,15 @@ pub(super) fn read(
         routers.extend(problems.catch(router).map(|router| (router, node)));
     }
     // With those that could not be read: what else names them is not wrong because of that.
+    let known: BTreeMap<&str, &Host> = hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     let named: Vec<Host> = section(table, "hosts", &mut Problems::default())
         .into_iter()
         .map(|(key, _)| {
-            let read = hosts.iter().find(|host| host.name == key.name);
+            let read = known.get(key.name.as_str()).copied();
             read.cloned().unwrap_or_else(|| Host::plain(&key.name))
         })
         .collect();
+    let names: Vec<String> = named.iter().map(|host| host.name.clone()).collect();
     let mut links: Vec<(Link, &Key, &Node)> = Vec::new();
     let mut wrong_ends = false;
     for (key, node) in section(table, "links", problems) {
@@ -77,7 +79,7 @@ pub(super) fn read(
         if places.get(&key.name).is_some_and(|(kind, _)| *kind == "router") {
             problems.catch(place(&mut places, "link", key));
         }
-        match link::read(key, node, &named, files) {
+        match link::read(key, node, &named, &names, files) {
             Ok(link) => links.push((link, key, node)),
             Err(all) => {
                 problems.extend(all.into_iter().map(|p| p.inside(&key.name).inside("links")).collect());
@@ -114,13 +116,14 @@ pub(super) fn read(
                 .help("a scenario has at least two hosts and a link: [links.access] with between = [\"client\", \"server\"]"),
         ]);
     }
+    let links_at = links_at(&links);
     let owners = hosts.iter().map(|host| ("host", &host.name, &host.addresses));
     let owners = owners.chain(routers.iter().map(|(router, _)| ("router", &router.name, &router.addresses)));
-    owners.for_each(|owner| check_addresses(table, owner, &links, problems));
+    owners.for_each(|owner| check_addresses(table, owner, &links_at, problems));
     let kinds: Vec<(&str, &str)> = places.iter().map(|(name, (kind, _))| (name.as_str(), *kind)).collect();
     for (router, node) in &routers {
-        let here = links_at(&router.name, &links);
-        let checked = node.table("").map(|table| router::check(router, table, &kinds, &here));
+        let here = links_at.get(router.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let checked = node.table("").map(|table| router::check(router, table, &kinds, here));
         problems.extend(checked.unwrap_or_default());
     }
     if wrong_ends || !problems.is_empty() {
@@ -242,20 +245,29 @@ fn no_such_host(name: &str, places: &Places) -> Problem {
     }
 }
 
-/// The names of the links that end at a host or router.
-fn links_at<'a>(name: &String, links: &'a [(Link, &Key, &Node)]) -> Vec<&'a str> {
-    let here = links.iter().filter(|(link, ..)| link.between.contains(name));
-    here.map(|(link, ..)| link.name.as_str()).collect()
+/// The names of the links that end at each host or router, in their order.
+type LinksAt<'a> = BTreeMap<&'a str, Vec<&'a str>>;
+
+fn links_at<'a>(links: &'a [(Link, &Key, &Node)]) -> LinksAt<'a> {
+    let mut all = LinksAt::new();
+    for (link, ..) in links {
+        let [one, other] = &link.between;
+        all.entry(one).or_default().push(&link.name);
+        if other != one {
+            all.entry(other).or_default().push(&link.name);
+        }
+    }
+    all
 }
 
 /// Addresses must say on which link they are where a host or router has several.
 fn check_addresses(
     table: &Table,
     (kind, name, addresses): (&str, &String, &Vec<HostAddress>),
-    links: &[(Link, &Key, &Node)],
+    links: &LinksAt<'_>,
     problems: &mut Problems,
 ) {
-    let at = links_at(name, links);
+    let at = links.get(name.as_str()).map_or(&[][..], Vec::as_slice);
     for given in addresses {
         let wrong = match &given.link {
             Some(link) => !at.contains(&link.as_str()),

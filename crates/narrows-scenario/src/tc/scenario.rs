@@ -59,31 +59,30 @@ impl Script {
     /// # Errors
     /// As of [`Script::devices`], and when there are more devices than ends.
     pub fn placed(&self, exact: bool) -> Result<Vec<Placed>, ScenarioError> {
-        let mut placed: Vec<Placed> = Vec::new();
-        for device in self.devices(exact)? {
-            let known = self.known.iter().find(|(name, _)| *name == device.name).map(|(_, way)| *way);
-            let named = known.or(match device.name.as_str() {
+        // First, as what each of thousands is like would take its time.
+        let mut ways: Vec<(&str, Way)> = Vec::new();
+        for name in self.names() {
+            let known = self.known.iter().find(|(known, _)| known == name).map(|(_, way)| *way);
+            let named = known.or(match name {
                 "client" | "client.link" | "link.up" | "up" => Some(Way::Up),
                 "server" | "server.link" | "link.down" | "down" => Some(Way::Down),
                 _ => None,
             });
-            let free =
-                [Way::Up, Way::Down].into_iter().find(|way| placed.iter().all(|other| other.way != *way));
+            let free = [Way::Up, Way::Down].into_iter().find(|way| ways.iter().all(|other| other.1 != *way));
             match named.or(free) {
-                Some(way) if placed.iter().all(|other| other.way != way) => {
-                    placed.push(Placed { device, way })
-                }
+                Some(way) if ways.iter().all(|other| other.1 != way) => ways.push((name, way)),
                 _ => {
-                    let names: Vec<&str> = placed.iter().map(|placed| placed.device.name.as_str()).collect();
+                    let names: Vec<&str> = ways.iter().map(|(name, _)| *name).collect();
                     return Err(self.error(
-                        Problem::new(format!("{} is a device too many: a link has two ends", Found(&device.name)))
+                        Problem::new(format!("{} is a device too many: a link has two ends", Found(name)))
                             .help(format!("the ends are {}", one_of(&names)))
                             .help("for more links write a scenario file, and give each its commands by `narrows tc`"),
                     ));
                 }
             }
         }
-        Ok(placed)
+        let devices = self.devices(exact)?.into_iter();
+        Ok(devices.zip(ways).map(|(device, (_, way))| Placed { device, way }).collect())
     }
 
     /// What sets the keys of a link called `link`, as [`Scenario::set`](crate::Scenario::set) takes it.

@@ -1,5 +1,7 @@
 //! Scripts of commands, one to a line.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::command::Command;
 use super::shell::{self, Joined, Piece};
 use super::translate::Keys;
@@ -90,19 +92,27 @@ impl Script {
         self
     }
 
+    /// The devices that commands change, in the order in which they are named.
+    pub(super) fn names(&self) -> Vec<&str> {
+        let mut known = BTreeSet::new();
+        let changing = self.commands.iter().filter(|command| command.verb != Verb::Show);
+        changing.filter_map(|command| command.device.as_deref()).filter(|name| known.insert(*name)).collect()
+    }
+
     /// What each device is like once all commands have been given, in the order in which they are named. With `exact`, NetEm
     /// is its single queue.
     ///
     /// # Errors
     /// Name the command that cannot be carried out, or that a link cannot do.
     pub fn devices(&self, exact: bool) -> Result<Vec<Device>, ScenarioError> {
-        let mut trees: Vec<(String, Tree)> = Vec::new();
+        let mut trees = Trees::default();
         let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
         for command in self.commands.iter().filter(|command| command.verb != Verb::Show) {
             let Some(device) = &command.device else { continue };
-            tree_of(&mut trees, device).apply(command).map_err(wrong)?;
+            trees.of(device).apply(command).map_err(wrong)?;
         }
         trees
+            .all
             .into_iter()
             .map(|(name, tree)| {
                 let device = Device {
@@ -127,23 +137,24 @@ impl Script {
     /// # Errors
     /// As of [`Script::devices`].
     pub fn explain(&self) -> Result<Vec<Explained>, ScenarioError> {
-        let mut trees: Vec<(String, Tree)> = Vec::new();
+        let mut trees = Trees::default();
+        let (mut line, mut counted) = (1, 0);
         let mut all = Vec::new();
         for command in &self.commands {
             let mut words = super::explain::command(command);
             if let (Some(device), true) = (&command.device, command.verb != Verb::Show) {
-                let said = tree_of(&mut trees, device)
+                let said = trees
+                    .of(device)
                     .apply(command)
                     .map_err(|problem| ScenarioError::new(&self.name, &self.text, vec![problem]))?;
                 words.extend(said);
             }
             let text = &self.text[command.span.clone()];
             let text: Vec<&str> = text.split_whitespace().filter(|word| *word != "\\").collect();
-            all.push(Explained {
-                line: 1 + self.text[..command.span.start].matches('\n').count(),
-                command: text.join(" "),
-                words,
-            });
+            // Commands are in the order of the text.
+            line += self.text[counted..command.span.start].matches('\n').count();
+            counted = command.span.start;
+            all.push(Explained { line, command: text.join(" "), words });
         }
         Ok(all)
     }
@@ -167,12 +178,22 @@ impl Device {
     }
 }
 
-fn tree_of<'a>(trees: &'a mut Vec<(String, Tree)>, device: &str) -> &'a mut Tree {
-    let index = trees.iter().position(|(name, _)| name == device).unwrap_or_else(|| {
-        trees.push((device.into(), Tree::default()));
-        trees.len() - 1
-    });
-    &mut trees[index].1
+/// What stands at each device, in the order in which they are named.
+#[derive(Default)]
+struct Trees {
+    all: Vec<(String, Tree)>,
+    numbers: BTreeMap<String, usize>,
+}
+
+impl Trees {
+    fn of(&mut self, device: &str) -> &mut Tree {
+        let number = self.numbers.get(device).copied().unwrap_or_else(|| {
+            self.numbers.insert(device.into(), self.all.len());
+            self.all.push((device.into(), Tree::default()));
+            self.all.len() - 1
+        });
+        &mut self.all[number].1
+    }
 }
 
 /// Reads one command; nothing where there is none that matters.

@@ -61,6 +61,8 @@ pub(super) struct Placed {
     pub(super) span: Range<usize>,
 }
 
+/// Disciplines that may stand in one another, that at the root among them.
+const MOST_NESTED: usize = 16;
 /// Filters that say no priority come one before the other, the last first, as in the kernel.
 const FIRST_PRIO: u32 = 49152;
 
@@ -202,6 +204,11 @@ impl Tree {
             Some(handle) => handle,
             None => self.free_handle(),
         };
+        let around = std::iter::successors(parent, |class| self.qdisc(*class)?.parent).take(MOST_NESTED);
+        if around.count() == MOST_NESTED {
+            return Err(Problem::new(format!("disciplines in one another, {} deep", MOST_NESTED + 1))
+                .help(format!("at most {MOST_NESTED}")));
+        }
         self.qdiscs.push(Qdisc { handle, parent, kind: kind.clone(), span: command.span.clone() });
         Ok(None)
     }
@@ -252,17 +259,14 @@ impl Tree {
         if names.is_empty() { problem } else { problem.help(format!("there is {}", one_of(&names))) }
     }
 
-    /// Takes a discipline away, and all that is in it.
+    /// Takes a discipline away, and all that is in it: no deeper than [`MOST_NESTED`].
     fn remove(&mut self, handle: Handle) {
         self.qdiscs.retain(|qdisc| qdisc.handle != handle);
         self.classes.retain(|class| class.id.qdisc() != handle);
         self.filters.retain(|filter| filter.parent.qdisc() != handle);
-        let inside =
-            self.qdiscs.iter().find(|qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == handle));
-        if let Some(inside) = inside.map(|qdisc| qdisc.handle) {
-            self.remove(inside);
-            self.remove(handle);
-        }
+        let is_inside = |qdisc: &&Qdisc| qdisc.parent.is_some_and(|parent| parent.qdisc() == handle);
+        let inside: Vec<Handle> = self.qdiscs.iter().filter(is_inside).map(|qdisc| qdisc.handle).collect();
+        inside.into_iter().for_each(|inside| self.remove(inside));
     }
 
     fn free_handle(&self) -> Handle {

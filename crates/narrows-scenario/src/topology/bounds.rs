@@ -34,8 +34,9 @@ impl Topology {
     /// For each link and way that packets take from one host by routers to another.
     fn longest_round_trips(&self, links: &[Link]) -> BTreeMap<(usize, Way), Option<Duration>> {
         let mut longest = BTreeMap::new();
-        for (index, from) in self.ports.iter().enumerate() {
-            for to in &self.ports[..index] {
+        let routed: Vec<&Port> = self.ports.iter().filter(|port| self.is_routed(port)).collect();
+        for (index, from) in routed.iter().enumerate() {
+            for to in &routed[..index] {
                 let (Some(there), Some(back)) = (self.lines(from, to, links), self.lines(to, from, links))
                 else {
                     continue;

@@ -1,5 +1,6 @@
 //! The ways that packets take from one host to another, hop by hop, and what becomes of them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use narrows_core::Spread;
@@ -44,6 +45,27 @@ impl Topology {
     pub(crate) fn joins(&self, from: &Port, to: &Port) -> bool {
         let [a, b] = [from, to].map(|port| &self.ends[port.end]);
         from.peer == to.name || (from.end != to.end && self.routing.joins(a, b, &self.ends))
+    }
+
+    /// Whether a router is at the other end of the segment. Other ports get to their peer and nowhere else.
+    pub(crate) fn is_routed(&self, port: &Port) -> bool {
+        matches!(self.ends[self.ends[port.end].peer].owner, Owner::Router(_))
+    }
+
+    /// The indices of the ports behind a port in their order that packets get to from there, as far as links go.
+    pub(crate) fn joined_behind(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let numbers: BTreeMap<&str, usize> =
+            self.ports.iter().enumerate().map(|(number, port)| (port.name.as_str(), number)).collect();
+        let routed: Vec<usize> =
+            (0..self.ports.len()).filter(|&port| self.is_routed(&self.ports[port])).collect();
+        (0..self.ports.len()).flat_map(move |from| {
+            let port = &self.ports[from];
+            let others: Vec<usize> = match numbers.get(port.peer.as_str()) {
+                Some(&peer) => vec![peer],
+                None => routed.iter().copied().filter(|&to| self.joins(port, &self.ports[to])).collect(),
+            };
+            others.into_iter().filter(move |&to| to > from).map(move |to| (from, to))
+        })
     }
 
     /// The ways from one port to another on which packets get there.

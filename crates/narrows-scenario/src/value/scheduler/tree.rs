@@ -1,5 +1,7 @@
 //! Classes below others, as shapers have them: who is whose parent, and whether that is a tree.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Class;
 use super::class::place;
 use crate::node::Node;
@@ -24,10 +26,13 @@ pub(crate) fn depth(classes: &[Class], index: usize) -> usize {
 
 /// That parents are there, stand before their children, and have no packets of their own.
 pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
+    let numbers: BTreeMap<&str, usize> =
+        classes.iter().enumerate().map(|(number, class)| (class.name.as_str(), number)).collect();
+    let parents: BTreeSet<&str> = classes.iter().filter_map(|class| class.parent.as_deref()).collect();
     for (index, class) in classes.iter().enumerate() {
         let Some(name) = class.parent.as_ref() else { continue };
         let at = |problem: Problem| problem.at(place(&nodes[index], "parent")).inside("parent");
-        let Some(above) = parent(classes, index) else {
+        let Some(&above) = numbers.get(name.as_str()) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
             let problem = at(Problem::new(format!("no class is called {}", Found(name))));
             let others: Vec<&str> = names.into_iter().filter(|other| *other != class.name).collect();
@@ -37,9 +42,15 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
                 one_of(&others)
             )));
         };
-        let way: Vec<usize> = std::iter::successors(Some(above), |&above| parent(classes, above))
-            .take(classes.len() + 1)
-            .collect();
+        // Where all stand before their children, none is below itself.
+        if above < index {
+            continue;
+        }
+        let way: Vec<usize> = std::iter::successors(Some(above), |&above| {
+            numbers.get(classes[above].parent.as_ref()?.as_str()).copied()
+        })
+        .take(classes.len() + 1)
+        .collect();
         if let Some(round) = way.iter().position(|&other| other == index) {
             let names: Vec<&str> = way[..=round].iter().map(|&other| classes[other].name.as_str()).collect();
             return Err(at(Problem::new(format!(
@@ -49,16 +60,12 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
             )))
             .help("the classes are a tree: one of them has no parent"));
         }
-        if above > index {
-            return Err(at(Problem::new(format!(
-                "`{name}` stands after `{}`, which is below it",
-                class.name
-            )))
+        return Err(at(Problem::new(format!("`{name}` stands after `{}`, which is below it", class.name)))
             .also(place(&nodes[above], "name"), "the parent")
             .help("let a class stand before those below it"));
-        }
     }
-    for (index, class) in classes.iter().enumerate().filter(|(index, _)| !is_leaf(classes, *index)) {
+    let above_others = |(_, class): &(usize, &Class)| parents.contains(class.name.as_str());
+    for (index, class) in classes.iter().enumerate().filter(above_others) {
         let own = [
             ("match", !class.matches.is_empty()),
             ("queue", class.queue.is_some()),

@@ -1,4 +1,6 @@
-//! Writes the seeds of a target into a folder, for the fuzzer to begin with.
+//! Writes the seeds of a target into a folder, for the fuzzer to begin with: `seeds TARGET FOLDER`.
+//!
+//! It is no program of `fuzz/`: those are built with counters that only a fuzzer reads, and do not link without one.
 
 use std::fs;
 use std::path::Path;

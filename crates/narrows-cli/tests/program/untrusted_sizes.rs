@@ -1,0 +1,90 @@
+//! Scenarios and scripts of absurd sizes: told or refused, within a test's patience and without a crash.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::process::Command;
+
+use crate::common::{NARROWS, Scratch, finish, narrows};
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn tens_of_thousands_of_links_and_hosts_are_told() {
+    const LINKS: usize = 20_000;
+    let scratch = Scratch::new();
+    let parallel = lines(LINKS, |link| {
+        format!("[links.l{link}]\nbetween = [\"a\", \"b\"]\nrate = \"10mbit\"\ndelay = \"1ms\"\n")
+    });
+    let parallel = scratch.write("parallel.toml", &format!("[hosts.a]\n[hosts.b]\n{parallel}"));
+    let mut row = lines(LINKS + 1, |host| format!("[hosts.h{host}]\n"));
+    for link in 0..LINKS {
+        let _ = writeln!(row, "[links.l{link}]\nbetween = [\"h{link}\", \"h{}\"]", link + 1);
+    }
+    let row = scratch.write("row.toml", &row);
+    for (file, more) in [(parallel, LINKS - 1000), (row, LINKS - 1000)] {
+        let ended = finish(&mut narrows(["check", file.to_str().unwrap()])).expect(0);
+        assert!(ended.out.ends_with(&format!("and {more} more paths\n")), "{}", &ended.out[..200]);
+    }
+}
+
+#[test]
+fn scripts_of_tc_without_end_are_refused_in_words() {
+    let scratch = Scratch::new();
+    let devices = lines(60_000, |device| format!("tc qdisc add dev e{device} root netem delay 1ms\n"));
+    let htb = "tc qdisc add dev e root handle 1: htb default 1\ntc class add dev e parent 1: classid 1:1 htb rate 1gbit\n";
+    let below = |class: usize| {
+        format!("tc class add dev e parent 1:{:x} classid 1:{:x} htb rate 1gbit\n", class + 1, class + 2)
+    };
+    let prio = |at: usize| format!("tc qdisc add dev e parent {:x}:1 handle {:x}: prio\n", at + 1, at + 2);
+    let root = "tc qdisc add dev e root handle 1: prio\n";
+    let cases = [
+        (devices, "`e2` is a device too many"),
+        (format!("{htb}{}", lines(3000, below)), "below 8 classes or more"),
+        (format!("{root}{}", lines(3000, prio)), "disciplines in one another, 17 deep"),
+    ];
+    for (script, words) in cases {
+        let script = scratch.write("script.sh", &script);
+        let ended = finish(&mut narrows(["tc", "check", script.to_str().unwrap()])).expect(2);
+        assert!(ended.err.contains(words), "{}", ended.err);
+    }
+    // As many as may be are taken, and all go with the outermost.
+    let most = format!("{root}{}", lines(15, prio));
+    let script = scratch.write("script.sh", &format!("{most}tc qdisc del dev e root\n{most}"));
+    finish(&mut narrows(["tc", "check", script.to_str().unwrap()])).expect(0);
+}
+
+#[test]
+fn a_scenario_without_end_is_refused() {
+    let scratch = Scratch::new();
+    let sparse = scratch.file("sparse");
+    File::create(&sparse).unwrap().set_len((16 << 20) + 1).unwrap();
+    for command in [&["check"][..], &["sim"], &["ipfw", "check"], &["run", "--tc"]] {
+        for file in [sparse.to_str().unwrap(), "/dev/zero"] {
+            let rest = if command[0] == "run" { &["--", "true"][..] } else { &[] };
+            let arguments = command.iter().chain([&file]).chain(rest).copied();
+            let ended = finish(&mut narrows(arguments)).expect(2);
+            assert!(ended.err.contains("cannot be read: it is longer than 16 MiB"), "{}", ended.err);
+        }
+    }
+    // A pipe is as good as a file.
+    let adsl = crate::common::scenarios().join("adsl.toml");
+    let line = format!("cat {} | {NARROWS} check /dev/stdin", adsl.display());
+    finish(Command::new("sh").args(["-c", &line])).expect(0);
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn memory_that_runs_out_is_an_error_in_a_line() {
+    for kilobytes in [45_000, 60_000, 90_000, 120_000] {
+        let line = format!("ulimit -v {kilobytes}; exec {NARROWS} run --quiet --delay 1ms -- true");
+        let ended = finish(Command::new("sh").args(["-c", &line]));
+        // Never by a signal.
+        let code = ended.code();
+        assert!(code == 0 || code == 2, "{ended}");
+        if code == 2 {
+            assert!(ended.err.starts_with("narrows: ") && ended.err.lines().count() == 1, "{ended}");
+        }
+    }
+}
