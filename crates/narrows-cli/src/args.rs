@@ -6,8 +6,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::json::Json;
 use link_keys::LinkKeys;
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
@@ -123,6 +124,17 @@ pub(crate) struct LinkFlags {
     /// The link from the client
     #[arg(long = "out", value_name = "PIPE")]
     pub(crate) outgoing: Option<String>,
+}
+
+impl LinkFlags {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let rules = [&self.client, &self.server, &self.incoming, &self.outgoing];
+        self.keys != LinkKeys::default()
+            || self.tc.is_some()
+            || self.ipfw.is_some()
+            || rules.into_iter().any(Option::is_some)
+    }
 }
 
 /// What nobody can guess, at the end of the help.
@@ -449,9 +461,8 @@ pub(crate) struct Standing {
 /// What is said at the end.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Also write the report as JSON (- for stdout)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
     #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
     pub(crate) report: Option<ReportForm>,
@@ -558,9 +569,15 @@ pub(crate) enum RunBefore {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// The scenario file, which describes the traffic, too
-    #[arg(required_unless_present = "replay", conflicts_with = "replay")]
+    /// The scenario file, which describes the traffic, too; without one, the flags describe one link
+    #[arg(conflicts_with = "replay", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
+    /// a table as of [[traffic]]; any number of times [default: an even pace at nine tenths of the rate]
+    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
+    pub(crate) traffic: Vec<String>,
     /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
@@ -570,7 +587,7 @@ pub(crate) struct Sim {
     /// The seed of every random draw [default: the scenario's, or 1]
     #[arg(long, conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
-    /// When to end, in virtual time [default: the scenario's, or when the traffic ends]
+    /// When to end, in virtual time [default: the scenario's, or when the traffic ends; by flags 10s]
     #[arg(long, value_name = "TIME", conflicts_with = "replay")]
     pub(crate) duration: Option<String>,
     #[command(flatten)]
@@ -598,9 +615,8 @@ pub(crate) struct Check {
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Write the same for a program; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Print the JSON Schema of scenario files instead
     #[arg(long)]
     pub(crate) schema: bool,
@@ -618,9 +634,8 @@ pub(crate) struct Set {
 
 #[derive(Debug, Args)]
 pub(crate) struct Stats {
-    /// Print it for a program
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,

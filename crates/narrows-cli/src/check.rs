@@ -9,7 +9,10 @@ use narrows_scenario::tc;
 use narrows_scenario::{LinkFlags, Scenario, Way};
 
 use crate::args;
-use crate::output::{Failure, print, write_json};
+use crate::output::{Failure, print};
+
+/// The version of the JSON.
+const SCHEMA: u32 = 2;
 
 /// What `--netem` means, once for each program.
 const DOUBLE_QUEUE: &str = "narrows: --netem means a double queue: `limit` bounds what waits for the rate, not what is in \
@@ -20,11 +23,9 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
         print(&narrows_scenario::schema())?;
         return Ok(0);
     }
+    args.json.probe()?;
     let explanation = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?.explain();
-    match &args.json {
-        Some(path) => write_json(path, &explanation)?,
-        None => print(&explanation.to_string())?,
-    }
+    args.json.put(SCHEMA, &explanation, || explanation.to_string())?;
     Ok(0)
 }
 

@@ -21,7 +21,7 @@ use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::in_virtual_time;
-use crate::output::{Failure, probe_writable};
+use crate::output::Failure;
 use crate::report::{self, Kept, conclude};
 
 /// How long probes go on where there is no program to say when to end.
@@ -71,7 +71,7 @@ fn go(
     live: &Live,
 ) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
-    probe_writable(live.report.json.as_deref())?;
+    live.report.json.probe()?;
     report::form(&live.report)?;
     let kept = Kept::find();
     let capture = capture(&live.capture)?;
@@ -90,6 +90,8 @@ fn go(
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        environment: Vec::new(),
+        output_to_stderr: live.report.json.takes_stdout(),
         greeting: greeting && !live.report.quiet,
         record: live.record.clone(),
         record_whole: live.record_whole,

@@ -77,16 +77,24 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
 }
 
-/// As [`probe_writable`] for a figure, which is SVG and goes to a file.
+/// As [`probe_writable`] for a figure, which is SVG.
 pub(crate) fn probe_plot(path: Option<&Path>) -> Result<(), Failure> {
     let is_svg =
         |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     match path {
-        Some(other) if !is_svg(other) => Err(Failure::Other(format!(
-            "--plot {}: plots are SVG, and are written to a file whose name ends in .svg",
+        Some(other) if !is_svg(other) && other != Path::new("-") => Err(Failure::Other(format!(
+            "--plot {}: plots are SVG, and are written to a file whose name ends in .svg, or to the standard output (-)",
             other.display()
         ))),
         path => probe_writable(path),
+    }
+}
+
+/// Writes a text, such as a figure, to a file or the standard output.
+pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => print(text),
+        false => fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause }),
     }
 }
 

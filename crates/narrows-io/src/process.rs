@@ -6,8 +6,10 @@
 //! drops privileges at exec (`ping` with file capabilities, `su`); such programs, and grandchildren, are
 //! ended by [`end_descendants`] on an orderly exit and found by [`crate::marked`] after a `kill -9`.
 //!
-//! The child stays in our process group: a Ctrl-C at the terminal reaches it as usual.
+//! The child stays in our process group, so that a Ctrl-C at the terminal reaches it as usual, unless its command asks for a
+//! group of its own. That one may write to the terminal even so.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -20,9 +22,9 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 pub use nix::sys::signal::Signal;
-use nix::sys::signal::{SigSet, SigmaskHow, kill, sigprocmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, kill, killpg, signal, sigprocmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
+use nix::unistd::{AccessFlags, Pid, access, getpgid, getpgrp, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 use crate::descriptors;
@@ -163,29 +165,48 @@ pub fn adopt_descendants() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `SIGTERM`,
-/// and after `grace` kills. How many had to be killed.
-pub fn end_descendants(grace: Duration) -> io::Result<usize> {
+/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `first`, after `grace` with
+/// `SIGTERM` if that was another one, and after as long again kills. What leads a group of its own is asked with all of that;
+/// what becomes a child only now, since its parent has ended, is asked when it does. How many had to be killed.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn end_descendants(first: Signal, grace: Duration) -> io::Result<usize> {
     const PAUSE: Duration = Duration::from_millis(2);
-    let deadline = later(clock_monotonic(), grace);
-    for process in children(getpid())? {
-        let _ = kill(process, Signal::SIGTERM);
-    }
-    let mut killed = std::collections::BTreeSet::new();
-    loop {
-        reap();
-        let left = children(getpid())?;
-        if left.is_empty() {
-            return Ok(killed.len());
-        }
-        if clock_monotonic() >= deadline {
-            for process in left {
-                let _ = kill(process, Signal::SIGKILL);
-                killed.insert(process);
+    let mut ways = vec![first, Signal::SIGTERM, Signal::SIGKILL];
+    ways.dedup();
+    let mut killed = BTreeSet::new();
+    for way in ways {
+        let deadline = later(clock_monotonic(), grace);
+        let mut asked = BTreeSet::new();
+        // Whoever cannot be killed yet will be.
+        while way == Signal::SIGKILL || clock_monotonic() < deadline {
+            reap();
+            let left = children(getpid())?;
+            if left.is_empty() {
+                return Ok(killed.len());
             }
+            for process in left {
+                if asked.insert(process) {
+                    ask(process, way);
+                }
+                if way == Signal::SIGKILL {
+                    killed.insert(process);
+                }
+            }
+            std::thread::sleep(PAUSE);
         }
-        std::thread::sleep(PAUSE);
     }
+    Ok(killed.len())
+}
+
+/// Sends a signal to a child, and to its group if it leads one.
+fn ask(process: Pid, signal: Signal) {
+    // Who has ended meanwhile needs none.
+    let _ = match getpgid(Some(process)) {
+        Ok(group) if group == process && process != getpid() => killpg(group, signal),
+        _ => kill(process, signal),
+    };
 }
 
 fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
@@ -248,6 +269,11 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
             return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        if getpgrp() == getpid() {
+            // In a group of its own it is in the background of the terminal: `stty tostop` would stop it at its first word.
+            // SAFETY: no handler of ours is installed.
+            unsafe { signal(Signal::SIGTTOU, SigHandler::SigIgn)? };
+        }
         wake_as_usual()?;
         scheduling::as_usual()?;
         descriptors::as_usual()?;

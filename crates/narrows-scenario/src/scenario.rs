@@ -4,6 +4,7 @@ mod assign;
 mod ipfw;
 mod ipfw_commands;
 mod me;
+mod offer;
 mod read;
 mod rows;
 mod write;
