@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::help::Offered;
 use crate::json::Json;
 use link_keys::LinkKeys;
 
@@ -15,7 +16,7 @@ use link_keys::LinkKeys;
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
-    version,
+    version = crate::help::VERSION,
     max_term_width = 100,
     propagate_version = true,
     arg_required_else_help = true
@@ -31,38 +32,38 @@ pub(crate) enum Command {
     Run(Run),
     /// The same with an interactive shell; shells nest
     Shell(Shell),
-    /// Put the network between two interfaces that exist already, transparent at layer 2, until Ctrl-C
+    /// Put the network between two existing interfaces, transparent at layer 2
     Bridge(Bridge),
-    /// Put the network onto an interface of this host, of a namespace or of a container, while connections cross it
+    /// Put the network onto an interface in use, of this host or of a container
     Attach(Attach),
     /// Run a scenario in virtual time: deterministic, as fast as the processor goes
     Sim(Sim),
     /// Validate a scenario and show its effective settings
     Check(Check),
-    /// Change links of a run while it runs: narrows set access.down.rate=2mbit
+    /// Change links of a run while it runs
     Set(Set),
     /// Print the report of a run as it stands
     Stats(Stats),
     /// Show the report of a run that has ended, in full
     Report(crate::report::ShowReport),
-    /// Stream delays into a feed of a run: narrows feed access.up < delays.txt
+    /// Stream delays into a feed of a run
     Feed(crate::feed::Feed),
-    /// Traces of rate, delay, loss, queue over time: other formats (convert), what they come to (info), a figure (plot)
+    /// Convert, describe (info) and draw (plot) traces of rate, delay, loss, queue
     #[command(subcommand)]
     Trace(crate::trace::TraceCommand),
-    /// Patterns of losses, bit errors, delays, rates: made (make), described (info)
+    /// Make and describe (info) patterns of losses, bit errors, delays, rates
     #[command(subcommand)]
     Pattern(crate::pattern::PatternCommand),
-    /// Link profiles, Dummynet's extra air time: what they come to (info), a figure (plot)
+    /// Describe (info) and draw (plot) link profiles, Dummynet's extra air time
     #[command(subcommand)]
     Profile(crate::profile::ProfileCommand),
-    /// Measure a real path's round trips and losses into a trace, or drive a link with them
+    /// Measure a real path into a trace, or drive a link with what is measured
     Probe(crate::probe::Probe),
-    /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
+    /// Measure what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
     /// Published evaluations of schedulers: what was here is elsewhere, which it says
-    #[command(hide = true, disable_help_flag = true)]
+    #[command(hide = true)]
     Lab {
         /// What it was asked for
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -70,20 +71,25 @@ pub(crate) enum Command {
     },
     /// Measure what accuracy this host can give
     Calibrate(crate::calibrate::Calibrate),
-    /// tc's commands: explained (check), or at work on a run (qdisc add, change, replace, del; qdisc and class show)
+    /// Explain tc's commands (check), or apply them to a run: qdisc, class
     Tc(crate::tc::Tc),
-    /// ipfw's commands and scripts: explained (check), or at work on a run (add, delete, list, show, pipe, queue, table, …)
+    /// Explain ipfw's scripts (check), or apply its commands to a run
     Ipfw(crate::ipfw::Ipfw),
-    /// Distributions of delays: fit them to samples, make tables and scenario entries of them, draw them
+    /// Fit distributions to measured delays, make tables of them, draw them
     #[command(subcommand)]
     Dist(crate::dist::Dist),
-    /// The guest kernel of exact virtual time: made (build), described (info), removed (remove)
+    /// Build, describe (info) and remove the guest kernel of exact virtual time
     #[command(subcommand)]
     Kernel(crate::kernel::KernelCommand),
     /// Say what this host can do, and what it lacks
-    Doctor,
+    Doctor(crate::doctor::Doctor),
     /// Remove what killed runs left behind
+    #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
+    /// Write the manual: a page for each command
+    Man(crate::help::Man),
+    /// Print completions for a shell
+    Completions(crate::help::Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {
@@ -154,6 +160,7 @@ Examples:
 #[command(after_help = ENVIRONMENT_HELP)]
 pub(crate) struct Run {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -164,7 +171,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) virtual_time: VirtualTime,
     /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -211,6 +218,7 @@ pub(crate) struct Probes {
 #[derive(Debug, Args)]
 pub(crate) struct Shell {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -295,7 +303,7 @@ pub(crate) struct Live {
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The host in which CMD runs [default: the scenario's first]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,
     /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; CMD waits until
     /// it listens, for 2 s at most
@@ -609,6 +617,7 @@ pub(crate) struct Sim {
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -625,7 +634,7 @@ pub(crate) struct Check {
 #[derive(Debug, Args)]
 pub(crate) struct Set {
     /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
-    #[arg(required = true)]
+    #[arg(required = true, value_name = "LINK.KEY=VALUE", value_parser = Offered::Keys, hide_possible_values = true)]
     pub(crate) assignments: Vec<String>,
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]

@@ -11,6 +11,7 @@ mod clean;
 mod dist;
 mod doctor;
 mod feed;
+mod help;
 mod in_virtual_time;
 mod ipfw;
 mod json;
@@ -25,24 +26,24 @@ mod progress;
 mod remote;
 mod report;
 mod sched;
+mod shell;
 mod sim;
 mod standing;
 mod tc;
 mod trace;
+mod usage;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Arguments, Command};
+use args::Command;
 use output::Failure;
 
 /// What a program that cannot do what it was asked exits with.
 const TROUBLE: u8 = 2;
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
         Command::Bridge(args) => bridge::bridge(&args),
@@ -64,8 +65,10 @@ fn main() -> ExitCode {
         Command::Ipfw(args) => ipfw::ipfw(&args),
         Command::Dist(dist) => dist::dist(&dist),
         Command::Kernel(command) => kernel::kernel(&command),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean => clean::clean(),
+        Command::Man(args) => help::man(&args),
+        Command::Completions(args) => help::completions(&args),
         Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };

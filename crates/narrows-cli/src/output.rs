@@ -67,6 +67,22 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Words at the left, and beside them words in lines of up to `width` columns, from the column `indent` on.
+pub(crate) fn columns(indent: usize, width: usize, left: &str, right: &str) -> String {
+    let (mut text, mut start, mut line) = (String::new(), left.to_owned(), String::new());
+    for word in right.split_whitespace() {
+        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > width {
+            text += &format!("{start:indent$}{line}\n");
+            (start, line) = (String::new(), String::new());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text + &format!("{start:indent$}{line}\n")
+}
+
 /// Writes a value as JSON to a file, or to the standard output for `-`.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(|error| Failure::Other(error.to_string()))?;

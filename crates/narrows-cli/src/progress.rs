@@ -1,11 +1,12 @@
 //! How far something long is, on a terminal, and a Ctrl-C that it hears of.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use narrows_io::interrupt;
+use narrows_io::terminal::WindowSize;
 
 use crate::output::Failure;
 
@@ -44,7 +45,7 @@ impl Progress {
         }
         if !self.is_shown && bar.elapsed() >= SOON {
             self.is_shown = true;
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(PER_SECOND));
+            bar.set_draw_target(terminal());
             bar.tick();
         }
     }
@@ -55,7 +56,7 @@ impl Progress {
         if let Some(bar) = &progress.bar {
             bar.set_style(style(false));
             bar.set_message(what.to_owned());
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(PER_SECOND));
+            bar.set_draw_target(terminal());
             bar.enable_steady_tick(SOON);
         }
         progress
@@ -70,10 +71,69 @@ impl Drop for Progress {
     }
 }
 
+fn terminal() -> ProgressDrawTarget {
+    ProgressDrawTarget::term_like_with_hz(Box::new(Terminal), PER_SECOND)
+}
+
+/// The standard error, a little narrower than it is: behind a line as wide as the terminal the `^C` that the terminal shows
+/// would begin another one, and that would be cleared instead of ours.
+#[derive(Debug)]
+struct Terminal;
+
+impl Terminal {
+    /// What a `^C` takes, and a cursor.
+    const LEFT_FREE: u16 = 4;
+    const USUAL: u16 = 80;
+
+    fn write(&self, text: std::fmt::Arguments<'_>) -> io::Result<()> {
+        stderr().write_fmt(text)
+    }
+}
+
+impl TermLike for Terminal {
+    fn width(&self) -> u16 {
+        let width = WindowSize::of(&stderr()).map_or(0, |size| size.columns);
+        let width = if width == 0 { Self::USUAL } else { width };
+        width.saturating_sub(Self::LEFT_FREE).max(1)
+    }
+
+    fn move_cursor_up(&self, lines: usize) -> io::Result<()> {
+        if lines == 0 { Ok(()) } else { self.write(format_args!("\x1b[{lines}A")) }
+    }
+
+    fn move_cursor_down(&self, lines: usize) -> io::Result<()> {
+        if lines == 0 { Ok(()) } else { self.write(format_args!("\x1b[{lines}B")) }
+    }
+
+    fn move_cursor_right(&self, columns: usize) -> io::Result<()> {
+        if columns == 0 { Ok(()) } else { self.write(format_args!("\x1b[{columns}C")) }
+    }
+
+    fn move_cursor_left(&self, columns: usize) -> io::Result<()> {
+        if columns == 0 { Ok(()) } else { self.write(format_args!("\x1b[{columns}D")) }
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.write(format_args!("{text}\n"))
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.write(format_args!("{text}"))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.write(format_args!("\r\x1b[2K"))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        stderr().flush()
+    }
+}
+
 fn style(has_end: bool) -> ProgressStyle {
     let template = match has_end {
-        true => "[{bar:30}] {percent:>3} %, {eta} left: {wide_msg}",
-        false => "{elapsed}: {wide_msg}",
+        true => "[{bar:30}] {percent:>3} %, {eta} left: {msg}",
+        false => "{elapsed}: {msg}",
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.progress_chars("=> ")
@@ -116,7 +176,7 @@ pub(crate) fn interrupted() -> Option<u8> {
 pub(crate) fn status_or_interrupted(status: u8, what: &str) -> u8 {
     let Some(interrupted) = interrupted() else { return status };
     // Where nobody listens, the exit status says it.
-    let _ = std::io::Write::write_fmt(&mut stderr(), format_args!("narrows: interrupted: {what}\n"));
+    let _ = writeln!(stderr(), "narrows: interrupted: {what}");
     interrupted
 }
 

@@ -78,11 +78,12 @@ fn remedy(program: &str) -> &'static str {
     if program.contains(' ') { " (the command and its arguments are separate words)" } else { "" }
 }
 
-/// A program that was started. Dropping it kills it.
+/// A program that was started. Dropping it kills it, unless it is left to [`end_descendants`].
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     pidfd: OwnedFd,
+    is_left: bool,
 }
 
 /// Whether there is such a program at all, to be asked before anything is set up for it.
@@ -104,7 +105,7 @@ pub fn spawn(mut command: Command, namespace: &Namespace) -> Result<Running, Spa
     enter_before_exec(&mut command, namespace);
     let child = command.spawn().map_err(|cause| explain(&command, cause))?;
     match open_pidfd(child.id()) {
-        Ok(pidfd) => Ok(Running { child, pidfd }),
+        Ok(pidfd) => Ok(Running { child, pidfd, is_left: false }),
         Err(cause) => {
             let mut child = child;
             let _ = child.kill();
@@ -138,6 +139,11 @@ impl Running {
         }
     }
 
+    /// Lets it go on until [`end_descendants`] asks it to end.
+    pub fn leave(mut self) {
+        self.is_left = true;
+    }
+
     /// The child with its pipes, where the command asked for any.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
@@ -153,6 +159,9 @@ impl AsFd for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
         // Both fail only for a program that has ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -302,7 +302,7 @@ fn play(
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
 ) -> Result<Played, RunError> {
-    let mut beside = Vec::new();
+    let mut beside: Vec<(&String, &String, Running)> = Vec::new();
     // Before there is any packet.
     let mut listening = BTreeMap::new();
     for (name, _) in &options.beside {
@@ -319,6 +319,8 @@ fn play(
         redirect(&mut command, options)?;
         let mut program = process::spawn(command, &host.namespace)?;
         if let Some(signal) = wait_until_it_listens(network, host, listening, &mut program, line, signals)? {
+            beside.into_iter().for_each(|(_, _, program)| program.leave());
+            program.leave();
             return Ok(Played::by_signal(signal));
         }
         beside.push((name, line, program));
@@ -357,6 +359,8 @@ fn play(
             played.notes.push(format!("`{line}` in host `{host}` ended early: {status}"));
         }
     }
+    // They are asked to end, and not killed, once the network is halted.
+    beside.into_iter().for_each(|(_, _, program)| program.leave());
     if let Some(probes) = probes {
         // Probes on their way still want to arrive.
         probes.stop();
@@ -435,17 +439,15 @@ fn accompany(
             None => network.run(Some(program.as_fd()), signals)?,
             Some(_) => network.run_for(GRACE, Some(program.as_fd()), signals)?,
         };
+        interrupted |= matches!(end, End::Signal(EndSignal { signal: Signal::SIGINT, .. }));
         if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
             return Ok(played(exit_code(status), interrupted));
         }
         match (end, asked) {
             // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
-            (End::Signal(EndSignal { from_terminal: true, signal }), None) => {
-                interrupted |= signal == Signal::SIGINT;
-            }
+            (End::Signal(EndSignal { from_terminal: true, .. }), None) => {}
             (End::Signal(EndSignal { signal, .. }), None) => {
                 program.signal(signal).map_err(system("signal the program"))?;
-                interrupted |= signal == Signal::SIGINT;
                 asked = Some(signal);
             }
             (_, Some(signal)) => {

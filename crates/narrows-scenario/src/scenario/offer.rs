@@ -73,15 +73,12 @@ impl Scenario {
                 "say it as in --traffic constant=10mbit, --traffic aimd, or --traffic down:poisson=500/s";
             return Err(ScenarioError::new(FLAG, "", vec![Problem::new(title).help(help)]));
         }
-        let file = self.file.clone();
         let texts: Vec<_> =
             offered.iter().map(|(way, rate)| format!("{}:constant={rate}", way.name())).collect();
         self.offer(&texts)?;
-        // Nobody typed it.
-        self.file = file;
         let each: Vec<_> = offered.iter().map(|(way, rate)| format!("{rate} {}", way.name())).collect();
         Ok(format!(
-            "offered: packets at an even pace, {}, which is nine tenths of the rate; --traffic says what else",
+            "offered: {}, nine tenths of the rate at an even pace; --traffic changes that",
             each.join(" and ")
         ))
     }
