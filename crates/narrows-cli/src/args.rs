@@ -216,6 +216,10 @@ pub(crate) struct Probes {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows shell --delay 100ms --internet
+  narrows shell scenarios/adsl.toml --on server 'iperf3 -s'")]
 pub(crate) struct Shell {
     /// The scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
@@ -576,6 +580,12 @@ pub(crate) enum RunBefore {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows sim scenarios/adsl.toml --json
+  narrows sim --rate 10mbit --delay 25ms --loss 1% --traffic aimd --duration 1min
+  narrows sim --rate 10mbit --netem 'delay 20ms 5ms' --traffic '{ poisson = \"500/s\", length = \"200 bytes\" }' --packets packets.csv
+  narrows sim --replay run.log")]
 pub(crate) struct Sim {
     /// The scenario file, which describes the traffic, too; without one, the flags describe one link
     #[arg(conflicts_with = "replay", value_hint = ValueHint::FilePath)]
@@ -615,6 +625,11 @@ pub(crate) struct Sim {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows check scenarios/adsl.toml
+  narrows check --rate 10mbit --delay 25ms --json | jq '.links[].queue'
+  narrows check --schema > narrows.schema.json")]
 pub(crate) struct Check {
     /// The scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
@@ -632,6 +647,10 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows set link.down.rate=2mbit
+  narrows set access.delay=100ms access.loss=1% --run 4711")]
 pub(crate) struct Set {
     /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
     #[arg(required = true, value_name = "LINK.KEY=VALUE", value_parser = Offered::Keys, hide_possible_values = true)]
@@ -642,6 +661,10 @@ pub(crate) struct Set {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows stats
+  narrows stats --json | jq '.directions[] | {link, dropped_packets}'")]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) json: Json,

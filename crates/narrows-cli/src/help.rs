@@ -182,3 +182,115 @@ impl TypedValueParser for Offered {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+
+    use super::*;
+
+    /// The commands that help shows, each with all the words that name it.
+    fn shown(command: &Command, path: &[String]) -> Vec<(Vec<String>, Command)> {
+        let mut all = Vec::new();
+        for within in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+            let path = [path, &[within.get_name().to_owned()]].concat();
+            all.extend(shown(within, &path));
+            all.push((path, within.clone()));
+        }
+        all
+    }
+
+    fn all() -> Vec<(Vec<String>, Command)> {
+        let mut command = command();
+        command.build();
+        shown(&command, &["narrows".into()])
+    }
+
+    /// Words as a shell has them, up to where another program begins or the output goes elsewhere.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (c, quote) {
+                (c, Some(open)) if c == open => quote = None,
+                (c, Some(_)) => word.get_or_insert_default().push(c),
+                ('\'' | '"', None) => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                ('|' | '<' | '>' | ';' | '#', None) => break,
+                (' ', None) => words.extend(word.take()),
+                (c, None) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words.into_iter().map(Into::into).collect()
+    }
+
+    fn parses(line: &str) {
+        let Some(start) = line.find("narrows ") else { return };
+        if let Err(error) = crate::usage::parse(&words(&line[start..])) {
+            panic!("{line}\n{error}");
+        }
+    }
+
+    #[test]
+    fn each_command_belongs_to_one_task() {
+        let command = command();
+        let named: Vec<&str> = TASKS.iter().flat_map(|(_, names, _)| names.iter().copied()).collect();
+        let once: BTreeSet<&str> = named.iter().copied().collect();
+        assert_eq!(once.len(), named.len(), "{named:?}");
+        let known = command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name);
+        assert_eq!(known.collect::<BTreeSet<_>>(), once);
+        TASKS.iter().for_each(|(_, _, example)| parses(example));
+    }
+
+    #[test]
+    fn each_command_has_help_with_examples_that_parse() {
+        for (path, command) in all() {
+            let asked = [path.clone(), vec!["--help".into()]].concat();
+            let asked: Vec<OsString> = asked.iter().map(OsString::from).collect();
+            let kind = crate::usage::parse(&asked).map_err(|error| error.kind()).unwrap_err();
+            assert_eq!(kind, clap::error::ErrorKind::DisplayHelp, "{path:?}");
+            if command.get_subcommands().any(|one| !["help", "check"].contains(&one.get_name())) {
+                continue;
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) =
+                help.split_once("Examples:\n").unwrap_or_else(|| panic!("{path:?}: no examples"));
+            let examples = examples.split("\n\n").next().unwrap_or_default();
+            assert!(examples.contains(&path.join(" ")), "{path:?}: {examples}");
+            examples.lines().for_each(parses);
+        }
+    }
+
+    #[test]
+    fn each_command_has_a_page_of_the_manual_and_completions() {
+        let folder = std::env::temp_dir().join(format!("narrows-man-{}", std::process::id()));
+        man(&Man { folder: Some(folder.clone()) }).unwrap();
+        let shells = [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish];
+        let scripts = shells.map(|shell| {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command(), "narrows", &mut script);
+            String::from_utf8(script).unwrap()
+        });
+        for (path, command) in all() {
+            let page = fs::read_to_string(folder.join(format!("{}.1", path.join("-")))).unwrap();
+            assert!(page.contains(".SH NAME"), "{path:?}");
+            for script in &scripts {
+                assert!(script.contains(command.get_name()), "{path:?}");
+            }
+        }
+        assert!(fs::read_to_string(folder.join("narrows.1")).unwrap().contains("narrows"));
+        fs::remove_dir_all(folder).unwrap();
+        // fish offers no values where there is no flag.
+        assert!(scripts[..2].iter().all(|script| script.contains("link.rate")));
+        assert!(scripts.iter().all(|script| script.contains("server")));
+    }
+
+    #[test]
+    fn the_version_names_a_commit() {
+        assert!(VERSION.starts_with(concat!(env!("CARGO_PKG_VERSION"), " (")), "{VERSION}");
+        assert!(LONG_VERSION.starts_with(env!("CARGO_PKG_VERSION")) && LONG_VERSION.contains("af_packet"));
+    }
+}

@@ -74,6 +74,9 @@ pub(crate) struct Make {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows pattern info x.pattern")]
 pub(crate) struct Info {
     /// The pattern; - is the standard input
     file: PathBuf,

@@ -25,6 +25,9 @@ pub(crate) enum ProfileCommand {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows profile info scenarios/profiles/802.11g-1024.profile")]
 pub(crate) struct Info {
     /// The profile; - is the standard input
     file: PathBuf,
@@ -34,6 +37,9 @@ pub(crate) struct Info {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows profile plot scenarios/profiles/802.11g-1024.profile --plot wifi.svg")]
 pub(crate) struct Plot {
     /// The profile; - is the standard input
     file: PathBuf,

@@ -25,6 +25,11 @@ const LONGEST: usize = 16 << 20;
 
 /// The arguments of `narrows report`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows report
+  narrows report --list
+  narrows report 2 --json | jq .pairs")]
 pub(crate) struct ShowReport {
     /// A report that --json wrote, - for stdin, or the number of a kept one as --list shows [default: the last run's]
     #[arg(value_name = "RUN.json|N")]

@@ -69,6 +69,10 @@ pub(crate) struct Convert {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows trace info cell.csv
+  narrows trace info verizon.up --from mahimahi --json")]
 pub(crate) struct Info {
     /// The trace; - is the standard input
     file: PathBuf,
@@ -83,6 +87,10 @@ pub(crate) struct Info {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows trace plot cell.csv --plot cell.svg
+  narrows trace plot verizon.up --resample 100ms --plot - > verizon.svg")]
 pub(crate) struct Plot {
     /// The trace; - is the standard input
     file: PathBuf,

@@ -12,6 +12,10 @@ use crate::output::{Failure, print};
 use crate::progress::{self, Quiet};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows kernel build
+  narrows kernel build --source linux-6.12.tar.xz --yes")]
 pub(crate) struct Build {
     /// A kernel's source: a folder, which is copied, or an archive, such as linux-6.12.tar.xz from kernel.org
     #[arg(long, value_name = "DIR|FILE", conflicts_with = "package")]

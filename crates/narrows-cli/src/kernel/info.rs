@@ -14,6 +14,10 @@ use crate::output::Failure;
 const SCHEMA: u32 = 2;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows kernel info
+  narrows kernel info --json | jq -r '.kernels[].version'")]
 pub(crate) struct Info {
     #[command(flatten)]
     json: Json,

@@ -77,10 +77,7 @@ impl Scenario {
             offered.iter().map(|(way, rate)| format!("{}:constant={rate}", way.name())).collect();
         self.offer(&texts)?;
         let each: Vec<_> = offered.iter().map(|(way, rate)| format!("{rate} {}", way.name())).collect();
-        Ok(format!(
-            "offered: {}, nine tenths of the rate at an even pace; --traffic changes that",
-            each.join(" and ")
-        ))
+        Ok(format!("offered: {}, 90 % of the rate; --traffic changes that", each.join(" and ")))
     }
 
     fn add(&mut self, node: &Node) -> Result<(), Problem> {
