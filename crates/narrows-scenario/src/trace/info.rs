@@ -181,7 +181,7 @@ impl Trace {
 
 /// Outages in order, those that overlap as one.
 fn joined(mut outages: Vec<Outage>) -> Vec<Outage> {
-    outages.sort_by(|a, b| a.start_ns.cmp(&b.start_ns));
+    outages.sort_by_key(|outage| outage.start_ns);
     let mut joined: Vec<Outage> = Vec::new();
     for outage in outages {
         let end = outage.start_ns + outage.length_ns;
