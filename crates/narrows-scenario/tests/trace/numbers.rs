@@ -74,7 +74,7 @@ fn info_has_means_over_time_and_outages() {
     assert!((loss.mean.unwrap() - 2.5 / 6.0).abs() < 1e-12);
     let outages: Vec<_> = info.outages.iter().map(|outage| (outage.start_ns, outage.length_ns)).collect();
     // The loss of all from 1.5 to 2 s is in the time without a rate.
-    assert_eq!(outages, [(1.0, 1.0), (3.0, 2.0)]);
+    assert_eq!(outages, [(1_000_000_000, 1_000_000_000), (3_000_000_000, 2_000_000_000)]);
     let text = info.to_string();
     for part in [
         "csv trace of 6 s",
