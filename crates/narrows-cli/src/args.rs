@@ -641,6 +641,9 @@ pub(crate) struct Check {
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) json: Json,
+    /// Print everything, also where there are so many links that it would be a table of them
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Print the JSON Schema of scenario files instead
     #[arg(long)]
     pub(crate) schema: bool,

@@ -9,6 +9,7 @@ mod paths;
 mod print;
 mod rules;
 mod sharing;
+mod table;
 mod warnings;
 
 pub use delay::DelayExplanation;

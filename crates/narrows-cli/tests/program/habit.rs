@@ -326,6 +326,25 @@ fn suggestions_help_or_are_not_made() {
 }
 
 #[test]
+fn many_links_are_a_table() {
+    let scratch = Scratch::new();
+    let links = (0..30).map(|n| {
+        format!(
+            "[hosts.h{n}]\n[links.l{n}]\nbetween = [\"h{n}\", \"r\"]\nrate = \"10mbit\"\ndelay = \"{n}ms\"\n"
+        )
+    });
+    let file = scratch.write("star.toml", &format!("[routers.r]\n{}", links.collect::<String>()));
+    let file = file.to_str().unwrap();
+    let table = finish(&mut narrows(["check", file])).expect(0).out;
+    assert!(table.lines().count() < 40 && table.contains("\nl29 ") && table.contains("--full"), "{table}");
+    let full = finish(&mut narrows(["check", "--full", file])).expect(0).out;
+    assert!(full.lines().count() > 2_000 && full.contains("\nl29.up: h29 → r\n"));
+    // What fits is shown.
+    let small = finish(&mut narrows(["check", &scenario("three-hops.toml")])).expect(0).out;
+    assert_eq!(small, finish(&mut narrows(["check", "--full", &scenario("three-hops.toml")])).out);
+}
+
+#[test]
 fn help_is_never_an_error() {
     for words in [
         &["--help"][..],
