@@ -10,6 +10,7 @@ import argparse
 import json
 import random
 import statistics
+import tempfile
 from pathlib import Path
 
 import figure
@@ -59,11 +60,10 @@ def measure(policy, seed, span, settle):
         "CUBIC": f"{max(0, late):.6f}",
         "BBR": f"{max(0, -late):.6f}",
     }
-    report = ["--quiet", "--json", "-", "--set", f"access.up.{setting}", "--on", "server", SERVER]
-    written = guest.run("shared-bottleneck.toml", seed, CLIENT, *report, environment=environment)
-    decoder = json.JSONDecoder()
-    flows, end = decoder.raw_decode(written)
-    report, _ = decoder.raw_decode(written[end:].lstrip())
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+        options = ["--quiet", "--json", file.name, "--set", f"access.up.{setting}", "--on", "server", SERVER]
+        written = guest.run("shared-bottleneck.toml", seed, CLIENT, *options, environment=environment)
+        flows, report = json.loads(written), json.load(file)
     result = {"policy": policy, "seed": seed, "cubic_is_later_by_s": round(late, 6)}
     for name, flow in flows.items():
         # What came, second by second: of the receiver, whose report the sender has.

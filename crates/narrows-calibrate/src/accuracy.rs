@@ -94,7 +94,7 @@ pub struct Accuracy {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Late {
     /// The median.
-    pub median_ns: f64,
+    pub p50_ns: f64,
     /// All but one in a hundred.
     pub p99_ns: f64,
     /// The greatest.
@@ -103,51 +103,54 @@ pub struct Late {
 
 impl From<&Quantiles> for Late {
     fn from(late: &Quantiles) -> Self {
-        Self { median_ns: late.p50_ns as f64, p99_ns: late.p99_ns as f64, max_ns: late.max_ns as f64 }
+        Self { p50_ns: late.p50_ns as f64, p99_ns: late.p99_ns as f64, max_ns: late.max_ns as f64 }
     }
 }
 
 impl From<&Spread> for Late {
     fn from(late: &Spread) -> Self {
-        Self { median_ns: late.median(), p99_ns: late.percentile(99), max_ns: late.percentile(100) }
+        Self { p50_ns: late.median(), p99_ns: late.percentile(99), max_ns: late.percentile(100) }
     }
+}
+
+/// One measurement: what packets go through, with which delay, at how many a second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case(Path, Setting, u32);
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(path, setting, rate) = self;
+        write!(f, "{path}, {setting}, {rate} packets a second")
+    }
+}
+
+/// All of them, in order.
+pub(crate) fn cases() -> Vec<Case> {
+    let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
+    let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
+    let constant = [0, 100_000, 400_000, 1_000_000].map(Setting::Constant);
+    let mut cases = vec![Case(Path::Cable, Setting::Constant(0), BASE)];
+    cases.extend([COMMON, normal].map(|setting| Case(Path::Forwarder, setting, BASE)));
+    cases.extend(
+        constant.into_iter().chain([normal, ordered]).map(|setting| Case(Path::Narrows, setting, BASE)),
+    );
+    for rate in MORE {
+        let more = [(Path::Forwarder, COMMON), (Path::Narrows, COMMON), (Path::Narrows, normal)];
+        cases.extend(more.map(|(path, setting)| Case(path, setting, rate)));
+    }
+    cases.extend(BETWEEN.map(|rate| Case(Path::Narrows, COMMON, rate)));
+    cases
 }
 
 pub(crate) fn measure(
     bed: &mut Bed,
     effort: Effort,
-    progress: &mut impl FnMut(&str),
-) -> Result<Vec<Accuracy>, CalibrateError> {
-    let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
-    let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
-    let constant = [0, 100_000, 400_000, 1_000_000].map(Setting::Constant);
-    let mut cases = vec![(Path::Cable, Setting::Constant(0), BASE)];
-    cases.extend([COMMON, normal].map(|setting| (Path::Forwarder, setting, BASE)));
-    cases.extend(constant.into_iter().chain([normal, ordered]).map(|setting| (Path::Narrows, setting, BASE)));
-    for rate in MORE {
-        let more = [(Path::Forwarder, COMMON), (Path::Narrows, COMMON), (Path::Narrows, normal)];
-        cases.extend(more.map(|(path, setting)| (path, setting, rate)));
-    }
-    cases.extend(BETWEEN.map(|rate| (Path::Narrows, COMMON, rate)));
+    Case(path, setting, rate): Case,
+) -> Result<Accuracy, CalibrateError> {
     let seconds = match effort {
         Effort::Full => 1.5,
         Effort::Quick => 0.05,
     };
-    let mut all = Vec::new();
-    for (path, setting, rate) in cases {
-        progress(&format!("{path}, {setting}, {rate} packets a second"));
-        all.push(one(bed, path, setting, rate, seconds)?);
-    }
-    Ok(all)
-}
-
-fn one(
-    bed: &mut Bed,
-    path: Path,
-    setting: Setting,
-    rate: u32,
-    seconds: f64,
-) -> Result<Accuracy, CalibrateError> {
     let packets = (f64::from(rate) * seconds) as u32;
     let gap = 1_000_000_000 / u64::from(rate);
     let load = move |mut ends: traffic::Ends| ends.stream(gap, packets, true);

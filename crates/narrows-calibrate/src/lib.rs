@@ -37,7 +37,7 @@ use narrows_scenario::ScenarioError;
 use serde::Serialize;
 
 /// The version of the fields in JSON.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub struct Calibration {
     pub schema: u32,
     /// Processors that this program may use.
     pub processors: usize,
-    /// What the host does without narrows.
-    pub floor: Floor,
+    /// What the host does without narrows; nothing where it was interrupted before that was known.
+    pub floor: Option<Floor>,
     /// One-way times.
     pub accuracy: Vec<Accuracy>,
     /// Packets a second at most, of those tried, at which all but one packet in a hundred came within 50 µs of their
@@ -69,6 +69,8 @@ pub struct Calibration {
     pub timers: Vec<Timing>,
     /// Packets of several links that fall due at one instant.
     pub together: Vec<Together>,
+    /// Whether it was interrupted: what came later than that is missing.
+    pub interrupted: bool,
     /// In a sentence.
     pub verdict: String,
 }
@@ -120,34 +122,63 @@ pub enum CalibrateError {
     Interrupted,
 }
 
-/// Measures; `progress` hears what is going on. To be called from the main thread, before there are others.
+/// Measurements beside those of one-way times: the floor, round trips, timers, packets that fall due together.
+const PARTS: usize = 4;
+
+/// Measures; `progress` hears how many measurements are done, of how many, and what is going on. To be called from the main
+/// thread, before there are others. What asks us to end ends it early, with what was measured until then.
 ///
 /// # Errors
-/// When hosts cannot be made, or a signal asks us to end; nothing is left behind then.
-pub fn calibrate(effort: Effort, mut progress: impl FnMut(&str)) -> Result<Calibration, CalibrateError> {
+/// When hosts cannot be made; nothing is left behind then.
+pub fn calibrate(
+    effort: Effort,
+    mut progress: impl FnMut(usize, usize, &str),
+) -> Result<Calibration, CalibrateError> {
     let mut bed = bed::Bed::new()?;
-    progress("the host's floor");
-    let floor = floor::measure(&mut bed, effort)?;
-    let accuracy = accuracy::measure(&mut bed, effort, &mut progress)?;
-    let knee_per_second = accuracy::knee(&accuracy);
-    progress("round trips");
-    let round_trips = round_trip::measure(&mut bed, effort)?;
-    progress("timers");
-    let timers = timers::measure(&mut bed, effort)?;
-    progress("packets that fall due together");
-    let together = together::measure(&mut bed, effort, floor.send_ns)?;
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut all = Calibration {
         schema: SCHEMA,
-        processors,
-        floor,
-        accuracy,
-        knee_per_second,
-        round_trips,
-        timers,
-        together,
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+        floor: None,
+        accuracy: Vec::new(),
+        knee_per_second: None,
+        round_trips: Vec::new(),
+        timers: Vec::new(),
+        together: Vec::new(),
+        interrupted: false,
         verdict: String::new(),
     };
+    match all.measure(&mut bed, effort, &mut progress) {
+        Ok(()) => {}
+        Err(CalibrateError::Interrupted) => all.interrupted = true,
+        Err(error) => return Err(error),
+    }
+    all.knee_per_second = accuracy::knee(&all.accuracy);
     all.verdict = verdict::verdict(&all);
     Ok(all)
+}
+
+impl Calibration {
+    fn measure(
+        &mut self,
+        bed: &mut bed::Bed,
+        effort: Effort,
+        progress: &mut impl FnMut(usize, usize, &str),
+    ) -> Result<(), CalibrateError> {
+        let cases = accuracy::cases();
+        let total = cases.len() + PARTS;
+        progress(0, total, "the host's floor");
+        let floor = self.floor.insert(floor::measure(bed, effort)?);
+        let send_ns = floor.send_ns;
+        for (done, case) in (1..).zip(cases) {
+            progress(done, total, &case.to_string());
+            self.accuracy.push(accuracy::measure(bed, effort, case)?);
+        }
+        progress(total - 3, total, "round trips");
+        self.round_trips = round_trip::measure(bed, effort)?;
+        progress(total - 2, total, "timers");
+        self.timers = timers::measure(bed, effort)?;
+        progress(total - 1, total, "packets that fall due together");
+        self.together = together::measure(bed, effort, send_ns)?;
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use crate::table::micros;
 
 pub(crate) fn verdict(all: &Calibration) -> String {
     let (Some(narrows), Some(floor)) = (all.in_common(Path::Narrows), all.in_common(Path::Forwarder)) else {
-        return "Nothing was measured.".into();
+        return "Interrupted before there was anything to say.".into();
     };
     let over = narrows.error.median() - floor.error.median();
     let rate = thousands(narrows.asked_per_second);
@@ -23,12 +23,15 @@ pub(crate) fn verdict(all: &Calibration) -> String {
         ),
         None => "; at no rate that was tried do all but one in a hundred stay within 50 µs.".into(),
     };
-    let stolen = all.floor.spin.percentile(100);
+    let stolen = all.floor.as_ref().map_or(0.0, |floor| floor.spin.percentile(100));
     if stolen > 1e6 {
         text += &format!(
             " Something else took the processor for up to {}: runs will have outliers of that size.",
             micros(stolen)
         );
+    }
+    if all.interrupted {
+        text += " It was interrupted: what came later is missing.";
     }
     if all.processors < 2 {
         text += " With one processor, programs and the emulator wait for each other.";

@@ -6,15 +6,17 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use crate::help::Offered;
+use crate::json::Json;
 use link_keys::LinkKeys;
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
-    version,
+    version = crate::help::VERSION,
     max_term_width = 100,
     propagate_version = true,
     arg_required_else_help = true
@@ -30,15 +32,15 @@ pub(crate) enum Command {
     Run(Run),
     /// The same with an interactive shell; shells nest
     Shell(Shell),
-    /// Put the network between two interfaces that exist already, transparent at layer 2, until Ctrl-C
+    /// Put the network between two existing interfaces, transparent at layer 2
     Bridge(Bridge),
-    /// Put the network onto an interface of this host, of a namespace or of a container, while connections cross it
+    /// Put the network onto an interface in use, of this host or of a container
     Attach(Attach),
     /// Run a scenario in virtual time: deterministic, as fast as the processor goes
     Sim(Sim),
     /// Validate a scenario and show its effective settings
     Check(Check),
-    /// Change links of a run while it runs: narrows set access.down.rate=2mbit
+    /// Change links of a run while it runs
     Set(Set),
     /// Say what makes one scenario of another, and how much of it a run can have while it goes on
     Diff(crate::diff::Diff),
@@ -46,27 +48,27 @@ pub(crate) enum Command {
     Stats(Stats),
     /// Show the report of a run that has ended, in full
     Report(crate::report::ShowReport),
-    /// Stream delays into a feed of a run: narrows feed access.up < delays.txt
+    /// Stream delays into a feed of a run
     Feed(crate::feed::Feed),
-    /// Traces of rate, delay, loss, queue over time: other formats (convert), what they come to (info), a figure (plot)
+    /// Convert, describe (info) and draw (plot) traces of rate, delay, loss, queue
     #[command(subcommand)]
     Trace(crate::trace::TraceCommand),
-    /// Patterns of losses, bit errors, delays, rates: made (make), described (info)
+    /// Make and describe (info) patterns of losses, bit errors, delays, rates
     #[command(subcommand)]
     Pattern(crate::pattern::PatternCommand),
-    /// Link profiles, Dummynet's extra air time: what they come to (info), a figure (plot)
+    /// Describe (info) and draw (plot) link profiles, Dummynet's extra air time
     #[command(subcommand)]
     Profile(crate::profile::ProfileCommand),
-    /// Links by name, from published measurements: all of them (list), one with its sources (show)
+    /// Show links of published measurements, with their sources
     #[command(subcommand)]
     Preset(crate::preset::PresetCommand),
-    /// Measure a real path's round trips and losses into a trace, or drive a link with them
+    /// Measure a real path into a trace, or drive a link with what is measured
     Probe(crate::probe::Probe),
-    /// The scheduler lab: what schedulers cost, whether they keep their bounds, how they compare
+    /// Measure what schedulers cost, whether they keep their bounds, how they compare
     #[command(subcommand)]
     Sched(crate::sched::Sched),
     /// Published evaluations of schedulers: what was here is elsewhere, which it says
-    #[command(hide = true, disable_help_flag = true)]
+    #[command(hide = true)]
     Lab {
         /// What it was asked for
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -74,20 +76,25 @@ pub(crate) enum Command {
     },
     /// Measure what accuracy this host can give
     Calibrate(crate::calibrate::Calibrate),
-    /// tc's commands: explained (check), or at work on a run (qdisc add, change, replace, del; qdisc and class show)
+    /// Explain tc's commands (check), or apply them to a run: qdisc, class
     Tc(crate::tc::Tc),
-    /// ipfw's commands and scripts: explained (check), or at work on a run (add, delete, list, show, pipe, queue, table, …)
+    /// Explain ipfw's scripts (check), or apply its commands to a run
     Ipfw(crate::ipfw::Ipfw),
-    /// Distributions of delays: fit them to samples, make tables and scenario entries of them, draw them
+    /// Fit distributions to measured delays, make tables of them, draw them
     #[command(subcommand)]
     Dist(crate::dist::Dist),
-    /// The guest kernel of exact virtual time: made (build), described (info), removed (remove)
+    /// Build, describe (info) and remove the guest kernel of exact virtual time
     #[command(subcommand)]
     Kernel(crate::kernel::KernelCommand),
     /// Say what this host can do, and what it lacks
-    Doctor,
+    Doctor(crate::doctor::Doctor),
     /// Remove what killed runs left behind
+    #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
+    /// Write the manual: a page for each command
+    Man(crate::help::Man),
+    /// Print completions for a shell
+    Completions(crate::help::Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {
@@ -130,6 +137,17 @@ pub(crate) struct LinkFlags {
     pub(crate) outgoing: Option<String>,
 }
 
+impl LinkFlags {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let rules = [&self.client, &self.server, &self.incoming, &self.outgoing];
+        self.keys != LinkKeys::default()
+            || self.tc.is_some()
+            || self.ipfw.is_some()
+            || rules.into_iter().any(Option::is_some)
+    }
+}
+
 /// What nobody can guess, at the end of the help.
 const ENVIRONMENT_HELP: &str = "\
 Programs of the run find in their environment:
@@ -147,6 +165,7 @@ Examples:
 #[command(after_help = ENVIRONMENT_HELP)]
 pub(crate) struct Run {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -157,7 +176,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) virtual_time: VirtualTime,
     /// The program to run and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -202,8 +221,13 @@ pub(crate) struct Probes {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows shell --delay 100ms --internet
+  narrows shell scenarios/adsl.toml --on server 'iperf3 -s'")]
 pub(crate) struct Shell {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
@@ -288,7 +312,7 @@ pub(crate) struct Live {
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The host in which CMD runs [default: the scenario's first]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,
     /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; CMD waits until
     /// it listens, for 2 s at most
@@ -454,9 +478,8 @@ pub(crate) struct Standing {
 /// What is said at the end.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Also write the report as JSON (- for stdout)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
     #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
     pub(crate) report: Option<ReportForm>,
@@ -562,10 +585,22 @@ pub(crate) enum RunBefore {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows sim scenarios/adsl.toml --json
+  narrows sim --rate 10mbit --delay 25ms --loss 1% --traffic aimd --duration 1min
+  narrows sim --rate 10mbit --netem 'delay 20ms 5ms' --traffic '{ poisson = \"500/s\", length = \"200 bytes\" }' --packets packets.csv
+  narrows sim --replay run.log")]
 pub(crate) struct Sim {
-    /// The scenario file, which describes the traffic, too
-    #[arg(required_unless_present = "replay", conflicts_with = "replay")]
+    /// The scenario file, which describes the traffic, too; without one, the flags describe one link
+    #[arg(conflicts_with = "replay", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
+    /// a table as of [[traffic]]; any number of times [default: an even pace at nine tenths of the rate]
+    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
+    pub(crate) traffic: Vec<String>,
     /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
@@ -575,7 +610,7 @@ pub(crate) struct Sim {
     /// The seed of every random draw [default: the scenario's, or 1]
     #[arg(long, conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
-    /// When to end, in virtual time [default: the scenario's, or when the traffic ends]
+    /// When to end, in virtual time [default: the scenario's, or when the traffic ends; by flags 10s]
     #[arg(long, value_name = "TIME", conflicts_with = "replay")]
     pub(crate) duration: Option<String>,
     #[command(flatten)]
@@ -595,26 +630,38 @@ pub(crate) struct Sim {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows check scenarios/adsl.toml
+  narrows check --rate 10mbit --delay 25ms --json | jq '.links[].queue'
+  narrows check --schema > narrows.schema.json")]
 pub(crate) struct Check {
     /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Write the same for a program; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// Print everything, also where there are so many links that it would be a table of them
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Print the JSON Schema of scenario files instead
     #[arg(long)]
     pub(crate) schema: bool,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows set link.down.rate=2mbit
+  narrows set access.delay=100ms access.loss=1% --run 4711")]
 pub(crate) struct Set {
     /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
-    #[arg(required_unless_present = "to")]
+    #[arg(required_unless_present = "to", value_name = "LINK.KEY=VALUE", value_parser = Offered::Keys, hide_possible_values = true)]
     pub(crate) assignments: Vec<String>,
     /// Change what differs from this scenario, all at one instant
     #[arg(long, value_name = "FILE", conflicts_with = "assignments")]
@@ -628,10 +675,13 @@ pub(crate) struct Set {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows stats
+  narrows stats --json | jq '.directions[] | {link, dropped_packets}'")]
 pub(crate) struct Stats {
-    /// Print it for a program
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: Json,
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,

@@ -1,15 +1,19 @@
 //! `narrows calibrate`.
 
-use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Args;
 use narrows_calibrate::{Effort, calibrate as measure};
 use narrows_io::host::Capabilities;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 
-use crate::output::{Failure, print, probe_plot, probe_writable, write_json};
+use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::output::{Failure, print, probe_plot, put, write_json};
+use crate::progress::{Progress, Quiet};
+
+/// What a calibration ends with that was interrupted, as a shell says it of a Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -24,46 +28,45 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Calibrate {
-    /// Write the figures for a program; - is the standard output, instead of the table
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
     /// Draw a page of plots
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// Everything once, in a few seconds: to see that it works, not to believe the figures
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
-    probe_writable(args.json.as_deref())?;
+    args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
+    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
     let capabilities = Capabilities::effective()
         .map_err(|error| Failure::Other(format!("cannot read this process's capabilities: {error}")))?;
     if !capabilities.all() {
         enter_user_namespace(InnerUser::Root)?;
     }
     let effort = if args.quick { Effort::Quick } else { Effort::Full };
-    let terminal = io::stderr().is_terminal();
-    let found = measure(effort, |step| {
-        // Whoever closed the standard error does not want to know.
-        let _ = match terminal {
-            true => write!(io::stderr(), "\r\x1b[Kmeasuring: {step}"),
-            false => Ok(()),
-        };
-    });
-    if terminal {
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
+    let mut progress = Progress::new(args.quiet.quiet);
+    let found = measure(effort, |done, total, step| progress.tell(done as u64, Some(total as u64), step));
+    drop(progress);
     let found = found?;
-    if let Some(path) = &args.plot {
-        fs::write(path, found.page().svg()).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+    if let Some(path) = args.plot.as_deref().filter(|_| !found.interrupted) {
+        put(path, &found.page().svg())?;
     }
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.path() {
         write_json(path, &found)?;
     }
-    if args.json.as_deref() != Some(Path::new("-")) {
+    if !args.json.takes_stdout() && !is_stdout(args.plot.as_deref()) {
         print(&found.to_string())?;
+    }
+    if found.interrupted {
+        // Where nobody listens, the exit status says it.
+        let _ = writeln!(io::stderr(), "narrows: interrupted: these are the measurements until then");
+        return Ok(INTERRUPTED);
     }
     Ok(0)
 }

@@ -8,7 +8,12 @@ use narrows_scenario::tc;
 use narrows_scenario::{LinkFlags, Scenario, Way};
 
 use crate::args;
-use crate::output::{Failure, print, say, write_json};
+use crate::output::{Failure, print, say};
+
+/// The version of the JSON.
+const SCHEMA: u32 = 2;
+/// What has more lines is a table, with a row for each link.
+const LONGEST: usize = 200;
 
 /// What `--netem` means, once for each program.
 const DOUBLE_QUEUE: &str = "narrows: --netem means a double queue: `limit` bounds what waits for the rate, not what is in \
@@ -19,11 +24,15 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
         print(&narrows_scenario::schema())?;
         return Ok(0);
     }
+    args.json.probe()?;
     let explanation = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?.explain();
-    match &args.json {
-        Some(path) => write_json(path, &explanation)?,
-        None => print(&explanation.to_string())?,
-    }
+    args.json.put(SCHEMA, &explanation, || {
+        let all = explanation.to_string();
+        match args.full || all.lines().count() <= LONGEST {
+            true => all,
+            false => format!("{}(all of it: narrows check --full)\n", explanation.table()),
+        }
+    })?;
     Ok(0)
 }
 

@@ -6,13 +6,22 @@ use clap::Args;
 use narrows_live::control::{Client, ControlError};
 use narrows_scenario::{Difference, Scenario};
 
-use crate::output::{Failure, print, write_json};
+use crate::json::Json;
+use crate::output::{Failure, say};
 
 /// How often a change is worked out again because somebody else was faster.
 const TRIES: u32 = 20;
 
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+
 /// The arguments of `narrows diff`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows diff access.toml edited.toml
+  narrows diff edited.toml --run 4711
+  narrows set --to edited.toml")]
 pub(crate) struct Diff {
     /// A scenario file, which is compared with what a run has in force where it stands alone
     first: PathBuf,
@@ -21,9 +30,8 @@ pub(crate) struct Diff {
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long, conflicts_with = "second")]
     run: Option<String>,
-    /// Write the same for a program; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Status 0 where there is no difference, 1 where there is one, as of diff(1).
@@ -32,10 +40,7 @@ pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
         Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
         None => from_run(&Client::find(args.run.as_deref())?, &args.first)?.0,
     };
-    match &args.json {
-        Some(path) => write_json(path, &difference)?,
-        None => print(&difference.to_string())?,
-    }
+    args.json.put(SCHEMA, &difference, || difference.to_string())?;
     Ok(u8::from(!difference.is_none()))
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Fail
                     "{others}nothing was changed: --partly changes the rest"
                 )));
             }
-            eprint!("{others}");
+            say(others.to_string().trim_end());
         }
         match run.set(difference.assignments, Some(generation)) {
             Err(ControlError::Stale(_)) => {}

@@ -1,68 +1,124 @@
 //! `narrows doctor`: what this host is like, and which of narrows' modes work here, for this user.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
 use std::{io, thread};
 
+use clap::Args;
 use narrows_guest::kernel::GuestKernel;
 use narrows_io::host::{self, Capabilities};
 use narrows_io::scheduling::{Priority, RealTimeShare, groups_by_session, set_priority};
 use narrows_io::ways;
 
-use crate::output::{Failure, print};
+use serde::Serialize;
 
-pub(crate) fn doctor() -> Result<u8, Failure> {
+use crate::json::Json;
+use crate::output::{Failure, columns};
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows doctor
+  narrows doctor --json | jq '.works, .modes'")]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+
+pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
+    args.json.probe()?;
     let held = Capabilities::effective();
     let privileged = held.as_ref().is_ok_and(|held| held.all());
     let namespaces = host::user_namespaces();
     let mut page = Page::default();
-    page.heading("This host");
+    page.heading("This host", "host");
     this_host(&mut page);
-    page.heading("This user");
+    page.heading("This user", "user");
     this_user(&mut page, held, &namespaces);
-    page.heading("What works here");
+    page.heading("What works here", MODES);
     modes(&mut page, privileged, &namespaces);
     let able = privileged || namespaces.is_ok();
-    page.heading("In short");
     let short = if able { "live runs work" } else { "only virtual time (`narrows sim`) works" };
-    page.line(format_args!("  {short}"));
-    print(&page.text)?;
+    args.json.put(SCHEMA, &page.found(able), || page.text(short))?;
     Ok(if able { 0 } else { 1 })
 }
 
-/// Topics at the left, findings in lines of up to a hundred columns.
+/// Findings by topic, in sections.
 #[derive(Default)]
 struct Page {
-    text: String,
+    sections: Vec<Section>,
+}
+
+struct Section {
+    heading: &'static str,
+    /// What programs call it.
+    name: &'static str,
+    findings: Vec<(String, String)>,
+}
+
+/// For programs: the topics of each section, and of each mode whether it works.
+#[derive(Serialize)]
+struct Found<'a> {
+    /// Whether live runs do.
+    works: bool,
+    #[serde(flatten)]
+    sections: BTreeMap<&'a str, BTreeMap<&'a str, Finding<'a>>>,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    /// Only of modes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    works: Option<bool>,
+    finding: &'a str,
 }
 
 impl Page {
-    fn heading(&mut self, heading: &str) {
-        let space = if self.text.is_empty() { "" } else { "\n" };
-        self.line(format_args!("{space}{heading}"));
+    fn heading(&mut self, heading: &'static str, name: &'static str) {
+        self.sections.push(Section { heading, name, findings: Vec::new() });
     }
 
     fn say(&mut self, topic: &str, finding: impl AsRef<str>) {
-        const INDENT: usize = 24;
-        const WIDTH: usize = 100 - INDENT;
-        let (mut start, mut line) = (format!("  {topic}"), String::new());
-        for word in finding.as_ref().split_whitespace() {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(format_args!("{start:INDENT$}{line}"));
-                (start, line) = (String::new(), String::new());
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+        let words: Vec<_> = finding.as_ref().split_whitespace().collect();
+        if let Some(section) = self.sections.last_mut() {
+            section.findings.push((topic.into(), words.join(" ")));
         }
-        self.line(format_args!("{start:INDENT$}{line}"));
     }
 
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{line}");
+    fn found(&self, works: bool) -> Found<'_> {
+        let sections = self.sections.iter().map(|section| {
+            let findings = section.findings.iter().map(|(topic, finding)| {
+                let works = (section.name == MODES).then(|| finding.starts_with("yes"));
+                (topic.trim(), Finding { works, finding })
+            });
+            (section.name, findings.collect())
+        });
+        Found { works, sections: sections.collect() }
+    }
+
+    /// Topics at the left, findings in lines of up to a hundred columns.
+    fn text(&self, short: &str) -> String {
+        let mut text = String::new();
+        for Section { heading, findings, .. } in &self.sections {
+            text += &format!("{heading}\n");
+            for (topic, finding) in findings {
+                text += &columns(INDENT, WIDTH, &format!("  {topic}"), finding);
+            }
+            text.push('\n');
+        }
+        text + &format!("In short\n  {short}\n")
     }
 }
+
+/// The section whose findings begin with yes or no.
+const MODES: &str = "modes";
+
+/// Where findings begin, and how wide the page is.
+const INDENT: usize = 24;
+const WIDTH: usize = 100;
 
 fn unknown(error: io::Error) -> String {
     format!("unknown ({error})")

@@ -3,14 +3,17 @@
 mod text;
 
 use std::io::{self, Read, Stdin};
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use narrows_io::wait::{Waiting, wait};
 use narrows_live::control;
 use narrows_live::feeds::Place;
 use narrows_live::feeds::client::{Client, ClientError};
+use serde::Serialize;
 
-use crate::output::{Failure, print, say};
+use crate::json::Json;
+use crate::output::{Failure, say};
 use text::Lines;
 
 /// As much is read at once.
@@ -46,6 +49,8 @@ pub(crate) struct Feed {
     /// Print the feeds of the run and their sockets instead
     #[arg(long, conflicts_with_all = ["feed", "unit", "binary", "repeat"])]
     list: bool,
+    #[command(flatten)]
+    json: Json,
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
@@ -74,7 +79,10 @@ impl Unit {
 pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
     let places = control::Client::find(args.run.as_deref())?.feeds()?;
     if args.list {
-        return list(&places);
+        return list(&places, &args.json);
+    }
+    if args.json.path().is_some() {
+        return Err(Failure::Other("--json goes with --list: what is streamed has no result".into()));
     }
     let place = chosen(&places, args.feed.as_deref())?;
     if place.two_way {
@@ -113,14 +121,36 @@ fn failed(place: &Place, error: &ClientError) -> Failure {
     Failure::Other(format!("{}: {error}", label(place)))
 }
 
-fn list(places: &[Place]) -> Result<u8, Failure> {
-    if places.is_empty() {
-        print("the run has no feeds\n")?;
+/// The version of the JSON of `--list`.
+const SCHEMA: u32 = 1;
+
+/// A feed, for programs.
+#[derive(Serialize)]
+struct Entry<'a> {
+    link: &'a str,
+    name: &'a str,
+    two_way: bool,
+    path: &'a Path,
+}
+
+#[derive(Serialize)]
+struct All<'a> {
+    feeds: Vec<Entry<'a>>,
+}
+
+fn list(places: &[Place], json: &Json) -> Result<u8, Failure> {
+    json.probe()?;
+    fn entry(place: &Place) -> Entry<'_> {
+        Entry { link: &place.link, name: &place.name, two_way: place.two_way, path: &place.path }
     }
-    for place in places {
+    let line = |place: &Place| {
         let form = if place.two_way { ", two-way" } else { "" };
-        print(&format!("{}{form}: {}\n", label(place), place.path.display()))?;
-    }
+        format!("{}{form}: {}\n", label(place), place.path.display())
+    };
+    json.put(SCHEMA, &All { feeds: places.iter().map(entry).collect() }, || match places {
+        [] => "the run has no feeds\n".into(),
+        places => places.iter().map(line).collect(),
+    })?;
     Ok(0)
 }
 

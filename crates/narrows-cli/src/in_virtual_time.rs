@@ -72,9 +72,9 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     // Those are of a run around this one, in another world.
     let outer = [RUN_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
-    let files = [live.report.json.as_ref(), live.record.as_ref(), live.capture.capture.as_ref()];
+    let files = [live.report.json.path(), live.record.as_deref(), live.capture.capture.as_deref()];
     let files = files.into_iter().flatten().filter(|path| *path != Path::new("-"));
-    let writable = args.write.iter().chain(files).map(std::path::absolute);
+    let writable = args.write.iter().map(PathBuf::as_path).chain(files).map(std::path::absolute);
     machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
     machine.memory = args.memory.0;
     machine.seed = seed;

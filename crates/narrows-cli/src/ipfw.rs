@@ -1,13 +1,15 @@
 //! `narrows ipfw`: ipfw's commands and scripts, explained, or at work on a run.
 
-use std::fmt::Write;
 use std::fs;
 
-use clap::{Args, Command};
+use clap::{Args, Subcommand, ValueHint};
 use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
 use narrows_scenario::read_text;
 
+use serde::Serialize;
+
+use crate::json::Json;
 use crate::output::{Failure, print};
 
 /// The command as it follows `narrows ipfw`.
@@ -23,6 +25,11 @@ Examples:
   narrows ipfw script.conf
 
 Inside a run its rules are those of the link that has some; --link says which where several have.")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_precedence_over_arg = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct Ipfw {
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
@@ -30,14 +37,36 @@ pub(crate) struct Ipfw {
     /// The link at which the rules are [default: the only one that has rules]
     #[arg(long)]
     link: Option<String>,
-    /// `check` and scripts, or a command of ipfw, or the file of a script for a run
+    /// A command of ipfw (add, delete, list, show, pipe, queue, table, …), or the file of a script for a run
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     words: Vec<String>,
+    #[command(subcommand)]
+    explained: Option<Explained>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Explained {
+    /// Explain scripts of ipfw line by line, each with the scenario that it equals
+    Check(Check),
+}
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows ipfw check scenarios/ipfw/adsl.conf
+  narrows ipfw check a.conf b.conf --json")]
+struct Check {
+    /// The scripts
+    #[arg(required = true, value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
+    files: Vec<String>,
+    #[command(flatten)]
+    json: Json,
 }
 
 pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
-    if let Some(("check", files)) = args.words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return check(files);
+    if let Some(Explained::Check(args)) = &args.explained {
+        return check(args);
     }
     let (file, commands) = match &args.words[..] {
         [file] if fs::metadata(file).is_ok_and(|data| data.is_file()) => {
@@ -51,34 +80,60 @@ pub(crate) fn ipfw(args: &Ipfw) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Explains scripts, each with the scenario that it equals.
-fn check(files: &[String]) -> Result<u8, Failure> {
-    if let [word] = files
-        && ["-h", "--help"].contains(&word.as_str())
-    {
-        let about = "ipfw's commands and scripts: explained (check), or at work on a run";
-        let mut command = Ipfw::augment_args(Command::new("narrows ipfw")).about(about);
-        print(&command.render_help().to_string())?;
-        return Ok(0);
-    }
-    if files.is_empty() {
-        let usage = "say which scripts to check, as in: narrows ipfw check scenarios/ipfw/adsl.conf";
-        return Err(Failure::Other(usage.into()));
-    }
-    for (number, file) in files.iter().enumerate() {
-        let script = Script::load(file)?;
-        let mut text = String::new();
-        if files.len() > 1 {
-            let gap = if number > 0 { "\n" } else { "" };
-            text = format!("{gap}{file}\n{}\n", "=".repeat(file.chars().count()));
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+
+/// What was found out, for programs.
+#[derive(Serialize)]
+struct Found<'a> {
+    scripts: Vec<Explanation<'a>>,
+}
+
+/// Of one script.
+#[derive(Serialize)]
+struct Explanation<'a> {
+    file: &'a str,
+    /// In words, line by line.
+    explanation: Vec<String>,
+    /// The scenario that it equals.
+    scenario: String,
+}
+
+/// Explains scripts, each with the scenario that it equals. Those before one that is wrong are explained.
+fn check(args: &Check) -> Result<u8, Failure> {
+    args.json.probe()?;
+    let (mut scripts, mut wrong) = (Vec::new(), None);
+    for file in &args.files {
+        match explained(file) {
+            Ok(one) => scripts.push(one),
+            Err(error) => {
+                wrong = Some(error);
+                break;
+            }
         }
-        for line in &script.lines {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "{line}");
-        }
-        let scenario = script.scenario(file)?;
-        let _ = write!(text, "\nThe same as a scenario:\n\n{}", scenario.to_toml());
-        print(&text)?;
     }
-    Ok(0)
+    let text = || {
+        let several = args.files.len() > 1;
+        let one = |one: &Explanation<'_>| {
+            let title = match several {
+                true => format!("{}\n{}\n\n", one.file, "=".repeat(one.file.chars().count())),
+                false => String::new(),
+            };
+            let lines: String = one.explanation.iter().map(|line| format!("{line}\n")).collect();
+            format!("{title}{lines}\nThe same as a scenario:\n\n{}", one.scenario)
+        };
+        scripts.iter().map(one).collect::<Vec<_>>().join("\n")
+    };
+    let text = text();
+    if !text.is_empty() {
+        args.json.put(SCHEMA, &Found { scripts }, || text)?;
+    }
+    wrong.map_or(Ok(0), Err)
+}
+
+fn explained(file: &str) -> Result<Explanation<'_>, Failure> {
+    let script = Script::load(file)?;
+    let scenario = script.scenario(file)?.to_toml();
+    let lines = script.lines.iter().map(ToString::to_string);
+    Ok(Explanation { file, explanation: lines.collect(), scenario })
 }

@@ -21,6 +21,10 @@ pub(crate) enum KernelCommand {
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  narrows kernel remove 6.12.117
+  narrows kernel remove --all")]
 pub(crate) struct Remove {
     /// The version, as `narrows kernel info` has it
     #[arg(value_name = "VERSION", required_unless_present = "all")]

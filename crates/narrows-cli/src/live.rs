@@ -21,8 +21,10 @@ use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
 use crate::in_virtual_time;
-use crate::output::{Failure, probe_writable, say};
+use crate::output::{Failure, say};
 use crate::report::{self, Kept, conclude};
+use crate::shell::Shell;
+use crate::usage;
 
 /// How long probes go on where there is no program to say when to end.
 const PROBING_SECONDS: u64 = 10;
@@ -32,6 +34,10 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         return in_virtual_time::run(args);
     }
     if args.command.is_empty() && args.probes.probe.is_none() {
+        let given: Vec<OsString> = env::args_os().collect();
+        if let Some(line) = usage::forgotten_dashes(&given) {
+            return Err(Failure::Other(line));
+        }
         let usage = "say what to run, as in: narrows run --rate 10mbit --delay 25ms -- sh -c 'ping -c 5 $NARROWS_SERVER'\n\
                      or measure the network alone with --probe";
         return Err(Failure::Other(usage.into()));
@@ -44,7 +50,7 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         packet,
     });
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
-    go(scenario, args.command.clone(), probe, false, &args.live)
+    go(scenario, (args.command.clone(), Vec::new()), probe, false, &args.live)
 }
 
 /// What probes look like.
@@ -59,19 +65,21 @@ pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
         return in_virtual_time::shell(args);
     }
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
-    let shell = env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    go(scenario, vec![shell], None, true, &args.live)
+    let first = scenario.hosts.first().map(|host| host.name.clone());
+    let host = args.live.host.clone().or(first).unwrap_or_default();
+    let Shell { command, environment, .. } = &Shell::of_user(&host)?;
+    go(scenario, (command.clone(), environment.clone()), None, true, &args.live)
 }
 
 fn go(
     scenario: narrows_scenario::Scenario,
-    command: Vec<OsString>,
+    (command, environment): (Vec<OsString>, Vec<(String, OsString)>),
     probe: Option<ProbePlan>,
     greeting: bool,
     live: &Live,
 ) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
-    probe_writable(live.report.json.as_deref())?;
+    live.report.json.probe()?;
     report::form(&live.report)?;
     let kept = Kept::find();
     let capture = capture(&live.capture)?;
@@ -90,6 +98,8 @@ fn go(
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        environment,
+        output_to_stderr: live.report.json.takes_stdout(),
         greeting: greeting && !live.report.quiet,
         record: live.record.clone(),
         record_whole: live.record_whole,

@@ -12,8 +12,10 @@ mod diff;
 mod dist;
 mod doctor;
 mod feed;
+mod help;
 mod in_virtual_time;
 mod ipfw;
+mod json;
 mod kernel;
 mod lab;
 mod live;
@@ -22,21 +24,22 @@ mod pattern;
 mod preset;
 mod probe;
 mod profile;
+mod progress;
 mod remote;
 mod report;
 mod sched;
+mod shell;
 mod sim;
 mod standing;
 mod tc;
 mod trace;
+mod usage;
 
-use std::process::{ExitCode, exit};
+use std::process::ExitCode;
 
-use clap::Parser;
 use narrows_io::allocator::SaysWhenFull;
-use narrows_scenario::printable;
 
-use args::{Arguments, Command};
+use args::Command;
 use output::Failure;
 
 #[global_allocator]
@@ -45,22 +48,10 @@ static ALLOCATOR: SaysWhenFull = SaysWhenFull;
 /// What a program that cannot do what it was asked exits with.
 const TROUBLE: u8 = 2;
 
-/// The command line. What is wrong with it may be quoted from it: clap's colours go where that would steer a terminal.
-fn arguments() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| {
-        let text = error.to_string();
-        if error.use_stderr() && printable(&text) != text {
-            output::say(text.trim_end());
-            exit(error.exit_code());
-        }
-        error.exit()
-    })
-}
-
 fn main() -> ExitCode {
     // Where it is refused, a file that grows too large ends us as before.
     let _ = narrows_io::process::outlive_file_limit();
-    let result = match arguments().command {
+    let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
         Command::Bridge(args) => bridge::bridge(&args),
@@ -84,8 +75,10 @@ fn main() -> ExitCode {
         Command::Ipfw(args) => ipfw::ipfw(&args),
         Command::Dist(dist) => dist::dist(&dist),
         Command::Kernel(command) => kernel::kernel(&command),
-        Command::Doctor => doctor::doctor(),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean => clean::clean(),
+        Command::Man(args) => help::man(&args),
+        Command::Completions(args) => help::completions(&args),
         Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };

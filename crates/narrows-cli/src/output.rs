@@ -78,6 +78,22 @@ pub(crate) fn print_coloured(text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Words at the left, and beside them words in lines of up to `width` columns, from the column `indent` on.
+pub(crate) fn columns(indent: usize, width: usize, left: &str, right: &str) -> String {
+    let (mut text, mut start, mut line) = (String::new(), left.to_owned(), String::new());
+    for word in right.split_whitespace() {
+        if !line.is_empty() && indent + line.chars().count() + 1 + word.chars().count() > width {
+            text += &format!("{start:indent$}{line}\n");
+            (start, line) = (String::new(), String::new());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    text + &format!("{start:indent$}{line}\n")
+}
+
 /// Writes a value as JSON to a file, or to the standard output for `-`.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(|error| Failure::Other(error.to_string()))?;
@@ -88,16 +104,24 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause })
 }
 
-/// As [`probe_writable`] for a figure, which is SVG and goes to a file.
+/// As [`probe_writable`] for a figure, which is SVG.
 pub(crate) fn probe_plot(path: Option<&Path>) -> Result<(), Failure> {
     let is_svg =
         |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     match path {
-        Some(other) if !is_svg(other) => Err(Failure::Other(format!(
-            "--plot {}: plots are SVG, and are written to a file whose name ends in .svg",
+        Some(other) if !is_svg(other) && other != Path::new("-") => Err(Failure::Other(format!(
+            "--plot {}: plots are SVG, and are written to a file whose name ends in .svg, or to the standard output (-)",
             other.display()
         ))),
         path => probe_writable(path),
+    }
+}
+
+/// Writes a text, such as a figure, to a file or the standard output.
+pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => print(text),
+        false => fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause }),
     }
 }
 

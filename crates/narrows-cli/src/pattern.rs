@@ -6,8 +6,12 @@ use clap::{Args, Subcommand, ValueEnum};
 use narrows_scenario::pattern::{About, Pattern, Per, Random};
 use narrows_scenario::typed;
 
-use crate::output::{Failure, print, write_json};
-use crate::trace::{put, read};
+use crate::json::Json;
+use crate::output::{Failure, put};
+use crate::trace::read;
+
+/// The version of the JSON of `info`.
+const SCHEMA: u32 = 2;
 
 /// What is done with a pattern.
 #[derive(Debug, Subcommand)]
@@ -70,12 +74,14 @@ pub(crate) struct Make {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows pattern info x.pattern")]
 pub(crate) struct Info {
     /// The pattern; - is the standard input
     file: PathBuf,
-    /// Write it for a program instead; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -144,9 +150,6 @@ fn make(args: &Make) -> Result<u8, Failure> {
 fn info(args: &Info) -> Result<u8, Failure> {
     let (name, bytes) = read(&args.file)?;
     let info = Pattern::read(&name, &bytes)?.info();
-    match &args.json {
-        Some(path) => write_json(path, &info)?,
-        None => print(&info.to_string())?,
-    }
+    args.json.put(SCHEMA, &info, || info.to_string())?;
     Ok(0)
 }

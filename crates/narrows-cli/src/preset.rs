@@ -1,11 +1,11 @@
 //! `narrows preset`: links by name, and where their values come from.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
 use narrows_scenario::Preset;
+use serde::Serialize;
 
-use crate::output::{Failure, print, write_json};
+use crate::json::Json;
+use crate::output::Failure;
 
 /// What is asked of presets.
 #[derive(Debug, Subcommand)]
@@ -19,20 +19,33 @@ pub(crate) enum PresetCommand {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows preset list
+  narrows run --preset dsl -- curl -o /dev/null http://$NARROWS_SERVER/")]
 pub(crate) struct List {
-    /// Write the list as JSON instead (`-` for stdout)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows preset show leo-satellite")]
 pub(crate) struct Show {
     /// The name of the preset
     name: String,
-    /// Write it as JSON instead (`-` for stdout)
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Presets {
+    presets: Vec<serde_json::Value>,
 }
 
 /// Does one of them.
@@ -45,25 +58,19 @@ pub(crate) fn preset(command: &PresetCommand) -> Result<u8, Failure> {
 
 fn list(args: &List) -> Result<u8, Failure> {
     let all: Vec<Preset> = Preset::names().into_iter().map(Preset::named).collect::<Result<_, _>>()?;
-    if let Some(path) = &args.json {
-        write_json(path, &all.iter().map(Preset::json).collect::<Vec<_>>())?;
-        return Ok(0);
-    }
     let width = all.iter().map(|preset| preset.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for Preset { name, about, figures, measured, .. } in &all {
         text += &format!("{name:width$}  {about}\n{:width$}  {figures} (measured: {measured})\n", "");
     }
     text += "\nWhere the values come from: narrows preset show NAME\n";
-    print(&text)?;
+    let found = Presets { presets: all.iter().map(Preset::json).collect() };
+    args.json.put(SCHEMA, &found, || text)?;
     Ok(0)
 }
 
 fn show(args: &Show) -> Result<u8, Failure> {
     let preset = Preset::named(&args.name)?;
-    match &args.json {
-        Some(path) => write_json(path, &preset.json())?,
-        None => print(&preset.to_string())?,
-    }
+    args.json.put(SCHEMA, &preset.json(), || preset.to_string())?;
     Ok(0)
 }

@@ -7,7 +7,6 @@ mod drive;
 mod measure;
 mod summary;
 
-use std::io::{IsTerminal, Write, stderr};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -17,10 +16,12 @@ use narrows_io::icmp::{Echo, LONGEST};
 use narrows_scenario::trace::Format;
 use narrows_scenario::typed;
 
-use crate::output::{Failure, print, probe_writable, write_json};
-use crate::trace::{put, tell};
+use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::output::{Failure, print, probe_writable, put, write_json};
+use crate::progress::Progress;
+use crate::trace::tell;
 use drive::Drive;
-use measure::{Measurement, Outcome, Plan};
+use measure::{Measurement, Plan};
 use summary::Guess;
 
 /// What nobody can guess, at the end of the help.
@@ -70,9 +71,8 @@ pub(crate) struct Probe {
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long, requires = "drive")]
     run: Option<String>,
-    /// Write the round trips in numbers for a program, too; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
@@ -88,7 +88,8 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     let guess = if args.whole { Guess::Whole } else { Guess::Half };
     let window = typed::time(&args.window)?.max(LEAST);
     probe_writable(args.output.as_deref())?;
-    probe_writable(args.json.as_deref())?;
+    args.json.probe()?;
+    one_at_most_to_stdout(&[("--json", args.json.path()), ("--output", args.output.as_deref())])?;
     let mut drive = match &args.drive {
         Some(link) => Some(Drive::start(link, args.run.as_deref(), guess, window)?),
         None => None,
@@ -103,19 +104,22 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
         )),
         _ => cannot(cause),
     })?;
-    let mut line = Line { wanted: !args.quiet && stderr().is_terminal(), told: None };
+    let count = plan.count;
+    let mut progress = Progress::new(args.quiet);
     let mut measurement = Measurement::new(echo, plan);
+    let mut done = 0;
     let measured = measurement.run(|outcome, so_far| {
-        line.tell(outcome, so_far);
+        done += 1;
+        progress.tell(done, count, so_far);
         drive.as_mut().is_none_or(|drive| drive.take(outcome))
     });
-    line.clear();
+    drop(progress);
     measured.map_err(cannot)?;
     if let Some(cause) = drive.as_mut().and_then(Drive::ended) {
         tell([&format!("the run takes no more values: {cause}")]);
     }
     let summary = measurement.summary(&args.address, guess);
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.path() {
         write_json(path, &summary)?;
     }
     if summary.answered == 0 {
@@ -127,11 +131,12 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
         let heading: String = trace.remarks().iter().map(|remark| format!("# {remark}\n")).collect();
         put(path, &(heading + &written.text))?;
     }
-    let is_used = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if !args.quiet && !is_used(&args.output) && !is_used(&args.json) {
+    if !args.quiet && !is_stdout(args.output.as_deref()) && !args.json.takes_stdout() {
         print(&summary.to_string())?;
     }
-    Ok(0)
+    // Ctrl-C is how it is meant to end where nothing else says when.
+    let early = measurement.ended_by.filter(|_| count.is_some());
+    Ok(early.map_or(0, |signal| 128 + signal as u8)) // signals go up to 64
 }
 
 /// What the system says to who may not.
@@ -161,34 +166,6 @@ fn resolve(address: &str) -> Result<SocketAddr, Failure> {
         Ok(None) => Err(Failure::Other(format!("{address} has no address"))),
         Err(cause) => {
             Err(Failure::Other(format!("{address} is no address, and no name that is known: {cause}")))
-        }
-    }
-}
-
-/// A line on the terminal that says how it is going.
-struct Line {
-    wanted: bool,
-    told: Option<Duration>,
-}
-
-impl Line {
-    /// Back to the start of the line, and what is on it goes.
-    const ERASE: &str = "\r\x1b[K";
-    /// No more often than a person reads.
-    const PAUSE: Duration = Duration::from_millis(100);
-
-    fn tell(&mut self, outcome: &Outcome, so_far: &str) {
-        let soon = self.told.is_some_and(|told| outcome.known - told < Self::PAUSE);
-        if self.wanted && !soon {
-            self.told = Some(outcome.known);
-            // Where nobody sees it, nothing is lost.
-            let _ = write!(stderr(), "{}{so_far}", Self::ERASE);
-        }
-    }
-
-    fn clear(&self) {
-        if self.wanted && self.told.is_some() {
-            let _ = write!(stderr(), "{}", Self::ERASE);
         }
     }
 }

@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use narrows_scenario::Profile;
 
-use crate::output::{Failure, print, write_json};
-use crate::trace::{put, read, tell};
+use crate::json::Json;
+use crate::output::{Failure, put};
+use crate::trace::{read, tell};
+
+/// The version of the JSON of `info`.
+const SCHEMA: u32 = 2;
 
 /// What is done with a profile.
 #[derive(Debug, Subcommand)]
@@ -21,24 +25,35 @@ pub(crate) enum ProfileCommand {
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows profile info scenarios/profiles/802.11g-1024.profile")]
 pub(crate) struct Info {
     /// The profile; - is the standard input
     file: PathBuf,
-    /// Write it for a program instead; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
 }
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows profile plot scenarios/profiles/802.11g-1024.profile --plot wifi.svg")]
 pub(crate) struct Plot {
     /// The profile; - is the standard input
     file: PathBuf,
-    /// Where the figure goes
-    #[arg(short, long, value_name = "FILE.svg", required_unless_present = "svg")]
-    output: Option<PathBuf>,
-    /// Print the figure
-    #[arg(long, conflicts_with = "output")]
+    /// Where the figure goes, as SVG; - is the standard output
+    #[arg(
+        long,
+        alias = "output",
+        short_alias = 'o',
+        value_name = "FILE.svg",
+        required_unless_present = "svg"
+    )]
+    plot: Option<PathBuf>,
+    /// Print the figure: --plot -
+    #[arg(long, conflicts_with = "plot", hide = true)]
     svg: bool,
 }
 
@@ -52,18 +67,15 @@ pub(crate) fn profile(command: &ProfileCommand) -> Result<u8, Failure> {
 
 fn info(args: &Info) -> Result<u8, Failure> {
     let info = load(&args.file)?.1.info();
-    match &args.json {
-        Some(path) => write_json(path, &info)?,
-        None => print(&info.to_string())?,
-    }
+    args.json.put(SCHEMA, &info, || info.to_string())?;
     Ok(0)
 }
 
 fn plot(args: &Plot) -> Result<u8, Failure> {
-    crate::output::probe_plot(args.output.as_deref())?;
+    crate::output::probe_plot(args.plot.as_deref())?;
     let (name, profile) = load(&args.file)?;
     let figure = picture::figure(profile.name().unwrap_or(&name), &profile).svg();
-    put(args.output.as_deref().unwrap_or(Path::new("-")), &figure)?;
+    put(args.plot.as_deref().unwrap_or(Path::new("-")), &figure)?;
     tell(profile.remarks());
     Ok(0)
 }

@@ -1,7 +1,5 @@
 //! `narrows set` and `narrows stats`: talking to a run.
 
-use std::path::Path;
-
 use narrows_live::control::Client;
 
 use crate::args;
@@ -17,10 +15,12 @@ pub(crate) fn set(args: &args::Set) -> Result<u8, Failure> {
 }
 
 pub(crate) fn stats(args: &args::Stats) -> Result<u8, Failure> {
+    args.json.probe()?;
     let stats = Client::find(args.run.as_deref())?.stats()?;
-    if args.json {
-        write_json(Path::new("-"), &stats.report)?;
-    } else {
+    if let Some(path) = args.json.path() {
+        write_json(path, &stats.report)?;
+    }
+    if !args.json.takes_stdout() {
         print(&stats.text)?;
     }
     Ok(0)

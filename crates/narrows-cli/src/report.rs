@@ -14,6 +14,7 @@ use narrows_report::{Look, Report};
 use narrows_scenario::printable;
 
 use crate::args::{ReportArgs, ReportForm};
+use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
 
 /// The variable that says how much is printed where no flag does.
@@ -25,18 +26,22 @@ const LONGEST: usize = 16 << 20;
 
 /// The arguments of `narrows report`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows report
+  narrows report --list
+  narrows report 2 --json | jq .pairs")]
 pub(crate) struct ShowReport {
     /// A report that --json wrote, - for stdin, or the number of a kept one as --list shows [default: the last run's]
     #[arg(value_name = "RUN.json|N")]
     which: Option<String>,
     /// List the kept reports, the newest first
-    #[arg(long, conflicts_with_all = ["which", "json", "summary"])]
+    #[arg(long, conflicts_with_all = ["which", "to", "summary"])]
     list: bool,
-    /// Print it as JSON
-    #[arg(long, conflicts_with = "summary")]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
     /// Print at most twelve lines of it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "to")]
     summary: bool,
 }
 
@@ -45,7 +50,9 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
     if args.list {
         return list(&folder);
     }
-    let report = match args.which.as_deref() {
+    let (which, json) = args.meant()?;
+    json.probe()?;
+    let report = match which.as_deref() {
         Some("-") => parse(
             Path::new("stdin"),
             &io::read_to_string(stdin()).map_err(|cause| reading("stdin".as_ref(), &cause))?,
@@ -69,14 +76,38 @@ pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
             None => return Err(Failure::Other(format!("no report to show: {}", folder.count()))),
         },
     };
-    if args.json {
-        write_json(Path::new("-"), &report)?;
-    } else if args.summary {
-        print_coloured(&report.summary(look(&stdout())).to_string())?;
-    } else {
-        print(&report.text().to_string())?;
+    if let Some(path) = json.path() {
+        write_json(path, &report)?;
+    }
+    if json.takes_stdout() {
+        return Ok(0);
+    }
+    match args.summary {
+        true => print_coloured(&report.summary(look(&stdout())).to_string())?,
+        false => print(&report.text().to_string())?,
     }
     Ok(0)
+}
+
+impl ShowReport {
+    /// Which report, and where its JSON goes. `--json 3` was report 3 before `--json` could be followed by a file.
+    fn meant(&self) -> Result<(Option<String>, Json), Failure> {
+        let Some(after) = self.json.path().filter(|_| self.which.is_none() && !self.json.takes_stdout())
+        else {
+            return Ok((self.which.clone(), self.json.clone()));
+        };
+        let name = after.display().to_string();
+        if after.exists() {
+            return Err(Failure::Other(format!(
+                "--json {name}: is that the report to show, or where to write the last one? To show it: narrows report {name} \
+                 --json; to write there: narrows report 1 --json {name}"
+            )));
+        }
+        match name.parse::<usize>() {
+            Ok(_) => Ok((Some(name), Json::to_stdout())),
+            Err(_) => Ok((None, self.json.clone())),
+        }
+    }
 }
 
 fn list(folder: &Kept) -> Result<u8, Failure> {
@@ -213,7 +244,7 @@ pub(crate) fn form(args: &ReportArgs) -> Result<ReportForm, Failure> {
 /// A report that cannot be written is printed even so. A capture that is not whole is an error as well, but for one whose reader
 /// went away.
 pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Result<(), Failure> {
-    let written = args.json.as_deref().map_or(Ok(()), |path| write_json(path, report));
+    let written = args.json.path().map_or(Ok(()), |path| write_json(path, report));
     let is_kept = kept.keep(report);
     // Where nobody listens, nobody wants to know.
     let _ = match form(args)? {

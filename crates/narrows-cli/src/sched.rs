@@ -9,6 +9,9 @@ use clap::Subcommand;
 
 use crate::output::Failure;
 
+/// The version of the lab's JSON.
+const SCHEMA: u32 = 2;
+
 /// What the lab does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sched {

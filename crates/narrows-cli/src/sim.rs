@@ -1,15 +1,18 @@
 //! `narrows sim`: virtual time, and replays.
 
-use std::io::stdout;
+use std::io::{Write, stderr, stdout};
 use std::path::Path;
 
-use narrows_core::Seed;
+use narrows_core::{Seed, Time};
 use narrows_report::Report;
 use narrows_scenario::{LinkFlags, Scenario, printable};
-use narrows_sim::{Destination, SeriesOptions, SimOptions, replay, simulate};
+use narrows_sim::{Destination, SeriesOptions, SimOptions, replay_watched, simulate_watched};
 
 use crate::args::{self, ReportForm};
+use crate::check::scenario;
+use crate::json::{is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, print, print_coloured};
+use crate::progress::{Long, status_or_interrupted};
 use crate::report::{self, Kept};
 
 /// What a replay with differing verdicts exits with.
@@ -34,21 +37,64 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         packets: args.packets.as_deref().map(to_file),
         series,
         capture: args.capture.as_deref().map(to_file),
-        json: args.report.json.as_deref().map(to_file),
+        json: args.report.json.path().map(to_file),
     };
+    args.report.json.probe()?;
+    one_at_most_to_stdout(&outputs(args))?;
     if let Some(log) = &args.replay {
-        let result = replay(log, &options)?;
+        if args.link.is_given() {
+            return Err(Failure::Other(
+                "--replay and flags for a link: the log says what the network is".into(),
+            ));
+        }
+        let mut long = Long::start(args.report.quiet)?;
+        let result =
+            replay_watched(log, &options, &mut |at| long.tell(at.nanos() / MILLISECOND, None, &come_to(at)));
+        drop(long);
+        let result = result?;
         say(args, &format!("{result}\n"), &result.report)?;
-        return Ok(if result.agrees() { 0 } else { DIFFERENT });
+        let status = if result.agrees() { 0 } else { DIFFERENT };
+        return Ok(status_or_interrupted(status, "the report is of what came until then"));
     }
-    let Some(file) = &args.scenario else {
-        return Err(Failure::Other("say which scenario, as in: narrows sim scenarios/adsl.toml".into()));
-    };
-    let mut scenario = Scenario::load(file)?;
-    scenario.set(&args.set)?;
-    let report = simulate(&scenario, &options)?.report;
-    say(args, "", &report)?;
-    Ok(0)
+    let scenario = offered(args)?;
+    let length = options.duration.or(scenario.duration);
+    let total = length.map(|length| length.nanos() / MILLISECOND);
+    let mut long = Long::start(args.report.quiet)?;
+    let result = simulate_watched(&scenario, &options, &mut |at| {
+        long.tell(at.nanos() / MILLISECOND, total, &come_to(at))
+    });
+    drop(long);
+    say(args, "", &result?.report)?;
+    Ok(status_or_interrupted(0, "the report is of the time until then"))
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// Where a run has come to, to a tenth of a second.
+fn come_to(at: Time) -> String {
+    format!("{:.1} s of virtual time", at.nanos() as f64 / 1e9)
+}
+
+/// The scenario of the file or the flags, with its traffic.
+fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
+    if args.scenario.is_none() && !args.link.is_given() && args.set.is_empty() && args.traffic.is_empty() {
+        let usage = "say what network, as in: narrows sim scenarios/adsl.toml\n\
+                     or by flags: narrows sim --rate 10mbit --delay 25ms --loss 1%";
+        return Err(Failure::Other(usage.into()));
+    }
+    let mut scenario = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?;
+    match (&args.scenario, &args.traffic[..]) {
+        (Some(_), _) => {}
+        (None, []) => {
+            let words = scenario.offer_most()?;
+            if !args.report.quiet {
+                // Where nobody listens, the report has the packets.
+                let _ = writeln!(stderr(), "narrows: {words}");
+            }
+        }
+        (None, texts) => scenario.offer(texts)?,
+    }
+    Ok(scenario)
 }
 
 /// Prints a report behind a line, unless the standard output is for a program; and keeps it.
@@ -69,6 +115,15 @@ fn say(args: &args::Sim, before: &str, report: &Report) -> Result<(), Failure> {
 
 /// What goes to the standard output for a program must not be mixed with the report.
 fn prints_to_standard_output(args: &args::Sim) -> bool {
-    let outputs = [&args.report.json, &args.packets, &args.series, &args.capture];
-    outputs.into_iter().flatten().any(|path| path == Path::new("-"))
+    outputs(args).into_iter().any(|(_, path)| is_stdout(path))
+}
+
+/// The files that are asked for.
+fn outputs(args: &args::Sim) -> [(&'static str, Option<&Path>); 4] {
+    [
+        ("--json", args.report.json.path()),
+        ("--packets", args.packets.as_deref()),
+        ("--series", args.series.as_deref()),
+        ("--capture", args.capture.as_deref()),
+    ]
 }

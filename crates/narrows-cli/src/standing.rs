@@ -12,7 +12,7 @@ use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
 use crate::live::{cabling, capture, pace, reading};
-use crate::output::{Failure, probe_writable, say};
+use crate::output::{Failure, say};
 use crate::report::{self, Kept};
 
 /// The network and how it is to stand, once it is clear that it can be had. `devices` says which way what leaves at each of
@@ -25,7 +25,7 @@ pub(crate) fn prepare(
     let bounds = lateness_bounds(&args.pace.max_lateness)?;
     let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
-    probe_writable(args.report.json.as_deref())?;
+    args.report.json.probe()?;
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let options = StandingOptions {

@@ -5,7 +5,7 @@ mod classes;
 mod device;
 mod show;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use narrows_live::control::{Client, ControlError, LinkInForce, ScenarioInForce};
 use narrows_report::Report;
 use narrows_scenario::netem::{self, Command, Qdisc, Verb};
@@ -32,19 +32,31 @@ Examples:
 
 A device is a port of the scenario (client.link), a host with one link, or a direction of a link (link.up): what
 packets meet that leave there.")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_precedence_over_arg = true,
+    subcommand_negates_reqs = true
+)]
 pub(crate) struct Tc {
     /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
-    /// `check` and a script of tc, or a text of NetEm; or a command of tc: qdisc add, change, replace, del, show; class
-    /// show
+    /// A command of tc: qdisc add, change, replace, del, show; class show
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     words: Vec<String>,
+    #[command(subcommand)]
+    explained: Option<Explained>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Explained {
+    /// Explain a script of tc or a text of NetEm, with the scenario that it equals
+    Check(check::Check),
 }
 
 pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
-    if let Some(("check", rest)) = args.words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-        return check::check_words(rest);
+    if let Some(Explained::Check(args)) = &args.explained {
+        return check::check(args);
     }
     let text = args.words.join(" ");
     if let Some(show) = ClassShow::parse(&text)? {

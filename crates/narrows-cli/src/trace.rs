@@ -11,7 +11,12 @@ use narrows_scenario::preset_trace;
 use narrows_scenario::trace::{Format, Trace};
 use narrows_scenario::typed;
 
-use crate::output::{Failure, print, say, write_json};
+use crate::json::Json;
+use crate::output::{Failure, put, say};
+use crate::progress::{Progress, Quiet};
+
+/// The version of the JSON of `info`.
+const SCHEMA: u32 = 2;
 
 /// What is done with a trace.
 #[derive(Debug, Subcommand)]
@@ -42,7 +47,11 @@ pub(crate) struct Convert {
     /// The trace; - is the standard input
     input: PathBuf,
     /// The file to write; - is the standard output
-    output: PathBuf,
+    #[arg(required_unless_present = "to_file", value_name = "OUTPUT")]
+    output: Option<PathBuf>,
+    /// The file to write, as every command has it
+    #[arg(long = "output", short = 'o', value_name = "FILE", conflicts_with = "output")]
+    to_file: Option<PathBuf>,
     /// The format of the trace [default: what it looks like]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
@@ -55,38 +64,57 @@ pub(crate) struct Convert {
     /// Only these columns: rate, delay, loss, duplicate, queue
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows trace info cell.csv
+  narrows trace info verizon.up --from mahimahi --json")]
 pub(crate) struct Info {
     /// The trace; - is the standard input
     file: PathBuf,
     /// Its format [default: what it looks like]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// Write it for a program instead; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 /// Its arguments.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows trace plot cell.csv --plot cell.svg
+  narrows trace plot verizon.up --resample 100ms --plot - > verizon.svg")]
 pub(crate) struct Plot {
     /// The trace; - is the standard input
     file: PathBuf,
     /// Its format [default: what it looks like]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// Where the figure goes
-    #[arg(short, long, value_name = "FILE.svg", required_unless_present = "svg")]
-    output: Option<PathBuf>,
-    /// Print the figure
-    #[arg(long, conflicts_with = "output")]
+    /// Where the figure goes, as SVG; - is the standard output
+    #[arg(
+        long,
+        alias = "output",
+        short_alias = 'o',
+        value_name = "FILE.svg",
+        required_unless_present = "svg"
+    )]
+    plot: Option<PathBuf>,
+    /// Print the figure: --plot -
+    #[arg(long, conflicts_with = "plot", hide = true)]
     svg: bool,
     /// Draw equal steps, each with the mean over its time
     #[arg(long, value_name = "TIME")]
     resample: Option<String>,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 /// Does one of them.
@@ -99,44 +127,44 @@ pub(crate) fn trace(command: &TraceCommand) -> Result<u8, Failure> {
 }
 
 fn convert(args: &Convert) -> Result<u8, Failure> {
-    let mut trace = load(&args.input, args.from, args.resample.as_deref())?;
+    let mut trace = load(&args.input, args.from, args.resample.as_deref(), args.quiet)?;
     if !args.columns.is_empty() {
         let names: Vec<&str> = args.columns.iter().map(|name| name.trim()).collect();
         trace = trace.only(&names).map_err(|error| Failure::Other(format!("--columns: {error}")))?;
     }
-    let format = args.to.or_else(|| Format::of_file(&args.output.to_string_lossy())).ok_or_else(|| {
+    let output = args.output.as_deref().or(args.to_file.as_deref()).unwrap_or(Path::new("-"));
+    let format = args.to.or_else(|| Format::of_file(&output.to_string_lossy())).ok_or_else(|| {
         let names = Format::names().join(", ");
         Failure::Other(format!(
             "{}: which format? Its ending does not say; --to does, with one of {names}",
-            args.output.display()
+            output.display()
         ))
     })?;
     let written = trace.write(format).map_err(|error| Failure::Other(error.to_string()))?;
-    put(&args.output, &written.text)?;
+    put(output, &written.text)?;
     tell(trace.remarks().iter().chain(&written.remarks));
     Ok(0)
 }
 
 fn info(args: &Info) -> Result<u8, Failure> {
-    let info = load(&args.file, args.from, None)?.info();
-    match &args.json {
-        Some(path) => write_json(path, &info)?,
-        None => print(&info.to_string())?,
-    }
+    let info = load(&args.file, args.from, None, args.quiet)?.info();
+    args.json.put(SCHEMA, &info, || info.to_string())?;
     Ok(0)
 }
 
 fn plot(args: &Plot) -> Result<u8, Failure> {
-    crate::output::probe_plot(args.output.as_deref())?;
-    let trace = load(&args.file, args.from, args.resample.as_deref())?;
+    crate::output::probe_plot(args.plot.as_deref())?;
+    let trace = load(&args.file, args.from, args.resample.as_deref(), args.quiet)?;
     let figure = picture::figure(&args.file.display().to_string(), &trace).svg();
-    put(args.output.as_deref().unwrap_or(Path::new("-")), &figure)?;
+    put(args.plot.as_deref().unwrap_or(Path::new("-")), &figure)?;
     Ok(0)
 }
 
 /// Reads a trace, in steps if that is asked for.
-fn load(file: &Path, format: Option<Format>, step: Option<&str>) -> Result<Trace, Failure> {
+fn load(file: &Path, format: Option<Format>, step: Option<&str>, quiet: Quiet) -> Result<Trace, Failure> {
     let (name, bytes) = read(file)?;
+    let megabytes = bytes.len() as f64 / 1e6;
+    let _progress = Progress::waiting(quiet.quiet, &format!("reading {megabytes:.1} MB of {name}"));
     let trace = Trace::read(&name, &bytes, format)?;
     let Some(step) = step else { return Ok(trace) };
     trace.resample(typed::time(step)?).ok_or_else(|| {
@@ -161,14 +189,6 @@ pub(crate) fn read(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     match result {
         Ok(()) => Ok((name, bytes)),
         Err(cause) => Err(Failure::Other(format!("cannot read {name}: {cause}"))),
-    }
-}
-
-/// Writes to a file or the standard output.
-pub(crate) fn put(path: &Path, text: &str) -> Result<(), Failure> {
-    match path == Path::new("-") {
-        true => print(text),
-        false => fs::write(path, text).map_err(|cause| Failure::Write { path: path.into(), cause }),
     }
 }
 

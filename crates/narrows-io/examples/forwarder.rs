@@ -24,7 +24,7 @@ use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::{
     Offloads, PacketSocket, PacketSocketOptions, ReceiveBatch, Received, SendStop,
 };
-use narrows_io::process::{adopt_descendants, end_descendants, spawn};
+use narrows_io::process::{Signal, adopt_descendants, end_descendants, spawn};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::user_namespace::{InnerUser, enter_user_namespace};
 use narrows_io::wait::{Waiting, wait, wake_on_time};
@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     drop(server_program);
     drop(program);
-    end_descendants(Duration::from_millis(200))?;
+    end_descendants(Signal::SIGTERM, Duration::from_millis(200))?;
     Ok(())
 }
 

@@ -24,6 +24,7 @@
 //! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
 //! | [`bound`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
 //! | [`icmp`] | echoes of a real path |
+//! | [`interrupt`] | a Ctrl-C that a long computation hears of |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |
 //! | [`ready_set`], [`descriptors`] | many descriptors: which of them are ready, how many there may be |
 //! | [`watch`] | what becomes of interfaces and of a process meanwhile |
@@ -45,6 +46,7 @@ pub mod exchange;
 pub mod frame;
 pub mod host;
 pub mod icmp;
+pub mod interrupt;
 pub mod ledger;
 pub mod link;
 pub mod listening;

@@ -6,8 +6,10 @@
 //! drops privileges at exec (`ping` with file capabilities, `su`); such programs, and grandchildren, are
 //! ended by [`end_descendants`] on an orderly exit and found by [`crate::marked`] after a `kill -9`.
 //!
-//! The child stays in our process group: a Ctrl-C at the terminal reaches it as usual.
+//! The child stays in our process group, so that a Ctrl-C at the terminal reaches it as usual, unless its command asks for a
+//! group of its own. That one may write to the terminal even so.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -20,9 +22,9 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, setns};
 use nix::sys::prctl;
 pub use nix::sys::signal::Signal;
-use nix::sys::signal::{SigSet, SigmaskHow, kill, sigprocmask};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, kill, killpg, signal, sigprocmask};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{AccessFlags, Pid, access, getpid, getppid};
+use nix::unistd::{AccessFlags, Pid, access, getpgid, getpgrp, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 use crate::descriptors;
@@ -76,11 +78,12 @@ fn remedy(program: &str) -> &'static str {
     if program.contains(' ') { " (the command and its arguments are separate words)" } else { "" }
 }
 
-/// A program that was started. Dropping it kills it.
+/// A program that was started. Dropping it kills it, unless it is left to [`end_descendants`].
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     pidfd: OwnedFd,
+    is_left: bool,
 }
 
 /// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, in this thread and in those started
@@ -112,7 +115,7 @@ pub fn spawn(mut command: Command, namespace: &Namespace) -> Result<Running, Spa
     enter_before_exec(&mut command, namespace);
     let child = command.spawn().map_err(|cause| explain(&command, cause))?;
     match open_pidfd(child.id()) {
-        Ok(pidfd) => Ok(Running { child, pidfd }),
+        Ok(pidfd) => Ok(Running { child, pidfd, is_left: false }),
         Err(cause) => {
             let mut child = child;
             let _ = child.kill();
@@ -146,6 +149,11 @@ impl Running {
         }
     }
 
+    /// Lets it go on until [`end_descendants`] asks it to end.
+    pub fn leave(mut self) {
+        self.is_left = true;
+    }
+
     /// The child with its pipes, where the command asked for any.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
@@ -161,6 +169,9 @@ impl AsFd for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
         // Both fail only for a program that has ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -173,29 +184,48 @@ pub fn adopt_descendants() -> io::Result<()> {
     Ok(prctl::set_child_subreaper(true)?)
 }
 
-/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `SIGTERM`,
-/// and after `grace` kills. How many had to be killed.
-pub fn end_descendants(grace: Duration) -> io::Result<usize> {
+/// Ends every child of this process, and after [`adopt_descendants`] every descendant: asks with `first`, after `grace` with
+/// `SIGTERM` if that was another one, and after as long again kills. What leads a group of its own is asked with all of that;
+/// what becomes a child only now, since its parent has ended, is asked when it does. How many had to be killed.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn end_descendants(first: Signal, grace: Duration) -> io::Result<usize> {
     const PAUSE: Duration = Duration::from_millis(2);
-    let deadline = later(clock_monotonic(), grace);
-    for process in children(getpid())? {
-        let _ = kill(process, Signal::SIGTERM);
-    }
-    let mut killed = std::collections::BTreeSet::new();
-    loop {
-        reap();
-        let left = children(getpid())?;
-        if left.is_empty() {
-            return Ok(killed.len());
-        }
-        if clock_monotonic() >= deadline {
-            for process in left {
-                let _ = kill(process, Signal::SIGKILL);
-                killed.insert(process);
+    let mut ways = vec![first, Signal::SIGTERM, Signal::SIGKILL];
+    ways.dedup();
+    let mut killed = BTreeSet::new();
+    for way in ways {
+        let deadline = later(clock_monotonic(), grace);
+        let mut asked = BTreeSet::new();
+        // Whoever cannot be killed yet will be.
+        while way == Signal::SIGKILL || clock_monotonic() < deadline {
+            reap();
+            let left = children(getpid())?;
+            if left.is_empty() {
+                return Ok(killed.len());
             }
+            for process in left {
+                if asked.insert(process) {
+                    ask(process, way);
+                }
+                if way == Signal::SIGKILL {
+                    killed.insert(process);
+                }
+            }
+            std::thread::sleep(PAUSE);
         }
-        std::thread::sleep(PAUSE);
     }
+    Ok(killed.len())
+}
+
+/// Sends a signal to a child, and to its group if it leads one.
+fn ask(process: Pid, signal: Signal) {
+    // Who has ended meanwhile needs none.
+    let _ = match getpgid(Some(process)) {
+        Ok(group) if group == process && process != getpid() => killpg(group, signal),
+        _ => kill(process, signal),
+    };
 }
 
 fn later(now: MonotonicTime, by: Duration) -> MonotonicTime {
@@ -258,6 +288,11 @@ fn enter_before_exec(command: &mut Command, namespace: &Namespace) {
             return Err(io::Error::from_raw_os_error(libc::EOWNERDEAD));
         }
         sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+        if getpgrp() == getpid() {
+            // In a group of its own it is in the background of the terminal: `stty tostop` would stop it at its first word.
+            // SAFETY: no handler of ours is installed.
+            unsafe { signal(Signal::SIGTTOU, SigHandler::SigIgn)? };
+        }
         wake_as_usual()?;
         scheduling::as_usual()?;
         descriptors::as_usual()?;

@@ -23,7 +23,8 @@ fn published(packets: u64) {
     let columns = columns("1,8,64,512,4k,32k,mix").expect("these are loads");
     let thresholds = (quantity("0").expect("a number"), quantity("20n").expect("a number"));
     let plan = Plan::new(BENCHED.to_vec(), columns, thresholds, packets, RUNS).expect("it fits");
-    let figures = plan.run(|_, _, _| {}).expect("every algorithm takes these flows");
+    let figures =
+        plan.run(&mut |_| std::ops::ControlFlow::Continue(())).expect("every algorithm takes these flows");
     println!("{}", table(&plan, &figures));
 }
 

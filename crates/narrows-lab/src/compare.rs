@@ -61,9 +61,10 @@ use std::rc::Rc;
 use narrows_core::sched::Weight;
 use narrows_core::{Duration, Seed, Target};
 use narrows_scenario::{Scenario, ScenarioError, Traffic, TrafficSource};
-use narrows_sim::{Observed, SimError, SimOptions, observe};
+use narrows_sim::{Observed, SimError, SimOptions, SimResult, observe_watched};
 
 use crate::algorithm::Algorithm;
+use crate::watch::{Step, Watch, go_on};
 use put::put;
 use share::{Demand, jain, max_min};
 
@@ -200,6 +201,18 @@ pub enum CompareError {
 /// When there is no traffic or no such link, or the link cannot have such a scheduler and `where_possible` is off; and as
 /// [`simulate`](narrows_sim::simulate).
 pub fn compare(scenario: &Scenario, options: &CompareOptions) -> Result<Comparison, CompareError> {
+    compare_watched(scenario, options, &mut go_on)
+}
+
+/// The same, while somebody watches, also within each run, who may break it off: runs are those that were whole until then.
+///
+/// # Errors
+/// As for [`compare`].
+pub fn compare_watched(
+    scenario: &Scenario,
+    options: &CompareOptions,
+    watch: Watch<'_>,
+) -> Result<Comparison, CompareError> {
     let link = link(scenario, options.link.as_deref())?;
     let crossing = crossing(scenario, &link);
     let names = || crossing.iter().map(|&number| &scenario.traffic[number].name);
@@ -207,9 +220,16 @@ pub fn compare(scenario: &Scenario, options: &CompareOptions) -> Result<Comparis
         return Err(CompareError::NoFlow { found: found.clone(), link, flows: names().cloned().collect() });
     }
     let (mut runs, mut left_out) = (Vec::new(), Vec::new());
-    for &algorithm in &options.algorithms {
+    for (done, &algorithm) in options.algorithms.iter().enumerate() {
+        let step = Step { done, total: options.algorithms.len(), what: algorithm.to_string() };
+        if watch(&step).is_break() {
+            break;
+        }
         match put(scenario, &link, algorithm) {
-            Ok(changed) => runs.push(run(&changed, &crossing, algorithm, options)?),
+            Ok(changed) => match run(&changed, &crossing, algorithm, options, &mut |_| watch(&step))? {
+                Some(whole) => runs.push(whole),
+                None => break,
+            },
             Err(cause) if options.where_possible => left_out.push((algorithm, first_line(&cause))),
             Err(cause) => return Err(CompareError::Scheduler { algorithm, cause }),
         }
@@ -289,7 +309,8 @@ fn run(
     crossing: &[usize],
     algorithm: Algorithm,
     options: &CompareOptions,
-) -> Result<Run, CompareError> {
+    watch: narrows_sim::Watch<'_>,
+) -> Result<Option<Run>, CompareError> {
     let names: Vec<(String, String)> = crossing
         .iter()
         .map(|&number| &scenario.traffic[number])
@@ -311,7 +332,10 @@ fn run(
         }
     };
     let sim = SimOptions { duration: options.duration, seed: options.seed, ..SimOptions::default() };
-    let report = observe(scenario, &sim, Box::new(observer))?.report;
+    let SimResult { report, broken_off, .. } = observe_watched(scenario, &sim, Box::new(observer), watch)?;
+    if broken_off {
+        return Ok(None);
+    }
     let seen = seen.take();
     let greedy = |number: usize| matches!(scenario.traffic[number].source, TrafficSource::Aimd { .. });
     let weight =
@@ -344,7 +368,7 @@ fn run(
     };
     let flows = seen.into_iter().enumerate().map(stats).collect();
     let span = Duration::from_nanos(report.end_ns - report.start_ns);
-    Ok(Run { algorithm, span, jain: index, flows })
+    Ok(Some(Run { algorithm, span, jain: index, flows }))
 }
 
 impl FlowStats {

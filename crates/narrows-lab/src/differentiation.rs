@@ -39,6 +39,8 @@ use std::num::NonZero;
 use narrows_core::sched::{Estimator, Gamma, Hpd, HpdClass, HpdConfig, Per1024};
 use narrows_core::{Duration, Seed};
 
+use crate::watch::{Step, Watch, go_on};
+
 use reach::Reach;
 
 /// What is run.
@@ -167,7 +169,20 @@ pub enum DifferentiationError {
 /// # Errors
 /// When one of them cannot be.
 pub fn differentiation(options: &DifferentiationOptions) -> Result<Differentiation, DifferentiationError> {
+    differentiation_watched(options, &mut go_on)
+}
+
+/// The same, while somebody watches who may break it off: points are those of the loads until then.
+///
+/// # Errors
+/// As for [`differentiation`].
+pub fn differentiation_watched(
+    options: &DifferentiationOptions,
+    watch: Watch<'_>,
+) -> Result<Differentiation, DifferentiationError> {
     let mut points = Vec::new();
+    let total = options.traffic.len() * options.ddps.len() * options.loads.len();
+    let (mut done, mut broken_off) = (0, false);
     if options.packets < 1000 {
         return Err(DifferentiationError::Packets { found: options.packets });
     }
@@ -176,6 +191,12 @@ pub fn differentiation(options: &DifferentiationOptions) -> Result<Differentiati
             // By load, for the limits of what can be had are the same for every g.
             let mut of_load = Vec::new();
             for &load in &options.loads {
+                let what = format!("{}, ddp {ddps:?}, load {load} %", traffic.name());
+                broken_off = broken_off || watch(&Step { done, total, what }).is_break();
+                if broken_off {
+                    break;
+                }
+                done += 1;
                 of_load.push(at_load(options, traffic, ddps, load)?);
             }
             for number in 0..options.g.len() {

@@ -22,6 +22,7 @@ use narrows_core::{Bytes, Rate, Seed};
 use narrows_scenario::SchedulerKind;
 
 use crate::algorithm::Algorithm;
+use crate::watch::{Step, Watch, go_on};
 use drive::drive;
 use judge::Judge;
 use recording::Recording;
@@ -175,11 +176,28 @@ pub enum FairnessError {
 /// # Errors
 /// When an option is out of its range or a scheduler does not take the flows.
 pub fn fairness(options: &FairnessOptions) -> Result<Fairness, FairnessError> {
+    fairness_watched(options, &mut go_on)
+}
+
+/// The same, while somebody watches who may break it off: trials are those until then.
+///
+/// # Errors
+/// As for [`fairness`].
+pub fn fairness_watched(options: &FairnessOptions, watch: Watch<'_>) -> Result<Fairness, FairnessError> {
     check(options)?;
-    let pairs = options.algorithms.iter().flat_map(|&algorithm| {
-        options.patterns.iter().map(move |&pattern| trial(algorithm, pattern, options, None))
-    });
-    Ok(Fairness { options: options.clone(), trials: pairs.collect::<Result<_, _>>()? })
+    let patterns = &options.patterns;
+    let pairs =
+        options.algorithms.iter().flat_map(|one| patterns.iter().map(move |pattern| (*one, *pattern)));
+    let total = options.algorithms.len() * patterns.len();
+    let mut trials = Vec::new();
+    for (done, (algorithm, pattern)) in pairs.enumerate() {
+        let what = format!("{algorithm}, {}", pattern.name());
+        if watch(&Step { done, total, what }).is_break() {
+            break;
+        }
+        trials.push(trial(algorithm, pattern, options, None)?);
+    }
+    Ok(Fairness { options: options.clone(), trials })
 }
 
 fn check(options: &FairnessOptions) -> Result<(), FairnessError> {

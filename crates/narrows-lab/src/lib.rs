@@ -11,5 +11,7 @@ pub mod fairness;
 pub mod fluid;
 pub mod plot;
 pub mod statistics;
+mod watch;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use watch::{Step, Watch};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -64,6 +64,11 @@ pub struct RunOptions {
     pub host: Option<String>,
     /// Programs started before it, each in a host, by a shell; they end with the run.
     pub beside: Vec<(String, String)>,
+    /// What the program finds in its environment beside what every program of the run does.
+    pub environment: Vec<(String, OsString)>,
+    /// Whether what programs of the run write to the standard output goes to the standard error: the standard output is for
+    /// something else, such as the report.
+    pub output_to_stderr: bool,
     /// Whether to say on the standard error where one is, before the program starts.
     pub greeting: bool,
     /// Where to keep the input log.
@@ -231,8 +236,11 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
     let halted = network.halt();
     // Whatever happened, no program of the run outlives it.
-    process::end_descendants(GRACE).map_err(system("end the programs of the run"))?;
-    let (Played { status, probes, notes }, broken) = match result {
+    // Programs beside CMD did not get a Ctrl-C, and are asked as it would have asked them.
+    let interrupted = result.as_ref().is_ok_and(|played| played.interrupted);
+    let first = if interrupted { Signal::SIGINT } else { Signal::SIGTERM };
+    process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
+    let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
         // Its programs have nobody to talk to any more, but what happened until then is known.
         Err(RunError::Loop(LoopError::CableEnd(error))) if error.is_down() => {
@@ -272,8 +280,18 @@ pub(crate) fn keep_privileges(needed: &[Capability]) -> Option<String> {
 #[derive(Debug, Default)]
 struct Played {
     status: u8,
+    /// Whether there was a Ctrl-C.
+    interrupted: bool,
     probes: Vec<ProbeReport>,
     notes: Vec<String>,
+}
+
+impl Played {
+    /// Ended by a signal before anything else.
+    fn by_signal(signal: i32) -> Self {
+        let interrupted = signal == Signal::SIGINT as i32;
+        Self { status: by_signal(signal), interrupted, ..Self::default() }
+    }
 }
 
 /// Starts the programs, and keeps the network going until they have ended.
@@ -284,7 +302,7 @@ fn play(
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
 ) -> Result<Played, RunError> {
-    let mut beside = Vec::new();
+    let mut beside: Vec<(&String, &String, Running)> = Vec::new();
     // Before there is any packet.
     let mut listening = BTreeMap::new();
     for (name, _) in &options.beside {
@@ -296,38 +314,44 @@ fn play(
         let listening = listening.entry(name).or_default();
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]).envs(environment.iter().cloned()).stdin(Stdio::null());
+        // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
+        command.process_group(0);
+        redirect(&mut command, options)?;
         let mut program = process::spawn(command, &host.namespace)?;
         if let Some(signal) = wait_until_it_listens(network, host, listening, &mut program, line, signals)? {
-            return Ok(Played { status: by_signal(signal), ..Played::default() });
+            beside.into_iter().for_each(|(_, _, program)| program.leave());
+            program.leave();
+            return Ok(Played::by_signal(signal));
         }
         beside.push((name, line, program));
     }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
     let probes = probes.map_err(system("send probes"))?;
     let program = match command(options, environment) {
-        Some(command) => {
+        Some(mut command) => {
             let host = chosen_host(stage, options.host.as_deref())?;
+            redirect(&mut command, options)?;
             Some(process::spawn(command, &host.namespace)?)
         }
         None => None,
     };
     // No sooner: a program that regained at exec what we had given up would lose its death signal.
-    let notes = keep_privileges(&NEEDED).into_iter().collect();
-    let status = match program {
+    let notes = keep_privileges(&NEEDED);
+    let mut played = match program {
         Some(mut program) => {
-            let status = accompany(network, &mut program, signals)?;
+            let played = accompany(network, &mut program, signals)?;
             if probes.is_none() {
                 // Sockets that it leaves open have no part in the run.
                 network.halt()?;
             }
-            status
+            played
         }
         None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
-            End::Ready => 0,
-            End::Signal(ended) => by_signal(ended.signal as i32),
+            End::Ready => Played::default(),
+            End::Signal(ended) => Played::by_signal(ended.signal as i32),
         },
     };
-    let mut played = Played { status, notes, ..Played::default() };
+    played.notes.extend(notes);
     for (host, line, program) in &mut beside {
         if let Some(status) = program.try_wait().map_err(system("look after a program"))?
             && !status.success()
@@ -335,6 +359,8 @@ fn play(
             played.notes.push(format!("`{line}` in host `{host}` ended early: {status}"));
         }
     }
+    // They are asked to end, and not killed, once the network is halted.
+    beside.into_iter().for_each(|(_, _, program)| program.leave());
     if let Some(probes) = probes {
         // Probes on their way still want to arrive.
         probes.stop();
@@ -348,8 +374,17 @@ fn play(
 fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<Command> {
     let (name, arguments) = options.command.split_first()?;
     let mut command = Command::new(name);
-    command.args(arguments).envs(environment.iter().cloned());
+    command.args(arguments).envs(environment.iter().chain(&options.environment).cloned());
     Some(command)
+}
+
+/// Where a program's output goes, if not where ours does.
+fn redirect(command: &mut Command, options: &RunOptions) -> Result<(), RunError> {
+    if options.output_to_stderr {
+        let stderr = io::stderr().as_fd().try_clone_to_owned();
+        command.stdout(stderr.map_err(system("give a program the standard error"))?);
+    }
+    Ok(())
 }
 
 /// Keeps the network going until a program that was started beside CMD listens, has ended well, or has had its time.
@@ -395,15 +430,18 @@ fn accompany(
     network: &mut Director,
     program: &mut Running,
     signals: &mut EndSignals,
-) -> Result<u8, RunError> {
+) -> Result<Played, RunError> {
     let mut asked = None;
+    let mut interrupted = false;
+    let played = |status, interrupted| Played { status, interrupted, ..Played::default() };
     loop {
         let end = match asked {
             None => network.run(Some(program.as_fd()), signals)?,
             Some(_) => network.run_for(GRACE, Some(program.as_fd()), signals)?,
         };
+        interrupted |= matches!(end, End::Signal(EndSignal { signal: Signal::SIGINT, .. }));
         if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
-            return Ok(exit_code(status));
+            return Ok(played(exit_code(status), interrupted));
         }
         match (end, asked) {
             // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
@@ -415,7 +453,7 @@ fn accompany(
             (_, Some(signal)) => {
                 program.signal(Signal::SIGKILL).map_err(system("kill the program"))?;
                 program.wait().map_err(system("wait for the program"))?;
-                return Ok(by_signal(signal as i32));
+                return Ok(played(by_signal(signal as i32), interrupted));
             }
             (End::Ready, None) => {}
         }

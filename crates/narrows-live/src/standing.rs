@@ -329,7 +329,7 @@ impl Standing {
             match ended {
                 Ok(End::Ready) => {}
                 Ok(End::Signal(ended)) => {
-                    self.ended = Some((status(ended), None));
+                    self.ended = Some((status(ended, duration.is_some()), None));
                     return Ok(());
                 }
                 Err(LoopError::CableEnd(error)) if error.is_down() => {
@@ -382,7 +382,8 @@ impl Standing {
     }
 }
 
-/// Ctrl-C is how it is meant to end.
-fn status(ended: EndSignal) -> u8 {
-    if ended.signal == Signal::SIGINT { 0 } else { by_signal(ended.signal as i32) }
+/// Ctrl-C is how it is meant to end, unless it is to last for a time.
+fn status(ended: EndSignal, has_duration: bool) -> u8 {
+    let as_meant = ended.signal == Signal::SIGINT && !has_duration;
+    if as_meant { 0 } else { by_signal(ended.signal as i32) }
 }

@@ -9,6 +9,7 @@ mod paths;
 mod print;
 mod rules;
 mod sharing;
+mod table;
 mod warnings;
 
 pub use delay::DelayExplanation;
@@ -71,7 +72,7 @@ pub struct LinkExplanation {
     /// The rate, as it stands in a file.
     pub rate: String,
     /// Bits a second; nothing where it is unlimited, zero while it is down.
-    pub rate_bits_per_second: Option<u64>,
+    pub rate_bps: Option<u64>,
     /// What counts as the length of a packet.
     pub overhead: String,
     /// The delay and its distribution.
@@ -133,7 +134,7 @@ pub struct Expected {
     /// The longest time that one takes: behind a queue full of its like, with one more on the wire, and with the longest
     /// delay (of a normal delay, the one that one packet in a thousand exceeds). Nothing with a scheduler, where it is not
     /// the same for all, or with a trace of the rate.
-    pub longest_ns: Option<u64>,
+    pub max_ns: Option<u64>,
     /// How many a second the link carries; nothing where it is unlimited, or where stations contend for it.
     pub packets_per_second: Option<f64>,
 }
@@ -198,7 +199,7 @@ fn explain(name: String, [from, to]: [&str; 2], shared: bool, direction: &Direct
         to: to.into(),
         shared,
         rate: rate_words(direction),
-        rate_bits_per_second: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
+        rate_bps: (rate != Rate::UNLIMITED).then(|| rate.bits_per_second()),
         overhead: value::overhead_words(counted(direction)),
         delay: delay_words(direction),
         mean_delay_ns: direction.mean_delay().map(Duration::nanos),
@@ -311,7 +312,7 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
         bytes,
         transmission_ns: transmission.map(Duration::nanos),
         one_way_ns: one_way(direction, bytes).map(Duration::nanos),
-        longest_ns: longest.filter(|_| waits_in_line).and_then(|one| {
+        max_ns: longest.filter(|_| waits_in_line).and_then(|one| {
             let waiting = match direction.bound() {
                 Bound::Packets(packets) => packets,
                 Bound::Bytes(room) => room.get() / u64::from(bytes),

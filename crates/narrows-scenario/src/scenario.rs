@@ -5,6 +5,7 @@ mod difference;
 mod ipfw;
 mod ipfw_commands;
 mod me;
+mod offer;
 mod read;
 mod rows;
 mod write;

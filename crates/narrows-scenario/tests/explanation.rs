@@ -76,16 +76,16 @@ fn the_longest_delay_is_that_of_the_queue_and_one_packet_on_the_wire() {
     // 1 Mbit/s, 100 ms and ten packets: 100 ms and eleven packets' time, 12 ms each.
     let flags = LinkFlags::default().with("rate", "1mbit").with("delay", "100ms").with("queue", "10 packets");
     let explanation = Scenario::from_flags(&flags).unwrap().explain();
-    assert_eq!(explanation.links[1].full.longest_ns, Some(232_000_000));
+    assert_eq!(explanation.links[1].full.max_ns, Some(232_000_000));
     // In bytes there is room for nine of them.
     let bytes = link("rate = \"1mbit\"\nqueue = \"14kB\"\ndelay = \"100ms\"").explain();
-    assert_eq!(bytes.links[0].full.longest_ns, Some(220_000_000));
+    assert_eq!(bytes.links[0].full.max_ns, Some(220_000_000));
 }
 
 #[test]
 fn an_unlimited_link_and_one_that_is_down_have_what_can_be_said_of_them() {
     let unlimited = link("delay = \"10ms\"").explain();
-    assert_eq!(unlimited.links[0].rate_bits_per_second, None);
+    assert_eq!(unlimited.links[0].rate_bps, None);
     assert_eq!(unlimited.links[0].full.one_way_ns, Some(10_000_000));
     assert_eq!(unlimited.paths[0].round_trip_full_ns, Some(20_000_000));
     let down = link("up.rate = \"down\"").explain();
@@ -147,7 +147,7 @@ fn it_is_there_for_programs_too() {
     let explanation = link("rate = \"1mbit\"\ndelay = \"10ms\"").explain();
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json["links"][0]["name"], "l.up");
-    assert_eq!(json["links"][0]["rate_bits_per_second"], 1_000_000);
+    assert_eq!(json["links"][0]["rate_bps"], 1_000_000);
     assert_eq!(json["links"][0]["queue_packets"], 4);
     assert_eq!(json["paths"][0]["round_trip_full_ns"], 44_000_000);
 }
@@ -250,10 +250,7 @@ fn traces_and_feeds() {
     // 4 · 1504 bytes in 6 ms.
     let cell = explain("trace = \"cell.down\"");
     let trace = cell.links[0].trace.as_ref().unwrap();
-    assert_eq!(
-        (trace.mean_rate_bits_per_second, trace.length_ns, trace.then),
-        (Some(8_021_333), 6_000_000, "loop")
-    );
+    assert_eq!((trace.mean_rate_bps, trace.length_ns, trace.then), (Some(8_021_333), 6_000_000, "loop"));
     assert!(cell.to_string().contains("by the trace cell.down, 8.021333mbit on average"), "{cell}");
     // 10 for 1 s and 5 for 2 s: 20/3; 20 and twice 40: 100/3 ms. The default bound: 6.667 Mbit/s · 66.667 ms are 444,444 bits,
     // 37.1 packets of 1498 bytes.

@@ -123,7 +123,7 @@ fn radio_profiles_are_the_standards_timings() {
             station.rest + time(1_500, station.rate) / 1e3 + f64::from(station.window) / 2.0 * station.slot;
         let by_hand = 12_000.0 / each;
         assert!((by_hand - throughput).abs() < 5e-4, "{name}: {by_hand}");
-        let said = profile.throughput(1_500).unwrap().bits_per_second / 1e6;
+        let said = profile.throughput(1_500).unwrap().rate_bps / 1e6;
         assert!((said - by_hand).abs() < 1e-4, "{name}: {said}");
 
         // And through a link, within four standard errors: a slot number's variance is ((CW + 1)² − 1)/12.

@@ -1,5 +1,7 @@
 //! The loop of virtual time: inputs in, events out.
 
+use std::ops::ControlFlow;
+
 use narrows_core::{Duration, Time};
 use narrows_report::{ApplicationInfo, ApplicationReport, RunInfo};
 
@@ -18,8 +20,15 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// The most inputs in such a moment.
 const RUSH: u64 = 2_000_000;
 
+/// Inputs from one look of who watches to the next: a fraction of a millisecond.
+const LOOK: u32 = 1_024;
+
+/// Somebody who watches a run: told from time to time which instant it has come to, and asked whether to go on. When and how
+/// often is no part of what a run is: it changes no event.
+pub type Watch<'a> = &'a mut dyn FnMut(Time) -> ControlFlow<()>;
+
 /// A run in progress.
-pub(crate) struct Drive {
+pub(crate) struct Drive<'a> {
     pub(crate) network: Watched,
     inputs: Inputs,
     changes: Box<dyn Changes>,
@@ -29,6 +38,9 @@ pub(crate) struct Drive {
     poll_every: u32,
     /// The most inputs in a [`MOMENT`], where some respond.
     rush: u64,
+    watch: Watch<'a>,
+    /// Steps since the last look.
+    unwatched: u32,
 }
 
 /// How a run ended.
@@ -37,11 +49,29 @@ pub(crate) struct End {
     pub(crate) at: Time,
     /// It ended with packets inside that no event would let out.
     pub(crate) stuck: bool,
+    /// Who watches did not want to go on: it ended before its time.
+    pub(crate) broken_off: bool,
 }
 
-impl Drive {
-    pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>) -> Self {
-        Self { network, inputs, changes, changes_made: 0, poll_every: 1, rush: RUSH }
+impl<'a> Drive<'a> {
+    pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>, watch: Watch<'a>) -> Self {
+        Self { network, inputs, changes, changes_made: 0, poll_every: 1, rush: RUSH, watch, unwatched: 0 }
+    }
+
+    /// Whether who watches wants to break off, at an instant that the run has come to.
+    fn is_over(&mut self, at: Time) -> bool {
+        self.unwatched += 1;
+        if self.unwatched < LOOK {
+            return false;
+        }
+        self.unwatched = 0;
+        (self.watch)(at).is_break()
+    }
+
+    /// Ends a run at an instant before its time: what is inside stays there.
+    fn break_off(&mut self, at: Time) -> Result<End, SimError> {
+        self.network.finish(at)?;
+        Ok(End { at, stuck: false, broken_off: true })
     }
 
     /// Runs until `until`: inputs before that instant, and events up to and including it. Without it until all inputs
@@ -62,12 +92,15 @@ impl Drive {
                 self.network.poll(at)?;
                 unpolled = 0;
             }
+            if self.is_over(at) {
+                return self.break_off(at);
+            }
         }
         self.network.poll(self.network.engine.now())?;
         let end = match until {
             Some(at) => {
                 self.change_until(at)?;
-                End { at, stuck: false }
+                End { at, stuck: false, broken_off: false }
             }
             None => self.empty()?,
         };
@@ -87,6 +120,9 @@ impl Drive {
             let open = self.network.engine.inside() > 0 || input.is_some();
             let change = self.changes.peek().filter(|&at| open && at <= patience.min(last));
             let Some(next) = [event, change, input].into_iter().flatten().min() else { break };
+            if self.is_over(next) {
+                return self.break_off(self.network.engine.now());
+            }
             if event == Some(next) {
                 self.network.poll(next)?;
             } else if change == Some(next) {
@@ -116,7 +152,7 @@ impl Drive {
             self.change_until(at)?;
         }
         self.network.finish(at)?;
-        Ok(End { at, stuck })
+        Ok(End { at, stuck, broken_off: false })
     }
 
     /// Lets everything that is inside leave.
@@ -135,9 +171,12 @@ impl Drive {
             }
             self.change_until(next)?;
             self.network.poll(next)?;
+            if self.is_over(next) {
+                return Ok(End { at: next, stuck: false, broken_off: true });
+            }
         }
         let engine = &self.network.engine;
-        Ok(End { at: engine.now(), stuck: engine.inside() > 0 })
+        Ok(End { at: engine.now(), stuck: engine.inside() > 0, broken_off: false })
     }
 
     /// Brings what a report says of classes up to date.

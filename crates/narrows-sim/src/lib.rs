@@ -33,8 +33,12 @@ mod simulate;
 mod tcp;
 mod watched;
 
+pub use drive::Watch;
 pub use error::SimError;
 pub use observe::{Observed, Observer};
 pub use output::Destination;
-pub use replay::{ReplayResult, replay};
-pub use simulate::{OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_with, simulate};
+pub use replay::{ReplayResult, replay, replay_watched};
+pub use simulate::{
+    OtherQueue, SeriesOptions, SimOptions, SimResult, observe, observe_watched, observe_with, simulate,
+    simulate_watched,
+};

@@ -1,6 +1,7 @@
 //! The input log of a run, once more: the same inputs give the same verdicts.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use narrows_core::{Engine, Packet, PortId, Question, Time};
@@ -12,6 +13,7 @@ use narrows_scenario::{Files, Scenario};
 
 use crate::changes::Links;
 use crate::compare::Comparison;
+use crate::drive::Watch;
 use crate::error::SimError;
 use crate::input::{Body, Frame};
 use crate::simulate::{SimOptions, watchers, write_json};
@@ -43,6 +45,8 @@ pub struct ReplayResult {
     pub unknown: u64,
     /// Why the log ends early, if it does.
     pub cut_short: Option<String>,
+    /// Whether who watched broke the replay off: all is of the time until then.
+    pub broken_off: bool,
     /// The report of the replayed run.
     pub report: Report,
 }
@@ -64,7 +68,9 @@ impl fmt::Display for ReplayResult {
                 "{file} ({program}): {arrivals} packets, {changes} changes and {values} values of feeds came in"
             )?,
         }
-        if let Some(why) = &self.cut_short {
+        if self.broken_off {
+            writeln!(f, "interrupted: compared is what came until then")?;
+        } else if let Some(why) = &self.cut_short {
             writeln!(f, "the log ends early: {why}")?;
             writeln!(f, "compared is what it has; {} verdicts of the replay are not in it", self.unknown)?;
         }
@@ -97,6 +103,14 @@ impl fmt::Display for ReplayResult {
 /// When the log cannot be read at all, or is damaged; when its scenario or a change is none; when an output cannot be
 /// written.
 pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimError> {
+    replay_watched(file, options, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same, while somebody watches who may break it off.
+///
+/// # Errors
+/// As for [`replay`].
+pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Result<ReplayResult, SimError> {
     let mut log = LogReader::open(file)?;
     let header = log.header().clone();
     let files = log.read_files()?;
@@ -127,17 +141,24 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
         last: Time::ZERO,
         ended: None,
     };
-    let cut_short = replay.read_all(&mut log)?;
+    let (cut_short, broken_off) = match replay.read_all(&mut log, watch)? {
+        Stop::End => (None, false),
+        Stop::Cut(why) => (Some(why), false),
+        Stop::Broken => (None, true),
+    };
     let end = replay.ended.map_or(replay.last, |ended| ended.at);
     replay.network.poll(end)?;
     let mut comparison = replay.network.watchers.comparison.take().expect("it was put there above");
-    let unknown = comparison.close(cut_short.is_some());
+    let unknown = comparison.close(cut_short.is_some() || broken_off);
     let mut differences = comparison.first(replay.network.names());
-    differences.extend(replay.disagreements());
+    if !broken_off {
+        differences.extend(replay.disagreements());
+    }
     replay.network.finish(end)?;
 
     info.span = (Time::ZERO, end);
     info.update(&replay.scenario);
+    info.notes.extend(broken_off.then(|| "interrupted: everything here is of the time until then".into()));
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
     let report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     write_json(options.json.as_ref(), &report)?;
@@ -153,6 +174,7 @@ pub fn replay(file: &Path, options: &SimOptions) -> Result<ReplayResult, SimErro
         differences,
         unknown,
         cut_short,
+        broken_off,
         report,
     })
 }
@@ -172,6 +194,19 @@ fn check_names(file: &str, header: &Header, engine: &Engine<Body>) -> Result<(),
 
 /// What commands of ipfw begin with in a log.
 const IPFW: &str = "ipfw ";
+
+/// Records from one look of who watches to the next.
+const LOOK: u64 = 1_024;
+
+/// Where a replay ended.
+enum Stop {
+    /// At the end of the log.
+    End,
+    /// At the end of what there is of it.
+    Cut(String),
+    /// Where who watched did not want to go on.
+    Broken,
+}
 
 struct Replay {
     network: Watched,
@@ -196,16 +231,24 @@ struct Replay {
 }
 
 impl Replay {
-    /// Hands in all that the log has. Says why it ended, if that was too early.
-    fn read_all<R: std::io::Read>(&mut self, log: &mut LogReader<R>) -> Result<Option<String>, SimError> {
-        loop {
+    /// Hands in all that the log has, or until who watches breaks it off.
+    fn read_all<R: std::io::Read>(
+        &mut self,
+        log: &mut LogReader<R>,
+        watch: Watch<'_>,
+    ) -> Result<Stop, SimError> {
+        for number in 1u64.. {
             match log.read() {
                 Ok(Some(record)) => self.take(record)?,
-                Ok(None) => return Ok(None),
-                Err(error @ ReadError::Truncated { .. }) => return Ok(Some(error.to_string())),
+                Ok(None) => return Ok(Stop::End),
+                Err(error @ ReadError::Truncated { .. }) => return Ok(Stop::Cut(error.to_string())),
                 Err(error) => return Err(error.into()),
             }
+            if number.is_multiple_of(LOOK) && watch(self.last).is_break() {
+                return Ok(Stop::Broken);
+            }
         }
+        Ok(Stop::End)
     }
 
     fn take(&mut self, record: Record<'_>) -> Result<(), SimError> {

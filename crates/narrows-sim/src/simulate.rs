@@ -1,5 +1,7 @@
 //! A scenario in virtual time, from beginning to end.
 
+use std::ops::ControlFlow;
+
 use narrows_core::queue::Queue;
 use narrows_core::source::{Source, SourceConfig};
 use narrows_core::{Duration, Engine, FlowKey, Headers, Packet, Protocol, Seed, Time};
@@ -12,7 +14,7 @@ use crate::apps::App;
 use crate::capture_in::CaptureFeed;
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
-use crate::drive::{Drive, End};
+use crate::drive::{Drive, End, Watch};
 use crate::error::SimError;
 use crate::input::{Body, Feed, FeedKind, Inputs};
 use crate::observe::{Observer, Observing};
@@ -54,6 +56,8 @@ pub struct SeriesOptions {
 pub struct SimResult {
     /// The report.
     pub report: Report,
+    /// Whether who watched broke it off: the report is of the time until then.
+    pub broken_off: bool,
 }
 
 /// Runs a scenario in virtual time and writes the outputs that are asked for. The same scenario, captures and seed give
@@ -87,7 +91,23 @@ pub struct SimResult {
 /// When the scenario has no traffic, or traffic without an end and no duration; when a capture cannot be read or an
 /// output not be written.
 pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observing::default())
+    run(scenario, options, &mut |_| None, Observing::default(), &mut go_on)
+}
+
+/// The same, while somebody watches who may break it off: the report is then of the time until that, and says so.
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn simulate_watched(
+    scenario: &Scenario,
+    options: &SimOptions,
+    watch: Watch<'_>,
+) -> Result<SimResult, SimError> {
+    run(scenario, options, &mut |_| None, Observing::default(), watch)
+}
+
+fn go_on(_: Time) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 /// The same, while somebody is told what becomes of each packet.
@@ -95,7 +115,20 @@ pub fn simulate(scenario: &Scenario, options: &SimOptions) -> Result<SimResult, 
 /// # Errors
 /// As for [`simulate`].
 pub fn observe(scenario: &Scenario, options: &SimOptions, observer: Observer) -> Result<SimResult, SimError> {
-    run(scenario, options, &mut |_| None, Observing(Some(observer)))
+    observe_watched(scenario, options, observer, &mut go_on)
+}
+
+/// The same, while somebody watches as for [`simulate_watched`].
+///
+/// # Errors
+/// As for [`simulate`].
+pub fn observe_watched(
+    scenario: &Scenario,
+    options: &SimOptions,
+    observer: Observer,
+    watch: Watch<'_>,
+) -> Result<SimResult, SimError> {
+    run(scenario, options, &mut |_| None, Observing(Some(observer)), watch)
 }
 
 /// Another queue for a link of the engine, by its name (`access.down`, or `radio` where the medium is shared), in place of
@@ -113,7 +146,7 @@ pub fn observe_with(
     queues: OtherQueue<'_>,
     observer: Observer,
 ) -> Result<SimResult, SimError> {
-    run(scenario, options, queues, Observing(Some(observer)))
+    run(scenario, options, queues, Observing(Some(observer)), &mut go_on)
 }
 
 fn run(
@@ -121,6 +154,7 @@ fn run(
     options: &SimOptions,
     queues: OtherQueue<'_>,
     observing: Observing,
+    watch: Watch<'_>,
 ) -> Result<SimResult, SimError> {
     let mut scenario = scenario.clone();
     if let Some(Seed(seed)) = options.seed {
@@ -145,18 +179,19 @@ fn run(
     let first = inputs.peek().filter(|&at| until.is_none_or(|until| at < until));
     let changes = ScenarioChanges::new(scenario, &engine, first);
     let network = Watched::new(engine, inputs.names(), watchers);
-    let mut drive = Drive::new(network, inputs, Box::new(changes));
+    let mut drive = Drive::new(network, inputs, Box::new(changes), watch);
     let end = drive.run(until)?;
 
     info.span = (Time::ZERO, end.at);
     drive.update(&mut info);
     let Watched { engine, meter, .. } = &drive.network;
     info.notes.extend(stuck(end, engine.inside()));
+    info.notes.extend(broken_off(end, until));
     info.notes.extend(changed(drive.changes_made));
     let mut report = Report::new(&info, engine, meter);
     report.applications = drive.applications(&applications, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
-    Ok(SimResult { report })
+    Ok(SimResult { report, broken_off: end.broken_off })
 }
 
 fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
@@ -255,6 +290,12 @@ fn stuck(end: End, inside: u64) -> Option<String> {
     end.stuck.then(|| {
         format!("the run ended with {inside} packets inside that nothing will let out: a wire is down")
     })
+}
+
+fn broken_off(end: End, until: Option<Time>) -> Option<String> {
+    let whole = until.map_or(String::new(), |until| format!(" of {}", until.since(Time::ZERO)));
+    let at = end.at.since(Time::ZERO);
+    end.broken_off.then(|| format!("interrupted after {at}{whole}: everything here is of that time"))
 }
 
 /// The reader compares with what was asked for, which is not what was in force all the time.

@@ -9,7 +9,11 @@ use serde::Serialize;
 
 use super::input::{Delays, Input};
 use super::picture;
-use crate::output::{Failure, print, probe_writable, write_json};
+use crate::json::Json;
+use crate::output::Failure;
+
+/// The version of the JSON.
+const SCHEMA: u32 = 2;
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -27,9 +31,8 @@ const DRAWN: usize = 3;
 pub(crate) struct Fit {
     #[command(flatten)]
     input: Input,
-    /// Write it for a program, too; - is the standard output, and then there is no table
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
     /// Draw the three best beside the samples
     #[arg(long, value_name = "FILE.svg|png")]
     plot: Option<PathBuf>,
@@ -37,11 +40,11 @@ pub(crate) struct Fit {
 
 /// For a program. Times are in nanoseconds.
 #[derive(Serialize)]
-struct Json<'a> {
+struct Found<'a> {
     samples: &'a str,
     count: usize,
-    least_ns: f64,
-    greatest_ns: f64,
+    min_ns: f64,
+    max_ns: f64,
     mean_ns: f64,
     sd_ns: f64,
     quartiles_ns: [f64; 3],
@@ -56,7 +59,7 @@ struct LeftOut<'a> {
 }
 
 pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
-    probe_writable(args.json.as_deref())?;
+    args.json.probe()?;
     picture::probe(args.plot.as_deref(), "--plot")?;
     let delays = Delays::read(&args.input.file, &args.input.options.column(false))?;
     delays.differ()?;
@@ -67,25 +70,19 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
             fits.fits.iter().take(DRAWN).map(|fit| (fit.name.to_owned(), &fit.distribution)).collect();
         picture::write(path, &figure(&delays.name, sample, &best))?;
     }
-    if let Some(path) = &args.json {
-        let json = Json {
-            samples: &delays.name,
-            count: sample.len(),
-            least_ns: sample.least(),
-            greatest_ns: sample.greatest(),
-            mean_ns: sample.mean(),
-            sd_ns: sample.sd(),
-            quartiles_ns: sample.quartiles(),
-            fits: fits.fits.iter().map(narrows_lab::dist::Fit::json).collect(),
-            left_out: fits.left_out.iter().map(|(name, why)| LeftOut { name, why }).collect(),
-        };
-        write_json(path, &json)?;
-        if path.as_os_str() == "-" {
-            return Ok(0);
-        }
-    }
+    let json = Found {
+        samples: &delays.name,
+        count: sample.len(),
+        min_ns: sample.least(),
+        max_ns: sample.greatest(),
+        mean_ns: sample.mean(),
+        sd_ns: sample.sd(),
+        quartiles_ns: sample.quartiles(),
+        fits: fits.fits.iter().map(narrows_lab::dist::Fit::json).collect(),
+        left_out: fits.left_out.iter().map(|(name, why)| LeftOut { name, why }).collect(),
+    };
     let unit = delays.unit();
-    let name = unit.to_string();
-    print(&fits.text(Source { sample, name: &delays.name, unit: (&name, unit.nanoseconds()) }))?;
+    let source = Source { sample, name: &delays.name, unit: (&unit.to_string(), unit.nanoseconds()) };
+    args.json.put(SCHEMA, &json, || fits.text(source).to_string())?;
     Ok(0)
 }

@@ -21,7 +21,7 @@ tables by quantiles are nearer to the samples: docs/distributions.md.
 
 Examples:
   narrows dist make rtt.txt --unit ms -o rtt.dist
-  narrows dist make rtt.txt --unit ms --toml cdf
+  narrows dist make rtt.txt --unit ms --toml=cdf
   narrows dist make --distribution '{ gamma = { shape = 2.5, scale = \"1ms\" } }' -o gamma.dist";
 
 /// What says as much as a table in the comment that maketable begins a file with.

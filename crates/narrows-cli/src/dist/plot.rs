@@ -13,8 +13,8 @@ use crate::output::Failure;
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
 Examples:
-  narrows dist plot rtt.txt --unit ms -o rtt.svg
-  narrows dist plot rtt.txt --unit ms --fit '{ gamma = { shape = 2.1, scale = \"1.2ms\" }, shift = \"9ms\" }' -o rtt.png";
+  narrows dist plot rtt.txt --unit ms --plot rtt.svg
+  narrows dist plot rtt.txt --unit ms --fit '{ gamma = { shape = 2.1, scale = \"1.2ms\" }, shift = \"9ms\" }' --plot rtt.png";
 
 /// Its arguments.
 #[derive(Debug, Args)]
@@ -26,17 +26,17 @@ pub(crate) struct Plot {
     #[arg(long, value_name = "DELAY")]
     fit: Vec<String>,
     /// Where to; PNG needs rsvg-convert, inkscape or magick
-    #[arg(long, short, value_name = "FILE.svg|png")]
-    output: PathBuf,
+    #[arg(long, alias = "output", short_alias = 'o', value_name = "FILE.svg|png")]
+    plot: PathBuf,
 }
 
 pub(crate) fn plot(args: &Plot) -> Result<u8, Failure> {
-    picture::probe(Some(&args.output), "--output")?;
+    picture::probe(Some(&args.plot), "--plot")?;
     let fits = args.fit.iter().map(|text| distribution(text, "--fit")).collect::<Result<Vec<_>, _>>()?;
     let delays = Delays::read(&args.input.file, &args.input.options.column(false))?;
     delays.differ()?;
     let named: Vec<_> = fits.iter().enumerate().map(|(index, fit)| (name(index + 1, fit), fit)).collect();
-    picture::write(&args.output, &figure(&delays.name, &delays.sample, &named))?;
+    picture::write(&args.plot, &figure(&delays.name, &delays.sample, &named))?;
     Ok(0)
 }
 

@@ -10,8 +10,13 @@ use narrows_guest::kernel::{BuildPlan, Progress, Source, Step, Store};
 use narrows_scenario::printable;
 
 use crate::output::{Failure, print};
+use crate::progress::{self, Quiet};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows kernel build
+  narrows kernel build --source linux-6.12.tar.xz --yes")]
 pub(crate) struct Build {
     /// A kernel's source: a folder, which is copied, or an archive, such as linux-6.12.tar.xz from kernel.org
     #[arg(long, value_name = "DIR|FILE", conflicts_with = "package")]
@@ -28,6 +33,8 @@ pub(crate) struct Build {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 pub(crate) fn build(args: &Build, store: Store) -> Result<u8, Failure> {
@@ -42,8 +49,8 @@ pub(crate) fn build(args: &Build, store: Store) -> Result<u8, Failure> {
         say("nothing was done\n");
         return Ok(1);
     }
-    let mut line = Line { counts: io::stderr().is_terminal() };
-    let kernel = plan.build(&mut |progress| line.show(progress))?;
+    let mut steps = Steps { quiet: args.quiet.quiet, compiling: None };
+    let kernel = plan.build(&mut |progress| steps.show(progress))?;
     print(&format!("guest kernel {} is in {}\n", kernel.version, kernel.path.display()))?;
     Ok(0)
 }
@@ -63,20 +70,30 @@ fn agreed() -> Result<bool, Failure> {
         && (answer.is_empty() || answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes")))
 }
 
-/// Steps, a line each; on a terminal with a count of files that grows.
-struct Line {
-    counts: bool,
+/// Files that are compiled of a kernel, about: only the estimate of the time that is left goes by it.
+const FILES: u64 = 1_000;
+
+/// Steps, a line each; on a terminal with how far the longest of them is.
+struct Steps {
+    quiet: bool,
+    compiling: Option<progress::Progress>,
 }
 
-impl Line {
+impl Steps {
     fn show(&mut self, progress: Progress) {
         match progress {
             Progress::Begins(step) => {
-                let end = if self.counts && step == Step::Keep { "\n" } else { "" };
-                say(&format!("{end}{}\n", step.describe()));
+                self.compiling = (step == Step::Compile).then(|| progress::Progress::new(self.quiet));
+                if !self.quiet {
+                    say(&format!("{}\n", step.describe()));
+                }
             }
-            Progress::Compiled(files) if self.counts => say(&format!("\r{files} files")),
-            Progress::Compiled(_) => {}
+            Progress::Compiled(files) => {
+                let files = files as u64;
+                if let Some(compiling) = &mut self.compiling {
+                    compiling.tell(files, Some(FILES.max(files + 1)), &format!("{files} files"));
+                }
+            }
         }
     }
 }

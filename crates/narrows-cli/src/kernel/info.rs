@@ -7,13 +7,26 @@ use clap::Args;
 use narrows_guest::kernel::{Kept, KernelError, Store};
 use serde::Serialize;
 
-use crate::output::{Failure, print, write_json};
+use crate::json::Json;
+use crate::output::Failure;
+
+/// The version of the JSON.
+const SCHEMA: u32 = 2;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows kernel info
+  narrows kernel info --json | jq -r '.kernels[].version'")]
 pub(crate) struct Info {
-    /// Write it as JSON to a file, or with - to the standard output
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// All kernels, for programs.
+#[derive(Serialize)]
+struct All<'a> {
+    kernels: &'a [Entry],
 }
 
 /// A kernel, for programs.
@@ -73,11 +86,8 @@ impl Entry {
 pub(crate) fn info(args: &Info, store: &Store) -> Result<u8, Failure> {
     let kept = store.list()?;
     let entries = kept.iter().map(Entry::of).collect::<Result<Vec<_>, _>>()?;
-    if let Some(path) = &args.json {
-        write_json(path, &entries)?;
-        return Ok(0);
-    }
-    if entries.is_empty() {
+    args.json.probe()?;
+    if entries.is_empty() && args.json.path().is_none() {
         return Err(KernelError::None.into());
     }
     let mut text = String::new();
@@ -85,7 +95,7 @@ pub(crate) fn info(args: &Info, store: &Store) -> Result<u8, Failure> {
         let _ = writeln!(text, "{}", entry.version);
         entry.describe(&mut text);
     }
-    print(&text)?;
+    args.json.put(SCHEMA, &All { kernels: &entries }, || text)?;
     Ok(0)
 }
 

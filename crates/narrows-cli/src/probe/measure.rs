@@ -6,6 +6,7 @@ use std::io;
 use narrows_core::Duration;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::icmp::Echo;
+use narrows_io::process::Signal;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 
 /// What is sent when.
@@ -49,6 +50,8 @@ pub(super) struct Measurement {
     pub(super) outcomes: Vec<Outcome>,
     /// Answers to what was given up.
     pub(super) late: u64,
+    /// The signal that ended it before its time.
+    pub(super) ended_by: Option<Signal>,
 }
 
 impl Measurement {
@@ -63,6 +66,7 @@ impl Measurement {
             waiting: VecDeque::new(),
             outcomes: Vec::new(),
             late: 0,
+            ended_by: None,
         }
     }
 
@@ -100,7 +104,8 @@ impl Measurement {
             let Some(wake) = next.into_iter().chain(deadline).min() else { return Ok(()) };
             let mut descriptors = [Waiting::readable(&self.echo), Waiting::readable(&signals)];
             wait(&mut descriptors, Some(wake))?;
-            if signals.take()?.is_some() {
+            if let Some(ended) = signals.take()? {
+                self.ended_by = Some(ended.signal);
                 return Ok(());
             }
         }

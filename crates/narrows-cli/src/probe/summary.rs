@@ -42,9 +42,14 @@ impl Guess {
     }
 }
 
-/// Round trips in numbers; times are seconds.
+/// The version of the fields in JSON.
+const SCHEMA: u32 = 2;
+
+/// Round trips in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Summary {
+    /// [`SCHEMA`].
+    schema: u32,
     pub(super) address: String,
     /// `ping` or `raw`.
     pub(super) socket: &'static str,
@@ -55,11 +60,11 @@ pub(super) struct Summary {
     pub(super) late: u64,
     /// Neither answered nor lost when it was ended.
     pub(super) open: u64,
-    pub(super) minimum: Option<f64>,
-    pub(super) median: Option<f64>,
-    pub(super) mean: Option<f64>,
-    pub(super) p99: Option<f64>,
-    pub(super) maximum: Option<f64>,
+    pub(super) min_ns: Option<u64>,
+    pub(super) p50_ns: Option<u64>,
+    pub(super) mean_ns: Option<u64>,
+    pub(super) p99_ns: Option<u64>,
+    pub(super) max_ns: Option<u64>,
     /// What one way is taken for.
     pub(super) one_way: &'static str,
 }
@@ -83,14 +88,15 @@ pub(super) fn losses(outcomes: &[Outcome], window: Duration) -> Vec<(u64, f64)> 
 
 impl Measurement {
     pub(super) fn summary(&self, address: &str, guess: Guess) -> Summary {
-        let mut trips: Vec<f64> =
-            self.outcomes.iter().filter_map(|outcome| outcome.round_trip).map(Duration::seconds).collect();
-        trips.sort_by(f64::total_cmp);
+        let mut trips: Vec<u64> =
+            self.outcomes.iter().filter_map(|outcome| outcome.round_trip).map(Duration::nanos).collect();
+        trips.sort_unstable();
         let answered = trips.len() as u64;
         let lost = self.outcomes.len() as u64 - answered;
         // The least that so many are not above.
         let quantile = |percent: usize| trips.get((trips.len() * percent).div_ceil(100).max(1) - 1).copied();
         Summary {
+            schema: SCHEMA,
             address: address.into(),
             socket: if self.is_raw() { "raw" } else { "ping" },
             asked: self.asked(),
@@ -98,11 +104,11 @@ impl Measurement {
             lost,
             late: self.late,
             open: self.asked() - answered - lost,
-            minimum: trips.first().copied(),
-            median: quantile(50),
-            mean: (answered > 0).then(|| trips.iter().sum::<f64>() / answered as f64),
-            p99: quantile(99),
-            maximum: trips.last().copied(),
+            min_ns: trips.first().copied(),
+            p50_ns: quantile(50),
+            mean_ns: trips.iter().sum::<u64>().checked_div(answered),
+            p99_ns: quantile(99),
+            max_ns: trips.last().copied(),
             one_way: guess.words(),
         }
     }
@@ -155,16 +161,17 @@ impl fmt::Display for Summary {
             write!(f, ", {open} not known at the end")?;
         }
         writeln!(f)?;
-        let show =
-            |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:.3} ms", value * 1e3));
+        let show = |value: Option<u64>| {
+            value.map_or("–".to_owned(), |value| format!("{:.3} ms", value as f64 / 1e6))
+        };
         writeln!(
             f,
-            "round trips: {} at least, {} the median, {} the mean, {} for 99 %, {} at most",
-            show(self.minimum),
-            show(self.median),
-            show(self.mean),
-            show(self.p99),
-            show(self.maximum)
+            "round trips: min {}, p50 {}, mean {}, p99 {}, max {}",
+            show(self.min_ns),
+            show(self.p50_ns),
+            show(self.mean_ns),
+            show(self.p99_ns),
+            show(self.max_ns)
         )?;
         writeln!(f, "one way: {}", self.one_way)
     }

@@ -62,9 +62,8 @@ fn distribution(profile: &Profile) -> Panel {
 
 fn throughput(profile: &Profile, rate: Rate) -> Panel {
     let bits = rate.bits_per_second() as f64;
-    let carried = LENGTHS
-        .step_by(10)
-        .filter_map(|bytes| Some((f64::from(bytes), profile.throughput(bytes)?.bits_per_second)));
+    let carried =
+        LENGTHS.step_by(10).filter_map(|bytes| Some((f64::from(bytes), profile.throughput(bytes)?.rate_bps)));
     let whole = vec![(0.0, bits), (f64::from(*LENGTHS.end()), bits)];
     Panel {
         title: "what is left of the rate when packets always wait".into(),

@@ -1,12 +1,12 @@
 //! `narrows sched bench`.
 
-use std::io::{IsTerminal, Write, stderr};
-
 use clap::Args;
 use narrows_lab::Algorithm;
 use narrows_lab::bench::{BENCHED, Column, Plan, columns, json, quantity, table};
 
-use crate::output::{Failure, print};
+use crate::json::Json;
+use crate::output::Failure;
+use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -41,9 +41,10 @@ pub(crate) struct Bench {
     /// Runs of each algorithm under each load, by turns; the one in the middle counts
     #[arg(long, value_name = "RUNS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Print a list for a program instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    quiet: Quiet,
 }
 
 pub(crate) fn bench(bench: &Bench) -> Result<u8, Failure> {
@@ -59,43 +60,12 @@ pub(crate) fn bench(bench: &Bench) -> Result<u8, Failure> {
     };
     let plan = Plan::new(algorithms, loads, thresholds, packets, bench.runs)
         .map_err(|error| Failure::Other(error.to_string()))?;
-    let mut progress = Progress::new(&plan);
-    let figures = plan.run(|column, round, algorithm| progress.tell(column, round, algorithm));
-    progress.clear();
+    bench.json.probe()?;
+    let mut long = Long::start(bench.quiet.quiet)?;
+    let figures = plan.run(&mut |step| long.step(step));
+    drop(long);
     let figures = figures.map_err(|error| Failure::Other(error.to_string()))?;
-    print(&if bench.json { json(&plan, &figures) } else { table(&plan, &figures) })?;
-    Ok(0)
-}
-
-/// A line on the terminal that says how far it is: the whole table takes minutes.
-struct Progress {
-    wanted: bool,
-    done: usize,
-    runs: usize,
-}
-
-impl Progress {
-    /// Back to the start of the line, and what is on it goes.
-    const ERASE: &str = "\r\x1b[K";
-
-    fn new(plan: &Plan) -> Self {
-        let runs = plan.columns.len() * plan.algorithms.len() * plan.runs as usize;
-        Self { wanted: stderr().is_terminal(), done: 0, runs }
-    }
-
-    fn tell(&mut self, column: &Column, round: u32, algorithm: Algorithm) {
-        self.done += 1;
-        if self.wanted {
-            let (erase, done, runs, name) = (Self::ERASE, self.done, self.runs, &column.name);
-            let round = round + 1;
-            // Where nobody sees it, nothing is lost.
-            let _ = write!(stderr(), "{erase}{done} of {runs}: {algorithm}, {name}, round {round}");
-        }
-    }
-
-    fn clear(&self) {
-        if self.wanted {
-            let _ = write!(stderr(), "{}", Self::ERASE);
-        }
-    }
+    let part = interrupted().is_some();
+    bench.json.put_part(super::SCHEMA, &json(&plan, &figures), part, || table(&plan, &figures))?;
+    Ok(status_or_interrupted(0, "these are the runs until then"))
 }

@@ -1,16 +1,17 @@
 //! `narrows sched compare`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use narrows_core::Seed;
 use narrows_core::sched::Weight;
 use narrows_lab::Algorithm;
-use narrows_lab::compare::{COMPARED, CompareError, CompareOptions, compare as run};
+use narrows_lab::compare::{COMPARED, CompareError, CompareOptions, compare_watched as run};
 use narrows_scenario::{LinkFlags, Scenario};
 
-use crate::output::{Failure, print, probe_plot, write_json};
+use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::output::{Failure, probe_plot, put};
+use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -47,9 +48,10 @@ pub(crate) struct Compare {
     /// By which weights a division is fair, for traffic that is named; 1 for all other
     #[arg(long, value_name = "NAME=WEIGHT", value_delimiter = ',', value_parser = weight)]
     weights: Vec<(String, Weight)>,
-    /// Print it for a program instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    quiet: Quiet,
     /// Draw the distribution of each flow's delays
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -72,20 +74,24 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
         weights: args.weights.clone(),
         where_possible: args.algorithms.split(',').any(|name| name.trim().eq_ignore_ascii_case("all")),
     };
+    args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    let comparison = run(&scenario, &options).map_err(|error| match error {
+    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    let mut long = Long::start(args.quiet.quiet)?;
+    let comparison = run(&scenario, &options, &mut |step| long.step(step));
+    drop(long);
+    let comparison = comparison.map_err(|error| match error {
         CompareError::Run(error) => error.into(),
         other => Failure::Other(other.to_string()),
     })?;
     if let Some(path) = &args.plot {
-        let figure = comparison.figure().svg();
-        fs::write(path, figure).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+        put(path, &comparison.figure().svg())?;
     }
-    match args.json {
-        true => write_json(Path::new("-"), &comparison.json())?,
-        false => print(&comparison.text().to_string())?,
+    let part = interrupted().is_some();
+    if !is_stdout(args.plot.as_deref()) {
+        args.json.put_part(super::SCHEMA, &comparison.json(), part, || comparison.text().to_string())?;
     }
-    Ok(0)
+    Ok(status_or_interrupted(0, "these are the algorithms whose run was whole"))
 }
 
 fn weight(text: &str) -> Result<(String, Weight), String> {

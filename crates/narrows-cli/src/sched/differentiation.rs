@@ -1,15 +1,18 @@
 //! `narrows sched differentiation`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use narrows_core::Seed;
 use narrows_core::sched::{Gamma, Per1024};
 use narrows_lab::bench::quantity;
-use narrows_lab::differentiation::{Average, DifferentiationOptions, Traffic, differentiation as run};
+use narrows_lab::differentiation::{
+    Average, DifferentiationOptions, Traffic, differentiation_watched as run,
+};
 
-use crate::output::{Failure, print, probe_plot, write_json};
+use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::output::{Failure, probe_plot, put};
+use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -49,9 +52,10 @@ pub(crate) struct Differentiation {
     /// The seed of all draws
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print a list for a program instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    quiet: Quiet,
     /// Draw the ratios over the load
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -100,17 +104,21 @@ pub(crate) fn differentiation(args: &Differentiation) -> Result<u8, Failure> {
         packets,
         seed: Seed(args.seed),
     };
+    args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    let found = run(&options).map_err(|error| Failure::Other(error.to_string()))?;
+    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    let mut long = Long::start(args.quiet.quiet)?;
+    let found = run(&options, &mut |step| long.step(step));
+    drop(long);
+    let found = found.map_err(|error| Failure::Other(error.to_string()))?;
     if let Some(path) = &args.plot {
-        fs::write(path, found.figure().svg())
-            .map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+        put(path, &found.figure().svg())?;
     }
-    match args.json {
-        true => write_json(Path::new("-"), &found.json())?,
-        false => print(&found.text().to_string())?,
+    let part = interrupted().is_some();
+    if !is_stdout(args.plot.as_deref()) {
+        args.json.put_part(super::SCHEMA, &found.json(), part, || found.text().to_string())?;
     }
-    Ok(0)
+    Ok(status_or_interrupted(0, "these are the loads until then"))
 }
 
 fn ddps(text: &str) -> Result<Vec<u32>, Failure> {

@@ -1,16 +1,17 @@
 //! `narrows sched fairness`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use narrows_core::{Bytes, Rate, Seed};
 use narrows_lab::Algorithm;
 use narrows_lab::bench::quantity;
-use narrows_lab::fairness::{FairnessOptions, JUDGED, Pattern, fairness as judge};
+use narrows_lab::fairness::{FairnessOptions, JUDGED, Pattern, fairness_watched as judge};
 use narrows_scenario::{LinkFlags, Medium, Scenario};
 
-use crate::output::{Failure, print, probe_plot, write_json};
+use crate::json::{Json, is_stdout, one_at_most_to_stdout};
+use crate::output::{Failure, probe_plot, put};
+use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
@@ -55,9 +56,10 @@ pub(crate) struct Fairness {
     /// The seed of all draws
     #[arg(long, default_value_t = FairnessOptions::default().seed.0)]
     seed: u64,
-    /// Print a list for a program instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: Json,
+    #[command(flatten)]
+    quiet: Quiet,
     /// Draw service curves and lags of a few flows, around the worst moment, under the first kind of
     /// traffic named, or burst
     #[arg(long, value_name = "FILE.svg")]
@@ -112,18 +114,23 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
         rate: rate(&args.rate)?,
         seed: Seed(args.seed),
     };
+    args.json.probe()?;
     probe_plot(args.plot.as_deref())?;
-    let found = judge(&options).map_err(|error| Failure::Other(error.to_string()))?;
+    one_at_most_to_stdout(&[("--json", args.json.path()), ("--plot", args.plot.as_deref())])?;
+    let mut long = Long::start(args.quiet.quiet)?;
+    let found = judge(&options, &mut |step| long.step(step));
+    drop(long);
+    let found = found.map_err(|error| Failure::Other(error.to_string()))?;
     if let Some(path) = &args.plot {
         let pattern = kinds.first().copied().unwrap_or(Pattern::Burst);
         let figure = found.figure(pattern).map_err(|error| Failure::Other(error.to_string()))?;
-        fs::write(path, figure.svg()).map_err(|cause| Failure::Write { path: path.clone(), cause })?;
+        put(path, &figure.svg())?;
     }
-    match args.json {
-        true => write_json(Path::new("-"), &found.json())?,
-        false => print(&found.text().to_string())?,
+    let part = interrupted().is_some();
+    if !is_stdout(args.plot.as_deref()) {
+        args.json.put_part(super::SCHEMA, &found.json(), part, || found.text().to_string())?;
     }
-    Ok(if found.holds() { 0 } else { BROKEN })
+    Ok(status_or_interrupted(if found.holds() { 0 } else { BROKEN }, "these are the trials until then"))
 }
 
 /// The scenario's parser reads the rate, and says what is wrong with it.

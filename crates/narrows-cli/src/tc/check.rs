@@ -2,29 +2,74 @@
 
 use std::path::Path;
 
+use clap::{Args, ValueHint};
 use narrows_scenario::Scenario;
 use narrows_scenario::netem::{self, Command, Verb};
 use narrows_scenario::tc::Script;
 
-use crate::output::{Failure, print};
+use serde::Serialize;
 
-/// What is given: the name of a script, or a text, and whether `--exact-netem` is among the words.
-pub(super) fn check_words(words: &[String]) -> Result<u8, Failure> {
-    let exact = words.iter().any(|word| word == "--exact-netem");
-    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "--exact-netem").collect();
-    match words[..] {
-        [path] if Path::new(path).is_file() => script(&Script::load(path)?, exact),
-        _ => {
+use crate::json::Json;
+use crate::output::Failure;
+
+/// Its arguments.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows tc check shape.sh
+  narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
+  narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%' --json")]
+pub(crate) struct Check {
+    /// A script of tc; or a text of NetEm, or a command, as one word or several
+    #[arg(required = true, value_name = "SCRIPT|WORDS", value_hint = ValueHint::FilePath)]
+    words: Vec<String>,
+    /// The scenario has the kernel's single queue in place of the double one
+    #[arg(long)]
+    exact_netem: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+/// The version of the JSON.
+const SCHEMA: u32 = 1;
+
+/// What was found out, for programs.
+#[derive(Serialize)]
+struct Found<'a> {
+    /// In words, line by line.
+    explanation: Vec<&'a str>,
+    /// The scenario that it equals, if it says one.
+    scenario: Option<&'a str>,
+}
+
+/// What is given: the name of a script, or a text.
+pub(super) fn check(args: &Check) -> Result<u8, Failure> {
+    args.json.probe()?;
+    let exact = args.exact_netem;
+    let (explanation, between, scenario) = match &args.words[..] {
+        [path] if Path::new(path).is_file() => script(&Script::load(path)?, exact)?,
+        words => {
             let text = words.join(" ");
             // A command about NetEm alone is looked at option by option.
             match Script::is_meant(&text) && (Command::parse(&text).is_err() || exact) {
-                true if is_netem(&text) && !exact => check(&text),
-                true => script(&Script::parse(&text, "tc")?, exact),
-                false => check(&text),
+                true if is_netem(&text) && !exact => text_of_netem(&text)?,
+                true => script(&Script::parse(&text, "tc")?, exact)?,
+                false => text_of_netem(&text)?,
             }
         }
+    };
+    let found = Found { explanation: explanation.lines().collect(), scenario: scenario.as_deref() };
+    let whole = || format!("{explanation}{between}{}", scenario.as_deref().unwrap_or_default());
+    args.json.put(SCHEMA, &found, whole)?;
+    // What is wrong is mostly a table that is not there.
+    if let Some(scenario) = &scenario {
+        Scenario::parse(scenario, "the scenario above")?;
     }
+    Ok(0)
 }
+
+/// An explanation, what stands between it and a scenario, and that.
+type Explained = (String, &'static str, Option<String>);
 
 /// Whether a text is a single command about netem, right or wrong.
 fn is_netem(text: &str) -> bool {
@@ -36,7 +81,7 @@ fn is_netem(text: &str) -> bool {
 }
 
 /// Each command in words, and the scenario that all of them come to.
-fn script(script: &Script, exact: bool) -> Result<u8, Failure> {
+fn script(script: &Script, exact: bool) -> Result<Explained, Failure> {
     let mut text = String::new();
     for explained in script.explain()? {
         text += &format!("{}: {}\n", explained.line, explained.command);
@@ -51,14 +96,10 @@ fn script(script: &Script, exact: bool) -> Result<u8, Failure> {
             text += &format!("    {note}\n");
         }
     }
-    let scenario = script.scenario_text(exact)?;
-    print(&format!("{text}\nThe same as a scenario:\n\n{scenario}"))?;
-    // What is wrong is mostly a table that is not there.
-    Scenario::parse(&scenario, "the scenario above")?;
-    Ok(0)
+    Ok((text, "\nThe same as a scenario:\n\n", Some(script.scenario_text(exact)?)))
 }
 
-fn check(text: &str) -> Result<u8, Failure> {
+fn text_of_netem(text: &str) -> Result<Explained, Failure> {
     if text.trim().is_empty() {
         return Err(Failure::Other(
             "say what to check, as in: narrows tc check 'delay 100ms loss 1%'".into(),
@@ -71,21 +112,15 @@ fn check(text: &str) -> Result<u8, Failure> {
         match command.qdisc {
             Some(qdisc) => qdisc,
             None => {
-                print(&format!("{besides}there are no options to explain\n"))?;
-                return Ok(0);
+                return Ok((format!("{besides}there are no options to explain\n"), "", None));
             }
         }
     } else {
         netem::parse(text)?
     };
-    let scenario = qdisc.scenario_text()?;
-    print(&format!(
-        "{besides}{}\nThe same as a scenario, for both ways (for one way, put the keys behind `up.` or `down.`):\n\n{scenario}",
-        qdisc.explain()
-    ))?;
-    // What is wrong is mostly a table that is not there.
-    Scenario::parse(&scenario, "the scenario above")?;
-    Ok(0)
+    const SAME: &str =
+        "\nThe same as a scenario, for both ways (for one way, put the keys behind `up.` or `down.`):\n\n";
+    Ok((format!("{besides}{}", qdisc.explain()), SAME, Some(qdisc.scenario_text()?)))
 }
 
 /// What stands around the options of a whole command.

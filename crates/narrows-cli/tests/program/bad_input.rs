@@ -126,7 +126,7 @@ fn flags_with_a_mistake() {
         &["say what to run", "-- sh -c", "$NARROWS_SERVER"],
     );
     refused(finish(&mut narrows(["rum"])), &["rum", "run"]);
-    refused(finish(&mut narrows(["sim"])), &["<SCENARIO>"]);
+    refused(finish(&mut narrows(["sim"])), &["narrows sim scenarios/adsl.toml", "narrows sim --rate"]);
     let adsl = scenarios().join("adsl.toml");
     let adsl = adsl.to_str().unwrap();
     refused(

@@ -112,8 +112,7 @@ fn the_shells_one_liner_of_the_documentation() {
     let mut command = Command::new("sh");
     command.args(["-c", &line]).env_remove("NARROWS_CONTROL").env_remove("NARROWS_RUN").stdin(Stdio::null());
     let ended = finish(&mut command).expect(0);
-    // Behind what ping says.
-    let report: Value = serde_json::from_str(&ended.out[ended.out.find("\n{").unwrap()..]).unwrap();
+    let report = ended.json();
     let feed = fed(&report);
     assert!(feed["used_values"].as_u64() > Some(0), "{feed:#}");
     assert_eq!(feed["used_values"].as_u64().unwrap() + feed["underruns_packets"].as_u64().unwrap(), 20);
@@ -123,10 +122,10 @@ fn the_shells_one_liner_of_the_documentation() {
 
 /// A run that waits for a line on its standard input, and its control number and the socket of its feed.
 fn waiting(scenario: &str, more: &[&str]) -> (Started, String, PathBuf) {
-    let line = "echo feed $NARROWS_FEED ready; read go; ping -q -i 0.02 -c 20 $NARROWS_SERVER >&2; true";
+    let line = "echo feed $NARROWS_FEED ready >&2; read go; ping -q -i 0.02 -c 20 $NARROWS_SERVER >&2; true";
     let mut command = run_line([&[scenario, "--quiet"], more].concat(), line);
     let mut started = start(command.stdin(Stdio::piped()));
-    let out = started.until_it_says("ready");
+    let out = started.until_it_complains("ready");
     let path = PathBuf::from(out.split_whitespace().nth(1).unwrap());
     let run = started.id().to_string();
     (started, run, path)
@@ -166,8 +165,7 @@ fn a_feed_ends_well_with_its_run_and_there_is_one_writer() {
     let second = finish(second.stdin(input())).expect(2);
     assert!(second.err.contains("access.up/radio: another process writes to this feed"), "{second}");
     started.tell("go");
-    let report = started.wait().expect(0);
-    let report: Value = serde_json::from_str(&report.out[report.out.find("\n{").unwrap()..]).unwrap();
+    let report = started.wait().expect(0).json();
     let ended = feeder.wait().expect(0);
     assert!(ended.err.contains("values went to access.up/radio; the run is over"), "{ended}");
     assert!(!path.exists(), "{}", path.display());
@@ -285,7 +283,7 @@ fn whatever_writers_do_the_run_goes_on() {
     started.tell("go");
     let ended = started.wait().expect(0);
     assert_eq!(last_word(slow), -3);
-    let report: Value = serde_json::from_str(&ended.out[ended.out.find("\n{").unwrap()..]).unwrap();
+    let report = ended.json();
     sound(&report);
     let feed = fed(&report);
     let writers = &feed["writers"];

@@ -31,7 +31,7 @@ fn without_a_kernel_there_is_one_sentence_with_the_command() {
     let scratch = Scratch::new();
     let info = kernel(&scratch, ["info"]).expect(2);
     assert_eq!(info.err, "narrows: there is no guest kernel yet: `narrows kernel build` makes one, once\n");
-    assert_eq!(kernel(&scratch, ["info", "--json", "-"]).expect(0).json(), serde_json::json!([]));
+    assert_eq!(kernel(&scratch, ["info", "--json", "-"]).expect(0).json()["kernels"], serde_json::json!([]));
     assert_eq!(kernel(&scratch, ["remove", "--all"]).expect(0).out, "no guest kernel was kept\n");
 }
 
@@ -53,6 +53,7 @@ fn kernels_are_described_and_removed() {
         assert!(info.contains(part), "{part}: {info}");
     }
     let json = kernel(&scratch, ["info", "--json", "-"]).expect(0).json();
+    let json = &json["kernels"];
     assert_eq!(json[1]["version"], "6.9.3");
     assert_eq!(json[1]["older_recipe"], true);
     assert_eq!(json[1]["queueing_disciplines"], serde_json::json!(["fq_codel", "netem"]));
@@ -60,7 +61,10 @@ fn kernels_are_described_and_removed() {
     assert!(wrong.contains("no guest kernel 6.9 is kept; there is 6.12.117, 6.9.3"), "{wrong}");
     let removed = kernel(&scratch, ["remove", "6.9.3"]).expect(0).out;
     assert!(removed.ends_with("narrows/kernels/6.9.3\n"), "{removed}");
-    assert_eq!(kernel(&scratch, ["info", "--json", "-"]).expect(0).json().as_array().unwrap().len(), 1);
+    assert_eq!(
+        kernel(&scratch, ["info", "--json", "-"]).expect(0).json()["kernels"].as_array().unwrap().len(),
+        1
+    );
     kernel(&scratch, ["remove", "--all"]).expect(0);
     kernel(&scratch, ["info"]).expect(2);
 }

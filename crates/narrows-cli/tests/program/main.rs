@@ -16,6 +16,7 @@ mod common;
 mod control;
 mod dist;
 mod feed;
+mod habit;
 mod hops;
 mod in_virtual_time;
 mod internet;

@@ -120,12 +120,11 @@ fn with_capabilities_of_the_file_an_ordinary_user_needs_no_user_namespace() {
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", &all]);
     let ended = finish(command.env_remove("NARROWS_CONTROL").env_remove("NARROWS_RUN")).expect(0);
     let here = fs::read_link("/proc/self/ns/user").unwrap();
-    assert!(ended.out.contains(here.to_str().unwrap()), "in the user namespace of the host: {ended}");
+    assert!(ended.err.contains(here.to_str().unwrap()), "in the user namespace of the host: {ended}");
     for name in ["CapPrm:", "CapEff:", "CapAmb:"] {
-        assert_eq!(set(&ended.out, name), 0, "{ended}");
+        assert_eq!(set(&ended.err, name), 0, "{ended}");
     }
-    let (_, report) = ended.out.split_once("\n{").unwrap();
-    let report: serde_json::Value = serde_json::from_str(&format!("{{{report}")).unwrap();
+    let report = ended.json();
     assert_eq!(report["pairs"][0]["delivered"]["packets"], 2, "{report:#}");
     assert_eq!(report["host"]["capabilities"], serde_json::json!(["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]));
 }

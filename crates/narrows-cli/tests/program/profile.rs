@@ -21,7 +21,7 @@ fn a_profile_is_described_and_drawn() {
         assert!(done.out.contains(line), "{done}");
     }
     let json = finish(&mut narrows(["profile", "info", &profile, "--json", "-"])).expect(0).json();
-    assert_eq!((json["samples"].as_u64(), json["least_ns"].as_u64()), (Some(32), Some(527_091)));
+    assert_eq!((json["samples"].as_u64(), json["min_ns"].as_u64()), (Some(32), Some(527_091)));
 
     let figure = scratch.file("figure.svg");
     for (name, lines) in [("802.11b-11-long.profile", 4), ("ethernet-100.profile", 3)] {

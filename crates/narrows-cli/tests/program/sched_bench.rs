@@ -26,7 +26,7 @@ fn a_program_gets_a_list_with_a_figure_for_each_algorithm() {
     ])
     .expect(0)
     .json();
-    let rows = list.as_array().unwrap();
+    let rows = list["runs"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
     assert_eq!(names, ["none", "fifo", "prio", "drr", "qfq", "wf2q+", "gfq", "fq_codel"]);
     for row in rows {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use narrows_io::host::{Capabilities, has_netem, user_namespaces};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
-use narrows_io::process::{adopt_descendants, end_descendants, spawn};
+use narrows_io::process::{Signal, adopt_descendants, end_descendants, spawn};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::user_namespace::{
     InnerUser, UserNamespaceError, enter_user_namespace, start_in_user_namespace,
@@ -108,9 +108,9 @@ fn descendants_end_with_an_orderly_exit() {
         BufReader::new(program.child().stdout.take().unwrap()).read_line(&mut said).unwrap();
         assert_eq!(said, "deaf\n");
         program.wait().unwrap();
-        let killed = end_descendants(Duration::from_millis(100)).unwrap();
+        let killed = end_descendants(Signal::SIGTERM, Duration::from_millis(100)).unwrap();
         assert!(killed >= 1);
-        assert_eq!(end_descendants(Duration::ZERO).unwrap(), 0, "none is left");
+        assert_eq!(end_descendants(Signal::SIGTERM, Duration::ZERO).unwrap(), 0, "none is left");
     });
 }
 

@@ -15,6 +15,7 @@ use narrows_scenario::SchedulerKind as Kind;
 
 use super::{Behind, Chain, Column, Grouped, PerFlow, Quantity, Timing, Workload, WorkloadError, time};
 use crate::Algorithm::{self, Of};
+use crate::watch::{Step, Watch};
 
 /// The algorithms that can be timed. DCF is not among them: it lets the medium be idle while packets wait, so what a
 /// packet takes there is air time, not work.
@@ -134,20 +135,35 @@ impl Plan {
     }
 
     /// Runs all: load by load; in each, round by round; in each round, every algorithm once, so that a machine that
-    /// becomes slower does so for all. `progress` is told before each run which load, round and algorithm is next.
+    /// becomes slower does so for all. `watch` is told before each run which is next, and may break off: the figures are then
+    /// of the runs until that.
     ///
     /// # Errors
     /// When an algorithm does not take the flows of a load.
-    pub fn run(&self, mut progress: impl FnMut(&Column, u32, Algorithm)) -> Result<Vec<Figure>, BenchError> {
+    pub fn run(&self, watch: Watch<'_>) -> Result<Vec<Figure>, BenchError> {
         let mut figures = Vec::new();
+        let possible = |workload: &Workload, algorithm| {
+            most_flows(algorithm).is_none_or(|most| workload.flows() <= most)
+        };
+        let pairs = self
+            .columns
+            .iter()
+            .flat_map(|(_, workload)| self.algorithms.iter().map(move |one| (workload, *one)));
+        let total = pairs.filter(|&(workload, one)| possible(workload, one)).count() * self.runs as usize;
+        let (mut done, mut broken_off) = (0, false);
         for (number, (column, workload)) in self.columns.iter().enumerate() {
             let mut runs = vec![Vec::new(); self.algorithms.len()];
-            for round in 0..self.runs {
+            'load: for round in 0..self.runs {
                 for (&algorithm, runs) in self.algorithms.iter().zip(&mut runs) {
-                    if most_flows(algorithm).is_some_and(|most| workload.flows() > most) {
+                    if !possible(workload, algorithm) {
                         continue;
                     }
-                    progress(column, round, algorithm);
+                    let what = format!("{algorithm}, {}, round {}", column.name, round + 1);
+                    if watch(&Step { done, total, what }).is_break() {
+                        broken_off = true;
+                        break 'load;
+                    }
+                    done += 1;
                     let failed =
                         |cause| BenchError::Subject { algorithm, column: column.name.clone(), cause };
                     runs.push(nanoseconds(algorithm, workload, self.packets).map_err(failed)?);
@@ -156,6 +172,9 @@ impl Plan {
             let figure = |(&algorithm, runs)| Figure::new(algorithm, number, runs);
             let with_runs = self.algorithms.iter().zip(runs).filter(|(_, runs)| !runs.is_empty());
             figures.extend(with_runs.map(figure));
+            if broken_off {
+                break;
+            }
         }
         Ok(figures)
     }

@@ -9,6 +9,12 @@ use super::plan::most_flows;
 use super::{Figure, Plan};
 use crate::Algorithm;
 
+/// All figures for a program.
+#[derive(Serialize)]
+struct Rows {
+    runs: Vec<Row>,
+}
+
 /// A figure for a program.
 #[derive(Serialize)]
 struct Row {
@@ -24,7 +30,7 @@ struct Row {
 }
 
 /// The figures as a list of objects, in JSON.
-pub fn json(plan: &Plan, figures: &[Figure]) -> String {
+pub fn json(plan: &Plan, figures: &[Figure]) -> impl Serialize {
     let row = |figure: &Figure| {
         let (_, workload) = &plan.columns[figure.column];
         Row {
@@ -37,10 +43,7 @@ pub fn json(plan: &Plan, figures: &[Figure]) -> String {
             ns_per_packet: (figure.median() * 1000.0).round() / 1000.0,
         }
     };
-    let rows: Vec<Row> = figures.iter().map(row).collect();
-    let mut text = serde_json::to_string_pretty(&rows).expect("numbers and names can be written");
-    text.push('\n');
-    text
+    Rows { runs: figures.iter().map(row).collect() }
 }
 
 /// The figures as a table: of one load with a column for each measure, of several with a table for each measure.
@@ -234,7 +237,8 @@ qfq      3.00  2.00
     #[test]
     fn a_program_gets_a_list_of_objects() {
         let (plan, figures) = made_up("mix", &[(Algorithm::Of(SchedulerKind::Wf2q), 800.0)]);
-        let expected = r#"[
+        let expected = r#"{
+  "runs": [
   {
     "algorithm": "none",
     "flows": 39953,
@@ -251,8 +255,9 @@ qfq      3.00  2.00
     "packets": 1000,
     "ns_per_packet": 810.0
   }
-]
-"#;
-        assert_eq!(json(&plan, &figures), expected);
+  ]
+}"#;
+        let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+        assert_eq!(serde_json::to_value(json(&plan, &figures)).unwrap(), expected);
     }
 }

@@ -131,20 +131,20 @@ struct FlowEntry<'a> {
     throughput_bps: f64,
     share: Option<f64>,
     fair_bytes: f64,
-    delay_ns: Quantiles,
+    delay: Quantiles,
 }
 
 /// Null without packets.
 #[derive(Debug, Serialize)]
 struct Quantiles {
-    min: Option<u64>,
-    p1: Option<u64>,
-    p10: Option<u64>,
-    p50: Option<u64>,
-    p90: Option<u64>,
-    p99: Option<u64>,
-    p999: Option<u64>,
-    max: Option<u64>,
+    min_ns: Option<u64>,
+    p1_ns: Option<u64>,
+    p10_ns: Option<u64>,
+    p50_ns: Option<u64>,
+    p90_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    p999_ns: Option<u64>,
+    max_ns: Option<u64>,
 }
 
 impl<'a> Entry<'a> {
@@ -159,15 +159,15 @@ impl<'a> Entry<'a> {
             throughput_bps: flow.throughput(run.span),
             share: run.share(flow),
             fair_bytes: flow.fair,
-            delay_ns: Quantiles {
-                min: flow.delay(0.0),
-                p1: flow.delay(0.01),
-                p10: flow.delay(0.1),
-                p50: flow.delay(0.5),
-                p90: flow.delay(0.9),
-                p99: flow.delay(0.99),
-                p999: flow.delay(0.999),
-                max: flow.delay(1.0),
+            delay: Quantiles {
+                min_ns: flow.delay(0.0),
+                p1_ns: flow.delay(0.01),
+                p10_ns: flow.delay(0.1),
+                p50_ns: flow.delay(0.5),
+                p90_ns: flow.delay(0.9),
+                p99_ns: flow.delay(0.99),
+                p999_ns: flow.delay(0.999),
+                max_ns: flow.delay(1.0),
             },
         };
         Self {

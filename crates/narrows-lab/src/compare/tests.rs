@@ -182,7 +182,7 @@ fn table_json_and_figure_have_every_flow_of_every_run() {
     assert_eq!(json["algorithms"][1]["algorithm"], "fq_codel");
     assert_eq!(json["algorithms"][1]["flows"][1]["name"], "call");
     let delay = comparison.runs[1].flows[1].delay(0.5).unwrap();
-    assert_eq!(json["algorithms"][1]["flows"][1]["delay_ns"]["p50"], delay);
+    assert_eq!(json["algorithms"][1]["flows"][1]["delay"]["p50_ns"], delay);
     let figure = comparison.figure();
     assert_eq!(figure.panels.len(), 2);
     for panel in &figure.panels {

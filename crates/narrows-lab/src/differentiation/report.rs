@@ -13,9 +13,9 @@ impl Differentiation {
         Text(self)
     }
 
-    /// The same for programs: a list with an entry for each run.
+    /// The same for programs: `points`, with an entry for each run.
     pub fn json(&self) -> impl Serialize + '_ {
-        self.points.iter().map(Entry::new).collect::<Vec<_>>()
+        Whole { points: self.points.iter().map(Entry::new).collect() }
     }
 }
 
@@ -83,12 +83,17 @@ pub(super) fn list(ddps: &[u32]) -> String {
 }
 
 #[derive(Debug, Serialize)]
+struct Whole {
+    points: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize)]
 struct Entry {
     traffic: &'static str,
     ddps: Vec<u32>,
     g: u16,
-    load_percent: f64,
-    mean_wait_ms: Vec<f64>,
+    load_share: f64,
+    mean_wait_ns: Vec<f64>,
     ratios: Vec<f64>,
     asked: Vec<f64>,
     within_reach: bool,
@@ -101,8 +106,8 @@ impl Entry {
             traffic: point.traffic.name(),
             ddps: point.ddps.clone(),
             g: point.g,
-            load_percent: point.load,
-            mean_wait_ms: point.waits.iter().map(|wait| wait * 1e3).collect(),
+            load_share: point.load / 100.0,
+            mean_wait_ns: point.waits.iter().map(|wait| wait * 1e9).collect(),
             ratios: point.ratios(),
             asked: point.asked(),
             within_reach: point.within_reach,

@@ -138,7 +138,7 @@ fn the_table_the_list_and_the_figure_have_every_run() {
     assert_eq!(text.lines().filter(|line| line.contains("70.0%")).count(), 6, "{text}");
     assert!(text.contains("poisson, ddp 1:2:4: asked 2.00 and 4.00\n"), "{text}");
     let json = serde_json::to_value(found.json()).unwrap();
-    assert_eq!(json.as_array().unwrap().len(), 12);
+    assert_eq!(json["points"].as_array().unwrap().len(), 12);
     let figure = found.figure();
     assert_eq!(figure.panels.len(), 2);
     // Asked, three g, and the theory of one; twice with three classes.

@@ -13,9 +13,9 @@ impl Fairness {
         Text(self)
     }
 
-    /// The same for programs: a list with an entry for each algorithm and kind of traffic.
+    /// The same for programs: `trials`, with an entry for each algorithm and kind of traffic.
     pub fn json(&self) -> impl Serialize + '_ {
-        self.trials.iter().map(|trial| Entry::new(trial, self.options.rate)).collect::<Vec<_>>()
+        Whole { trials: self.trials.iter().map(|trial| Entry::new(trial, self.options.rate)).collect() }
     }
 }
 
@@ -141,7 +141,16 @@ impl fmt::Display for Broken<'_> {
 
 /// Microseconds in so many byte-times.
 fn micros(byte_times: f64, rate: Rate) -> f64 {
-    byte_times * 8e6 / rate.bits_per_second() as f64
+    nanos(byte_times, rate) / 1e3
+}
+
+fn nanos(byte_times: f64, rate: Rate) -> f64 {
+    byte_times * 8e9 / rate.bits_per_second() as f64
+}
+
+#[derive(Debug, Serialize)]
+struct Whole {
+    trials: Vec<Entry>,
 }
 
 #[derive(Debug, Serialize)]
@@ -161,7 +170,7 @@ struct Entry {
     broken: Vec<FlowEntry>,
 }
 
-/// Bytes for B-WFI and shortfalls, microseconds for T-WFI.
+/// Bytes for B-WFI and shortfalls, nanoseconds for T-WFI.
 #[derive(Debug, Serialize)]
 struct FlowIndex {
     flow: usize,
@@ -170,8 +179,8 @@ struct FlowIndex {
     worst: f64,
     bound: Option<f64>,
     share: Option<f64>,
-    from_us: f64,
-    to_us: f64,
+    from_ns: f64,
+    to_ns: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -186,7 +195,7 @@ impl Entry {
         let most = |of: fn(&FlowResult) -> f64| trial.flows.iter().map(of).fold(0.0, f64::max);
         let service = |flow: &FlowResult| FlowIndex::new(flow, flow.service, 1.0, rate);
         let shortfall = |flow: &FlowResult| FlowIndex::new(flow, flow.shortfall, 1.0, rate);
-        let delay = |flow: &FlowResult| Some(FlowIndex::new(flow, flow.delay?, micros(1.0, rate), rate));
+        let delay = |flow: &FlowResult| Some(FlowIndex::new(flow, flow.delay?, nanos(1.0, rate), rate));
         let broken = trial.flows.iter().filter(|flow| flow.is_broken());
         Self {
             algorithm: trial.algorithm.name(),
@@ -221,8 +230,8 @@ impl FlowIndex {
             worst: index.worst * unit,
             bound: index.bound.map(|bound| bound * unit),
             share: index.share(),
-            from_us: micros(from as f64, rate),
-            to_us: micros(to as f64, rate),
+            from_ns: nanos(from as f64, rate),
+            to_ns: nanos(to as f64, rate),
         }
     }
 }

@@ -75,8 +75,8 @@ fn an_unfair_scheduler_breaks_the_bound_that_it_claims() {
     }
     assert!(text.contains("BROKEN"));
     let json = serde_json::to_value(fairness.json()).unwrap();
-    assert_eq!(json[0]["holds"], false);
-    assert_eq!(json[0]["broken"][0]["b_wfi"]["worst"], 2250.0);
+    assert_eq!(json["trials"][0]["holds"], false);
+    assert_eq!(json["trials"][0]["broken"][0]["b_wfi"]["worst"], 2250.0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct TraceExplanation {
     /// What comes after its end: `loop`, `hold` or `end`.
     pub then: &'static str,
     /// The mean rate, where it gives one that has a limit always.
-    pub mean_rate_bits_per_second: Option<u64>,
+    pub mean_rate_bps: Option<u64>,
     /// The mean delay, where it gives one.
     pub mean_delay_ns: Option<u64>,
     /// The share of packets lost, where it gives one.
@@ -75,7 +75,7 @@ pub(super) fn trace(used: &TraceUse) -> TraceExplanation {
         words: used.words(),
         length_ns: used.trace.length().nanos(),
         then: used.then.name(),
-        mean_rate_bits_per_second: used.mean_rate().map(Rate::bits_per_second),
+        mean_rate_bps: used.mean_rate().map(Rate::bits_per_second),
         mean_delay_ns: used.mean_delay().map(Duration::nanos),
         mean_loss: used.mean_loss(),
     }

@@ -86,7 +86,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         false => writeln!(f, "{name}: {from} → {to}")?,
     }
     writeln!(f, "  rate      {}", link.rate)?;
-    if link.rate_bits_per_second.is_some() {
+    if link.rate_bps.is_some() {
         writeln!(f, "  counted   {}", link.overhead)?;
     }
     let order = match link.order.as_str() {
@@ -163,10 +163,10 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         full.bytes
     )?;
     if let (Some(per_second), Some(_)) = (full.packets_per_second, full.transmission_ns) {
-        let Expected { bytes, longest_ns, .. } = full;
+        let Expected { bytes, max_ns, .. } = full;
         writeln!(f, "  at most   {} packets of {bytes} bytes a second", rounded(per_second))?;
-        if longest_ns.is_some() {
-            writeln!(f, "  longest   {} behind a full queue of such packets", span(*longest_ns))?;
+        if max_ns.is_some() {
+            writeln!(f, "  longest   {} behind a full queue of such packets", span(*max_ns))?;
         }
     }
     Ok(())
@@ -199,15 +199,14 @@ fn print_scheduler(
 }
 
 fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let ClassExplanation { weight, weights, rate_bits_per_second, longest_bytes, drop, management, .. } =
-        class;
+    let ClassExplanation { weight, weights, rate_bps, longest_bytes, drop, management, .. } = class;
     let margin = "  ".repeat(level);
     let matches = if class.inner { "the classes below it" } else { &class.matches };
     writeln!(f, "    {margin}{}: {matches}", class.name)?;
     let mut parts = Vec::new();
     if let (Some(weight), Some(weights)) = (weight, weights) {
         let percent = f64::from(*weight) / *weights as f64 * 100.0;
-        let rate = rate_bits_per_second.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
+        let rate = rate_bps.map_or(String::new(), |rate| format!(", {}", about(rate as f64)));
         parts.push(format!("weight {weight} of {weights}: {} %{rate}", rounded(percent)));
     }
     parts.extend(class.shaped.clone());

@@ -66,7 +66,7 @@ pub struct QueueExplanation {
     pub loss: Option<f64>,
     /// The share of the rate that it has, or each flow of it, while all queues have packets, and where there is a mask, one
     /// flow; in bits a second.
-    pub rate_bits_per_second: Option<u64>,
+    pub rate_bps: Option<u64>,
 }
 
 /// The rules of a link, if it has some.
@@ -108,7 +108,7 @@ pub(super) fn of_pipes(rules: &RulesLink, links: &mut [LinkExplanation]) {
             let quantum = sharing.quantum().map_or(String::new(), |quantum| format!(", quantum {quantum}"));
             link.shared_by = Some(format!("{}: {}{quantum}", sharing.kind.name(), sharing.kind.words()));
             // What a full queue costs depends on the others.
-            (link.small.longest_ns, link.full.longest_ns) = (None, None);
+            (link.small.max_ns, link.full.max_ns) = (None, None);
         }
         link.queues = queues.iter().map(|(number, queue)| one(*number, queue, pipe, &queues)).collect();
     }
@@ -139,7 +139,7 @@ fn one(number: u32, queue: &PipeQueue, pipe: &Pipe, all: &[(u32, &PipeQueue)]) -
         management: waits.policy.words(),
         loss: queue.loss.as_ref().map(value::LossModel::mean),
         // At most the rate.
-        rate_bits_per_second: (has_weights && has_rate).then_some(share as u64),
+        rate_bps: (has_weights && has_rate).then_some(share as u64),
     }
 }
 

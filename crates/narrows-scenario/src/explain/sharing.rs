@@ -43,7 +43,7 @@ pub struct ClassExplanation {
     /// The sum of all weights.
     pub weights: Option<u64>,
     /// Its share of the link's rate while all classes have packets, in bits a second.
-    pub rate_bits_per_second: Option<u64>,
+    pub rate_bps: Option<u64>,
     /// The longest packet that is expected, in bytes, where the scheduler wants to know.
     pub longest_bytes: Option<u64>,
     /// Its parameters that only such a scheduler knows.
@@ -153,7 +153,7 @@ fn explained(
         matches: class.matches.clone(),
         weight,
         weights: weight.map(|_| sum),
-        rate_bits_per_second: rate.and_then(share),
+        rate_bps: rate.and_then(share),
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
         parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| value::hpd_words(&asked.hpd)),
         bound: class.bound.to_string(),

@@ -47,11 +47,11 @@ pub struct Values {
     /// How many there are, one after the other.
     pub changes: usize,
     /// The least.
-    pub minimum: f64,
+    pub min: f64,
     /// Over all places; nothing where one is without a limit.
     pub mean: Option<f64>,
     /// The greatest; nothing where one is without a limit.
-    pub maximum: Option<f64>,
+    pub max: Option<f64>,
 }
 
 impl Pattern {
@@ -97,9 +97,9 @@ impl Pattern {
         }
         Values {
             changes: changes.len(),
-            minimum,
+            min: minimum,
             mean: limited.then(|| sum / self.length as f64),
-            maximum: limited.then_some(maximum),
+            max: limited.then_some(maximum),
         }
     }
 }
@@ -124,8 +124,8 @@ impl fmt::Display for PatternInfo {
                 (Some(seconds), "delay") => Duration::from_nanos((seconds * 1e9 + 0.5) as u64).to_string(),
                 (Some(bits), _) => Rate::from_bits_per_second((bits + 0.5) as u64).to_string(),
             };
-            let minimum = Some(values.minimum).filter(|value| value.is_finite());
-            let (low, mean, high) = (show(minimum), show(values.mean), show(values.maximum));
+            let minimum = Some(values.min).filter(|value| value.is_finite());
+            let (low, mean, high) = (show(minimum), show(values.mean), show(values.max));
             writeln!(f, "  {} values from {low} to {high}, {mean} in the mean", values.changes)?;
         }
         Ok(())

@@ -13,17 +13,17 @@ pub struct ProfileInfo {
     /// What it is called, if it says so.
     pub name: Option<String>,
     /// Bits a second, if it says so.
-    pub rate_bits_per_second: Option<u64>,
+    pub rate_bps: Option<u64>,
     /// The corners of the curve.
     pub points: usize,
     /// At how many probabilities the curve is looked up.
     pub samples: usize,
     /// The shortest extra air time, in nanoseconds.
-    pub least_ns: u64,
+    pub min_ns: u64,
     /// The mean over all packets.
     pub mean_ns: f64,
     /// The longest.
-    pub longest_ns: u64,
+    pub max_ns: u64,
     /// The probability from which on packets are lost.
     pub loss_level: f64,
     /// The share of packets that are lost, after their time.
@@ -44,7 +44,7 @@ pub struct ProfileThroughput {
     /// Packets a second, those lost left out.
     pub packets_per_second: f64,
     /// Their bits a second.
-    pub bits_per_second: f64,
+    pub rate_bps: f64,
 }
 
 impl Profile {
@@ -53,12 +53,12 @@ impl Profile {
         let times = self.air_time.times();
         ProfileInfo {
             name: self.name.clone(),
-            rate_bits_per_second: self.rate.map(Rate::bits_per_second),
+            rate_bps: self.rate.map(Rate::bits_per_second),
             points: self.points.len(),
             samples: times.len(),
-            least_ns: self.air_time.shortest().nanos(),
+            min_ns: self.air_time.shortest().nanos(),
             mean_ns: self.mean_seconds() * 1e9,
-            longest_ns: self.air_time.longest().nanos(),
+            max_ns: self.air_time.longest().nanos(),
             loss_level: self.loss_level.as_f64(),
             loss: self.loss(),
             throughput: [64, 576, 1500].into_iter().filter_map(|bytes| self.throughput(bytes)).collect(),
@@ -91,7 +91,7 @@ impl Profile {
             bytes,
             each_ns: each * 1e9,
             packets_per_second,
-            bits_per_second: packets_per_second * bits,
+            rate_bps: packets_per_second * bits,
         })
     }
 }
@@ -102,12 +102,11 @@ impl fmt::Display for ProfileInfo {
         if let Some(name) = &self.name {
             writeln!(f, "name        {name}")?;
         }
-        match self.rate_bits_per_second {
+        match self.rate_bps {
             Some(rate) => writeln!(f, "rate        {}", Rate::from_bits_per_second(rate))?,
             None => writeln!(f, "rate        not said: that of the link")?,
         }
-        let (least, mean, longest) =
-            (time(self.least_ns as f64), time(self.mean_ns), time(self.longest_ns as f64));
+        let (least, mean, longest) = (time(self.min_ns as f64), time(self.mean_ns), time(self.max_ns as f64));
         if least == longest {
             writeln!(f, "air time    {least} for each packet, beyond its bits")?;
         } else {
@@ -125,12 +124,12 @@ impl fmt::Display for ProfileInfo {
                 )?;
             }
         }
-        for ProfileThroughput { bytes, each_ns, packets_per_second, bits_per_second } in &self.throughput {
+        for ProfileThroughput { bytes, each_ns, packets_per_second, rate_bps } in &self.throughput {
             let each = time(*each_ns);
             writeln!(
                 f,
                 "{bytes:>5} bytes {each} each: at most {packets_per_second:.1} a second, {:.3} Mbit/s",
-                bits_per_second / 1e6
+                rate_bps / 1e6
             )?;
         }
         for remark in &self.remarks {

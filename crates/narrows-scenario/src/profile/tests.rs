@@ -189,7 +189,7 @@ fn what_it_comes_to() {
         "bw 8Mbit/s\nname z\nloss-level 0.75\nsamples 4\nprob delay\n0 0.2\n0.5 0.2\n0.5 0.8\n1 0.8\n1 0.8\n",
     )
     .info();
-    assert_eq!((info.least_ns, info.longest_ns, info.loss), (200_000, 800_000, 0.25));
+    assert_eq!((info.min_ns, info.max_ns, info.loss), (200_000, 800_000, 0.25));
     assert!((info.mean_ns - 500_000.0).abs() < 1e-6);
     let full = info.throughput[2];
     assert!((full.each_ns - 2e6).abs() < 1e-6 && (full.packets_per_second - 375.0).abs() < 1e-9);

@@ -13,8 +13,8 @@ use crate::trace::{OPPORTUNITY, Then, Trace};
 pub struct TraceInfo {
     /// The format of the file.
     pub format: &'static str,
-    /// Seconds.
-    pub length_seconds: f64,
+    /// How long it is.
+    pub length_ns: u64,
     /// Values in all columns, opportunities included.
     pub points: usize,
     /// What comes after its end: `loop` or `hold`, unless a scenario says otherwise.
@@ -39,9 +39,9 @@ pub struct ColumnInfo {
     /// Over the trace's time; without the time in which there is no limit.
     pub mean: Option<f64>,
     /// Nothing where there is never a limit.
-    pub minimum: Option<f64>,
+    pub min: Option<f64>,
     /// Nothing where there is never a limit.
-    pub maximum: Option<f64>,
+    pub max: Option<f64>,
     /// The share of time without a limit.
     pub unlimited: f64,
 }
@@ -50,9 +50,9 @@ pub struct ColumnInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outage {
     /// When it begins, from the beginning of the trace.
-    pub start_seconds: f64,
+    pub start_ns: u64,
     /// How long it lasts.
-    pub length_seconds: f64,
+    pub length_ns: u64,
 }
 
 /// A gap between opportunities that counts as an outage.
@@ -98,7 +98,7 @@ impl Trace {
         let outages = joined(outages).into_iter().map(Spell::outage).collect();
         TraceInfo {
             format: self.format.name(),
-            length_seconds: self.length.seconds(),
+            length_ns: self.length.nanos(),
             points: columns.iter().map(|column| column.points).sum(),
             then: self.then.name(),
             columns,
@@ -140,8 +140,8 @@ impl Trace {
             unit,
             points: column.len(),
             mean: (time > 0.0).then(|| sum / time),
-            minimum: some.then_some(minimum),
-            maximum: some.then_some(maximum),
+            min: some.then_some(minimum),
+            max: some.then_some(maximum),
             unlimited: unlimited / self.length.seconds(),
         }
     }
@@ -159,8 +159,8 @@ impl Trace {
             unit: "bit/s",
             points: opportunities.len(),
             mean: Some(mean),
-            minimum: Some(rates().fold(mean, f64::min)),
-            maximum: Some(rates().fold(mean, f64::max)),
+            min: Some(rates().fold(mean, f64::min)),
+            max: Some(rates().fold(mean, f64::max)),
             unlimited: 0.0,
         }
     }
@@ -190,7 +190,7 @@ struct Spell {
 
 impl Spell {
     fn outage(self) -> Outage {
-        Outage { start_seconds: self.start.seconds(), length_seconds: self.end.since(self.start).seconds() }
+        Outage { start_ns: self.start.nanos(), length_ns: self.end.since(self.start).nanos() }
     }
 }
 
@@ -217,12 +217,12 @@ impl fmt::Display for TraceInfo {
             then if then == Then::Loop.name() => "begins again",
             _ => "holds its last values",
         };
-        let length = Number(Some(self.length_seconds), "s");
+        let length = seconds(self.length_ns);
         writeln!(f, "{} trace of {length}, {} points; at its end it {after}", self.format, self.points)?;
-        writeln!(f, "\n  {:<14} {:>8} {:>13} {:>13} {:>13}", "", "points", "minimum", "mean", "maximum")?;
+        writeln!(f, "\n  {:<14} {:>8} {:>13} {:>13} {:>13}", "", "points", "min", "mean", "max")?;
         for column in &self.columns {
             let show = |value| Number(value, column.unit).to_string();
-            let (low, mean, high) = (show(column.minimum), show(column.mean), show(column.maximum));
+            let (low, mean, high) = (show(column.min), show(column.mean), show(column.max));
             write!(f, "  {:<14} {:>8} {low:>13} {mean:>13} {high:>13}", column.name, column.points)?;
             if column.unlimited > 0.0 {
                 write!(f, "  unlimited for {}", Number(Some(column.unlimited), ""))?;
@@ -236,14 +236,13 @@ impl fmt::Display for TraceInfo {
         match self.outages.len() {
             0 => writeln!(f, "no outage")?,
             count => {
-                let total: f64 = self.outages.iter().map(|outage| outage.length_seconds).sum();
-                let longest = self.outages.iter().map(|outage| outage.length_seconds).fold(0.0, f64::max);
-                let (total, longest) = (Number(Some(total), "s"), Number(Some(longest), "s"));
+                let total: u64 = self.outages.iter().map(|outage| outage.length_ns).sum();
+                let longest = self.outages.iter().map(|outage| outage.length_ns).max().unwrap_or(0);
+                let (total, longest) = (seconds(total), seconds(longest));
                 let plural = if count == 1 { "" } else { "s" };
                 writeln!(f, "{count} outage{plural}, {total} in all, the longest {longest}:")?;
                 for outage in self.outages.iter().take(MOST_SHOWN) {
-                    let (start, length) =
-                        (Number(Some(outage.start_seconds), "s"), Number(Some(outage.length_seconds), "s"));
+                    let (start, length) = (seconds(outage.start_ns), seconds(outage.length_ns));
                     writeln!(f, "  {length} from {start} on")?;
                 }
                 if count > MOST_SHOWN {
@@ -260,6 +259,10 @@ impl fmt::Display for TraceInfo {
 
 /// A number for people: three or four digits, with a prefix where the unit has one; shares in percent.
 struct Number(Option<f64>, &'static str);
+
+fn seconds(nanos: u64) -> Number {
+    Number(Some(Duration::from_nanos(nanos).seconds()), "s")
+}
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

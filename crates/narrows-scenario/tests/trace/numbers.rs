@@ -66,8 +66,8 @@ fn an_opportunity_ends_an_outage() {
     // Milliseconds, the last of which is the length.
     let trace = read("x", "1\n1501\n3201\n3202\n");
     let outages: Vec<_> =
-        trace.info().outages.iter().map(|outage| (outage.start_seconds, outage.length_seconds)).collect();
-    assert_eq!(outages, [(0.001, 1.5), (1.501, 1.7)]);
+        trace.info().outages.iter().map(|outage| (outage.start_ns, outage.length_ns)).collect();
+    assert_eq!(outages, [(1_000_000, 1_500_000_000), (1_501_000_000, 1_700_000_000)]);
 }
 
 #[test]
@@ -75,17 +75,16 @@ fn info_has_means_over_time_and_outages() {
     let info =
         read("x.csv", "time_s,rate_mbit,loss\n0,10,0\n1,0,0\n1.5,down,1\n2,unlimited,0\n3,2,1\n5,4,0\n6\n")
             .info();
-    assert_eq!((info.format, info.then, info.length_seconds, info.points), ("csv", "hold", 6.0, 12));
+    assert_eq!((info.format, info.then, info.length_ns, info.points), ("csv", "hold", 6_000_000_000, 12));
     let rate = &info.columns[0];
     // 10, 0, 2, 2 and 4 Mbit/s over five of six seconds.
-    assert_eq!((rate.minimum, rate.maximum), (Some(0.0), Some(10e6)));
+    assert_eq!((rate.min, rate.max), (Some(0.0), Some(10e6)));
     assert!((rate.mean.unwrap() - 18e6 / 5.0).abs() < 1e-6 && (rate.unlimited - 1.0 / 6.0).abs() < 1e-12);
     let loss = &info.columns[1];
     assert!((loss.mean.unwrap() - 2.5 / 6.0).abs() < 1e-12);
-    let outages: Vec<_> =
-        info.outages.iter().map(|outage| (outage.start_seconds, outage.length_seconds)).collect();
+    let outages: Vec<_> = info.outages.iter().map(|outage| (outage.start_ns, outage.length_ns)).collect();
     // The loss of all from 1.5 to 2 s is in the time without a rate.
-    assert_eq!(outages, [(1.0, 1.0), (3.0, 2.0)]);
+    assert_eq!(outages, [(1_000_000_000, 1_000_000_000), (3_000_000_000, 2_000_000_000)]);
     let text = info.to_string();
     for part in [
         "csv trace of 6 s",
@@ -106,8 +105,8 @@ fn info_of_opportunities_has_the_rate_that_they_come_to() {
     let column = &info.columns[0];
     assert_eq!((column.name, column.points), ("opportunities", 1001));
     assert!((column.mean.unwrap() - 1001.0 * 12_032.0 / 3.0).abs() < 1e-6);
-    assert_eq!((column.minimum, column.maximum), (Some(0.0), Some(12_032_000.0)));
+    assert_eq!((column.min, column.max), (Some(0.0), Some(12_032_000.0)));
     assert_eq!(info.outages.len(), 1);
-    assert_eq!((info.outages[0].start_seconds, info.outages[0].length_seconds), (1.0, 2.0));
+    assert_eq!((info.outages[0].start_ns, info.outages[0].length_ns), (1_000_000_000, 2_000_000_000));
     assert!(info.to_string().contains("begins again"));
 }

@@ -89,7 +89,7 @@ struct Seen {
 struct Run {
     seen: Vec<Seen>,
     end: End,
-    drive: Drive,
+    drive: Drive<'static>,
 }
 
 type Listed<I> = std::iter::Peekable<I>;
@@ -129,7 +129,7 @@ fn prepare(
     flows: &[AimdConfig],
     mut feeds: Vec<Feed>,
     rates: Vec<(Time, Rate)>,
-) -> (Drive, Rc<RefCell<Vec<Seen>>>) {
+) -> (Drive<'static>, Rc<RefCell<Vec<Seen>>>) {
     let engine = setup.engine();
     let port = |name| engine.port(name).expect("it was configured");
     let there = engine.link("there").expect("it was configured");
@@ -153,7 +153,8 @@ fn prepare(
     let network = Watched::new(engine, inputs.names(), watchers);
     let rates = rates.into_iter();
     let changes = rates.map(move |(at, rate)| (at, there, Change::Service(Box::new(ConstantRate(rate)))));
-    (Drive::new(network, inputs, Box::new(Steps(changes.peekable()))), seen)
+    let watch = Box::leak(Box::new(|_| std::ops::ControlFlow::Continue(())));
+    (Drive::new(network, inputs, Box::new(Steps(changes.peekable())), watch), seen)
 }
 
 impl Seen {

@@ -86,9 +86,15 @@ impl Write for Memory {
     }
 }
 
-fn drive(engine: Engine<Body>, feeds: Vec<Feed>, changes: Box<dyn Changes>, watchers: Watchers) -> Drive {
+fn drive(
+    engine: Engine<Body>,
+    feeds: Vec<Feed>,
+    changes: Box<dyn Changes>,
+    watchers: Watchers,
+) -> Drive<'static> {
     let inputs = Inputs::new(feeds);
-    Drive::new(Watched::new(engine, inputs.names(), watchers), inputs, changes)
+    let watch = Box::leak(Box::new(|_| ControlFlow::Continue(())));
+    Drive::new(Watched::new(engine, inputs.names(), watchers), inputs, changes, watch)
 }
 
 /// What became of each packet: its number, its wait, its end, delivered or not.
@@ -106,7 +112,7 @@ fn run(
     feed: Feed,
     changes: Box<dyn Changes>,
     until: Option<Time>,
-) -> (Vec<Seen>, Drive, End) {
+) -> (Vec<Seen>, Drive<'static>, End) {
     let memory = Memory::default();
     let packets = PacketRecords::new(Output::to(memory.clone())).expect("memory takes all");
     let watchers = Watchers { packets: Some(packets), ..Watchers::default() };
@@ -142,7 +148,10 @@ fn a_queue_of_even_arrivals_grows_by_the_difference_of_gap_and_service() {
         dropped: None,
     });
     assert!(seen.into_iter().eq(expected));
-    assert_eq!(end, End { at: Time::from_nanos(1000 * service + 10_000_000), stuck: false });
+    assert_eq!(
+        end,
+        End { at: Time::from_nanos(1000 * service + 10_000_000), stuck: false, broken_off: false }
+    );
     assert_eq!(drive.network.engine.inside(), 0);
 }
 
@@ -290,7 +299,7 @@ fn a_wire_that_comes_up_late_lets_all_leave() {
     let up = Change::Service(Box::new(ConstantRate(Rate::from_bits_per_second(MEGABIT))));
     let changes = std::iter::once((Time::from_nanos(5_000_000_000), wire, up));
     let (seen, _, end) = run(engine, feed, Box::new(changes.peekable()), None);
-    assert_eq!(end, End { at: Time::from_nanos(5_080_000_000), stuck: false });
+    assert_eq!(end, End { at: Time::from_nanos(5_080_000_000), stuck: false, broken_off: false });
     assert_eq!(seen.len(), 10);
 }
 

@@ -36,7 +36,7 @@ pub(super) fn print_queue(queue: &QueueExplanation, f: &mut fmt::Formatter<'_>) 
     );
     parts.extend(queue.weight.map(|weight| {
         let each = if queue.mask.is_some() { " each" } else { "" };
-        let rate = queue.rate_bits_per_second.map_or(String::new(), |rate| {
+        let rate = queue.rate_bps.map_or(String::new(), |rate| {
             let flows = if queue.mask.is_some() { ", as one flow" } else { "" };
             format!(" ({} while all have packets{flows})", about(rate as f64))
         });

@@ -1,0 +1,296 @@
+//! The whole command line as clap knows it: commands by task, the version, man pages, completions.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Args, Command, CommandFactory, ValueEnum, ValueHint};
+use narrows_scenario::LinkFlags;
+
+use crate::args::Arguments;
+use crate::output::{Failure, columns, print};
+
+/// Commands by what one wants to do, with an example of each.
+pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
+    (
+        "Put programs behind a network",
+        &["run", "shell", "bridge", "attach"],
+        "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
+    ),
+    (
+        "Describe a network, and run it in virtual time",
+        &["check", "sim", "preset"],
+        "narrows sim --rate 10mbit --delay 25ms --loss 1%",
+    ),
+    (
+        "Look at a run and change it, while it goes on and after it",
+        &["stats", "set", "diff", "feed", "tc", "ipfw", "report"],
+        "narrows set link.down.rate=2mbit",
+    ),
+    (
+        "Measure paths; make and draw traces, patterns, profiles, distributions",
+        &["probe", "trace", "pattern", "profile", "dist"],
+        "narrows trace plot cell.csv --plot cell.svg",
+    ),
+    ("Compare schedulers", &["sched"], "narrows sched compare --algorithms fifo,drr,qfq,fq_codel"),
+    (
+        "Look after this host and this program",
+        &["doctor", "calibrate", "kernel", "clean", "man", "completions"],
+        "narrows doctor",
+    ),
+];
+
+/// How wide help is at most, as of the commands' own.
+const WIDTH: usize = 100;
+/// Where what a command does begins.
+const INDENT: usize = 16;
+
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+{before-help}Options:
+{options}{after-help}";
+
+const AFTER: &str = "`narrows COMMAND --help` says all of a command, with examples. What exit statuses mean: docs/running.md.";
+
+/// The command line.
+pub(crate) fn command() -> Command {
+    let command = Arguments::command();
+    let tasks = tasks(&command);
+    command.long_version(LONG_VERSION).help_template(TEMPLATE).before_help(tasks).after_help(AFTER)
+}
+
+/// What is in it, whatever the host lets it do: `narrows doctor` says that.
+macro_rules! features {
+    () => {
+        concat!(
+            "\nfor ", env!("NARROWS_TARGET"),
+            "\nfeatures: af_packet, af_xdp, tap, bridge, attach, user namespaces, virtual time, exact virtual time"
+        )
+    };
+}
+
+/// The version, and the commit that it is made of.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
+
+/// The same with what is in it.
+const LONG_VERSION: &str = if cfg!(debug_assertions) {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ", not optimized)", features!())
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")", features!())
+};
+
+fn tasks(command: &Command) -> String {
+    let mut text = String::new();
+    for (task, names, example) in TASKS {
+        text += &format!("{task}:\n");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text += &columns(INDENT, WIDTH, &format!("  {name}"), &about);
+        }
+        text += &format!("  $ {example}\n\n");
+    }
+    text
+}
+
+/// The arguments of `narrows man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows man | man -l -
+  narrows man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The folder to write narrows.1 and the page of each command to [default: print narrows.1]
+    #[arg(value_hint = ValueHint::DirPath)]
+    folder: Option<PathBuf>,
+}
+
+pub(crate) fn man(args: &Man) -> Result<u8, Failure> {
+    let Some(folder) = &args.folder else {
+        let mut page = Vec::new();
+        let rendered = clap_mangen::Man::new(command()).render(&mut page);
+        rendered.map_err(|cause| Failure::Other(format!("cannot make the page: {cause}")))?;
+        print(&String::from_utf8_lossy(&page))?;
+        return Ok(0);
+    };
+    let written = fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command(), folder));
+    written.map_err(|cause| Failure::Write { path: folder.clone(), cause })?;
+    Ok(0)
+}
+
+/// The arguments of `narrows completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows completions bash > ~/.local/share/bash-completion/completions/narrows
+  narrows completions zsh > ~/.zfunc/_narrows
+  narrows completions fish > ~/.config/fish/completions/narrows.fish")]
+pub(crate) struct Completions {
+    /// For which shell
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
+    let shell = match args.shell {
+        Shell::Bash => clap_complete::Shell::Bash,
+        Shell::Zsh => clap_complete::Shell::Zsh,
+        Shell::Fish => clap_complete::Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "narrows", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(0)
+}
+
+/// Any text, with some that completions offer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Offered {
+    /// The hosts of a network that flags describe.
+    Hosts,
+    /// What can be changed of its link.
+    Keys,
+}
+
+impl TypedValueParser for Offered {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        match self {
+            Self::Hosts => Some(Box::new(["client", "server"].into_iter().map(PossibleValue::new))),
+            Self::Keys => {
+                let keys = LinkFlags::known().into_iter().filter(|flag| !flag.name.starts_with("netem"));
+                Some(Box::new(keys.map(|flag| PossibleValue::new(format!("link.{}", flag.name)))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ffi::OsString;
+
+    use super::*;
+
+    /// The commands that help shows, each with all the words that name it.
+    fn shown(command: &Command, path: &[String]) -> Vec<(Vec<String>, Command)> {
+        let mut all = Vec::new();
+        for within in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+            let path = [path, &[within.get_name().to_owned()]].concat();
+            all.extend(shown(within, &path));
+            all.push((path, within.clone()));
+        }
+        all
+    }
+
+    fn all() -> Vec<(Vec<String>, Command)> {
+        let mut command = command();
+        command.build();
+        shown(&command, &["narrows".into()])
+    }
+
+    /// Words as a shell has them, up to where another program begins or the output goes elsewhere.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (c, quote) {
+                (c, Some(open)) if c == open => quote = None,
+                (c, Some(_)) => word.get_or_insert_default().push(c),
+                ('\'' | '"', None) => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                ('|' | '<' | '>' | ';' | '#', None) => break,
+                (' ', None) => words.extend(word.take()),
+                (c, None) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words.into_iter().map(Into::into).collect()
+    }
+
+    fn parses(line: &str) {
+        let Some(start) = line.find("narrows ") else { return };
+        if let Err(error) = crate::usage::parse(&words(&line[start..])) {
+            panic!("{line}\n{error}");
+        }
+    }
+
+    #[test]
+    fn each_command_belongs_to_one_task() {
+        let command = command();
+        let named: Vec<&str> = TASKS.iter().flat_map(|(_, names, _)| names.iter().copied()).collect();
+        let once: BTreeSet<&str> = named.iter().copied().collect();
+        assert_eq!(once.len(), named.len(), "{named:?}");
+        let known = command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name);
+        assert_eq!(known.collect::<BTreeSet<_>>(), once);
+        TASKS.iter().for_each(|(_, _, example)| parses(example));
+    }
+
+    #[test]
+    fn each_command_has_help_with_examples_that_parse() {
+        for (path, command) in all() {
+            let asked = [path.clone(), vec!["--help".into()]].concat();
+            let asked: Vec<OsString> = asked.iter().map(OsString::from).collect();
+            let kind = crate::usage::parse(&asked).map_err(|error| error.kind()).unwrap_err();
+            assert_eq!(kind, clap::error::ErrorKind::DisplayHelp, "{path:?}");
+            if command.get_subcommands().any(|one| !["help", "check"].contains(&one.get_name())) {
+                continue;
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let (_, examples) =
+                help.split_once("Examples:\n").unwrap_or_else(|| panic!("{path:?}: no examples"));
+            let examples = examples.split("\n\n").next().unwrap_or_default();
+            assert!(examples.contains(&path.join(" ")), "{path:?}: {examples}");
+            examples.lines().for_each(parses);
+        }
+    }
+
+    #[test]
+    fn each_command_has_a_page_of_the_manual_and_completions() {
+        let folder = std::env::temp_dir().join(format!("narrows-man-{}", std::process::id()));
+        man(&Man { folder: Some(folder.clone()) }).unwrap();
+        let shells = [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish];
+        let scripts = shells.map(|shell| {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command(), "narrows", &mut script);
+            String::from_utf8(script).unwrap()
+        });
+        for (path, command) in all() {
+            let page = fs::read_to_string(folder.join(format!("{}.1", path.join("-")))).unwrap();
+            assert!(page.contains(".SH NAME"), "{path:?}");
+            for script in &scripts {
+                assert!(script.contains(command.get_name()), "{path:?}");
+            }
+        }
+        assert!(fs::read_to_string(folder.join("narrows.1")).unwrap().contains("narrows"));
+        fs::remove_dir_all(folder).unwrap();
+        // fish offers no values where there is no flag.
+        assert!(scripts[..2].iter().all(|script| script.contains("link.rate")));
+        assert!(scripts.iter().all(|script| script.contains("server")));
+    }
+
+    #[test]
+    fn the_version_names_a_commit() {
+        assert!(VERSION.starts_with(concat!(env!("CARGO_PKG_VERSION"), " (")), "{VERSION}");
+        assert!(LONG_VERSION.starts_with(env!("CARGO_PKG_VERSION")) && LONG_VERSION.contains("af_packet"));
+    }
+}

@@ -1,0 +1,106 @@
+//! `--json`, alike in every command.
+//!
+//! `--json` alone and `--json -` print JSON in place of the text; `--json FILE` writes it beside the text. What is printed
+//! has a version, `schema`, which is raised when a key changes.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+
+use crate::output::{Failure, print, probe_writable, write_json};
+
+/// The standard output.
+const STDOUT: &str = "-";
+
+/// Where results go as JSON.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Json {
+    /// Write the result as JSON: to FILE beside the text, or without FILE (or with -) to stdout instead of it
+    #[arg(
+        long = "json",
+        value_name = "FILE",
+        num_args = 0..=1,
+        default_missing_value = STDOUT,
+        value_hint = ValueHint::FilePath
+    )]
+    to: Option<PathBuf>,
+}
+
+/// What is written: what was found, and the version of its keys.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
+    #[serde(flatten)]
+    found: &'a T,
+}
+
+impl Json {
+    /// Where it goes, if anywhere.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.to.as_deref()
+    }
+
+    /// As `--json` alone.
+    pub(crate) fn to_stdout() -> Self {
+        Self { to: Some(STDOUT.into()) }
+    }
+
+    /// Whether the standard output is for JSON.
+    pub(crate) fn takes_stdout(&self) -> bool {
+        is_stdout(self.path())
+    }
+
+    /// Fails early where it cannot be written, or would take the place of something that a person wrote.
+    pub(crate) fn probe(&self) -> Result<(), Failure> {
+        if let Some(path) = self.path().filter(|path| path.extension().is_some_and(|end| end == "toml")) {
+            let name = path.display();
+            return Err(Failure::Other(format!(
+                "--json {name}: JSON does not go to a file of scenarios; to print it, put the file before the flag: {name} --json"
+            )));
+        }
+        probe_writable(self.path())
+    }
+
+    /// Writes what was found, or its text, or both.
+    pub(crate) fn put(
+        &self,
+        schema: u32,
+        found: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        self.put_part(schema, found, false, text)
+    }
+
+    /// The same of something that was broken off: the JSON says so, too.
+    pub(crate) fn put_part(
+        &self,
+        schema: u32,
+        found: &impl Serialize,
+        interrupted: bool,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        if let Some(path) = self.path() {
+            write_json(path, &Versioned { schema, interrupted, found })?;
+        }
+        if self.takes_stdout() { Ok(()) } else { print(&text()) }
+    }
+}
+
+/// Whether this is the standard output.
+pub(crate) fn is_stdout(path: Option<&Path>) -> bool {
+    path.is_some_and(|path| path == Path::new(STDOUT))
+}
+
+/// Fails where two things would be mixed on the standard output.
+pub(crate) fn one_at_most_to_stdout(outputs: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let taken: Vec<_> = outputs.iter().filter(|(_, path)| is_stdout(*path)).map(|(flag, _)| *flag).collect();
+    match taken[..] {
+        [first, second, ..] => Err(Failure::Other(format!(
+            "{first} and {second} would both go to the standard output: name a file for one of them"
+        ))),
+        _ => Ok(()),
+    }
+}
