@@ -595,12 +595,6 @@ pub(crate) struct Sim {
     /// The scenario file, which describes the traffic, too; without one, the flags describe one link
     #[arg(conflicts_with = "replay", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) link: LinkFlags,
-    /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
-    /// a table as of [[traffic]]; any number of times [default: an even pace at nine tenths of the rate]
-    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
-    pub(crate) traffic: Vec<String>,
     /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
@@ -627,6 +621,13 @@ pub(crate) struct Sim {
     /// Write a capture of what left the network, each drop with its reason in the packet's comment
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) capture: Option<PathBuf>,
+    // Under the heading of these flags stands what comes behind them.
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
+    /// a table as of [[traffic]]; any number of times [default: an even pace at nine tenths of the rate]
+    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
+    pub(crate) traffic: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -639,8 +640,6 @@ pub(crate) struct Check {
     /// The scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) link: LinkFlags,
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -652,6 +651,8 @@ pub(crate) struct Check {
     /// Print the JSON Schema of scenario files instead
     #[arg(long)]
     pub(crate) schema: bool,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
 }
 
 #[derive(Debug, Args)]
