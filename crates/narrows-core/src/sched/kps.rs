@@ -1,4 +1,102 @@
-//! KPS
+//! KPS, Karsten's packet scheduler: fair queueing by rate-controlled, rounded timestamps on interleaved stratified timer
+//! wheels.
+//!
+//! Source: M. Karsten, "SI-WF2Q: WF2Q Approximation with Small Constant Execution Overhead", INFOCOM 2006, and
+//! "Approximation of Generalized Processor Sharing with Interleaved Stratified Timer Wheels", IEEE/ACM Transactions on
+//! Networking 18(3), 2010. Dummynet's slides of 2010 call it KPS and have it as `dn_sched_kps.c`, of which public trees have
+//! only the hook `WITH_KPS`. Of the papers only the abstracts could be had, and what F. Checconi, L. Rizzo and P. Valente write
+//! of them ("QFQ", 2013: a part of the cost is linear in the length of the packet). From there are the parts: flows in strata by rate, a timer wheel for each stratum, wheels interleaved on one line of time, rounded
+//! starts at which flows become eligible and rounded deadlines by which they are served, constant time but for a part that
+//! grows with the packet. **How these are put together here is a reconstruction**: which way is rounded, the width of the slots,
+//! the place of the boundaries, how the earliest is found, where the wheels halt, and the proof are our own. "Several
+//! versions with different cost-performance trade-offs" are in the paper; here is one.
+//!
+//! # Algorithm
+//! As in WF2Q+, a flow of weight w has a start S; a packet of length l takes it to `S + l/w`, and a flow that has been idle
+//! begins again at `max(S, V)`. V moves by `length / Σw` with each packet, Σw being the sum over all flows.
+//!
+//! A stratum has the flows whose `longest / w` lies within `(σ/2, σ]`, σ a power of two. Its wheel has slots of
+//! `δ = σ/4`, whose boundaries are the odd multiples of δ/2. A flow's start is rounded down to a boundary e; there it becomes
+//! eligible. Its deadline is `e + 5δ`, another boundary of its stratum: σ for the packet and δ for the rounding. Of the flows
+//! that are eligible (e ≤ V) the one with the earliest deadline is served; of several the one that came last. When none is
+//! eligible, V jumps to the first e.
+//!
+//! *Interleaved.* Count time in ticks, half a slot of the first stratum. The boundaries of stratum k are the ticks whose lowest
+//! bit that is 1 is bit k: each tick is a boundary of just one stratum, as the marks on a ruler. Hence no two strata have one
+//! deadline. Of a set of strata, the one with the next boundary is found by two looks at words of bits. Let T be the
+//! present tick. The next boundary of stratum k is where bit k becomes 1. Of those whose bit of T is 0 the lowest does so first.
+//! Of those whose bit is 1, it does so after the next carry into a bit above, so again the lowest first. And these two are
+//! compared.
+//!
+//! *The earliest deadline.* A flow that is eligible has its deadline at one of the next five boundaries of its stratum, and a
+//! word for each of the five says which strata have such flows. For the first word see above. In the jth, j ≥ 2, the lowest
+//! stratum is first: its deadline is no later than `T + j·δ ≤ T + (j − 1)·2δ`, that of a higher one is later than `T + (j − 1)·2δ`.
+//! So five are compared, whatever the number of flows and strata.
+//!
+//! *One wheel for starts and deadlines.* Since a deadline is a fixed number of slots after e, a slot of flows becomes eligible,
+//! and then due, where it is: when time passes a boundary, a word of bits shifts. The wheels follow V, and halt at a
+//! boundary U at which a slot is due and has flows; these are served first, their deadline is the earliest of all. Thus every
+//! flow that waits has `U ≤ e + 5δ` and, see below, `e ≤ U + 5δ`, and a ring of 16 slots is enough, whatever V does.
+//! A flow that begins anew while the wheels halt starts no later than `U + δ + σ`, for the same reason; that is at its own
+//! stratum's scale, so that flows of wide slots begin at V.
+//!
+//! # Cost
+//! A packet costs a look for the earliest deadline, at most one move to another slot, and the boundaries that time passes while
+//! it is sent, of strata that have flows. An interval as long as a slot of stratum k has at most two boundaries of
+//! k and all wider strata together, which is what interleaving is for. Narrower ones have more, `length·w / (Σw·longest)`
+//! times a small constant: that is the part that grows with the packet, and needs flows of which one's share of it is more than
+//! their own longest packet. It is bounded even so: at the tenth boundary at the latest a slot with flows is due, and the wheels
+//! halt.
+//!
+//! # Bound
+//! `B-WFI ≤ L_k + 6·w·δ + 2·φ·L`, with L_k the flow's longest packet, L the longest of any flow and φ = w/Σw. As
+//! `w·δ` is between L_k/4 and L_k/2, that is `2.5·L_k … 4·L_k + 2·φ·L`; QFQ's is `3·L_k … 6·L_k + 2·φ·L`, GFQ's `2.25·L_k + 2·φ·L`.
+//! For delay it is the same by φ·R.
+//!
+//! *V never runs away.* Let flow k wait at t with deadline d, and t₀ be the last time before at which a packet with a
+//! later deadline was chosen, or V jumped. Flows with deadlines up to d were not eligible at t₀: e > V(t₀), and S ≥ e. (Had the
+//! wheels halted at t₀, the deadline chosen would have been U, and no flow could have an earlier one, now or later.) Others
+//! began after t₀, and so at U or later, and U = V at t₀. After t₀ only packets with deadlines up to d are sent. Each takes
+//! the start of its flow to `S + l/w < e + δ + σ = e + 5δ ≤ d`. So flow j sends at most `w_j·(d − V(t₀))` bytes, and all together,
+//! with the one packet chosen at t₀, `Σw·(d − V(t₀)) + L`. Hence `V(t) ≤ d + L/Σw ≤ S + 5δ + L/Σw`.
+//!
+//! *No flow runs ahead of V.* A packet is chosen with e ≤ U ≤ V, where `S < e + δ`. So `S < V + δ + L_k/w` afterwards, and always. As
+//! `e + δ + σ = e + 5δ`, the boundary that S is rounded down to is within five slots after U.
+//!
+//! Over an interval in which k waits it gets at least w times the advance of S, and all together get at most Σw times the
+//! advance of V. It lacks at most `w·(6δ + L_k/w + L/Σw)`. The other φ·L is for instants at which a packet is on the wire.
+//!
+//! A dropped first packet changes nothing of this: deadlines do not depend on the length of the packet that waits.
+//! Where flows come, go or change their weights there is φ·H more, H being the bytes for which V halts. As with
+//! [`Qfq`](super::Qfq) these are what a flow that leaves, or takes a lower weight, was ahead by, and `w·(V − S)` of a flow that
+//! has joined at V, or taken a higher weight, and begins at S, at most `U + δ + σ`. When the weight of a flow that waits changes, or a
+//! packet longer than `longest` comes, its start is kept within `U − σ` and `U + δ + σ`; its bound counts from then on.
+//!
+//! # Arithmetic
+//! As [`Qfq`](super::Qfq)'s, with the same limits: instants are 64-bit multiples of 2⁻⁴³ bytes per weight that wrap, and weights
+//! are rounded by less than 2⁻¹⁹ of theirs. A tick is 2¹⁶ of these units.
+//!
+//! # Example
+//! ```
+//! use narrows_core::sched::{FlowConfig, Kps, Served, Server, Weight};
+//! use narrows_core::{PacketRef, Time};
+//!
+//! let mut server = Server::new(Kps::default());
+//! let heavy = server.join(FlowConfig { weight: Weight::new(4).unwrap(), ..FlowConfig::default() }).unwrap();
+//! let light = server.join(FlowConfig::default()).unwrap();
+//! for number in 0..8 {
+//!     server.enqueue(Time::ZERO, heavy, PacketRef::from_number(number), 1000);
+//!     server.enqueue(Time::ZERO, light, PacketRef::from_number(8 + number), 1000);
+//! }
+//! let order: String = (0..10)
+//!     .map(|_| match server.dequeue(Time::ZERO) {
+//!         Served::Packet(flow, _) if flow == heavy => 'h',
+//!         _ => 'l',
+//!     })
+//!     .collect();
+//! assert_eq!(order, "hhlhhhlhhh");
+//! ```
+
 mod wheels;
 
 use crate::sched::qfq::clock::{Clock, LEAST_SIGMA, MOST_LENGTH, MOST_SUM, MOST_WEIGHT, UNIT_SHIFT};
