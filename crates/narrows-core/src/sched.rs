@@ -19,6 +19,7 @@ mod fq;
 mod gfq;
 mod hpd;
 mod htb;
+mod kps;
 mod list;
 mod longest;
 mod prio;
@@ -45,6 +46,7 @@ pub use hpd::{
     BoundOrder, BoundReading, ErrorWidth, Estimator, Gamma, Hpd, HpdClass, HpdConfig, HpdFlow, Per1024,
 };
 pub use htb::{Htb, HtbClass};
+pub use kps::{Kps, KpsFlow};
 pub use prio::{Priority, PriorityFlow};
 pub use qfq::{Qfq, QfqFlow, WorstCase};
 pub use scheduled::{Class, Overload, Scheduled, Store};

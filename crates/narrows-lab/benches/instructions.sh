@@ -12,7 +12,7 @@ count() { # algorithm, flows, packets
         sed -n 's/.*Collected : *//p'
 }
 
-algorithms=${*:-none fifo prio pfifo_fast drr wf2q+ qfq gfq sfq fq_codel fq_pie}
+algorithms=${*:-none fifo prio pfifo_fast drr wf2q+ qfq gfq kps sfq fq_codel fq_pie}
 printf '%-8s' flows
 for algorithm in $algorithms; do printf '%11s' "$algorithm"; done
 echo

@@ -13,9 +13,8 @@ pub enum Algorithm {
     Of(SchedulerKind),
 }
 
-/// Names that stand for an algorithm that the lab calls otherwise: KPS has no public source, and GFQ is in its place.
-const ALIASES: [(&str, Algorithm); 2] =
-    [("kps", Algorithm::Of(SchedulerKind::Gfq)), ("wf2q", Algorithm::Of(SchedulerKind::Wf2q))];
+/// Names that stand for an algorithm that the lab calls otherwise.
+const ALIASES: [(&str, Algorithm); 1] = [("wf2q", Algorithm::Of(SchedulerKind::Wf2q))];
 
 impl Algorithm {
     /// All schedulers that scenarios can name.
@@ -45,11 +44,11 @@ impl Algorithm {
     ///
     /// ```
     /// # use narrows_lab::Algorithm;
-    /// use narrows_scenario::SchedulerKind::{Fifo, Gfq, Qfq};
-    /// let known = [Fifo, Qfq, Gfq].map(Algorithm::Of);
-    /// assert_eq!(Algorithm::parse_list("kps,FIFO", &known).unwrap(), [Gfq, Fifo].map(Algorithm::Of));
+    /// use narrows_scenario::SchedulerKind::{Fifo, Qfq, Wf2q};
+    /// let known = [Fifo, Qfq, Wf2q].map(Algorithm::Of);
+    /// assert_eq!(Algorithm::parse_list("wf2q,FIFO", &known).unwrap(), [Wf2q, Fifo].map(Algorithm::Of));
     /// let error = Algorithm::parse_list("qfq,sjf", &known).unwrap_err();
-    /// assert_eq!(error.to_string(), "`sjf` is no algorithm that can be used here: fifo, qfq, gfq (or kps), all");
+    /// assert_eq!(error.to_string(), "`sjf` is no algorithm that can be used here: fifo, qfq, wf2q+, all");
     /// ```
     pub fn parse_list(text: &str, known: &[Self]) -> Result<Vec<Self>, UnknownAlgorithm> {
         let mut list = Vec::new();
@@ -95,11 +94,7 @@ impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` is no algorithm that can be used here: ", self.found)?;
         for algorithm in &self.known {
-            write!(f, "{algorithm}")?;
-            if *algorithm == Algorithm::Of(SchedulerKind::Gfq) {
-                write!(f, " (or kps)")?;
-            }
-            write!(f, ", ")?;
+            write!(f, "{algorithm}, ")?;
         }
         write!(f, "all")
     }

@@ -296,7 +296,7 @@ fn weights() {
         "`drr` has no use for `longest`",
         "7:15",
         "",
-        &["only `qfq` and `gfq` sort classes by their longest packets"],
+        &["only `qfq`, `gfq` and `kps` sort classes by their longest packets"],
     );
 }
 

@@ -398,6 +398,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("qfq-scheduler", link("scheduler = { type = \"qfq\", zzz = 1 }")),
         ("wf2q+-scheduler", link("scheduler = { type = \"wf2q+\", zzz = 1 }")),
         ("gfq-scheduler", link("scheduler = { type = \"gfq\", zzz = 1 }")),
+        ("kps-scheduler", link("scheduler = { type = \"kps\", zzz = 1 }")),
         ("sfq-scheduler", link("scheduler = { type = \"sfq\", zzz = 1 }")),
         ("fq_codel-scheduler", link("scheduler = { type = \"fq_codel\", zzz = 1 }")),
         ("fq_pie-scheduler", link("scheduler = { type = \"fq_pie\", zzz = 1 }")),

@@ -343,7 +343,7 @@ fn bad_lines_say_what_is_wrong() {
         ("pipe 1 config mask proto 300", "expected a mask from 0 to 255"),
         ("pipe 1 config mask src-ip6 /129", "from 0 to 128"),
         ("sched 1 config type qfqq", "did you mean `qfq`?"),
-        ("sched 1 config type kps", "`kps` is known to ipfw and not to narrows"),
+        ("sched 1 config type gfq", "`gfq` is known to ipfw and not to narrows"),
         ("sched 1 config pipe 2", "scheduler 1 sends by pipe 2"),
         ("add 70000 allow in", "the number of a rule from 1 to 65534"),
         ("add 100 set 32 allow in", "the number of a set from 0 to 31"),

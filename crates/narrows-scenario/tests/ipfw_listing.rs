@@ -120,6 +120,28 @@ fn fair_queueing_is_listed_as_it_was_said() {
     );
 }
 
+/// In either case; its queues keep their weights and their longest packets.
+#[test]
+fn kps_shares_a_pipe_among_its_queues() {
+    for word in ["KPS", "kps"] {
+        let script = format!(
+            "pipe 5 config bw 1Mbit/s\nsched 5 config type {word}\nqueue 8 config sched 5 weight 3 lmax 600\n\
+             add 9 queue 8 ip from any to any\n"
+        );
+        let script =
+            Script::parse(&script, "kps.conf", &Context::default()).unwrap_or_else(|error| panic!("{error}"));
+        let toml = script.to_toml("net", ["a", "b"]);
+        assert!(script.lines.iter().all(|line| line.remarks.is_empty()), "{:?}", script.lines);
+        for key in ["scheduler = \"kps\"", "weight = 3", "longest = \"600 bytes\""] {
+            assert!(toml.contains(key), "{key}: {toml}");
+        }
+        let scenario = Scenario::parse(&toml, "kps.toml").unwrap_or_else(|error| panic!("{error}"));
+        let objects = scenario.links[0].rules().expect("it has rules").objects();
+        let sched = ipfw::object_lines(&objects, Object::Scheduler, &[], |_, _| Vec::new());
+        assert!(sched.contains(" sched 5 type KPS "), "{sched}");
+    }
+}
+
 #[test]
 fn pipes_queues_and_schedulers_with_their_flows() {
     let script = "pipe 1 config bw 3Mbit/s delay 32ms burst 15000\n\

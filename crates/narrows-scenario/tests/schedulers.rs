@@ -225,7 +225,7 @@ fn another_scheduler_with_the_same_classes() {
             _ => &["voip", "web", "rest"],
         };
         assert_eq!(names, expected, "{}", kind.name());
-        let weighted = matches!(kind.name(), "drr" | "wf2q+" | "qfq" | "gfq");
+        let weighted = matches!(kind.name(), "drr" | "wf2q+" | "qfq" | "gfq" | "kps");
         assert_eq!(
             other.classes().first().is_some_and(|class| class.weight.is_some()),
             weighted,
@@ -368,7 +368,7 @@ fn condition() -> impl Strategy<Value = String> {
 
 fn scheduler() -> impl Strategy<Value = String> {
     let flows = (
-        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "gfq", "sfq", "fq_codel", "fq_pie"]),
+        proptest::sample::select(vec!["drr", "wf2q+", "qfq", "gfq", "kps", "sfq", "fq_codel", "fq_pie"]),
         proptest::option::of(1u32..2000),
         proptest::option::of(proptest::sample::select(vec!["5-tuple", "source", "destination", "addresses"])),
     )

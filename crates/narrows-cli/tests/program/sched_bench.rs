@@ -28,7 +28,7 @@ fn a_program_gets_a_list_with_a_figure_for_each_algorithm() {
     .json();
     let rows = list["runs"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["algorithm"].as_str().unwrap()).collect();
-    assert_eq!(names, ["none", "fifo", "prio", "drr", "qfq", "wf2q+", "gfq", "fq_codel"]);
+    assert_eq!(names, ["none", "fifo", "prio", "drr", "qfq", "wf2q+", "kps", "fq_codel"]);
     for row in rows {
         assert_eq!(row["flows"], 39_953);
         assert_eq!(row["qmin"], 39_953);
@@ -71,6 +71,7 @@ fn every_algorithm_that_can_be_timed_is_timed() {
         "wf2q+",
         "qfq",
         "gfq",
+        "kps",
         "sfq",
         "fq_codel",
         "fq_pie",
@@ -86,7 +87,7 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
         (
             &["--algorithms", "none,sjf"][..],
             "--algorithms: `sjf` is no algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, \
-             gfq (or kps), sfq, fq_codel, fq_pie, hpd, tbf, htb, cbq, all",
+             gfq, kps, sfq, fq_codel, fq_pie, hpd, tbf, htb, cbq, all",
         ),
         (&["--algorithms", "dcf"], "--algorithms: `dcf` is no algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),

@@ -2,10 +2,8 @@
 //!
 //! Source: D. C. Stephens, J. C. R. Bennett, H. Zhang, "Implementing Scheduling Algorithms in High-Speed Networks", IEEE
 //! Journal on Selected Areas in Communications 17(6), 1999: flows of like rate are put into groups, within a group they are
-//! sorted by a calendar queue, and only the firsts of the groups are compared. It stands in the place of KPS (M. Karsten,
-//! "SI-WF2Q: WF2Q Approximation with Small Constant Execution Overhead", INFOCOM 2006), of which no description beyond
-//! abstracts could be found. The source is for cells of one length mostly; what is here for packets of any length, the width of
-//! the slots and the proof of the bound are our own.
+//! sorted by a calendar queue, and only the firsts of the groups are compared. The source is for cells of one length mostly; what is here for packets of
+//! any length, the width of the slots and the proof of the bound are our own.
 //!
 //! # Algorithm
 //! As in WF2Q+, a packet of length l of a flow of weight w has a start S and a finish `F = S + l/w`; it is eligible when

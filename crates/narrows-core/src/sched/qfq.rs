@@ -117,7 +117,7 @@ pub struct QfqFlow {
     is_waiting: bool,
 }
 
-/// What a flow of [`Qfq`] or [`Gfq`](super::Gfq) may lack at worst, of what its share would have given it.
+/// What a flow of [`Qfq`], [`Gfq`](super::Gfq) or [`Kps`](super::Kps) may lack at worst, of what its share would have given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCase {
     /// B-WFI: in any interval in which it waits, its share of all bytes sent less its own bytes is no more than this.

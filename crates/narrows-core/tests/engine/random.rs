@@ -254,6 +254,7 @@ pub(crate) fn scheduler() -> impl Strategy<Value = SchedulerPlan> {
         Just(SchedulerPlan::Wf2q),
         Just(SchedulerPlan::Qfq),
         Just(SchedulerPlan::Gfq),
+        Just(SchedulerPlan::Kps),
         Just(SchedulerPlan::Fair),
         Just(SchedulerPlan::Hpd),
         Just(SchedulerPlan::Htb),

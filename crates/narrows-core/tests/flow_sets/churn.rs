@@ -1,7 +1,7 @@
 //! Flows join and leave while others wait all the time: those keep what they are promised.
 
 use narrows_core::classify::FlowMask;
-use narrows_core::sched::{Drr, FlowSet, FlowSets, Gfq, Qfq, Scheduler, Wf2q};
+use narrows_core::sched::{Drr, FlowSet, FlowSets, Gfq, Kps, Qfq, Scheduler, Wf2q};
 use narrows_core::{Bytes, Duration, Seed};
 
 use crate::stand::{Run, SOURCES, key, set, source, weight};
@@ -147,6 +147,14 @@ fn gfq_keeps_shares() {
     let (closest, lag) = try_all(Gfq::default, |a, b, sum| 2.25 * (L / a + L / b) + 2.0 * L / sum);
     assert!(closest <= 1.0, "{closest}");
     assert!(lag <= 2.25 + 2.0, "{lag}");
+}
+
+/// Between V − 5δ − L/Σw and V + L/w + δ, δ being below L/2w.
+#[test]
+fn kps_keeps_shares() {
+    let (closest, lag) = try_all(Kps::default, |a, b, sum| 4.0 * (L / a + L / b) + 2.0 * L / sum);
+    assert!(closest <= 1.0, "{closest}");
+    assert!(lag <= 4.0 + 2.0, "{lag}");
 }
 
 /// Turns of a quantum of L: what is left over from one turn to the next is below a packet.

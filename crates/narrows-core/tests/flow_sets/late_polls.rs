@@ -8,7 +8,7 @@ use narrows_core::classify::FlowMask;
 use narrows_core::model::Independent;
 use narrows_core::queue::{Bound, ClassCounters, DropAt, Queue};
 use narrows_core::sched::{
-    Drr, Fair, Fifo, FlowConfig, FlowSet, FlowSetCounts, Gfq, MaskedFlow, PolicyPerFlow, Priority, Qfq,
+    Drr, Fair, Fifo, FlowConfig, FlowSet, FlowSetCounts, Gfq, Kps, MaskedFlow, PolicyPerFlow, Priority, Qfq,
     Weight, Wf2q,
 };
 use narrows_core::service::ConstantRate;
@@ -97,7 +97,8 @@ impl Plan {
             2 => Box::new(queue(Drr::new(Bytes::new(1500)), sets)),
             3 => Box::new(queue(Priority::default(), sets)),
             4 => Box::new(queue(Gfq::default(), sets)),
-            5 => Box::new(queue(Fair::new(Bytes::new(1500)), sets)),
+            5 => Box::new(queue(Kps::default(), sets)),
+            6 => Box::new(queue(Fair::new(Bytes::new(1500)), sets)),
             _ => Box::new(queue(Fifo::default(), sets)),
         }
     }
@@ -151,7 +152,7 @@ fn run(plan: &Plan, inputs: &[(Duration, Input)], polls: &[Poll]) -> Outcome {
                 engine.hand_in(now, port, packet(key(set, source), length));
             }
             // These know no weights.
-            Input::Weight { .. } if matches!(plan.scheduler, 3 | 6) => {}
+            Input::Weight { .. } if matches!(plan.scheduler, 3 | 7) => {}
             Input::Weight { set, weight } => {
                 let weight = Weight::new(weight).expect("not 0");
                 engine.change(now, link, Change::Weight { class: set, weight });
@@ -192,7 +193,7 @@ fn inputs() -> impl Strategy<Value = Vec<(Duration, Input)>> {
 
 fn plans() -> impl Strategy<Value = Plan> {
     let weights = [1..30u32, 1..30u32, 1..30u32];
-    let parts = (0..7u8, weights, 1..8u64, any::<bool>(), 1..9u32, 0..3u8, any::<bool>());
+    let parts = (0..8u8, weights, 1..8u64, any::<bool>(), 1..9u32, 0..3u8, any::<bool>());
     parts.prop_map(|(scheduler, weights, bound, at_head, most, policy, loses)| Plan {
         scheduler,
         weights,

@@ -2,8 +2,8 @@
 
 use narrows_core::sched::{
     Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows,
-    Gfq, Hpd, Htb, HtbClass, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits, Weight,
-    Wf2q,
+    Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits,
+    Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
@@ -40,7 +40,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 12] = [
+pub(crate) const ALL: [Kind; 13] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -98,6 +98,15 @@ pub(crate) const ALL: [Kind; 12] = [
         lag: Some(|case| (2.25 + 2.0 * case.share) * L),
         name: "gfq",
         make: || subject(Gfq::default()),
+    },
+    // L_k + 6·w·δ + 2·φ·L, where w·δ is below L_k/2.
+    Kind {
+        most: None,
+        declines: false,
+        weighted: true,
+        lag: Some(|case| (4.0 + 2.0 * case.share) * L),
+        name: "kps",
+        make: || subject(Kps::default()),
     },
     // 3·φ·σ + 2·φ·L, where σ is below 2·longest / φ.
     Kind {

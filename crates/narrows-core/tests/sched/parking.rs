@@ -4,8 +4,8 @@ use narrows_core::classify::Classifier;
 use narrows_core::netem::{Chance, Netem, Share};
 use narrows_core::queue::{Bound, Dequeue, DropAt, Queue, Stand};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Htb, HtbClass, Overload, Priority, Qfq, Scheduled, Scheduler,
-    Store, Tbf, TbfConfig, Wf2q,
+    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled,
+    Scheduler, Store, Tbf, TbfConfig, Wf2q,
 };
 use narrows_core::{Bytes, DropReason, Duration, FlowKey, NetemQueue, PacketRef, Rate, Seed, Time};
 
@@ -45,7 +45,7 @@ fn two<S: Scheduler + 'static>(scheduler: S, bound: Bound, overload: Overload) -
     Box::new(queue)
 }
 
-fn schedulers(bound: Bound, overload: Overload) -> [(&'static str, Box<dyn Queue>); 8] {
+fn schedulers(bound: Bound, overload: Overload) -> [(&'static str, Box<dyn Queue>); 9] {
     let quantum = Bytes::new(1500);
     let leaf = HtbClass { rate: Rate::UNLIMITED, ceil: Rate::UNLIMITED, ..HtbClass::default() };
     [
@@ -56,6 +56,7 @@ fn schedulers(bound: Bound, overload: Overload) -> [(&'static str, Box<dyn Queue
         ("wf2q+", two(Wf2q::default(), bound, overload)),
         ("qfq", two(Qfq::default(), bound, overload)),
         ("gfq", two(Gfq::default(), bound, overload)),
+        ("kps", two(Kps::default(), bound, overload)),
         ("htb", two(Htb::new(vec![leaf; 2]).expect("in range"), bound, overload)),
     ]
 }

@@ -6,7 +6,7 @@ use narrows_core::aqm::{Aqm, Judgement, Waiting};
 use narrows_core::classify::{Classifier, Condition};
 use narrows_core::queue::{Bound, Context, Dequeue, DropAt, Queue, Stand};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Overload, Priority, Qfq, Scheduled, Scheduler, Store,
+    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store,
     Weight, Wf2q,
 };
 use narrows_core::{Bytes, DropReason, Duration, FlowKey, PacketRef, Seed, Time};
@@ -203,6 +203,7 @@ fn queues(bound: Bound, overload: Overload) -> Vec<Box<dyn Queue>> {
         five(Wf2q::default(), bound, overload),
         five(Qfq::default(), bound, overload),
         five(Gfq::default(), bound, overload),
+        five(Kps::default(), bound, overload),
         five(Fair::new(quantum), bound, overload),
         five(Hpd::default(), bound, overload),
     ]

@@ -2,7 +2,7 @@
 
 use narrows_core::PacketRef;
 use narrows_core::Time;
-use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Served, Server, WorstCase};
+use narrows_core::sched::{FlowConfig, FlowId, Gfq, Kps, Qfq, Scheduler, Served, Server, WorstCase};
 
 use crate::qfq::flows;
 use crate::wfi::Meter;
@@ -76,11 +76,13 @@ impl<S: Scheduler> Watched<S> {
     }
 }
 
-/// A heavy flow joins two light ones while virtual time is ahead of one of them by half a long packet.
+/// A heavy flow joins two light ones while virtual time is ahead of one of them by half a long packet. The next flow that
+/// begins bears what that gets, if it begins at virtual time, or nothing, if it begins where the others are.
 fn a_heavy_flow_joins<S: Scheduler>(
     scheduler: S,
     worst_case: impl Fn(&S, &S::Flow) -> WorstCase,
     longest: u32,
+    delays_newcomers: bool,
 ) {
     let (a, b, d, c) = (0, 1, 2, 3);
     let mut watched = Watched::new(scheduler, &flows(&[(1, 1 << 16), (1, 64), (1, 1500)]));
@@ -101,7 +103,8 @@ fn a_heavy_flow_joins<S: Scheduler>(
         watched.send(&[a, b, c]);
     }
     let (bytes, work) = (watched.meter.bytes(d), watched.meter.work(d));
-    assert!(bytes > plain.bytes.get() as f64 && work > plain.work.get() as f64, "it is late by {work}");
+    let is_late = bytes > plain.bytes.get() as f64 && work > plain.work.get() as f64;
+    assert_eq!(is_late, delays_newcomers, "it is late by {work}");
     assert!(bytes <= plain.bytes.get() as f64 + (owed as f64 / 2051.0).ceil(), "it lacks {bytes}");
     assert!(work <= (plain.work.get() + owed) as f64, "it is late by {work}");
     // When it has had that, all is as it was promised.
@@ -121,8 +124,9 @@ fn a_heavy_flow_joins<S: Scheduler>(
 
 #[test]
 fn what_a_heavy_flow_gets_that_joins_is_told_and_is_once_only() {
-    a_heavy_flow_joins(Qfq::default(), Qfq::worst_case, 1 << 16);
-    a_heavy_flow_joins(Gfq::default(), Gfq::worst_case, 1 << 17);
+    a_heavy_flow_joins(Qfq::default(), Qfq::worst_case, 1 << 16, true);
+    a_heavy_flow_joins(Gfq::default(), Gfq::worst_case, 1 << 17, true);
+    a_heavy_flow_joins(Kps::default(), Kps::worst_case, 1 << 17, false);
 }
 
 /// Most flows have sent a long packet in advance when they leave.
@@ -155,4 +159,5 @@ fn many_flows_leave<S: Scheduler>(scheduler: S, worst_case: impl Fn(&S, &S::Flow
 fn what_flows_that_leave_have_had_in_advance_is_told() {
     many_flows_leave(Qfq::default(), Qfq::worst_case);
     many_flows_leave(Gfq::default(), Gfq::worst_case);
+    many_flows_leave(Kps::default(), Kps::worst_case);
 }

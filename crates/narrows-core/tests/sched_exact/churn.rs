@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Served, Server, Weight, WorstCase};
+use narrows_core::sched::{FlowConfig, FlowId, Gfq, Kps, Qfq, Scheduler, Served, Server, Weight, WorstCase};
 use narrows_core::{PacketRef, Time};
 use proptest::prelude::*;
 
@@ -212,5 +212,10 @@ proptest! {
     #[test]
     fn gfq_keeps_all_and_its_bounds(steps in prop_oneof![steps(), steps_that_count()], seed in any::<u64>()) {
         keeps_all_and_its_bounds(Gfq::default(), Gfq::worst_case, steps, seed);
+    }
+
+    #[test]
+    fn kps_keeps_all_and_its_bounds(steps in prop_oneof![steps(), steps_that_count()], seed in any::<u64>()) {
+        keeps_all_and_its_bounds(Kps::default(), Kps::worst_case, steps, seed);
     }
 }

@@ -6,6 +6,7 @@ mod compare;
 mod drr;
 mod fraction;
 mod gfq;
+mod kps;
 mod qfq;
 mod traffic;
 mod wf2q;

@@ -2,7 +2,7 @@
 //! of its share of the bytes sent less its own; the T-WFI of a flow, the most by which a packet leaves later than a
 //! transmitter of its share would have sent it and all that its flow had before it.
 
-use narrows_core::sched::{FlowConfig, FlowId, Gfq, Qfq, Scheduler, Server, Wf2q, WorstCase};
+use narrows_core::sched::{FlowConfig, FlowId, Gfq, Kps, Qfq, Scheduler, Server, Wf2q, WorstCase};
 
 use crate::compare::{Model, Step, dequeue, enqueue, server};
 use crate::qfq::{Rounding, SlowQfq, flows};
@@ -155,6 +155,10 @@ fn gfq_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
     against_bound(Gfq::default(), Gfq::worst_case, configs, steps)
 }
 
+fn kps_against_bound(configs: &[FlowConfig], steps: &[Step]) -> f64 {
+    against_bound(Kps::default(), Kps::worst_case, configs, steps)
+}
+
 fn mixed() -> Vec<Vec<(u32, u32)>> {
     vec![
         vec![(1, 1500); 8],
@@ -188,6 +192,12 @@ fn qfq_keeps_its_bounds() {
 #[test]
 fn gfq_keeps_its_bounds() {
     let closest = try_all(gfq_against_bound);
+    assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
+}
+
+#[test]
+fn kps_keeps_its_bounds() {
+    let closest = try_all(kps_against_bound);
     assert!(closest > 0.4, "the traffic is no test: it comes to {closest} of the bound");
 }
 

@@ -7,8 +7,8 @@ use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
     Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma, Gfq, Hpd, HpdClass,
-    HpdConfig, Htb, HtbClass, Overload, Per1024, Priority, Qfq, Scheduled, SfqConfig, ShapingError, Store,
-    Tbf, TbfConfig, Wf2q,
+    HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled, SfqConfig, ShapingError,
+    Store, Tbf, TbfConfig, Wf2q,
 };
 use narrows_core::{Bytes, FlowKey, Rate, classify};
 use narrows_scenario::SchedulerKind as Kind;
@@ -28,6 +28,7 @@ pub const BENCHED: &[Algorithm] = &[
     Of(Kind::Wf2q),
     Of(Kind::Qfq),
     Of(Kind::Gfq),
+    Of(Kind::Kps),
     Of(Kind::Sfq),
     Of(Kind::FqCodel),
     Of(Kind::FqPie),
@@ -211,6 +212,7 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
         Of(Kind::Wf2q) => time(workload, packets, &mut PerFlow::join(Wf2q::default(), workload)?)?,
         Of(Kind::Qfq) => time(workload, packets, &mut PerFlow::join(Qfq::default(), workload)?)?,
         Of(Kind::Gfq) => time(workload, packets, &mut PerFlow::join(Gfq::default(), workload)?)?,
+        Of(Kind::Kps) => time(workload, packets, &mut PerFlow::join(Kps::default(), workload)?)?,
         Of(Kind::Sfq) => {
             let scheduler = Fair::round_robin(SfqConfig::default().quantum);
             time(workload, packets, &mut PerFlow::join(scheduler, &workload.unweighted())?)?

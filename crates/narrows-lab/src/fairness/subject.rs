@@ -2,7 +2,7 @@
 
 use narrows_core::Bytes;
 use narrows_core::sched::{
-    Drr, Fair, Fifo, FlowConfig, FlowId, Gfq, Priority, Qfq, Refused, Scheduler, Server, Wf2q, WorstCase,
+    Drr, Fair, Fifo, FlowConfig, FlowId, Gfq, Kps, Priority, Qfq, Refused, Scheduler, Server, Wf2q, WorstCase,
 };
 use narrows_scenario::SchedulerKind as Kind;
 
@@ -11,13 +11,14 @@ use super::drive::{Subject, server};
 use crate::algorithm::Algorithm::{self, Of};
 
 /// Those that can be judged.
-pub(crate) const KNOWN: [Algorithm; 7] = [
+pub(crate) const KNOWN: [Algorithm; 8] = [
     Of(Kind::Fifo),
     Of(Kind::Prio),
     Of(Kind::Drr),
     Of(Kind::Wf2q),
     Of(Kind::Qfq),
     Of(Kind::Gfq),
+    Of(Kind::Kps),
     Of(Kind::Sfq),
 ];
 
@@ -38,6 +39,7 @@ pub(crate) fn claim(algorithm: Algorithm, flows: &[FlowConfig]) -> Result<Claim,
         Of(Kind::Wf2q) => (Box::new(server(Wf2q::default(), flows)?), bound::wf2q(flows)),
         Of(Kind::Qfq) => with_stated(server(Qfq::default(), flows)?, flows, Qfq::worst_case),
         Of(Kind::Gfq) => with_stated(server(Gfq::default(), flows)?, flows, Gfq::worst_case),
+        Of(Kind::Kps) => with_stated(server(Kps::default(), flows)?, flows, Kps::worst_case),
         Of(Kind::Sfq) => (Box::new(server(Fair::round_robin(bytes), flows)?), bound::none(flows)),
         _ => (Box::new(server(Fifo::default(), flows)?), bound::none(flows)),
     };

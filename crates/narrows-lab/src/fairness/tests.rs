@@ -197,12 +197,14 @@ fn measured_indices_come_near_to_their_bounds() {
         Algorithm::Of(SchedulerKind::Wf2q),
         Algorithm::Of(SchedulerKind::Qfq),
         Algorithm::Of(SchedulerKind::Gfq),
+        Algorithm::Of(SchedulerKind::Kps),
     ]))
     .unwrap();
     for (algorithm, at_least) in [
         (Algorithm::Of(SchedulerKind::Wf2q), 0.95),
         (Algorithm::Of(SchedulerKind::Qfq), 0.5),
         (Algorithm::Of(SchedulerKind::Gfq), 0.5),
+        (Algorithm::Of(SchedulerKind::Kps), 0.5),
     ] {
         let trials = fairness.trials.iter().filter(|trial| trial.algorithm == algorithm);
         let share = trials.filter_map(|trial| trial.worst_shortfall().shortfall.share()).fold(0.0, f64::max);

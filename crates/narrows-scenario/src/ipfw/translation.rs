@@ -151,7 +151,7 @@ fn is_used(key: &str, kind: &SchedulerType) -> bool {
         _ if kind.manages() => false,
         ("weight", name) => !matches!(name, "fifo" | "prio"),
         ("priority", name) => name == "prio",
-        ("longest", name) => name == "qfq",
+        ("longest", name) => matches!(name, "qfq" | "kps"),
         _ => true,
     }
 }

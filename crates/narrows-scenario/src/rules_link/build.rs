@@ -8,7 +8,7 @@ use narrows_core::classify::FlowMask;
 use narrows_core::queue;
 use narrows_core::rules::{Masked, RuleSetConfig};
 use narrows_core::sched::{
-    self, Drr, Fifo, FlowConfig, FlowSet, FlowSets, Gfq, Priority, Qfq, Refused, Wf2q,
+    self, Drr, Fifo, FlowConfig, FlowSet, FlowSets, Gfq, Kps, Priority, Qfq, Refused, Wf2q,
 };
 use narrows_core::{Change, Instances, LinkConfig, LinkTemplate, PipeConfig, RulesConfig, Seed, Target};
 
@@ -180,8 +180,9 @@ impl RulesLink {
     pub(super) fn refused_change(&self, pipe: u32, number: u32) -> Option<Problem> {
         let of = self.pipes.get(&pipe)?;
         // These bound the sum of all weights, the others only what each queue is like.
-        let bounds_all =
-            of.shares_by().is_none_or(|by| matches!(by.kind, SchedulerKind::Qfq | SchedulerKind::Gfq));
+        let bounds_all = of
+            .shares_by()
+            .is_none_or(|by| matches!(by.kind, SchedulerKind::Qfq | SchedulerKind::Gfq | SchedulerKind::Kps));
         if bounds_all || of.direction.exact_netem.is_some() {
             return self.refused_queue(pipe).map(|(_, problem)| problem);
         }
@@ -256,6 +257,7 @@ impl Plan {
             SchedulerKind::Wf2q => self.assemble(Wf2q::default(), sharing, site),
             SchedulerKind::Qfq => self.assemble(Qfq::default(), sharing, site),
             SchedulerKind::Gfq => self.assemble(Gfq::default(), sharing, site),
+            SchedulerKind::Kps => self.assemble(Kps::default(), sharing, site),
             _ => self.assemble(Fifo::default(), sharing, site),
         }
     }

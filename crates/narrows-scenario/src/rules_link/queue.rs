@@ -92,7 +92,7 @@ impl Keyed for PipeQueue {
             "weight",
             weight,
             Given(WEIGHT),
-            "Its share relative to the others', or that of each flow, with `wf2q+`, `drr`, `qfq` and `gfq`."
+            "Its share relative to the others', or that of each flow, with `wf2q+`, `drr`, `qfq`, `gfq` and `kps`."
         )
         .default("1"),
         row!("priority", priority, PRIORITY, "With `prio`: lower ones go first."),
@@ -100,7 +100,7 @@ impl Keyed for PipeQueue {
             "longest",
             longest,
             Given(PACKET_SIZE),
-            "The longest packet that is expected, with `qfq` and `gfq`."
+            "The longest packet that is expected, with `qfq`, `gfq` and `kps`."
         )
         .default("1500 bytes"),
         row!("mask", mask, MASK, "Makes a queue of its own for each flow, with that weight each."),
@@ -198,9 +198,9 @@ impl PipeQueue {
                 (
                     key,
                     problem.help(match key {
-                        "weight" => "queues have weights with `wf2q+`, `drr`, `qfq` and `gfq`",
+                        "weight" => "queues have weights with `wf2q+`, `drr`, `qfq`, `gfq` and `kps`",
                         "priority" => "queues have priorities with `prio`",
-                        _ => "only `qfq` and `gfq` sort queues by their longest packets",
+                        _ => "only `qfq`, `gfq` and `kps` sort queues by their longest packets",
                     }),
                 )
             })

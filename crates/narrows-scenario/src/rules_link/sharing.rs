@@ -26,13 +26,14 @@ impl Default for Sharing {
 
 impl Sharing {
     /// The schedulers that queues can share a pipe by.
-    pub const KINDS: [SchedulerKind; 6] = [
+    pub const KINDS: [SchedulerKind; 7] = [
         SchedulerKind::Fifo,
         SchedulerKind::Prio,
         SchedulerKind::Drr,
         SchedulerKind::Wf2q,
         SchedulerKind::Qfq,
         SchedulerKind::Gfq,
+        SchedulerKind::Kps,
     ];
 
     /// Reads what says no more than the algorithm and its quantum; nothing for what says more, or names another algorithm.

@@ -594,13 +594,7 @@ fn read_kind(node: &Node) -> Result<Kind, Problem> {
     let names = Kind::names();
     let name = node.text(&format!("a scheduler: {}", one_of(&names)))?.trim();
     Kind::from_name(name).ok_or_else(|| {
-        let problem = Problem::new(format!("{} is no scheduler", node.found())).at(&node.span);
-        match name {
-            "kps" => problem
-                .help("of KPS there is no public description to build it from; `gfq` is in its place")
-                .help(format!("allowed: {}", one_of(&names))),
-            _ => suggest(problem, name, &names),
-        }
+        suggest(Problem::new(format!("{} is no scheduler", node.found())).at(&node.span), name, &names)
     })
 }
 

@@ -52,6 +52,7 @@ const COMMANDS: &[&str] = &[
     "sched 1 config type rr",
     "sched 1 config type prio",
     "sched 1 config type qfq",
+    "sched 1 config type kps",
     "sched 1 config type fq_codel",
     "sched 1 config type wf2q+",
     "add 350 deny src-ip 10.0.0.2",

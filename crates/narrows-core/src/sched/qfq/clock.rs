@@ -1,4 +1,4 @@
-//! Virtual time, as QFQ and GFQ keep it, and the range of weights and lengths for which its arithmetic holds.
+//! Virtual time, as QFQ, GFQ and KPS keep it, and the range of weights and lengths for which its arithmetic holds.
 
 use crate::sched::{FlowConfig, Refused, Weight};
 

@@ -5,7 +5,7 @@ use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
     self, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hpd, HpdClass, HpdConfig,
-    Htb, HtbClass, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
+    Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
 };
 use narrows_core::{Bytes, Duration, NetemQueue, Rate, Seed};
 
@@ -26,6 +26,7 @@ pub(crate) enum SchedulerPlan {
     Wf2q,
     Qfq,
     Gfq,
+    Kps,
     Fair,
     /// With a bound for every second class.
     Hpd,
@@ -57,6 +58,7 @@ impl QueuePlan {
                 SchedulerPlan::Drr => classes(Drr::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Wf2q => classes(Wf2q::default(), bound, overload, limits),
                 SchedulerPlan::Gfq => classes(Gfq::default(), bound, overload, limits),
+                SchedulerPlan::Kps => classes(Kps::default(), bound, overload, limits),
                 SchedulerPlan::Qfq => classes(Qfq::default(), bound, overload, limits),
                 SchedulerPlan::Fair => classes(Fair::new(Bytes::new(700)), bound, overload, limits),
                 SchedulerPlan::Hpd => classes(hpd(), bound, overload, limits),

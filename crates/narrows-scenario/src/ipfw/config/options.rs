@@ -239,6 +239,7 @@ pub(in crate::ipfw) static SCHEDULERS: &[SchedulerType] = &[
     SchedulerType::new("wf2q+", "wf2q+", "WF2Q+", "WF2Q+, fair by weights"),
     SchedulerType::new("rr", "drr", "RR", "deficit round robin, by weights"),
     SchedulerType::new("qfq", "qfq", "QFQ", "QFQ, fair by weights"),
+    SchedulerType::new("kps", "kps", "KPS", "KPS, fair by weights"),
     SchedulerType::new("prio", "prio", "PRIO", "strict priority, the lowest first"),
     SchedulerType {
         options: Options(&[CODEL, HASHED, ECN]),

@@ -90,7 +90,7 @@ impl Keyed for Class {
     const ROWS: &'static [Row<Self>] = &[
         row!("name", name, NAME, "Unique in its scheduler; reports and assignments use it.").required(),
         row!("parent", parent, Given(Text("the name of a class")), "The class above it, which stands before it.").default("none"),
-        row!("weight", weight, Given(WEIGHT), "Its share relative to the others; for `drr`, `wf2q+`, `qfq` and `gfq`.").default("1"),
+        row!("weight", weight, Given(WEIGHT), "Its share relative to the others; for `drr`, `wf2q+`, `qfq`, `gfq` and `kps`.").default("1"),
         Row::new(
             "match",
             &MATCHES,
@@ -103,7 +103,7 @@ impl Keyed for Class {
         )
         .default("every packet that no class before it takes"),
         row!("queue", queue, Given(QUEUE), "Where its packets wait.").default("that of the direction"),
-        row!("longest", longest, Given(PACKET_SIZE), "The longest packet that is expected; for `qfq` and `gfq`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
+        row!("longest", longest, Given(PACKET_SIZE), "The longest packet that is expected; for `qfq`, `gfq` and `kps`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
         Row::new(
             "scheduler",
             &SCHEDULER,
@@ -221,7 +221,7 @@ impl Class {
             )?;
         }
         if !about.longest {
-            unused("longest", "only `qfq` and `gfq` sort classes by their longest packets")?;
+            unused("longest", "only `qfq`, `gfq` and `kps` sort classes by their longest packets")?;
         }
         for key in keys::names::<HpdClass>().into_iter().filter(|_| kind != Kind::Hpd) {
             unused(key, "it is a parameter of hybrid proportional delay: `hpd`")?;

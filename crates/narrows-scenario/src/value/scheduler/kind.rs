@@ -2,7 +2,9 @@
 
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
-use narrows_core::sched::{DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Priority, Qfq, Tbf as Bucket, Wf2q};
+use narrows_core::sched::{
+    DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
+};
 use narrows_core::{Bytes, sched};
 
 use super::cbq::CbqClass;
@@ -112,6 +114,7 @@ schedulers! {
     Wf2q "wf2q+" "worst-case fair weighted fair queueing" ClassesOrFlows, |it, plan| it.assemble(Wf2q::default(), plan), weights();
     Qfq "qfq" "quick fair queueing" ClassesOrFlows, |it, plan| it.assemble(Qfq::default(), plan), weights(), longest();
     Gfq "gfq" "grouped fair queueing" ClassesOrFlows, |it, plan| it.assemble(Gfq::default(), plan), weights(), longest();
+    Kps "kps" "fair queueing with interleaved stratified timer wheels" ClassesOrFlows, |it, plan| it.assemble(Kps::default(), plan), weights(), longest();
     Sfq "sfq" "stochastic fairness queueing" Flows, |it, plan| it.assemble(Fair::round_robin(it.quantum().unwrap_or_default()), plan), quantum(1514);
     // RFC 8290, 5.2.4: one full Ethernet frame.
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
