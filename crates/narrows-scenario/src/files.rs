@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::embedded::preset_trace;
 use crate::node::Node;
-use crate::preset;
 use crate::problem::{Found, Problem, ScenarioError};
 use crate::tables::TableError;
 use crate::trace::{Format, Trace};
@@ -144,7 +144,7 @@ impl Files {
     pub(crate) fn has(&self, name: &str) -> bool {
         let on_disk = || self.folder.as_ref().is_some_and(|folder| folder.join(name).is_file());
         let is_read = || self.all().iter().any(|file| *file.name == *name);
-        !name.is_empty() && (is_read() || preset::preset_trace(name).is_some() || on_disk())
+        !name.is_empty() && (is_read() || preset_trace(name).is_some() || on_disk())
     }
 
     /// The file of this name.
@@ -152,7 +152,7 @@ impl Files {
         if let Some(file) = self.all().into_iter().find(|file| *file.name == *name) {
             return Ok(file);
         }
-        if let Some(contents) = preset::preset_trace(name) {
+        if let Some(contents) = preset_trace(name) {
             self.add(name, contents.as_bytes());
             return self.file(name);
         }

@@ -9,10 +9,11 @@ use crate::direction::Direction;
 use crate::files::Files;
 use crate::host::{Host, Place};
 use crate::keys::{self, Key};
+use crate::link::{Beside, apply, settle};
 use crate::link::{Link, Medium, Way};
 use crate::netem;
 use crate::node::{Node, Value};
-use crate::preset::{self, Beside, Preset, settle};
+use crate::preset::Preset;
 use crate::problem::{Problem, Problems, ScenarioError};
 use crate::scenario::{self, Scenario};
 use crate::{units, value};
@@ -189,7 +190,7 @@ impl LinkFlags {
         let node = Node { span, value: Value::String(name.into()) };
         let hosts = HOSTS.map(String::from);
         let around = link.surroundings(&hosts, files, Time::ZERO);
-        preset::apply(link, &node, |way| self.beside(way), around)
+        apply(link, &node, |way| self.beside(way), around)
             .map_err(|problem| problem.inside(&format!("--{PRESET}")))
     }
 

@@ -10,6 +10,7 @@ mod assign;
 mod bound;
 mod dialect;
 mod direction;
+mod embedded;
 mod engine_change;
 mod explain;
 mod files;
@@ -47,6 +48,7 @@ mod way;
 
 pub use bound::DefaultBound;
 pub use direction::Direction;
+pub use embedded::preset_trace;
 pub use engine_change::EngineChange;
 pub use explain::{
     ClassExplanation, DelayExplanation, Expected, Explanation, FeedExplanation, LinkExplanation,
@@ -58,7 +60,7 @@ pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::Ports;
 pub use link::{Lane, Link, Medium, Way};
-pub use preset::{Preset, PresetFigures, PresetSource, preset_trace, presets_page};
+pub use preset::{Preset, PresetFigures, PresetSource, presets_page};
 pub use printable::printable;
 pub use problem::ScenarioError;
 pub use profile::{Profile, ProfileInfo, ProfileThroughput};

@@ -1,5 +1,7 @@
 //! Links: what joins two hosts or junctions, and reading one from a file.
 
+mod preset;
+
 use std::ops::Range;
 
 use narrows_core::Time;
@@ -12,12 +14,12 @@ use crate::keys::kind::{Boolean, ByHand, Described, Form, Integer, text};
 use crate::keys::schema::{self, Definitions};
 use crate::keys::{self, Key, Keyed, Row, row};
 use crate::node::{self, Node, Table, Value};
-use crate::preset::{self, Beside};
 use crate::problem::Problem;
 use crate::rules_link::{self, RulesLink};
 use crate::said_twice::said_twice;
 use crate::surroundings::Surroundings;
 pub use crate::way::Way;
+pub(crate) use preset::{Beside, apply, settle};
 
 /// A wire between two hosts or junctions.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,7 +192,7 @@ impl Keyed for Link {
             "The two hosts, junctions or routers that it joins. **Up** is from the first to the second, **down** is the other way."
         )
         .required_with("say which two hosts it joins: between = [\"client\", \"server\"]"),
-        Row::apart("preset", &preset::Name, "[A link by name](presets.md), from published measurements. The other keys of the link count for more, wherever they stand.", |_: &Self| None)
+        Row::apart("preset", &crate::preset::Name, "[A link by name](presets.md), from published measurements. The other keys of the link count for more, wherever they stand.", |_: &Self| None)
             .default("none"),
         Row::new(
             "shared",
@@ -311,7 +313,7 @@ fn read_wire(
     let around = link.surroundings(hosts, files, Time::ZERO);
     let preset = table.get("preset");
     if let Some(node) = preset {
-        let applied = preset::apply(link, node, |way| beside(table, way), around);
+        let applied = apply(link, node, |way| beside(table, way), around);
         problems.extend(applied.err().map(|problem| problem.inside("preset")));
     }
     problems.extend(set_all(link, None, table, around));
@@ -336,7 +338,7 @@ fn read_wire(
     }
     for way in [Way::Up, Way::Down].into_iter().filter(|_| preset.is_some()) {
         let beside = beside(table, way);
-        link.directions_mut(Some(way)).into_iter().for_each(|direction| preset::settle(direction, &beside));
+        link.directions_mut(Some(way)).into_iter().for_each(|direction| settle(direction, &beside));
     }
     if let Some((way, place, problem)) = link.conflict() {
         problems.push(place_conflict(table, way, place, problem).at(&key.span));

@@ -2,7 +2,7 @@
 //!
 //! A preset is data: `preset/NAME.toml` has the keys of both directions, what they come to, what of that is measured, the
 //! sources, and what was not measured and how it was chosen. To add one, add that file and a line to [`ALL`]; traces that it names
-//! stand in [`TRACES`].
+//! stand in `embedded.rs`.
 //!
 //! ```
 //! use narrows_scenario::Preset;
@@ -13,10 +13,8 @@
 //! # Ok::<(), narrows_scenario::ScenarioError>(())
 //! ```
 
-mod apply;
 mod show;
 
-pub(crate) use apply::{Beside, apply, settle};
 pub use show::presets_page;
 
 use narrows_core::{Duration, Rate};
@@ -103,21 +101,6 @@ const ALL: &[(&str, &str)] = files![
     "webpagetest-cable",
 ];
 
-/// What traces of presets are called, before the name of the file.
-const TRACE_PREFIX: &str = "preset:";
-/// The traces of presets.
-const TRACES: &[(&str, &str)] = &[
-    ("leo-satellite.csv", include_str!("preset/leo-satellite.csv")),
-    ("train-down.csv", include_str!("preset/train-down.csv")),
-    ("train-up.csv", include_str!("preset/train-up.csv")),
-];
-
-/// What is in a trace that presets bring, such as `preset:leo-satellite.csv`.
-pub fn preset_trace(file: &str) -> Option<&'static str> {
-    let name = file.strip_prefix(TRACE_PREFIX)?;
-    TRACES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
-}
-
 impl Preset {
     /// The names of all presets.
     pub fn names() -> Vec<&'static str> {
@@ -134,7 +117,7 @@ impl Preset {
     }
 
     /// The preset that a value names.
-    fn read(node: &Node) -> Result<Self, Problem> {
+    pub(crate) fn read(node: &Node) -> Result<Self, Problem> {
         let names = Self::names();
         let name = node.text("the name of a preset")?.trim();
         let Some((name, text)) = ALL.iter().find(|(known, _)| *known == name) else {
@@ -151,7 +134,7 @@ impl Preset {
     }
 
     /// The keys that it sets for one way.
-    fn table(&self, way: Way) -> &Table {
+    pub(crate) fn table(&self, way: Way) -> &Table {
         match way {
             Way::Up => &self.up,
             Way::Down => &self.down,

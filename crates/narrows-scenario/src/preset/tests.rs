@@ -1,6 +1,7 @@
 //! What is wrong with a preset's file is found here, and not by whoever uses it.
 
-use super::{ALL, Preset, TRACES, preset_trace};
+use super::{ALL, Preset};
+use crate::embedded::{TRACES, preset_trace};
 use crate::way::Way;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Preset;
+use super::{Link, Medium};
 use crate::direction::Direction;
-use crate::link::{Link, Medium};
 use crate::netem;
 use crate::node::Node;
+use crate::preset::Preset;
 use crate::problem::Problem;
 use crate::surroundings::Surroundings;
 use crate::trace::Then;
