@@ -25,6 +25,21 @@ impl IpPrefix {
         Self { address: address.into(), length }
     }
 
+    /// The network: the same without its host part.
+    pub fn network(&self) -> Self {
+        let address = match self.address {
+            IpAddr::V4(address) => {
+                let host = u32::MAX.checked_shr(u32::from(self.length)).unwrap_or(0);
+                Ipv4Addr::from_bits(address.to_bits() & !host).into()
+            }
+            IpAddr::V6(address) => {
+                let host = u128::MAX.checked_shr(u32::from(self.length)).unwrap_or(0);
+                Ipv6Addr::from_bits(address.to_bits() & !host).into()
+            }
+        };
+        Self { address, length: self.length }
+    }
+
     /// Whether the two networks share an address.
     pub fn overlaps(&self, other: &Self) -> bool {
         let shorter = self.length.min(other.length);

@@ -19,6 +19,7 @@
 //! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
 //! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
 //! | [`own_folder`] | folders and files of the user's own, which nobody else can put in our way |
+//! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as programs of one host find them |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`process_identity`], [`marked`], [`random`] | one process told from the next with its number; processes found by a mark |
 //! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
@@ -42,6 +43,7 @@ pub mod cable_end;
 pub mod clock;
 pub mod descriptors;
 pub mod detour;
+pub mod etc_files;
 pub mod exchange;
 pub mod frame;
 pub mod host;

@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
@@ -28,6 +29,7 @@ use nix::unistd::{AccessFlags, Pid, access, getpgid, getpgrp, getpid, getppid};
 
 use crate::clock::{MonotonicTime, clock_monotonic};
 use crate::descriptors;
+use crate::etc_files::EtcFiles;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::scheduling;
 use crate::wait::wake_as_usual;
@@ -109,10 +111,22 @@ pub fn check(command: &Command) -> Result<(), SpawnError> {
 }
 
 /// Starts `command` inside `namespace`.
-pub fn spawn(mut command: Command, namespace: &Namespace) -> Result<Running, SpawnError> {
+pub fn spawn(command: Command, namespace: &Namespace) -> Result<Running, SpawnError> {
+    spawn_with(command, namespace, None)
+}
+
+/// Starts `command` inside `namespace`, with these files of `/etc`.
+pub fn spawn_with(
+    mut command: Command,
+    namespace: &Namespace,
+    files: Option<&Arc<EtcFiles>>,
+) -> Result<Running, SpawnError> {
     // Entering fails here, where it can be told from the program's own failures.
     namespace.run(|| ())?;
     enter_before_exec(&mut command, namespace);
+    if let Some(files) = files {
+        see_before_exec(&mut command, files.clone());
+    }
     let child = command.spawn().map_err(|cause| explain(&command, cause))?;
     match open_pidfd(child.id()) {
         Ok(pidfd) => Ok(Running { child, pidfd, is_left: false }),
@@ -310,6 +324,14 @@ pub(crate) fn open_pidfd(process: u32) -> io::Result<OwnedFd> {
     let descriptor = nix::errno::Errno::result(result)? as i32;
     // SAFETY: the descriptor is fresh and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Registered behind what enters the network namespace, which takes privileges of the same kind.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+fn see_before_exec(command: &mut Command, files: Arc<EtcFiles>) {
+    let see = move || files.mount().map_err(io::Error::from);
+    // SAFETY: the closure makes system calls only, and allocates nothing.
+    unsafe { command.pre_exec(see) };
 }
 
 fn name_of(command: &Command) -> String {

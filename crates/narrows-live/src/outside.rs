@@ -19,6 +19,8 @@ use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::nat::{Masquerade, NatError, NftablesError, Outside, WayOut};
 use narrows_io::sysctl::{SysctlError, write_sysctl};
 
+use crate::dns::Forwarder;
+use crate::names;
 use crate::stage::{Host, Interface};
 
 /// The cable's name in the far host.
@@ -62,6 +64,10 @@ pub struct WayToTheOutside {
     host: String,
     /// Our end of the cable in the enclosing namespace.
     interface: String,
+    /// To a name server at a loopback address of this host, which the hosts of the run could not reach.
+    forwarder: Option<Forwarder>,
+    /// Why there is none where one is needed.
+    no_forwarder: Option<String>,
     _inner: Masquerade,
     outer: Outside,
 }
@@ -95,7 +101,25 @@ impl WayToTheOutside {
         if outer.has_ipv6() {
             write_sysctl(&far.namespace, "net/ipv6/conf/all/forwarding", "1")?;
         }
-        Ok(Self { host: far.name.clone(), interface, _inner: inner, outer })
+        let inside = way.ipv4.0.address;
+        let forwarder =
+            names::local_server().map(|server| (server, Forwarder::start(&far.namespace, inside, server)));
+        let (forwarder, no_forwarder) = match forwarder {
+            None => (None, None),
+            Some((_, Ok(forwarder))) => (Some(forwarder), None),
+            Some((server, Err(error))) => {
+                let note = format!(
+                    "names are not resolved inside: the name server {server} of this host is out of reach: {error}"
+                );
+                (None, Some(note))
+            }
+        };
+        Ok(Self { host: far.name.clone(), interface, forwarder, no_forwarder, _inner: inner, outer })
+    }
+
+    /// What stands for a name server at a loopback address of this host.
+    pub(crate) fn forwarder(&self) -> Option<&Forwarder> {
+        self.forwarder.as_ref()
     }
 
     /// The host that leads outside.
@@ -108,6 +132,7 @@ impl WayToTheOutside {
         let ipv4_only = "the outside is reached by IPv4 only: the host does not forward IPv6";
         let mut remarks = Vec::new();
         remarks.extend((!self.outer.has_ipv6()).then(|| ipv4_only.to_owned()));
+        remarks.extend(self.no_forwarder.clone());
         remarks.extend(self.outer.firewalls().iter().map(|chain| {
             format!(
                 "the host's firewall drops forwarded packets that no rule of it accepts (nf_tables, {chain}): the outside is out \

@@ -27,6 +27,7 @@ use crate::capture::CapturePlan;
 use crate::control::{self, ControlError, ControlSocket};
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::feeds::FeedError;
+use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
 use crate::run_record;
@@ -196,6 +197,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let host = chosen_host(&stage, options.host.as_deref())?;
     let (outside, refusal) = open_outside(&stage, host, options)?;
     stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
+    let resolver = outside.as_ref().map_or(Resolver::Absent, |way| Resolver::Ours(way.forwarder()));
+    let (names, no_names) = Names::new(&scenario, resolver);
     let control = ControlSocket::open(&options.run_folder)?;
     let mut environment = environment(&stage, host, &control);
     if options.greeting {
@@ -206,6 +209,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
     let mut info = RunInfo::of(&scenario, kind);
     info.notes.extend(refusal);
+    info.notes.extend(no_names);
     info.notes.extend(options.cabling.remark());
     info.notes.extend(stage.cabling_note().map(String::from));
     if !scenario.traffic.is_empty() || scenario.duration.is_some() {
@@ -232,7 +236,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace);
     network.start()?;
-    let result = play(&mut network, &stage, options, &environment, &mut signals);
+    let result = play(&mut network, &stage, &names, options, &environment, &mut signals);
     // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
     let halted = network.halt();
     // Whatever happened, no program of the run outlives it.
@@ -298,6 +302,7 @@ impl Played {
 fn play(
     network: &mut Director,
     stage: &Stage,
+    names: &Names,
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
@@ -317,7 +322,7 @@ fn play(
         // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
         command.process_group(0);
         redirect(&mut command, options)?;
-        let mut program = process::spawn(command, &host.namespace)?;
+        let mut program = process::spawn_with(command, &host.namespace, names.of(host))?;
         if let Some(signal) = wait_until_it_listens(network, host, listening, &mut program, line, signals)? {
             beside.into_iter().for_each(|(_, _, program)| program.leave());
             program.leave();
@@ -331,7 +336,7 @@ fn play(
         Some(mut command) => {
             let host = chosen_host(stage, options.host.as_deref())?;
             redirect(&mut command, options)?;
-            Some(process::spawn(command, &host.namespace)?)
+            Some(process::spawn_with(command, &host.namespace, names.of(host))?)
         }
         None => None,
     };

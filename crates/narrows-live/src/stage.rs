@@ -16,6 +16,7 @@
 
 mod cable;
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::thread;
 
@@ -35,6 +36,8 @@ use crate::local::Neighbours;
 
 /// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
 const FIRST_END: u32 = 1 << 20;
+/// More networks than these, and hosts have a default route instead of one to each.
+const MOST_NETWORKS: usize = 64;
 /// The kernel's limit on an interface's name.
 const LONGEST_INTERFACE_NAME: usize = 15;
 
@@ -221,18 +224,33 @@ impl Stage {
         Ok(())
     }
 
-    /// Leads hosts to networks that they are not on. A host of our own has a default route over its first link, all but the
-    /// one that has another way out; where that is not the way, and in an existing namespace, there are routes to the networks
+    /// Leads hosts to networks that they are not on. A host of our own has a default route over its first link where that leads
+    /// to a router, which answers for what is nowhere, or to the outside; all but the one that has another way out. Where
+    /// nothing leads outside, and a host is at the other end, there are routes to the scenario's networks over it, as it may be
+    /// made to forward: what lies outside is unreachable at once. In an existing namespace there are routes to the networks
     /// behind routers, and to nothing else.
     ///
     /// # Errors
     /// When a route is refused.
     pub fn add_routes(&self, outside: Option<&str>) -> Result<(), StageError> {
+        let networks = self.networks();
         for host in &self.hosts {
-            let has_default = host.is_ours && outside != Some(host.name.as_str());
-            add_routes(host, has_default).map_err(|cause| of_host(&host.name, cause))?;
+            let way = match host.interfaces.first() {
+                Some(_) if !host.is_ours || outside == Some(host.name.as_str()) => FirstWay::Known,
+                Some(first) if first.peer.is_router || outside.is_some() => FirstWay::Default,
+                // In a scenario of many links this would be many routes for each of many hosts.
+                _ if networks.len() > MOST_NETWORKS => FirstWay::Default,
+                _ => FirstWay::Scenario(&networks),
+            };
+            add_routes(host, way).map_err(|cause| of_host(&host.name, cause))?;
         }
         Ok(())
+    }
+
+    /// The networks of the scenario that hosts are on.
+    fn networks(&self) -> BTreeSet<IpPrefix> {
+        let interfaces = self.hosts.iter().flat_map(|host| &host.interfaces);
+        interfaces.flat_map(|interface| &interface.addresses).map(IpPrefix::network).collect()
     }
 
     /// Why frames do not come by the best way, where none was named.
@@ -279,20 +297,51 @@ impl Drop for Stage {
     }
 }
 
-fn add_routes(host: &Host, has_default: bool) -> Result<(), StageError> {
+/// Where a host's first link leads.
+#[derive(Clone, Copy)]
+enum FirstWay<'a> {
+    /// Everywhere.
+    Default,
+    /// To these networks, but for those that are known otherwise.
+    Scenario(&'a BTreeSet<IpPrefix>),
+    /// Like any other link.
+    Known,
+}
+
+fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), StageError> {
     let mut sockets = RouteSocket::open(&host.namespace)?;
     for (number, interface) in host.interfaces.iter().enumerate() {
-        if has_default && number == 0 {
-            for gateway in one_of_each(&interface.peer.addresses).into_iter().flatten() {
-                sockets.add_default_route(gateway, &interface.name)?;
+        let gateways = one_of_each(&interface.peer.addresses);
+        match way {
+            FirstWay::Default if number == 0 => {
+                for gateway in gateways.into_iter().flatten() {
+                    sockets.add_default_route(gateway, &interface.name)?;
+                }
+                continue;
             }
-            continue;
+            FirstWay::Scenario(networks) if number == 0 => {
+                for network in networks.iter().filter(|network| !knows(host, network)) {
+                    let of_family = |gateway: &&IpAddr| gateway.is_ipv4() == network.address.is_ipv4();
+                    if let Some(gateway) = gateways.iter().flatten().find(of_family) {
+                        sockets.add_route(*network, Some(*gateway), &interface.name)?;
+                    }
+                }
+            }
+            FirstWay::Default | FirstWay::Scenario(_) | FirstWay::Known => {}
         }
         for &Behind { network, gateway } in &interface.behind {
             sockets.add_route(network, Some(gateway), &interface.name)?;
         }
     }
     Ok(())
+}
+
+/// Whether a host is on a network, or has a route to it by a router.
+fn knows(host: &Host, network: &IpPrefix) -> bool {
+    host.interfaces.iter().any(|interface| {
+        interface.addresses.iter().any(|address| address.network() == *network)
+            || interface.behind.iter().any(|behind| behind.network.network() == *network)
+    })
 }
 
 /// The namespace that a host is to be in, if it is one that exists already.

@@ -21,13 +21,13 @@ use crate::common::{Finished, finish, run};
 const INTERNET: &str = "192.0.2.1";
 const FORWARDING: &str = "net/ipv4/conf/uplink/forwarding";
 
-struct World {
-    host: Namespace,
+pub(crate) struct World {
+    pub(crate) host: Namespace,
     _internet: Namespace,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let [host, internet] = [(); 2].map(|()| Namespace::create().unwrap());
         let end = |namespace, name| VethEnd { namespace, name, mac: None };
         create_veth(&end(&host, "uplink"), &end(&internet, "far"), 1500).unwrap();

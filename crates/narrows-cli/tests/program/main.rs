@@ -25,6 +25,7 @@ mod kernel;
 mod leftovers;
 mod main_job;
 mod malformed;
+mod names;
 mod netem;
 mod ordinary_user;
 mod overload;

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::common::{Finished, NARROWS, Scratch, finish, pair, quoted};
 
 /// Runs a line for the shell as `nobody`, with `narrows` in the path.
-fn as_nobody(line: &str) -> Finished {
+pub(crate) fn as_nobody(line: &str) -> Finished {
     let scratch = Scratch::new();
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
     fs::copy(NARROWS, scratch.file("narrows")).unwrap();
