@@ -226,27 +226,46 @@ impl Wheels {
         self.due = None;
         while self.due.is_none() {
             let present = clock.now();
-            let next = self.nearest(self.occupied);
-            match next {
-                Some((stratum, boundary)) if !is_after(boundary, present) => self.turn(stratum, boundary),
-                Some((stratum, boundary)) if self.deadlines.iter().all(|&strata| strata == 0) => {
-                    clock.jump(boundary);
-                    self.turn(stratum, boundary);
-                }
-                _ => {
-                    self.now = present;
-                    return;
-                }
+            let Some((stratum, boundary)) = self.nearest(self.occupied) else {
+                self.now = present;
+                return;
+            };
+            let jumps = is_after(boundary, present);
+            if jumps && self.deadlines.iter().any(|&strata| strata != 0) {
+                self.now = present;
+                return;
             }
+            let boundary = self.last_of_run(stratum, boundary, present);
+            if jumps {
+                clock.jump(boundary);
+            }
+            self.turn(stratum, boundary);
         }
     }
 
-    /// Goes on to the next boundary of any stratum that has flows.
+    /// The last of the boundaries, from one on, that can be passed at once: those of the only stratum that has flows, up to
+    /// the present, or up to the first start, at which a slot is due or has started.
+    #[inline]
+    fn last_of_run(&self, stratum: u32, boundary: u64, present: u64) -> u64 {
+        if !self.occupied.is_power_of_two() {
+            return boundary;
+        }
+        let slots = u64::from(self.strata[stratum as usize].full.trailing_zeros()) - 1;
+        let slots = if is_after(boundary, present) {
+            slots - u64::from(TERM)
+        } else {
+            slots.min(present.wrapping_sub(boundary) >> (half(stratum) + 1))
+        };
+        boundary.wrapping_add(slots * slot(stratum))
+    }
+
+    /// Goes on to a boundary of a stratum.
     #[inline]
     fn turn(&mut self, index: u32, boundary: u64) {
+        let passed = boundary.wrapping_sub(self::boundary(index, self.now)) >> (half(index) + 1);
         self.now = boundary;
         let stratum = &mut self.strata[index as usize];
-        stratum.full >>= 1;
+        stratum.full >>= passed;
         for (position, strata) in (1..).zip(&mut self.deadlines) {
             *strata = *strata & !(1 << index) | u64::from(stratum.full >> position & 1) << index;
         }
