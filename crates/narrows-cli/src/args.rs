@@ -625,7 +625,7 @@ pub(crate) struct Sim {
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
-    /// a table as of [[traffic]]; any number of times [default: an even pace at nine tenths of the rate]
+    /// a table as of `[[traffic]]`; any number of times [default: an even pace at nine tenths of the rate]
     #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
     pub(crate) traffic: Vec<String>,
 }
