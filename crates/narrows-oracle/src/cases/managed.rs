@@ -128,6 +128,9 @@ pub(super) fn cases() -> Vec<Case> {
         },
         steady(Case {
             traffic: Flow::new(0).class(2).varied(137_000, ms(3000), 12_000),
+            ours: below!(
+                "{ type = \"red\", bound = \"197200 bytes\", min = \"14790 bytes\", max = \"44370 bytes\", probability = 0.05, weight = 0.0625, typical-packet = \"1000 bytes\", longest-packet = \"986 bytes\", ecn = true, harddrop = true }"
+            ),
             ..case(
                 "red-harddrop",
                 "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.05 bandwidth 10mbit ecn harddrop",
@@ -135,12 +138,6 @@ pub(super) fn cases() -> Vec<Case> {
                 &[LostShare, MeanDelay],
             )
         }),
-        long(case(
-            "red-adaptive",
-            "qdisc add dev near parent 1:10 handle 10: red limit 200000 min 15000 max 45000 avpkt 1000 burst 25 probability 0.02 bandwidth 10mbit adaptive",
-            vec![],
-            &[LostShare, MeanDelay],
-        )),
         // So small a probability that the average gets to the upper threshold, beyond which RED drops all and gentle RED not.
         Case {
             tc: [

@@ -148,7 +148,11 @@ const RED: Options = Options(&[&[
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::switch(&["harddrop"], &[], "harddrop"),
     Opt::switch(&["nodrop"], &[], "nodrop"),
-    Opt::switch(&["adaptive"], &[], "adaptive"),
+    Opt::refused(
+        &["adaptive"],
+        "of `red` has no place in a script: how the kernel adapts has not been held against it",
+        "in a scenario it is `queue = { type = \"red\", adaptive = true }`",
+    ),
 ]]);
 
 const CODEL: &[Opt] = &[

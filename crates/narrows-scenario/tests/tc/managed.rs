@@ -16,11 +16,9 @@ fn red_averages_as_tc_has_it() {
     assert!(
         of("burst 16").iter().any(|key| key.contains("weight = 0.25") && key.contains("probability = 0.02"))
     );
-    let flags = of("ecn nodrop harddrop adaptive");
+    let flags = of("ecn nodrop harddrop");
     assert!(
-        flags.iter().any(|key| key.contains("nodrop = true")
-            && key.contains("harddrop = true")
-            && key.contains("adaptive = true")),
+        flags.iter().any(|key| key.contains("nodrop = true") && key.contains("harddrop = true")),
         "{flags:?}"
     );
     fails(
@@ -28,6 +26,12 @@ fn red_averages_as_tc_has_it() {
         "`nodrop` without `ecn` lets every packet in",
         "tc qdisc",
         &[],
+    );
+    fails(
+        "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 adaptive",
+        "`adaptive` of `red` has no place in a script: how the kernel adapts has not been held against it",
+        "adaptive",
+        &["adaptive = true"],
     );
     assert_eq!(of(""), of("burst 25"));
     fails(
