@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use narrows_live::run_name::RunName;
+
 use crate::help::Offered;
 use crate::json::Json;
 use link_keys::LinkKeys;
@@ -308,6 +310,9 @@ impl FromStr for WallClock {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The run")]
 pub(crate) struct Live {
+    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<RunName>,
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -448,6 +453,9 @@ pub(crate) enum FailName {
 /// What a network may be told that stands at interfaces which exist already.
 #[derive(Debug, Args)]
 pub(crate) struct Standing {
+    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<RunName>,
     /// How long, as in 30s [default: until Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -670,7 +678,7 @@ pub(crate) struct Set {
     /// With --to: change what can be changed, and name on the standard error what only another run can have
     #[arg(long, requires = "to")]
     pub(crate) partly: bool,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }
@@ -683,7 +691,7 @@ Examples:
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) json: Json,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }

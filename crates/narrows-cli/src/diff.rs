@@ -27,7 +27,7 @@ pub(crate) struct Diff {
     first: PathBuf,
     /// The scenario file that is to come of the first
     second: Option<PathBuf>,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long, conflicts_with = "second")]
     run: Option<String>,
     #[command(flatten)]

@@ -15,6 +15,7 @@ use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
+use narrows_live::run_record::{Identity, RunKind};
 use narrows_scenario::code_point;
 
 use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
@@ -94,7 +95,9 @@ fn go(
         (false, true) => Wish::IfPossible,
         (false, false) => Wish::No,
     };
+    let kind = if greeting { RunKind::Shell } else { RunKind::Run };
     let options = RunOptions {
+        identity: Identity { name: live.name.clone(), kind, output: None },
         command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),

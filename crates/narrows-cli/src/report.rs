@@ -10,6 +10,7 @@ use clap::Args;
 use narrows_io::clock::clock_realtime;
 use narrows_io::host;
 use narrows_io::terminal::WindowSize;
+use narrows_live::run_record::ago;
 use narrows_report::{Look, Report};
 use narrows_scenario::printable;
 
@@ -134,13 +135,7 @@ fn now() -> Duration {
 /// `3 min ago`.
 fn age(then: SystemTime) -> String {
     let then = then.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let seconds = now().saturating_sub(then).as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s ago"),
-        120..7200 => format!("{} min ago", seconds / 60),
-        7200..172_800 => format!("{} h ago", seconds / 3600),
-        _ => format!("{} days ago", seconds / 86400),
-    }
+    ago(u64::try_from(then.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn reading(path: &Path, cause: &io::Error) -> Failure {

@@ -38,7 +38,7 @@ packets meet that leave there.")]
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Tc {
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
     /// A command of tc: qdisc add, change, replace, del, show; class show

@@ -9,10 +9,12 @@
 
 mod client;
 mod in_force;
+mod runs;
 mod server;
 
 pub use client::{Client, ControlError};
 pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
+pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 
 use std::os::unix::fs::MetadataExt;

@@ -24,6 +24,7 @@ pub mod probe;
 pub mod recorder;
 mod router;
 pub mod run;
+pub mod run_name;
 pub mod run_record;
 pub mod stage;
 pub mod standing;

@@ -30,7 +30,8 @@ use crate::feeds::FeedError;
 use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
-use crate::run_record;
+use crate::run_name::RunName;
+use crate::run_record::{self, About, Identity};
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
 use crate::standing::StandingError;
 
@@ -52,6 +53,8 @@ const NEEDED: [Capability; 5] = [
 ];
 /// The variable that has the number of the run, by which people name it.
 pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
+/// The variable that has its name.
+pub const NAME_ENVIRONMENT: &str = "NARROWS_RUN_NAME";
 
 /// The folder, in that of control sockets, where changed settings of the host are remembered.
 pub const SETTINGS: &str = "settings";
@@ -59,6 +62,8 @@ pub const SETTINGS: &str = "settings";
 /// What to run in a scenario's hosts.
 #[derive(Debug)]
 pub struct RunOptions {
+    /// How the run is called.
+    pub identity: Identity,
     /// The program and its arguments; the run ends with it. Empty: until a signal, or until the probes are done.
     pub command: Vec<OsString>,
     /// The host in which it runs; the scenario's first if none is named.
@@ -199,15 +204,16 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let resolver = outside.as_ref().map_or(Resolver::Absent, |way| Resolver::Ours(way.forwarder()));
     let (names, no_names) = Names::new(&scenario, resolver);
-    let control = ControlSocket::open(&options.run_folder)?;
+    let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
+    let mut info = RunInfo::of(&scenario, kind);
+    let about = About::new(&options.identity, &scenario, &info.title);
+    let control = ControlSocket::open(&options.run_folder, &about)?;
     let mut environment = environment(&stage, host, &control);
     if options.greeting {
         // Whoever closed the standard error does not want to know.
-        let _ = writeln!(io::stderr(), "{}", printable(&greeting(&stage, host)));
+        let _ = writeln!(io::stderr(), "{}", printable(&greeting(control.name(), &stage, host)));
     }
 
-    let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
-    let mut info = RunInfo::of(&scenario, kind);
     info.notes.extend(refusal);
     info.notes.extend(no_names);
     info.notes.extend(options.cabling.remark());
@@ -466,8 +472,8 @@ fn accompany(
 }
 
 /// Who is where, in a line for each host.
-fn greeting(stage: &Stage, host: &Host) -> String {
-    let mut text = format!("narrows run {}: this is `{}`; exit ends the run", std::process::id(), host.name);
+fn greeting(name: &RunName, stage: &Stage, host: &Host) -> String {
+    let mut text = format!("narrows run {name}: this is `{}`; exit ends the run", host.name);
     for host in &stage.hosts {
         for interface in &host.interfaces {
             let addresses: Vec<_> =
@@ -588,6 +594,7 @@ fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, Run
 fn environment(stage: &Stage, host: &Host, control: &ControlSocket) -> Vec<(String, OsString)> {
     let mut all = vec![
         (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
+        (NAME_ENVIRONMENT.to_owned(), control.name().to_string().into()),
         (run_record::ENVIRONMENT.to_owned(), control.run_id().to_string().into()),
         (control::ENVIRONMENT.to_owned(), control.path().into()),
     ];

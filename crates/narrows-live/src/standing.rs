@@ -28,6 +28,8 @@ use crate::container::ContainerError;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::run::{RunError, by_signal, keep_privileges};
+use crate::run_name::RunName;
+use crate::run_record::{About, Identity};
 use crate::stage::Cable;
 
 /// The folder, in that of control sockets, where changed interfaces are remembered.
@@ -40,6 +42,8 @@ const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, 
 /// How a network stands, wherever that is.
 #[derive(Debug)]
 pub struct StandingOptions {
+    /// How the run is called.
+    pub identity: Identity,
     /// How long; without, until a signal.
     pub duration: Option<Duration>,
     /// Whether to say on the standard error that it stands.
@@ -259,12 +263,23 @@ pub(crate) enum Heed {
     End(String),
 }
 
+/// The control socket of a network at these interfaces.
+pub(crate) fn control(
+    options: &StandingOptions,
+    scenario: &Scenario,
+    title: &str,
+) -> Result<ControlSocket, RunError> {
+    let about = About::new(&options.identity, scenario, title);
+    Ok(ControlSocket::open(&options.run_folder, &about)?)
+}
+
 /// A network that stands.
 pub(crate) struct Standing {
     pub(crate) network: Director,
     signals: EndSignals,
     watch: Watch,
     info: RunInfo,
+    name: RunName,
     ended: Option<(u8, Option<String>)>,
 }
 
@@ -288,6 +303,7 @@ impl Standing {
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut network = Director::new(engine, scenario, cables, &one)?;
         network.certify(&options.bounds);
+        let name = control.name().clone();
         network.listen(control, info.clone());
         network.open_feeds(&options.run_folder)?;
         if let Some(path) = &options.record {
@@ -299,16 +315,16 @@ impl Standing {
         network.keep_pace(options.pace);
         network.start()?;
         info.notes.extend(keep_privileges(&NEEDED));
-        Ok(Self { network, signals, watch, info, ended: None })
+        Ok(Self { network, signals, watch, info, name, ended: None })
     }
 
     /// Says on the standard error what stands where.
     pub(crate) fn greet(&self, what: &str, options: &StandingOptions) {
         if options.greeting {
-            let id = std::process::id();
+            let name = &self.name;
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
             // Whoever closed the standard error does not want to know.
-            let _ = writeln!(io::stderr(), "narrows run {id}: {}{until}", printable(what));
+            let _ = writeln!(io::stderr(), "narrows run {name}: {}{until}", printable(what));
         }
     }
 

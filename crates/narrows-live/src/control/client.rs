@@ -9,9 +9,10 @@ use narrows_io::own_folder::OwnFolderError;
 use narrows_io::unix_socket::{Listener, connect_within, listener};
 use serde::de::DeserializeOwned;
 
+use super::runs::names;
 use super::{Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, run_folder, sockets};
 use crate::feeds::Place;
-use crate::run_record::number;
+use crate::run_record::{HoldError, number};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,7 +24,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The run that is meant: the one of this number, the one that we are inside of, or the only one.
+    /// The run that is meant: the one of this name or number, the one that we are inside of, or the only one.
     ///
     /// # Errors
     /// When there is none, or several and none is named.
@@ -90,12 +91,20 @@ impl Client {
 pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
     let alive: Vec<_> =
         sockets(folder)?.into_iter().filter(|(_, path)| listener(path) == Listener::There).collect();
-    let names = || alive.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    let names = names(folder)?;
+    let called = |number: &u32| names.get(number).map(|name| name.as_str());
+    let all = || {
+        let words = |number: &u32| {
+            called(number).map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
+        };
+        alive.iter().map(|(number, _)| words(number)).collect::<Vec<_>>()
+    };
     if let Some(run) = run {
-        let found = alive.iter().find(|(name, _)| number(run) == Some(*name));
+        let is_meant = |other: &u32| number(run) == Some(*other) || called(other) == Some(run);
+        let found = alive.iter().find(|(other, _)| is_meant(other));
         return found
             .map(|(_, path)| path.clone())
-            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: names() });
+            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: all() });
     }
     if let Some(path) = env::var_os(ENVIRONMENT) {
         return Ok(PathBuf::from(path));
@@ -103,7 +112,7 @@ pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlE
     match alive.as_slice() {
         [] => Err(ControlError::NoRun(folder.into())),
         [(_, path)] => Ok(path.clone()),
-        _ => Err(ControlError::SeveralRuns(names())),
+        _ => Err(ControlError::SeveralRuns(all())),
     }
 }
 
@@ -148,6 +157,9 @@ pub enum ControlError {
         /// Why.
         cause: io::Error,
     },
+    /// The name is another run's.
+    #[error("{0}: choose another name, or end that run with narrows down")]
+    Name(HoldError),
     /// The run folder is not ours.
     #[error(transparent)]
     Folder(#[from] OwnFolderError),
@@ -188,7 +200,7 @@ pub enum ControlError {
     /// There are several.
     #[error("several runs are going on: say which with --run, one of {}", .0.join(", "))]
     SeveralRuns(Vec<String>),
-    /// There is no run of that number.
+    /// There is no run of that name or number.
     #[error("no run `{run}` is going on; going on: {}", or_none(others))]
     NoSuchRun {
         /// As asked for.
