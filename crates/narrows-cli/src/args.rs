@@ -34,6 +34,14 @@ pub(crate) enum Command {
     Run(Run),
     /// The same with an interactive shell; shells nest
     Shell(Shell),
+    /// Bring a network up that stays up, in the foreground or in the background
+    Up(crate::up::Up),
+    /// List the runs that are going on, or the hosts of one
+    Ls(crate::ls::Ls),
+    /// Run a program, or a shell, in a host of a run
+    Exec(crate::exec::Exec),
+    /// End runs in order, and print what they reported
+    Down(crate::down::Down),
     /// Put the network between two existing interfaces, transparent at layer 2
     Bridge(Bridge),
     /// Put the network onto an interface in use, of this host or of a container

@@ -18,6 +18,11 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
         "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
     ),
     (
+        "Keep a network up, and use it from several terminals",
+        &["up", "ls", "exec", "down"],
+        "narrows up scenarios/adsl.toml --name dsl --detach",
+    ),
+    (
         "Describe a network, and run it in virtual time",
         &["check", "sim", "preset"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",

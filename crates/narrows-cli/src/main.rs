@@ -11,6 +11,8 @@ mod clean;
 mod diff;
 mod dist;
 mod doctor;
+mod down;
+mod exec;
 mod feed;
 mod help;
 mod in_virtual_time;
@@ -19,6 +21,7 @@ mod json;
 mod kernel;
 mod lab;
 mod live;
+mod ls;
 mod output;
 mod pattern;
 mod preset;
@@ -31,8 +34,10 @@ mod sched;
 mod shell;
 mod sim;
 mod standing;
+mod state;
 mod tc;
 mod trace;
+mod up;
 mod usage;
 
 use std::process::ExitCode;
@@ -54,6 +59,10 @@ fn main() -> ExitCode {
     let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
+        Command::Up(args) => up::up(&args),
+        Command::Ls(args) => ls::ls(&args),
+        Command::Exec(args) => exec::exec(&args),
+        Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Sim(sim) => sim::sim(&sim),

@@ -31,7 +31,12 @@ pub(crate) fn prepare(
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let options = StandingOptions {
-        identity: Identity { name: args.name.clone(), kind, output: None },
+        identity: Identity {
+            name: args.name.clone(),
+            kind,
+            output: None,
+            reports: Kept::find().folder().map(Into::into),
+        },
         duration: duration.map(|span| Duration::from_nanos(span.nanos())),
         greeting: !args.report.quiet,
         record: args.record.clone(),

@@ -63,6 +63,17 @@ pub enum Request {
     Scenario {},
     /// Report what has happened so far. Answered by [`Stats`].
     Stats {},
+    /// Say how things are, in few words. Answered by [`Status`].
+    Status {},
+    /// Name the hosts. Answered by a list of [`HostOfRun`](crate::entrance::HostOfRun).
+    Hosts {},
+    /// Say how to start a program in a host. Answered by [`Entrance`](crate::entrance::Entrance).
+    Enter {
+        /// The host.
+        host: String,
+    },
+    /// End, as at a SIGTERM. Answered before that.
+    End {},
 }
 
 /// What a run answers.
@@ -98,6 +109,17 @@ pub struct Stats {
     pub report: Report,
     /// For a person.
     pub text: String,
+}
+
+/// How things are, in few words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The run's generation.
+    pub generation: u64,
+    /// How far its figures can be trusted: `accurate`, `mostly accurate`, `not accurate`, `exact`.
+    pub trust: String,
+    /// Packets inside the network.
+    pub inside_packets: u64,
 }
 
 /// Why a change was not made that was meant for another state.

@@ -21,6 +21,7 @@ use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
 use narrows_io::frame::Frame;
 use narrows_io::host::ProcessorTime;
+use narrows_io::process::Signal;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_report::{LatenessBound, OneWay, RunInfo};
 use narrows_scenario::Scenario;
@@ -35,6 +36,7 @@ use crate::control::ControlSocket;
 use crate::data::DataLoop;
 use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
+use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
@@ -64,6 +66,11 @@ pub struct Director {
     /// The names of all ports, in the order of their numbers.
     ports: Vec<String>,
     control: Option<(ControlSocket, RunInfo)>,
+    /// The ways into its hosts, where it has some of its own; and whether somebody asked for one.
+    entrances: Option<Entrances>,
+    has_let_in: bool,
+    /// Somebody has asked us to end.
+    asked_to_end: bool,
     /// Where the record will be.
     record: Option<PathBuf>,
     pace: Pace,
@@ -114,8 +121,21 @@ impl Director {
         if let Some(data) = pool.waiting().next() {
             data.changes.await_first_packet(plan.first_packet());
         }
-        let (control, record, pace, processors) = (None, None, Pace::default(), threads.processors.clone());
-        Ok(Self { clock, plan, pool, ports, control, record, pace, processors, host: None, is_halted: false })
+        Ok(Self {
+            clock,
+            plan,
+            pool,
+            ports,
+            control: None,
+            entrances: None,
+            has_let_in: false,
+            asked_to_end: false,
+            record: None,
+            pace: Pace::default(),
+            processors: threads.processors.clone(),
+            host: None,
+            is_halted: false,
+        })
     }
 
     /// Keeps a record of all inputs and verdicts from here on. Of several threads each has a file beside this one until
@@ -162,6 +182,16 @@ impl Director {
     /// Takes requests from a control socket; `info` is what reports begin with.
     pub fn listen(&mut self, control: ControlSocket, info: RunInfo) {
         self.control = Some((control, info));
+    }
+
+    /// Lets others start programs in the hosts.
+    pub fn let_in(&mut self, entrances: Entrances) {
+        self.entrances = Some(entrances);
+    }
+
+    /// Whether anybody was told how to start one.
+    pub fn has_let_in(&self) -> bool {
+        self.has_let_in
     }
 
     /// Makes the sockets of all feeds, those of feeds that come later as well. To be called before the network runs.
@@ -281,6 +311,9 @@ impl Director {
             }
             if has_clients {
                 self.serve(ready, signals)?;
+                if std::mem::take(&mut self.asked_to_end) {
+                    return Ok(End::Signal(EndSignal { signal: Signal::SIGTERM, from_terminal: false }));
+                }
             }
             if self.clock.now() >= end {
                 return Ok(End::Ready);

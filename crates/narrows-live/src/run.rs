@@ -24,16 +24,19 @@ use narrows_scenario::{Address, HostAddress, Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
-use crate::control::{self, ControlError, ControlSocket};
+use crate::control::{ControlError, ControlSocket};
 use crate::director::{Director, End, LoopError, Pace, Threads};
+use crate::entrance::{Entrances, environment};
 use crate::feeds::FeedError;
 use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
 use crate::run_name::RunName;
-use crate::run_record::{self, About, Identity};
-use crate::stage::{self, Host, Stage, StageError, one_of_each};
+use crate::run_record::{About, Identity};
+use crate::stage::{self, Host, Stage, StageError};
 use crate::standing::StandingError;
+use crate::stay::Stay;
+use crate::visitors::Visitors;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -77,6 +80,8 @@ pub struct RunOptions {
     pub output_to_stderr: bool,
     /// Whether to say on the standard error where one is, before the program starts.
     pub greeting: bool,
+    /// Without a program: the network stays up until a signal, or somebody's asking, ends it as it is meant to.
+    pub stay: Option<Stay>,
     /// Where to keep the input log.
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
@@ -209,9 +214,16 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     let about = About::new(&options.identity, &scenario, &info.title);
     let control = ControlSocket::open(&options.run_folder, &about)?;
     let mut environment = environment(&stage, host, &control);
-    if options.greeting {
-        // Whoever closed the standard error does not want to know.
-        let _ = writeln!(io::stderr(), "{}", printable(&greeting(control.name(), &stage, host)));
+    let (name, id) = (control.name().clone(), control.run_id());
+    let greeting = options.greeting.then(|| greeting(&name, &stage, host, options));
+    let greet = || {
+        if let Some(greeting) = &greeting {
+            // Whoever closed the standard error does not want to know.
+            let _ = writeln!(io::stderr(), "{}", printable(greeting));
+        }
+    };
+    if options.stay.is_none() {
+        greet();
     }
 
     info.notes.extend(refusal);
@@ -229,7 +241,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(remark);
     let mut network = Director::new(engine, scenario, stage.take_cables(), &threads)?;
     network.certify(&options.bounds);
+    let entrances = Entrances::new(&stage, &names, &control);
     network.listen(control, info.clone());
+    network.let_in(entrances);
     network.open_feeds(&options.run_folder)?;
     let feeds = network.feed_environment();
     environment.extend(feeds.into_iter().map(|(name, path)| (name, path.into())));
@@ -242,14 +256,25 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace);
     network.start()?;
-    let result = play(&mut network, &stage, &names, options, &environment, &mut signals);
+    let ready = |stay: &Stay| {
+        greet();
+        stay.tell(&name).map_err(system("tell who waits that the network is up"))
+    };
+    let result = play(&mut network, (&stage, &names), options, &environment, &mut signals, ready);
+    if options.stay.is_some() {
+        Stay::tell_end();
+    }
     // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
     let halted = network.halt();
     // Whatever happened, no program of the run outlives it.
     // Programs beside CMD did not get a Ctrl-C, and are asked as it would have asked them.
     let interrupted = result.as_ref().is_ok_and(|played| played.interrupted);
     let first = if interrupted { Signal::SIGINT } else { Signal::SIGTERM };
+    // Programs of `exec` are others' children.
+    let mut visitors = network.has_let_in().then(|| Visitors::of(id));
+    visitors.as_ref().map_or(Ok(()), Visitors::ask).map_err(system("end programs in the hosts"))?;
     process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
+    visitors.as_mut().map_or(Ok(()), |all| all.end(GRACE)).map_err(system("end programs in the hosts"))?;
     let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
         // Its programs have nobody to talk to any more, but what happened until then is known.
@@ -302,16 +327,21 @@ impl Played {
         let interrupted = signal == Signal::SIGINT as i32;
         Self { status: by_signal(signal), interrupted, ..Self::default() }
     }
+
+    /// Whether it is how a network ends that stays up until it is ended.
+    fn ended_as_meant(&self) -> bool {
+        [Signal::SIGINT, Signal::SIGTERM].map(|signal| by_signal(signal as i32)).contains(&self.status)
+    }
 }
 
 /// Starts the programs, and keeps the network going until they have ended.
 fn play(
     network: &mut Director,
-    stage: &Stage,
-    names: &Names,
+    (stage, names): (&Stage, &Names),
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
+    ready: impl FnOnce(&Stay) -> Result<(), RunError>,
 ) -> Result<Played, RunError> {
     let mut beside: Vec<(&String, &String, Running)> = Vec::new();
     // Before there is any packet.
@@ -357,11 +387,22 @@ fn play(
             }
             played
         }
-        None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
-            End::Ready => Played::default(),
-            End::Signal(ended) => Played::by_signal(ended.signal as i32),
-        },
+        None => {
+            let probing = probes.as_ref().map(AsFd::as_fd);
+            options.stay.as_ref().map_or(Ok(()), ready)?;
+            let end = match options.stay.as_ref().and_then(|stay| stay.ttl) {
+                Some(ttl) => network.run_for(ttl, probing, signals)?,
+                None => network.run(probing, signals)?,
+            };
+            match end {
+                End::Ready => Played::default(),
+                End::Signal(ended) => Played::by_signal(ended.signal as i32),
+            }
+        }
     };
+    if options.stay.is_some() && played.ended_as_meant() {
+        played.status = 0;
+    }
     played.notes.extend(notes);
     for (host, line, program) in &mut beside {
         if let Some(status) = program.try_wait().map_err(system("look after a program"))?
@@ -472,8 +513,11 @@ fn accompany(
 }
 
 /// Who is where, in a line for each host.
-fn greeting(name: &RunName, stage: &Stage, host: &Host) -> String {
-    let mut text = format!("narrows run {name}: this is `{}`; exit ends the run", host.name);
+fn greeting(name: &RunName, stage: &Stage, host: &Host, options: &RunOptions) -> String {
+    let mut text = match options.stay {
+        Some(_) => format!("narrows run {name} is up; Ctrl-C or narrows down {name} ends it"),
+        None => format!("narrows run {name}: this is `{}`; exit ends the run", host.name),
+    };
     for host in &stage.hosts {
         for interface in &host.interfaces {
             let addresses: Vec<_> =
@@ -567,7 +611,7 @@ fn open_outside(
     }
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8, // exit codes have 8 bits
         (None, signal) => by_signal(signal.unwrap_or(0)),
@@ -588,38 +632,4 @@ fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, Run
         found: name.unwrap_or_default().to_owned(),
         hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
     })
-}
-
-/// What programs of the run find in their environment: how to reach the hosts and the run.
-fn environment(stage: &Stage, host: &Host, control: &ControlSocket) -> Vec<(String, OsString)> {
-    let mut all = vec![
-        (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
-        (NAME_ENVIRONMENT.to_owned(), control.name().to_string().into()),
-        (run_record::ENVIRONMENT.to_owned(), control.run_id().to_string().into()),
-        (control::ENVIRONMENT.to_owned(), control.path().into()),
-    ];
-    if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
-        all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));
-    }
-    let mut add = |name: &str, addresses: &[IpPrefix]| {
-        for (address, suffix) in one_of_each(addresses).into_iter().zip(["", "6"]) {
-            all.extend(
-                address.map(|address| (format!("NARROWS_{name}{suffix}"), address.to_string().into())),
-            );
-        }
-    };
-    if let Some(interface) = host.interfaces.first() {
-        add("CLIENT", &interface.addresses);
-    }
-    if let Some((_, interface)) = stage.server_of(host) {
-        add("SERVER", &interface.addresses);
-    }
-    for host in &stage.hosts {
-        if let Some(interface) = host.interfaces.first() {
-            let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-            let name: String = host.name.chars().map(letter).collect();
-            add(&format!("HOST_{name}"), &interface.addresses);
-        }
-    }
-    all
 }

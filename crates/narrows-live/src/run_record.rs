@@ -86,6 +86,8 @@ pub struct Identity {
     pub kind: RunKind,
     /// Where its output goes, if that is a file of its own.
     pub output: Option<PathBuf>,
+    /// The folder in which its report will be kept.
+    pub reports: Option<PathBuf>,
 }
 
 /// What a record says of a run beside which process it is. Runs of older versions say less.
@@ -106,6 +108,8 @@ pub struct About {
     pub links: usize,
     /// Where its output goes, if that is a file of its own.
     pub output: Option<PathBuf>,
+    /// The folder in which its report will be kept.
+    pub reports: Option<PathBuf>,
 }
 
 impl About {
@@ -119,6 +123,7 @@ impl About {
             hosts: scenario.hosts.len(),
             links: scenario.links.len(),
             output: identity.output.clone(),
+            reports: identity.reports.clone(),
         }
     }
 

@@ -6,16 +6,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use narrows_io::own_folder::OwnFolderError;
-use narrows_io::unix_socket::{Listener, connect_within, listener};
+use narrows_io::unix_socket::{Listener, connect_within, listener, peer_process};
 use serde::de::DeserializeOwned;
 
 use super::runs::names;
-use super::{Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, run_folder, sockets};
+use super::{
+    Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, Status, run_folder, sockets,
+};
+use crate::entrance::{Entrance, HostOfRun};
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it may take where one of several does not matter.
+const IMPATIENCE: Duration = Duration::from_secs(1);
 
 /// A run that others can ask.
 #[derive(Clone, Debug)]
@@ -24,6 +30,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// The run whose control socket this is.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.into() }
+    }
+
     /// The run that is meant: the one of this name or number, the one that we are inside of, or the only one.
     ///
     /// # Errors
@@ -77,10 +88,51 @@ impl Client {
         self.ask(&Request::Stats {})
     }
 
+    /// How things are. It is not waited for for long.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn status(&self) -> Result<Status, ControlError> {
+        self.ask_within(&Request::Status {}, IMPATIENCE).map(|(status, _)| status)
+    }
+
+    /// Its hosts.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn hosts(&self) -> Result<Vec<HostOfRun>, ControlError> {
+        self.ask(&Request::Hosts {})
+    }
+
+    /// The way into a host, and the number of the run's process.
+    ///
+    /// # Errors
+    /// When the run does not answer, or has no such host.
+    pub fn enter(&self, host: &str) -> Result<(Entrance, u32), ControlError> {
+        self.ask_within(&Request::Enter { host: host.into() }, PATIENCE)
+    }
+
+    /// Asks it to end; gives the number of its process.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn end(&self) -> Result<u32, ControlError> {
+        self.ask_within(&Request::End {}, PATIENCE).map(|((), process)| process)
+    }
+
     fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ControlError> {
-        let answer = ask(&self.path, request)?;
+        self.ask_within(request, PATIENCE).map(|(answer, _)| answer)
+    }
+
+    fn ask_within<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<(T, u32), ControlError> {
+        let (answer, process) = ask(&self.path, request, patience)?;
         let unknown = |cause| ControlError::Broken { path: self.path.clone(), cause };
-        serde_json::from_value(answer).map_err(|error| unknown(error.into()))
+        let answer = serde_json::from_value(answer).map_err(|error| unknown(error.into()))?;
+        Ok((answer, process))
     }
 }
 
@@ -116,20 +168,25 @@ pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlE
     }
 }
 
-fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError> {
+/// The answer to a request, and the number of the process that gave it.
+fn ask(path: &Path, request: &Request, patience: Duration) -> Result<(serde_json::Value, u32), ControlError> {
     let broken = |cause| ControlError::Broken { path: path.into(), cause };
-    let mut stream = connect_within(path, PATIENCE).map_err(|cause| match cause.kind() {
+    let mut stream = connect_within(path, patience).map_err(|cause| match cause.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
-        ErrorKind::WouldBlock => ControlError::Silent { path: path.into() },
+        ErrorKind::WouldBlock => ControlError::Silent { path: path.into(), seconds: patience.as_secs() },
         _ => broken(cause),
     })?;
+    // A process that is seen from here alone has a number.
+    let process = peer_process(&stream).unwrap_or(0);
     let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
     line.push('\n');
     let impatient =
-        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+        stream.set_read_timeout(Some(patience)).and_then(|()| stream.set_write_timeout(Some(patience)));
     impatient.map_err(broken)?;
     let broken = |cause: io::Error| match cause.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => ControlError::Silent { path: path.into() },
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            ControlError::Silent { path: path.into(), seconds: patience.as_secs() }
+        }
         _ => broken(cause),
     };
     match stream.write_all(line.as_bytes()) {
@@ -140,7 +197,7 @@ fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
     match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
-        Reply::Ok(value) => Ok(value),
+        Reply::Ok(value) => Ok((value, process)),
         Reply::Error(message) => Err(ControlError::Refused(message)),
         Reply::Stale(stale) => Err(ControlError::Stale(stale)),
     }
@@ -181,12 +238,14 @@ pub enum ControlError {
     #[error(
         "run {} does not answer within {} s: is it stopped? (its control socket is {})",
         run_of(path),
-        PATIENCE.as_secs(),
+        seconds,
         path.display()
     )]
     Silent {
         /// Where.
         path: PathBuf,
+        /// For how long.
+        seconds: u64,
     },
     /// The run refused.
     #[error("{0}")]

@@ -8,7 +8,7 @@ use narrows_io::unix_socket::{Listener, listener};
 
 use super::{socket_name, sockets};
 use crate::run_name::RunName;
-use crate::run_record::{About, RecordName, RunRecordError, Standing, look, records};
+use crate::run_record::{About, RecordName, RunRecordError, Standing, look, number, records};
 
 /// Whether a run is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,21 @@ pub struct KnownRun {
     pub socket: PathBuf,
 }
 
+impl KnownRun {
+    /// `lab (4711)`, or the number of a run without a name.
+    pub fn called(&self) -> String {
+        match &self.about.name {
+            Some(name) => format!("{name} ({})", self.number),
+            None => self.number.to_string(),
+        }
+    }
+
+    /// Whether this is its name or number.
+    pub fn is_called(&self, name: &str) -> bool {
+        number(name) == Some(self.number) || self.about.name.as_ref().is_some_and(|own| own.as_str() == name)
+    }
+}
+
 /// The runs of this user, the oldest first; and records that cannot be understood.
 ///
 /// # Errors
@@ -41,16 +56,16 @@ pub struct KnownRun {
 pub fn known_runs(folder: &Path) -> Result<(Vec<KnownRun>, Vec<RunRecordError>), OwnFolderError> {
     let Some(own) = OwnFolder::open(folder)? else { return Ok((Vec::new(), Vec::new())) };
     let (mut all, mut failed) = (Vec::new(), Vec::new());
-    for RecordName { run: number, id } in records(&own)? {
-        let socket = folder.join(socket_name(number));
-        match look(&own, &RecordName { run: number, id }) {
+    for RecordName { run, id } in records(&own)? {
+        let socket = folder.join(socket_name(run));
+        match look(&own, &RecordName { run, id }) {
             Ok(Some((standing, about))) => {
                 let liveness = match standing {
                     Standing::Gone(_) => Liveness::Dead,
                     Standing::GoingOn if listener(&socket) == Listener::There => Liveness::GoingOn,
                     Standing::GoingOn => Liveness::Silent,
                 };
-                all.push(KnownRun { number, about, liveness, socket });
+                all.push(KnownRun { number: run, about, liveness, socket });
             }
             Ok(None) => {}
             Err(error) => failed.push(error),

@@ -11,11 +11,12 @@ use narrows_scenario::ipfw::Command;
 use super::Director;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats};
+use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats, Status};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
 use crate::data::sample::RulesSample;
+use crate::entrance::Entrances;
 
 /// How far ahead of its making a change is planned at first: about what it takes to tell all packet threads of it. In
 /// virtual time that takes next to none.
@@ -74,8 +75,37 @@ impl Director {
                 serde_json::to_value(ScenarioInForce::of(self.plan.scenario(), self.plan.generation()))
             }
             Request::Stats {} => {
-                let (report, text) = self.report_so_far(info, hurry)?;
+                let report = self.report_so_far(info, hurry)?;
+                let text = report.text().to_string();
                 serde_json::to_value(Stats { generation: self.plan.generation(), report, text })
+            }
+            Request::Status {} => {
+                let report = self.report_so_far(info, hurry)?;
+                serde_json::to_value(Status {
+                    generation: self.plan.generation(),
+                    trust: report.trust_word().into(),
+                    inside_packets: report.conservation.inside_packets,
+                })
+            }
+            Request::Hosts {} => {
+                serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
+            }
+            Request::Enter { host } => {
+                let Some(entrances) = &self.entrances else {
+                    let why = "this run is at interfaces that exist already, and has no hosts of its own";
+                    return Ok(Reply::Error(why.into()));
+                };
+                match entrances.of(&host, self.feed_environment()) {
+                    Ok(entrance) => {
+                        self.has_let_in = true;
+                        serde_json::to_value(entrance)
+                    }
+                    Err(why) => return Ok(Reply::Error(why)),
+                }
+            }
+            Request::End {} => {
+                self.asked_to_end = true;
+                Ok(serde_json::Value::Null)
             }
         };
         Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))

@@ -1,0 +1,120 @@
+//! `narrows down`: ends runs, waits for them, and says what they reported.
+
+use std::io::stdout;
+use std::path::PathBuf;
+
+use clap::Args;
+use narrows_io::process::OtherProcess;
+use narrows_io::wait::{Waiting, wait};
+use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
+use narrows_live::run_record::RunKind;
+
+use crate::output::{Failure, print, print_coloured};
+use crate::report::{Kept, look};
+
+/// The arguments of `narrows down`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows down dsl
+  narrows down --all --quiet")]
+pub(crate) struct Down {
+    /// The runs, by name or number
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    runs: Vec<String>,
+    /// All networks of `narrows up`
+    #[arg(long)]
+    all: bool,
+    /// Do not print the summaries of their reports
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A run that was asked to end.
+struct Ending {
+    called: String,
+    number: u32,
+    process: OtherProcess,
+    reports: Option<PathBuf>,
+    since_ns: u64,
+}
+
+pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
+    let (all, _) = known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
+    let meant: Vec<KnownRun> = match args.all {
+        true => {
+            let is_up = |run: &KnownRun| run.about.kind == RunKind::Up && run.liveness != Liveness::Dead;
+            all.into_iter().filter(is_up).collect()
+        }
+        false => args.runs.iter().map(|run| find(&all, run)).collect::<Result<_, _>>()?,
+    };
+    let mut failed = Vec::new();
+    let mut ending = Vec::new();
+    for run in &meant {
+        match ask(run) {
+            Ok(asked) => ending.extend(asked),
+            Err(error) => failed.push(format!("{}: {error}", run.called())),
+        }
+    }
+    for (position, one) in ending.iter().enumerate() {
+        let waited = wait(&mut [Waiting::readable(&one.process)], None);
+        waited.map_err(|cause| Failure::Other(format!("cannot wait for {}: {cause}", one.called)))?;
+        if !args.quiet {
+            let gap = if position == 0 { "" } else { "\n" };
+            print(&format!("{gap}{} is down\n", one.called))?;
+            let kept = one.reports.clone().map_or_else(Kept::find, Kept::at);
+            if let Some(report) = kept.of_run(one.number, one.since_ns) {
+                print_coloured(&report.summary(look(&stdout())).to_string())?;
+            }
+        }
+    }
+    if meant.is_empty() && !args.quiet {
+        print("no network is up\n")?;
+    }
+    if failed.is_empty() { Ok(0) } else { Err(Failure::Other(failed.join("\n"))) }
+}
+
+/// The run that somebody means, if it is going on.
+fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
+    // Of a name that a killed run had before, the present one is meant.
+    let is_meant = |run: &&KnownRun| run.is_called(name);
+    let found = all.iter().rfind(|run| is_meant(run) && run.liveness != Liveness::Dead);
+    match found.or_else(|| all.iter().rfind(is_meant)) {
+        Some(run) if run.liveness == Liveness::Dead => Err(Failure::Other(format!(
+            "the run {} was killed; narrows clean removes what it left",
+            run.called()
+        ))),
+        Some(run) => Ok(run.clone()),
+        None => {
+            let alive = all.iter().filter(|run| run.liveness != Liveness::Dead);
+            let others: Vec<_> = alive.map(KnownRun::called).collect();
+            let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+            Err(Failure::Other(format!("no run `{name}` is going on; going on: {others}")))
+        }
+    }
+}
+
+/// Asks a run to end; nothing if it has ended meanwhile.
+fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
+    // Held before it is asked: afterwards its number may be another's.
+    let process = OtherProcess::open(run.number);
+    let asked = Client::at(&run.socket).end();
+    let process = match process {
+        Ok(process) => process,
+        Err(cause) if cause.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
+        Err(cause) => return Err(Failure::Other(format!("cannot wait for it: {cause}"))),
+    };
+    let is_over = process.is_over().unwrap_or(false);
+    // One that is ending already answers nobody.
+    asked.map(drop).or_else(|error| if is_over { Ok(()) } else { Err(error) })?;
+    Ok(Some(Ending {
+        called: run.called(),
+        number: run.number,
+        process,
+        reports: run.about.reports.clone(),
+        since_ns: run.about.since_ns,
+    }))
+}
+
+/// `ESRCH`.
+const NO_SUCH_PROCESS: i32 = 3;
