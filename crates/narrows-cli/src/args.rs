@@ -695,8 +695,15 @@ pub(crate) struct Set {
 #[command(after_help = "\
 Examples:
   narrows stats
+  narrows stats --run dsl --watch
   narrows stats --json | jq '.directions[] | {link, dropped_packets}'")]
 pub(crate) struct Stats {
+    /// Show each second what the links do: rates over the last second and ten seconds, what waits, what is configured
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+    /// With --watch: end after so many times [default: when the run ends]
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: Option<u32>,
     #[command(flatten)]
     pub(crate) json: Json,
     /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]

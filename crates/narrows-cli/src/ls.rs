@@ -3,6 +3,7 @@
 use clap::Args;
 use narrows_live::control::{self, Client, ControlError, KnownRun, Liveness, Status, known_runs};
 use narrows_live::entrance::HostOfRun;
+use narrows_report::RecentRates;
 use serde::Serialize;
 
 use crate::json::Json;
@@ -44,6 +45,8 @@ struct Listed {
     trust: Option<String>,
     generation: Option<u64>,
     inside_packets: Option<u64>,
+    /// What arrived at hosts of late.
+    delivered: Option<RecentRates>,
     control: String,
     output: Option<String>,
 }
@@ -115,7 +118,7 @@ fn runs(args: &Ls) -> Result<u8, Failure> {
             return "no run is going on\n".into();
         }
         let rows: Vec<_> = known.iter().zip(&found.runs).map(|(run, listed)| row(run, listed)).collect();
-        table(["NAME", "RUN", "COMMAND", "SINCE", "HOSTS", "LINKS", "STATE"], &rows)
+        table(["NAME", "RUN", "COMMAND", "SINCE", "HOSTS", "LINKS", "RATE", "STATE"], &rows)
     })?;
     if found.runs.iter().any(|run| run.state == State::Killed) {
         say("narrows: killed runs have left something: narrows clean removes it");
@@ -146,12 +149,13 @@ fn listed(run: &KnownRun) -> Listed {
         trust: status.as_ref().map(|status| status.trust.clone()),
         generation: status.as_ref().map(|status| status.generation),
         inside_packets: status.as_ref().map(|status| status.inside_packets),
+        delivered: status.as_ref().map(|status| status.delivered),
         control: run.socket.display().to_string(),
         output: about.output.as_ref().map(|path| path.display().to_string()),
     }
 }
 
-fn row(run: &KnownRun, listed: &Listed) -> [String; 7] {
+fn row(run: &KnownRun, listed: &Listed) -> [String; 8] {
     let state = match (listed.state, &listed.trust) {
         (State::Running, Some(trust)) => trust.clone(),
         (State::Running, None) => "running".into(),
@@ -167,6 +171,7 @@ fn row(run: &KnownRun, listed: &Listed) -> [String; 7] {
         since,
         listed.hosts.to_string(),
         listed.links.to_string(),
+        listed.delivered.map_or_else(|| "-".into(), |delivered| delivered.to_string()),
         state,
     ]
 }

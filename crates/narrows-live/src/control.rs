@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use narrows_io::own_folder::{OwnFolder, OwnFolderError};
-use narrows_report::Report;
+use narrows_report::{Now, RecentRates, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::run_record::number;
@@ -65,6 +65,8 @@ pub enum Request {
     Stats {},
     /// Say how things are, in few words. Answered by [`Status`].
     Status {},
+    /// Say what the links do at present. Answered by [`Now`].
+    Now {},
     /// Name the hosts. Answered by a list of [`HostOfRun`](crate::entrance::HostOfRun).
     Hosts {},
     /// Say how to start a program in a host. Answered by [`Entrance`](crate::entrance::Entrance).
@@ -107,6 +109,9 @@ pub struct Stats {
     pub generation: u64,
     /// For a program.
     pub report: Report,
+    /// What the links do at present; nothing where there are very many.
+    #[serde(default)]
+    pub now: Option<Now>,
     /// For a person.
     pub text: String,
 }
@@ -120,6 +125,8 @@ pub struct Status {
     pub trust: String,
     /// Packets inside the network.
     pub inside_packets: u64,
+    /// What arrived at hosts of late.
+    pub delivered: RecentRates,
 }
 
 /// Why a change was not made that was meant for another state.

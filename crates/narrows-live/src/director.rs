@@ -9,6 +9,7 @@ mod disturbance;
 mod host;
 mod ipfw;
 mod plan;
+mod recent;
 mod report;
 mod requests;
 mod worker;
@@ -76,6 +77,8 @@ pub struct Director {
     pace: Pace,
     /// The processors of the packet threads, if any are named.
     processors: Vec<usize>,
+    /// When packet threads are asked next what their links let out.
+    next_snapshot: Time,
     /// Once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
@@ -133,6 +136,7 @@ impl Director {
             record: None,
             pace: Pace::default(),
             processors: threads.processors.clone(),
+            next_snapshot: Time::ZERO,
             host: None,
             is_halted: false,
         })
@@ -298,7 +302,8 @@ impl Director {
         loop {
             self.hear()?;
             self.keep_ahead();
-            let until = end.min(self.plan.wake());
+            self.keep_recent();
+            let until = end.min(self.plan.wake()).min(self.next_snapshot);
             let [called, signal, is_ready, has_clients] = self.sleep(until, ready, signals)?;
             if signal && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
                 return Ok(End::Signal(signal));
@@ -393,6 +398,7 @@ impl Director {
             Answer::Failed(error) => return Err(error),
             Answer::Gone => return Err(LoopError::Gone(number)),
             Answer::Sampled(sampled) => self.pool.workers[number].take(sampled),
+            Answer::Snapshot(snapshot) => self.pool.workers[number].recent.add(*snapshot),
             Answer::FirstPacket(at) => self.plan.first_packet_came(at),
             Answer::LeftOut(at, error) => {
                 self.plan.note(|| format!("a change at {at} was left out: {error}"));

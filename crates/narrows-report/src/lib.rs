@@ -19,6 +19,7 @@ mod host;
 mod human;
 mod info;
 mod meter;
+mod now;
 mod part;
 mod probe;
 mod report;
@@ -42,6 +43,7 @@ pub use flows::{FlowReport, FlowsReport};
 pub use host::{HostReport, ThreadReport};
 pub use info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
+pub use now::{LinkNow, Now, Recent, RecentRates, Snapshot};
 pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{

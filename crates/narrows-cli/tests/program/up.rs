@@ -100,7 +100,20 @@ fn a_network_stays_up_is_entered_changed_and_taken_down() {
     assert!(notes.contains("link.delay=9ms") && notes.contains("link.up.loss=0.5%"), "{notes}");
     assert_eq!(place.runs()[0]["generation"], 2);
 
+    // What is configured now, and what went over it.
+    let configured = |link: usize| report["now"]["links"][link]["configured"].as_str().unwrap().to_owned();
+    assert!(configured(0).contains("9ms") && configured(0).contains("loss 0.5%"), "{report:#}");
+    assert!(configured(1).contains("9ms") && !configured(1).contains("loss"), "{report:#}");
+    assert!(report["now"]["delivered"]["ten_seconds_bps"].as_u64() > Some(0), "{report:#}");
+    let watched = place.narrows(["stats", "--run", "lab", "--watch", "--count", "2"]).expect(0).out;
+    assert_eq!(watched.matches("last second").count(), 2, "{watched}");
+    let mut watching = start(&mut place.command(["stats", "--run", "lab", "--watch", "--json"]));
+    watching.until_it_says("link.down");
+
     let down = place.narrows(["down", "lab"]).expect(0);
+    let watched = watching.wait().expect(0);
+    assert!(watched.err.contains("lab has ended"), "{watched}");
+    assert!(watched.out.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{watched}");
     assert!(down.out.starts_with(&format!("lab ({number}) is down\n")), "{down}");
     assert!(down.out.contains("accurate") && down.out.contains("link.up"), "the summary: {down}");
     assert_eq!(place.runs(), <[Value; 0]>::default());

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use narrows_io::own_folder::OwnFolderError;
 use narrows_io::unix_socket::{Listener, connect_within, listener, peer_process};
+use narrows_report::Now;
 use serde::de::DeserializeOwned;
 
 use super::runs::names;
@@ -94,6 +95,14 @@ impl Client {
     /// When the run does not answer.
     pub fn status(&self) -> Result<Status, ControlError> {
         self.ask_within(&Request::Status {}, IMPATIENCE).map(|(status, _)| status)
+    }
+
+    /// What its links do at present.
+    ///
+    /// # Errors
+    /// When the run does not answer, or has too many links for it.
+    pub fn now(&self) -> Result<Now, ControlError> {
+        self.ask(&Request::Now {})
     }
 
     /// Its hosts.

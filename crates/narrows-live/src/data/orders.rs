@@ -13,6 +13,7 @@ use narrows_core::{BuildError, Time};
 use narrows_io::host::{RunDelay, time_is_virtual};
 use narrows_io::privileges;
 use narrows_io::waker::Waker;
+use narrows_report::Snapshot;
 
 use super::changes::{Asked, Step};
 use super::pace::Pace;
@@ -33,6 +34,8 @@ pub(crate) enum Order {
     Ask(Box<Asked>),
     /// To say what has been counted.
     Sample(Box<Sample>),
+    /// To say what the links have let out, and what waits.
+    Snapshot,
     /// To say what feeds there are once all changes up to this instant are made.
     Feeds(Time),
     /// To take these in place of the feeds before.
@@ -57,6 +60,7 @@ pub(crate) enum Answer {
         backends: Vec<String>,
     },
     Sampled(Box<Sampled>),
+    Snapshot(Box<Snapshot>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
     Holds(bool),
@@ -79,6 +83,7 @@ impl fmt::Debug for Answer {
         f.write_str(match self {
             Self::Ready { .. } => "Ready",
             Self::Sampled(_) => "Sampled",
+            Self::Snapshot(_) => "Snapshot",
             Self::Feeds(_) => "Feeds",
             Self::Rules(_) => "Rules",
             Self::Holds(_) => "Holds",
@@ -165,6 +170,11 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
+                Order::Snapshot => {
+                    let now = self.clock.now();
+                    let snapshot = self.snapshot(now);
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot)));
+                }
                 Order::Feeds(at) => self.feeds_asked = Some(at),
                 Order::TakeFeeds(inlets) => self.take_feeds(inlets),
                 Order::Rules(link) => {
@@ -199,6 +209,10 @@ impl DataLoop {
                     let now = self.engine.now();
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
+                }
+                Order::Snapshot => {
+                    let snapshot = self.snapshot(self.engine.now());
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot)));
                 }
                 Order::Feeds(_) => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
                 Order::Rules(link) => {

@@ -76,8 +76,12 @@ impl Director {
             }
             Request::Stats {} => {
                 let report = self.report_so_far(info, hurry)?;
-                let text = report.text().to_string();
-                serde_json::to_value(Stats { generation: self.plan.generation(), report, text })
+                let now = self.present(info, hurry)?;
+                let mut text = report.text().to_string();
+                if let Some(now) = &now {
+                    text += &format!("\nnow\n{}", now.text());
+                }
+                serde_json::to_value(Stats { generation: self.plan.generation(), report, now, text })
             }
             Request::Status {} => {
                 let report = self.report_so_far(info, hurry)?;
@@ -85,7 +89,19 @@ impl Director {
                     generation: self.plan.generation(),
                     trust: report.trust_word().into(),
                     inside_packets: report.conservation.inside_packets,
+                    delivered: self.recent_rates(),
                 })
+            }
+            Request::Now {} => {
+                self.hear()?;
+                self.advance();
+                let now = self.present(info, hurry)?;
+                let Some(now) = now else {
+                    let why =
+                        "this run has so many links that rates are not kept; stats has what they counted";
+                    return Ok(Reply::Error(why.into()));
+                };
+                serde_json::to_value(now)
             }
             Request::Hosts {} => {
                 serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
