@@ -13,15 +13,17 @@ use std::{env, fs, process};
 use clap::{Args, ValueHint};
 use narrows_io::bound::{hand_down, handed_down, without_terminal};
 use narrows_io::clock::clock_realtime;
-use narrows_live::control::{self, known_runs};
+use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
+use narrows_live::run_name::RunName;
 use narrows_live::run_record::RunKind;
 use narrows_live::stay::Stay;
-use narrows_scenario::span_of_time;
+use narrows_scenario::{Difference, span_of_time};
 
 use crate::args::{LinkFlags, Live};
 use crate::check::scenario;
+use crate::diff::approach;
 use crate::live::{Job, go};
-use crate::output::{Failure, print};
+use crate::output::{Failure, print, say};
 use crate::state;
 
 /// Outputs that are kept beside those of networks that are up.
@@ -35,7 +37,8 @@ up, and prints its name.
 
 Examples:
   narrows up scenarios/adsl.toml --name dsl --detach
-  narrows up --rate 10mbit --delay 25ms --on server 'iperf3 -s' --ttl 2h -d")]
+  narrows up --rate 10mbit --delay 25ms --on server 'iperf3 -s' --ttl 2h -d
+  narrows up edited.toml --name dsl --replace")]
 pub(crate) struct Up {
     /// The scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
@@ -46,6 +49,9 @@ pub(crate) struct Up {
     /// How long the network stays up, as in 2h [default: until it is ended]
     #[arg(long, value_name = "TIME")]
     ttl: Option<String>,
+    /// Where the network of --name is up already, change what differs, and name what only another one can have (status 1)
+    #[arg(long, requires = "name")]
+    replace: bool,
     #[command(flatten)]
     link: LinkFlags,
     #[command(flatten)]
@@ -60,6 +66,11 @@ pub(crate) struct Up {
 
 pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     let ttl = args.ttl.as_deref().map(|text| span_of_time("ttl", text)).transpose()?;
+    if let Some(name) = args.live.name.as_ref().filter(|_| args.replace && args.ready.is_none())
+        && let Some(run) = there(name)?
+    {
+        return replace(name, &run, args);
+    }
     if args.detach && args.ready.is_none() {
         return detach();
     }
@@ -73,6 +84,33 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     job.stay = Some(stay);
     job.output = args.output.clone();
     go(scenario, job, &args.live)
+}
+
+/// The run of this name, if it is going on.
+fn there(name: &RunName) -> Result<Option<Client>, Failure> {
+    let (all, _) = known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
+    let its = |run: &KnownRun| run.about.name.as_ref() == Some(name) && run.liveness != Liveness::Dead;
+    Ok(all.into_iter().find(its).map(|run| Client::at(&run.socket)))
+}
+
+/// Makes the run like the scenario as far as it can be changed. Status 1 where that is not all of it.
+fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let file = args.scenario.as_deref().unwrap_or(Path::new("the flags"));
+    let Difference { assignments, others } = &approach(run, &scenario, file)?;
+    if !args.live.report.quiet {
+        match assignments.is_empty() {
+            true if others.is_empty() => print(&format!("{name}: no difference\n"))?,
+            true => {}
+            false => print(&format!("{name}: changed {}\n", assignments.join(" ")))?,
+        }
+    }
+    if others.is_empty() {
+        return Ok(0);
+    }
+    let rest = Difference { others: others.clone(), ..Difference::default() };
+    say(format_args!("narrows: {name}: {rest}narrows down {name} ends it, so that it can come up with that"));
+    Ok(1)
 }
 
 /// The same command line once more, in the background. What goes wrong until the network is up is the caller's to see.

@@ -1,8 +1,10 @@
 //! Networks that stay up: brought up, listed, entered, changed, ended, killed.
 
 use std::fs;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -304,4 +306,64 @@ fn an_ordinary_user_keeps_a_network_up_that_nobody_else_enters() {
     assert!(ended.err.contains("Permission denied"), "the run folder of another user: {ended}");
     assert!(ended.out.contains("drwx------") && ended.out.contains("srw-------"), "{ended}");
     assert!(ended.out.ends_with("no run is going on\n") && ended.out.contains(" is down\n"), "{ended}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn an_edited_scenario_is_applied_to_the_network_of_its_name() {
+    const NET: &str = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = \"1ms\"\n";
+    let place = Place::new();
+    let file = place.state.write("net.toml", NET);
+    let file = file.to_str().unwrap();
+    let replace = |flags: &[&str]| {
+        place.narrows(["up", file, "--name", "lab", "--replace"].into_iter().chain(flags.iter().copied()))
+    };
+    // Where there is none, one comes up.
+    assert_eq!(replace(&["-d"]).expect(0).out, "lab\n");
+    let number = place.runs()[0]["run"].clone();
+    assert_eq!(replace(&["-d"]).expect(0).out, "lab: no difference\n");
+    fs::write(file, NET.replace("1ms", "3ms")).unwrap();
+    assert_eq!(replace(&[]).expect(0).out, "lab: changed l.delay=3ms\n");
+    assert_eq!(replace(&["--set", "l.loss=1%"]).expect(0).out, "lab: changed l.loss=1%\n");
+    fs::write(file, NET.replace("1ms", "5ms") + "[hosts.c]\n").unwrap();
+    let partly = replace(&[]).expect(1);
+    assert!(partly.out.contains("l.delay=5ms") && partly.err.contains("hosts.c: nothing → {}"), "{partly}");
+    assert!(partly.err.contains("narrows down lab"), "{partly}");
+    fs::write(file, "nonsense").unwrap();
+    assert!(replace(&[]).expect(2).err.contains("net.toml"));
+    let runs = place.runs();
+    assert_eq!((runs.len(), &runs[0]["run"], &runs[0]["generation"]), (1, &number, &3.into()), "{runs:?}");
+    let nameless = place.narrows(["up", file, "--replace"]).expect(2).err;
+    assert!(nameless.contains("--name"), "{nameless}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_service_manager_is_told_when_the_network_is_up_and_when_it_goes() {
+    let place = Place::new();
+    let socket = place.state.file("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let told = || {
+        let mut text = [0; 256];
+        let length = manager.recv(&mut text).unwrap();
+        String::from_utf8(text[..length].to_vec()).unwrap()
+    };
+    let mut command = place.command(["up", "--name", "lab", "--quiet"]);
+    let started = start(command.env("NOTIFY_SOCKET", &socket));
+    assert_eq!(told(), "READY=1\nSTATUS=the network lab is up");
+    place.narrows(["exec", "lab", "server", "true"]).expect(0);
+    started.signal("TERM");
+    assert_eq!(told(), "STOPPING=1");
+    started.wait().expect(0);
+
+    // The unit starts, changes and cleans up by commands that there are.
+    let unit = include_str!("../../../../packaging/systemd/narrows@.service");
+    let lines: Vec<_> = unit.lines().filter(|line| line.starts_with("Exec")).collect();
+    assert_eq!(lines.len(), 3, "{unit}");
+    for line in lines {
+        let (_, words) = line.split_once("/usr/local/bin/narrows ").unwrap();
+        let words = words.replace("%i", "lab").replace("%E", "/etc") + " --help";
+        place.narrows(words.split_whitespace()).expect(0);
+    }
 }
