@@ -104,7 +104,7 @@ pub(crate) enum Command {
     /// Write the manual: a page for each command
     Man(crate::help::Man),
     /// Print completions for a shell
-    Completions(crate::help::Completions),
+    Completions(crate::completions::Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Args, Command, CommandFactory, ValueEnum, ValueHint};
+use clap::{Args, Command, CommandFactory, ValueHint};
 use narrows_scenario::LinkFlags;
 
 use crate::args::Arguments;
@@ -125,37 +125,6 @@ pub(crate) fn man(args: &Man) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The arguments of `narrows completions`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  narrows completions bash > ~/.local/share/bash-completion/completions/narrows
-  narrows completions zsh > ~/.zfunc/_narrows
-  narrows completions fish > ~/.config/fish/completions/narrows.fish")]
-pub(crate) struct Completions {
-    /// For which shell
-    shell: Shell,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
-    let shell = match args.shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "narrows", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
-    Ok(0)
-}
-
 /// Any text, with some that completions offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Offered {
@@ -194,6 +163,7 @@ mod tests {
     use std::ffi::OsString;
 
     use super::*;
+    use crate::completions::{Shell, script};
 
     /// The commands that help shows, each with all the words that name it.
     fn shown(command: &Command, path: &[String]) -> Vec<(Vec<String>, Command)> {
@@ -273,12 +243,7 @@ mod tests {
     fn each_command_has_a_page_of_the_manual_and_completions() {
         let folder = std::env::temp_dir().join(format!("narrows-man-{}", std::process::id()));
         man(&Man { folder: Some(folder.clone()) }).unwrap();
-        let shells = [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish];
-        let scripts = shells.map(|shell| {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command(), "narrows", &mut script);
-            String::from_utf8(script).unwrap()
-        });
+        let scripts = [Shell::Bash, Shell::Zsh, Shell::Fish].map(script);
         for (path, command) in all() {
             let page = fs::read_to_string(folder.join(format!("{}.1", path.join("-")))).unwrap();
             assert!(page.contains(".SH NAME"), "{path:?}");

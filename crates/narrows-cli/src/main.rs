@@ -8,6 +8,7 @@ mod calibrate;
 mod certify;
 mod check;
 mod clean;
+mod completions;
 mod diff;
 mod dist;
 mod doctor;
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean => clean::clean(),
         Command::Man(args) => help::man(&args),
-        Command::Completions(args) => help::completions(&args),
+        Command::Completions(args) => completions::completions(&args),
         Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };
