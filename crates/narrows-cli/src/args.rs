@@ -52,6 +52,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Change links of a run while it runs
     Set(Set),
+    /// Say what happens to a run, as it happens: changes, steps, lateness, feeds
+    Events(crate::events::ShowEvents),
     /// Say what makes one scenario of another, and how much of it a run can have while it goes on
     Diff(crate::diff::Diff),
     /// Print the report of a run as it stands

@@ -144,9 +144,9 @@ mod tests {
     fn zsh_and_fish_ask_for_names_where_they_belong() {
         let zsh = script(Shell::Zsh);
         assert!(zsh.starts_with("#compdef narrows\n"), "{}", &zsh[..80]);
-        // exec, ls, down; and the host of exec.
-        assert_eq!(zsh.matches("by its name or number:_narrows_runs'").count(), 1);
-        assert_eq!(zsh.matches("or number:_narrows_runs'").count(), 2);
+        // exec, events, down; and the host of exec.
+        assert_eq!(zsh.matches("or number:_narrows_runs'").count(), 3);
+        assert!(zsh.contains("in place of the runs:_narrows_runs'"));
         assert!(zsh.contains("':host -- The host:_narrows_hosts'"));
         assert!(zsh.contains(":RUN:_narrows_runs'") && !zsh.contains(":RUN:_default'"));
         assert_eq!(script(Shell::Fish).matches("narrows ls --quiet").count(), 4);

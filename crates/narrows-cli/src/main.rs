@@ -13,6 +13,7 @@ mod diff;
 mod dist;
 mod doctor;
 mod down;
+mod events;
 mod exec;
 mod feed;
 mod help;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Up(args) => up::up(&args),
         Command::Ls(args) => ls::ls(&args),
         Command::Exec(args) => exec::exec(&args),
+        Command::Events(args) => events::events(&args),
         Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Attach(args) => attach::attach(&args),

@@ -67,6 +67,12 @@ pub enum Request {
     Status {},
     /// Say what the links do at present. Answered by [`Now`].
     Now {},
+    /// Say what happened. Answered by [`EventsSince`](crate::director::EventsSince).
+    Events {
+        /// The number of the last event that is known, or 0.
+        #[serde(default)]
+        after: u64,
+    },
     /// Name the hosts. Answered by a list of [`HostOfRun`](crate::entrance::HostOfRun).
     Hosts {},
     /// Say how to start a program in a host. Answered by [`Entrance`](crate::entrance::Entrance).

@@ -6,6 +6,7 @@
 //! long: however busy they are, a signal is heard at once and a client gets an answer.
 
 mod disturbance;
+mod events;
 mod host;
 mod ipfw;
 mod plan;
@@ -28,6 +29,7 @@ use narrows_report::{LatenessBound, OneWay, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::disturbance::Disturbances;
+use self::events::{Events, Happening};
 use self::host::HostWatch;
 use self::plan::Plan;
 use self::worker::WorkerPool;
@@ -43,6 +45,7 @@ use crate::recorder::{self, Recorder};
 use crate::router::Routers;
 use crate::stage::Cable;
 
+pub use self::events::{Event, EventsSince};
 pub use crate::data::LoopError;
 pub use crate::data::pace::{Pace, PaceError, Wait};
 pub use crate::data::share::Threads;
@@ -72,6 +75,10 @@ pub struct Director {
     has_let_in: bool,
     /// Somebody has asked us to end.
     asked_to_end: bool,
+    /// What happened.
+    events: Events,
+    /// Whose request is answered, by the number of the process.
+    asking: Option<u32>,
     /// Where the record will be.
     record: Option<PathBuf>,
     pace: Pace,
@@ -133,6 +140,8 @@ impl Director {
             entrances: None,
             has_let_in: false,
             asked_to_end: false,
+            events: Events::default(),
+            asking: None,
             record: None,
             pace: Pace::default(),
             processors: threads.processors.clone(),
@@ -266,6 +275,7 @@ impl Director {
         })?;
         let disturbances = Disturbances::watch(self.clock, delays);
         self.host = Some(HostWatch { processors: ProcessorTime::read().ok(), disturbances });
+        self.happened(Happening::Started, "packets cross the network".into());
         self.keep_ahead();
         Ok(())
     }
@@ -374,9 +384,13 @@ impl Director {
     /// Brings what is in force up to now, which it gives.
     fn advance(&mut self) -> Time {
         let now = self.clock.now();
+        let before = self.plan.generation();
         if let Some(at) = self.plan.advance(now) {
             self.pool.tell(|_| Order::Feeds(at));
             self.pool.call();
+        }
+        for step in self.plan.changes_since(before) {
+            self.happened(Happening::Timeline, step);
         }
         now
     }
@@ -398,7 +412,10 @@ impl Director {
             Answer::Failed(error) => return Err(error),
             Answer::Gone => return Err(LoopError::Gone(number)),
             Answer::Sampled(sampled) => self.pool.workers[number].take(sampled),
-            Answer::Snapshot(snapshot) => self.pool.workers[number].recent.add(*snapshot),
+            Answer::Snapshot(snapshot, late) => {
+                self.pool.workers[number].recent.add(*snapshot);
+                self.look_at_lateness(number, &late);
+            }
             Answer::FirstPacket(at) => self.plan.first_packet_came(at),
             Answer::LeftOut(at, error) => {
                 self.plan.note(|| format!("a change at {at} was left out: {error}"));

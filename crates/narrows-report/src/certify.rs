@@ -144,6 +144,11 @@ impl Watch {
         Self { bound, packets: 0, intervals: Vec::new() }
     }
 
+    /// The bound, and how many packets were later.
+    pub(crate) fn count(&self) -> (Duration, u64) {
+        (self.bound, self.packets)
+    }
+
     /// For the same bound, with nothing noted.
     pub(crate) fn anew(&self) -> Self {
         Self::new(self.bound)

@@ -133,6 +133,11 @@ impl Meter {
         Self { bounds: self.bounds.clone(), watches, ..Self::new(self.ports.len()) }
     }
 
+    /// The bounds on lateness, or the usual one, and how many packets were released later than each.
+    pub fn late(&self) -> Vec<(Duration, u64)> {
+        self.watches.iter().map(Watch::count).collect()
+    }
+
     /// Forgets what it has seen, and keeps its memory: whoever goes on with it allocates no more than before.
     pub fn clear(&mut self) {
         for port in &mut self.ports {

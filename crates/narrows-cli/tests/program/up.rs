@@ -367,3 +367,40 @@ fn a_service_manager_is_told_when_the_network_is_up_and_when_it_goes() {
         place.narrows(words.split_whitespace()).expect(0);
     }
 }
+
+#[test]
+#[ignore = "needs namespaces"]
+fn events_say_what_happens_as_it_happens() {
+    let place = Place::new();
+    let file = place.state.write(
+        "net.toml",
+        "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = { feed = \"radio\" }\n\
+         [[timeline]]\nat = \"1ms\"\nset = { \"l.up.rate\" = \"3mbit\" }\n",
+    );
+    place.narrows(["up", file.to_str().unwrap(), "--name", "lab", "-d"]).expect(0);
+    let mut following = start(&mut place.command(["events", "lab"]));
+    following.until_it_says("started");
+    following.until_it_says("generation 1: changed at 1ms: l.up.rate=3mbit\n");
+    place.narrows(["set", "--run", "lab", "l.up.rate=2mbit"]).expect(0);
+    following.until_it_says(": l.up.rate=2mbit (narrows set --run lab l.up.rate=2mbit)\n");
+    let values = place.state.write("values", "5ms\n6ms\n");
+    let mut feed = place.command(["feed", "l.up/radio", "--run", "lab"]);
+    finish(feed.stdin(fs::File::open(values).unwrap())).expect(0);
+    following.until_it_says("feed-connected  a writer of l.up/radio\n");
+    following.until_it_says("feed-gone       a writer of l.up/radio\n");
+    place.narrows(["exec", "lab", "b", "true"]).expect(0);
+    following.until_it_says("a program for host b (narrows exec lab b true)\n");
+
+    let past = place.narrows(["events", "lab", "--no-follow", "--json"]).expect(0).out;
+    let past: Vec<Value> = past.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<_> = past.iter().filter_map(|event| event["number"].as_u64()).collect();
+    assert_eq!(numbers, (1..=past.len() as u64).collect::<Vec<_>>());
+    let changed = past.iter().find(|event| event["what"] == "changed").unwrap();
+    assert_eq!(
+        (&changed["generation"], &changed["by"]),
+        (&2.into(), &"narrows set --run lab l.up.rate=2mbit".into())
+    );
+    place.narrows(["down", "lab"]).expect(0);
+    assert!(following.wait().expect(0).out.ends_with("ended\n"));
+    place.narrows(["events", "lab"]).expect(2);
+}

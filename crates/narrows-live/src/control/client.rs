@@ -14,6 +14,7 @@ use super::runs::names;
 use super::{
     Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, Status, run_folder, sockets,
 };
+use crate::director::EventsSince;
 use crate::entrance::{Entrance, HostOfRun};
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
@@ -103,6 +104,14 @@ impl Client {
     /// When the run does not answer, or has too many links for it.
     pub fn now(&self) -> Result<Now, ControlError> {
         self.ask(&Request::Now {})
+    }
+
+    /// What happened after the event of this number.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn events(&self, after: u64) -> Result<EventsSince, ControlError> {
+        self.ask(&Request::Events { after })
     }
 
     /// Its hosts.

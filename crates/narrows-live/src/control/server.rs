@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, process};
 
 use narrows_io::own_folder::remove_if_empty;
-use narrows_io::unix_socket::{Listener, listener};
+use narrows_io::unix_socket::{Listener, listener, peer_process};
 
 use super::{ControlError, Reply, Request, socket_name};
 use crate::run_name::RunName;
@@ -46,6 +46,8 @@ pub struct ControlSocket {
 #[derive(Debug)]
 struct Connection {
     stream: UnixStream,
+    /// The process at the other end, by its number, where it has one here.
+    from: Option<u32>,
     asked: Vec<u8>,
     /// Up to here there is no line feed in what was asked.
     searched: usize,
@@ -121,8 +123,9 @@ impl ControlSocket {
         self.clients.iter().any(|client| client.has_request() && !client.is_behind())
     }
 
-    /// Serves clients for one turn, without waiting for any of them.
-    pub fn serve(&mut self, mut handle: impl FnMut(Request) -> Reply) {
+    /// Serves clients for one turn, without waiting for any of them. `handle` gets a request and the number of the process that
+    /// sent it, where it has one here.
+    pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> Reply) {
         self.accept();
         for client in &mut self.clients {
             client.write();
@@ -133,7 +136,7 @@ impl ControlSocket {
                 && let Some(request) = client.next_request()
             {
                 let reply = match request {
-                    Ok(request) => handle(request),
+                    Ok(request) => handle(request, client.from),
                     Err(message) => Reply::Error(message),
                 };
                 client.answer(&reply);
@@ -177,7 +180,8 @@ impl Drop for ControlSocket {
 
 impl Connection {
     fn new(stream: UnixStream) -> Self {
-        Self { stream, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
+        let from = peer_process(&stream).ok();
+        Self { stream, from, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
     }
 
     /// Whether there is a whole line.

@@ -60,7 +60,8 @@ pub(crate) enum Answer {
         backends: Vec<String>,
     },
     Sampled(Box<Sampled>),
-    Snapshot(Box<Snapshot>),
+    /// With the bounds on lateness, and how many packets were later since the last sample.
+    Snapshot(Box<Snapshot>, Vec<(narrows_core::Duration, u64)>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
     Holds(bool),
@@ -83,7 +84,7 @@ impl fmt::Debug for Answer {
         f.write_str(match self {
             Self::Ready { .. } => "Ready",
             Self::Sampled(_) => "Sampled",
-            Self::Snapshot(_) => "Snapshot",
+            Self::Snapshot(..) => "Snapshot",
             Self::Feeds(_) => "Feeds",
             Self::Rules(_) => "Rules",
             Self::Holds(_) => "Holds",
@@ -173,7 +174,7 @@ impl DataLoop {
                 Order::Snapshot => {
                     let now = self.clock.now();
                     let snapshot = self.snapshot(now);
-                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot)));
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
                 }
                 Order::Feeds(at) => self.feeds_asked = Some(at),
                 Order::TakeFeeds(inlets) => self.take_feeds(inlets),
@@ -212,7 +213,7 @@ impl DataLoop {
                 }
                 Order::Snapshot => {
                     let snapshot = self.snapshot(self.engine.now());
-                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot)));
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
                 }
                 Order::Feeds(_) => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
                 Order::Rules(link) => {

@@ -26,6 +26,7 @@ impl Director {
             return;
         }
         self.next_snapshot = now + APART;
+        self.look_at_feeds();
         self.pool.tell(|_| Order::Snapshot);
         self.pool.call();
     }
@@ -49,7 +50,7 @@ impl Director {
         self.pool.call();
         let mut missing = self.pool.len();
         self.gather(hurry, |director, number, answer| {
-            missing = missing.saturating_sub(usize::from(matches!(answer, Answer::Snapshot(_))));
+            missing = missing.saturating_sub(usize::from(matches!(answer, Answer::Snapshot(..))));
             director.take(number, answer)?;
             Ok(missing == 0)
         })?;

@@ -9,6 +9,7 @@ use narrows_report::RunInfo;
 use narrows_scenario::ipfw::Command;
 
 use super::Director;
+use super::events::Happening;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
 use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats, Status};
@@ -43,14 +44,15 @@ impl Director {
     ) -> Result<(), LoopError> {
         let Some((mut control, info)) = self.control.take() else { return Ok(()) };
         let mut failed = None;
-        control.serve(|request| match self.answer(request, &info, Hurry { ready, signals }) {
-            Ok(reply) => reply,
-            Err(error) => {
+        control.serve(|request, from| {
+            self.asking = from;
+            self.answer(request, &info, Hurry { ready, signals }).unwrap_or_else(|error| {
                 let reply = Reply::Error(error.to_string());
                 failed = Some(error);
                 reply
-            }
+            })
         });
+        self.asking = None;
         self.control = Some((control, info));
         failed.map_or(Ok(()), Err)
     }
@@ -103,6 +105,11 @@ impl Director {
                 };
                 serde_json::to_value(now)
             }
+            Request::Events { after } => {
+                self.hear()?;
+                self.advance();
+                serde_json::to_value(self.events.since(after))
+            }
             Request::Hosts {} => {
                 serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
             }
@@ -114,6 +121,7 @@ impl Director {
                 match entrances.of(&host, self.feed_environment()) {
                     Ok(entrance) => {
                         self.has_let_in = true;
+                        self.happened(Happening::Entered, format!("a program for host {host}"));
                         serde_json::to_value(entrance)
                     }
                     Err(why) => return Ok(Reply::Error(why)),
@@ -121,6 +129,7 @@ impl Director {
             }
             Request::End {} => {
                 self.asked_to_end = true;
+                self.happened(Happening::Ending, "asked to end".into());
                 Ok(serde_json::Value::Null)
             }
         };
@@ -193,7 +202,13 @@ impl Director {
     fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
         let feeds_before = feeds_of(self.plan.scenario());
         let (at, prints) = (prepared.at, prepared.prints.take());
+        let generation = self.plan.generation();
         self.plan.commit(prepared);
+        let mut changes = self.plan.changes_since(generation);
+        // Steps of the timeline that came before it are made with it.
+        let own = changes.pop();
+        changes.into_iter().for_each(|step| self.happened(Happening::Timeline, step));
+        own.into_iter().for_each(|change| self.happened(Happening::Changed, change));
         if feeds_before != feeds_of(self.plan.scenario()) {
             self.update_feeds(at, hurry)?;
         }

@@ -44,6 +44,8 @@ pub(super) struct Worker {
     pub(super) last: Option<Box<Sampled>>,
     /// Since when a sample is awaited.
     pub(super) asked: Option<Time>,
+    /// How many packets it had released later than each bound when that was last looked at.
+    pub(super) late: Vec<(narrows_core::Duration, u64)>,
     /// What its links have let out of late.
     pub(super) recent: Recent,
 }
@@ -78,6 +80,7 @@ impl WorkerPool {
             spare: None,
             last: None,
             asked: None,
+            late: Vec::new(),
             recent: Recent::default(),
         });
         Ok(())

@@ -21,7 +21,7 @@ fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
             done.store(true, std::sync::atomic::Ordering::Release);
         });
         while !done.load(std::sync::atomic::Ordering::Acquire) {
-            socket.serve(|request| match request {
+            socket.serve(|request, _| match request {
                 Request::Stats {} => Reply::Ok(json!({"packets": 3})),
                 Request::Set { assignments, .. } => Reply::Error(format!("no: {}", assignments.join(" "))),
                 other => Reply::Error(format!("not here: {other:?}")),
@@ -75,7 +75,7 @@ fn connected(name: &str, clients: usize) -> (ControlSocket, Vec<UnixStream>) {
 /// Serves a turn; how many requests were taken.
 fn turn(socket: &mut ControlSocket, answer: &serde_json::Value) -> usize {
     let mut taken = 0;
-    socket.serve(|_| {
+    socket.serve(|_, _| {
         taken += 1;
         Reply::Ok(answer.clone())
     });
