@@ -1,6 +1,8 @@
 //! The command line.
 
+mod itself;
 mod link_keys;
+mod offered;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,15 +10,20 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::help::Offered;
 use crate::json::Json;
+use crate::report::ReportArgs;
+pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
+use offered::Offered;
+
+/// The version, and the commit that it is made of.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
-    version = crate::help::VERSION,
+    version = VERSION,
     max_term_width = 100,
     propagate_version = true,
     arg_required_else_help = true
@@ -92,9 +99,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
     /// Write the manual: a page for each command
-    Man(crate::help::Man),
+    Man(Man),
     /// Print completions for a shell
-    Completions(crate::help::Completions),
+    Completions(Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {
@@ -473,30 +480,6 @@ pub(crate) struct Standing {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
-}
-
-/// What is said at the end.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub(crate) json: Json,
-    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
-    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
-    pub(crate) report: Option<ReportForm>,
-    /// Print no report: --report none
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// How much of a report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportForm {
-    /// All of it
-    Full,
-    /// At most twelve lines
-    Summary,
-    /// Nothing
-    None,
 }
 
 /// What is captured of a run.

@@ -27,3 +27,4 @@ pub mod run;
 pub mod run_record;
 pub mod stage;
 pub mod standing;
+mod standing_error;

@@ -32,7 +32,7 @@ use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
 use crate::run_record;
 use crate::stage::{self, Host, Stage, StageError, one_of_each};
-use crate::standing::StandingError;
+use crate::standing_error::StandingError;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
