@@ -260,7 +260,7 @@ impl Standing {
         /// How often one looks.
         const LOOK: Duration = Duration::from_millis(5);
         let clock = Clock::start();
-        while self.network.holds_packets()? && u128::from(clock.now().nanos()) < patience.as_nanos() {
+        while self.network.holds_packets()?.0 && u128::from(clock.now().nanos()) < patience.as_nanos() {
             match self.network.run_for(LOOK, None, &mut self.signals) {
                 Ok(End::Ready) => {}
                 Ok(End::Signal(_)) => return Ok(()),
