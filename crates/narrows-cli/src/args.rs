@@ -1,6 +1,9 @@
 //! The command line.
 
+mod itself;
 mod link_keys;
+mod networks;
+mod offered;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,15 +13,21 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use narrows_live::run_name::RunName;
 
-use crate::help::Offered;
 use crate::json::Json;
+use crate::report::ReportArgs;
+pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
+pub(crate) use networks::{Exec, Up};
+use offered::Offered;
+
+/// The version, and the commit that it is made of.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
-    version = crate::help::VERSION,
+    version = VERSION,
     max_term_width = 100,
     propagate_version = true,
     arg_required_else_help = true
@@ -35,11 +44,11 @@ pub(crate) enum Command {
     /// The same with an interactive shell; shells nest
     Shell(Shell),
     /// Bring a network up that stays up, in the foreground or in the background
-    Up(crate::up::Up),
+    Up(Up),
     /// List the runs that are going on, or the hosts of one
     Ls(crate::ls::Ls),
     /// Run a program, or a shell, in a host of a run
-    Exec(crate::exec::Exec),
+    Exec(Exec),
     /// End runs in order, and print what they reported
     Down(crate::down::Down),
     /// Put the network between two existing interfaces, transparent at layer 2
@@ -104,9 +113,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
     /// Write the manual: a page for each command
-    Man(crate::help::Man),
+    Man(Man),
     /// Print completions for a shell
-    Completions(crate::completions::Completions),
+    Completions(Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {
@@ -491,30 +500,6 @@ pub(crate) struct Standing {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
-}
-
-/// What is said at the end.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub(crate) json: Json,
-    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
-    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
-    pub(crate) report: Option<ReportForm>,
-    /// Print no report: --report none
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// How much of a report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportForm {
-    /// All of it
-    Full,
-    /// At most twelve lines
-    Summary,
-    /// Nothing
-    None,
 }
 
 /// What is captured of a run.

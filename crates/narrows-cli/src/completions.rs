@@ -1,29 +1,9 @@
 //! `narrows completions`: what a shell offers. What clap makes of the command line knows words and files; here come the names
 //! of runs and of their hosts, which `narrows ls` says at that moment.
 
-use clap::{Args, ValueEnum};
-
+use crate::args::{Completions, ShellName};
 use crate::help::command;
 use crate::output::{Failure, print};
-
-/// The arguments of `narrows completions`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  narrows completions bash > ~/.local/share/bash-completion/completions/narrows
-  narrows completions zsh > ~/.zfunc/_narrows
-  narrows completions fish > ~/.config/fish/completions/narrows.fish")]
-pub(crate) struct Completions {
-    /// For which shell
-    shell: Shell,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
 
 pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
     print(&script(args.shell))?;
@@ -31,19 +11,19 @@ pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
 }
 
 /// The script for a shell.
-pub(crate) fn script(shell: Shell) -> String {
+pub(crate) fn script(shell: ShellName) -> String {
     let kind = match shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
+        ShellName::Bash => clap_complete::Shell::Bash,
+        ShellName::Zsh => clap_complete::Shell::Zsh,
+        ShellName::Fish => clap_complete::Shell::Fish,
     };
     let mut made = Vec::new();
     clap_complete::generate(kind, &mut command(), "narrows", &mut made);
     let made = String::from_utf8_lossy(&made);
     match shell {
-        Shell::Bash => made.replace("-F _narrows ", "-F _narrows_or_names ") + BASH,
-        Shell::Fish => made.into_owned() + FISH,
-        Shell::Zsh => {
+        ShellName::Bash => made.replace("-F _narrows ", "-F _narrows_or_names ") + BASH,
+        ShellName::Fish => made.into_owned() + FISH,
+        ShellName::Zsh => {
             let named = |line: &str| {
                 let is_of_runs =
                     ["':run -- ", "'::run -- ", "'*::runs -- "].iter().any(|start| line.starts_with(start));
@@ -117,7 +97,7 @@ mod tests {
             words[words.len() - 2]
         );
         let file = std::env::temp_dir().join(format!("narrows-offered-{}", std::process::id()));
-        std::fs::write(&file, format!("{}\n{fake}\n{ask}", script(Shell::Bash))).unwrap();
+        std::fs::write(&file, format!("{}\n{fake}\n{ask}", script(ShellName::Bash))).unwrap();
         let done = Command::new("bash").arg(&file).output().unwrap();
         std::fs::remove_file(file).unwrap();
         assert!(done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -142,13 +122,13 @@ mod tests {
 
     #[test]
     fn zsh_and_fish_ask_for_names_where_they_belong() {
-        let zsh = script(Shell::Zsh);
+        let zsh = script(ShellName::Zsh);
         assert!(zsh.starts_with("#compdef narrows\n"), "{}", &zsh[..80]);
         // exec, events, down; and the host of exec.
         assert_eq!(zsh.matches("or number:_narrows_runs'").count(), 3);
         assert!(zsh.contains("in place of the runs:_narrows_runs'"));
         assert!(zsh.contains("':host -- The host:_narrows_hosts'"));
         assert!(zsh.contains(":RUN:_narrows_runs'") && !zsh.contains(":RUN:_default'"));
-        assert_eq!(script(Shell::Fish).matches("narrows ls --quiet").count(), 4);
+        assert_eq!(script(ShellName::Fish).matches("narrows ls --quiet").count(), 4);
     }
 }

@@ -4,8 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use narrows_live::control::{Client, ControlError};
-use narrows_live::director::Event;
+use narrows_live::control::{Client, ControlError, Event};
 use serde_json::json;
 
 use crate::output::{Failure, print};

@@ -16,10 +16,11 @@ use narrows_live::control;
 use narrows_live::run::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use narrows_scenario::span_of_time;
 
-use crate::args::{BackendName, Live, ReportForm, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
+use crate::args::{BackendName, Live, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
 use crate::check::scenario;
 use crate::output::{Failure, say};
 use crate::report;
+use crate::report::ReportForm;
 
 /// The exit status when virtual time stood still, and the run was ended for it.
 const STALLED: u8 = 74;

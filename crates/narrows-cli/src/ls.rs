@@ -1,8 +1,9 @@
 //! `narrows ls`: the runs of this user, or the hosts of one.
 
 use clap::Args;
-use narrows_live::control::{self, Client, ControlError, KnownRun, Liveness, Status, known_runs};
-use narrows_live::entrance::HostOfRun;
+use narrows_live::control::{
+    self, Client, ControlError, HostOfRun, InterfaceOfRun, KnownRun, Liveness, Status, known_runs,
+};
 use narrows_report::RecentRates;
 use serde::Serialize;
 
@@ -91,7 +92,7 @@ fn hosts(run: &str, args: &Ls) -> Result<u8, Failure> {
     let found = Hosts { hosts };
     args.json.put(SCHEMA, &found, || {
         let rows = found.hosts.iter().flat_map(|host| {
-            let row = |interface: &narrows_live::entrance::InterfaceOfRun| {
+            let row = |interface: &InterfaceOfRun| {
                 let addresses = interface.addresses.join(" ");
                 [host.host.clone(), interface.name.clone(), addresses, interface.peer.clone()]
             };

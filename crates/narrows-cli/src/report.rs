@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use std::{env, fs, io, process};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use narrows_io::clock::clock_realtime;
 use narrows_io::terminal::WindowSize;
 use narrows_live::run_record::ago;
 use narrows_report::{Look, Report};
 use narrows_scenario::printable;
 
-use crate::args::{ReportArgs, ReportForm};
 use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
 use crate::state;
@@ -44,6 +43,30 @@ pub(crate) struct ShowReport {
     /// Print at most twelve lines of it
     #[arg(long, conflicts_with = "to")]
     summary: bool,
+}
+
+/// What is said at the end.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
+    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
+    pub(crate) report: Option<ReportForm>,
+    /// Print no report: --report none
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportForm {
+    /// All of it
+    Full,
+    /// At most twelve lines
+    Summary,
+    /// Nothing
+    None,
 }
 
 pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {

@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, process};
 
-use clap::{Args, ValueHint};
 use narrows_io::bound::{hand_down, handed_down, without_terminal};
 use narrows_io::clock::clock_realtime;
 use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
@@ -19,7 +18,7 @@ use narrows_live::run_record::RunKind;
 use narrows_live::stay::Stay;
 use narrows_scenario::{Difference, span_of_time};
 
-use crate::args::{LinkFlags, Live};
+use crate::args::Up;
 use crate::check::scenario;
 use crate::diff::approach;
 use crate::live::{Job, go};
@@ -28,41 +27,6 @@ use crate::state;
 
 /// Outputs that are kept beside those of networks that are up.
 const MOST_KEPT: usize = 20;
-
-/// The arguments of `narrows up`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The network stays up until Ctrl-C, SIGTERM, `narrows down` or the end of --ttl. With --detach the command returns once it is
-up, and prints its name.
-
-Examples:
-  narrows up scenarios/adsl.toml --name dsl --detach
-  narrows up --rate 10mbit --delay 25ms --on server 'iperf3 -s' --ttl 2h -d
-  narrows up edited.toml --name dsl --replace")]
-pub(crate) struct Up {
-    /// The scenario file; without one, the flags describe one link
-    #[arg(value_hint = ValueHint::FilePath)]
-    scenario: Option<PathBuf>,
-    /// Return once the network is up, and leave it up in the background
-    #[arg(long, short)]
-    detach: bool,
-    /// How long the network stays up, as in 2h [default: until it is ended]
-    #[arg(long, value_name = "TIME")]
-    ttl: Option<String>,
-    /// Where the network of --name is up already, change what differs, and name what only another one can have (status 1)
-    #[arg(long, requires = "name")]
-    replace: bool,
-    #[command(flatten)]
-    link: LinkFlags,
-    #[command(flatten)]
-    live: Live,
-    /// In the background: the descriptor of whoever waits for the network
-    #[arg(long, hide = true)]
-    ready: Option<i32>,
-    /// In the background: where the output goes
-    #[arg(long, hide = true)]
-    output: Option<PathBuf>,
-}
 
 pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     let ttl = args.ttl.as_deref().map(|text| span_of_time("ttl", text)).transpose()?;

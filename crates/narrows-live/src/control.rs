@@ -8,11 +8,15 @@
 //! generation of that: where the run has moved on since, nothing is changed and the answer says what was.
 
 mod client;
+mod events;
+mod hosts;
 mod in_force;
 mod runs;
 mod server;
 
 pub use client::{Client, ControlError};
+pub use events::{Event, EventsSince, Happening};
+pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
 pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
 pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
@@ -67,15 +71,15 @@ pub enum Request {
     Status {},
     /// Say what the links do at present. Answered by [`Now`].
     Now {},
-    /// Say what happened. Answered by [`EventsSince`](crate::director::EventsSince).
+    /// Say what happened. Answered by [`EventsSince`].
     Events {
         /// The number of the last event that is known, or 0.
         #[serde(default)]
         after: u64,
     },
-    /// Name the hosts. Answered by a list of [`HostOfRun`](crate::entrance::HostOfRun).
+    /// Name the hosts. Answered by a list of [`HostOfRun`].
     Hosts {},
-    /// Say how to start a program in a host. Answered by [`Entrance`](crate::entrance::Entrance).
+    /// Say how to start a program in a host. Answered by [`Entrance`].
     Enter {
         /// The host.
         host: String,

@@ -24,18 +24,19 @@ use narrows_frame::WriteError;
 use narrows_io::frame::Frame;
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
+use narrows_io::scheduling;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_report::{LatenessBound, OneWay, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::disturbance::Disturbances;
-use self::events::{Events, Happening};
+use self::events::Events;
 use self::host::HostWatch;
 use self::plan::Plan;
 use self::worker::WorkerPool;
 use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
-use crate::control::ControlSocket;
+use crate::control::{ControlSocket, Happening};
 use crate::data::DataLoop;
 use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
@@ -45,7 +46,6 @@ use crate::recorder::{self, Recorder};
 use crate::router::Routers;
 use crate::stage::Cable;
 
-pub use self::events::{Event, EventsSince};
 pub use crate::data::LoopError;
 pub use crate::data::pace::{Pace, PaceError, Wait};
 pub use crate::data::share::Threads;
@@ -274,6 +274,8 @@ impl Director {
             other => Some(other),
         })?;
         let disturbances = Disturbances::watch(self.clock, delays);
+        // An overloaded host still hears signals, and gets answers.
+        scheduling::run_soon();
         self.host = Some(HostWatch { processors: ProcessorTime::read().ok(), disturbances });
         self.happened(Happening::Started, "packets cross the network".into());
         self.keep_ahead();
@@ -435,7 +437,7 @@ impl Director {
             // Of somebody who did not wait for it.
             Answer::Ready { .. }
             | Answer::Rules(_)
-            | Answer::Holds(_)
+            | Answer::Holds { .. }
             | Answer::Halted
             | Answer::Finished(..) => {}
         }
@@ -485,22 +487,23 @@ impl Director {
         self.plan.note(|| format!("at {now}: {note}"));
     }
 
-    /// Whether packets are inside the network, or wait for an interface.
+    /// Whether packets are inside the network, or wait for an interface; and how long ago those came that are read now.
     ///
     /// # Errors
     /// When a packet thread has failed.
-    pub(crate) fn holds_packets(&mut self) -> Result<bool, LoopError> {
+    pub(crate) fn holds_packets(&mut self) -> Result<(bool, Duration), LoopError> {
         self.pool.tell(|_| Order::Holds);
         self.pool.call();
-        let (count, mut any) = (self.pool.len(), false);
+        let (count, mut any, mut most) = (self.pool.len(), false, Duration::ZERO);
         self.await_all(count, |_, _, answer| match answer {
-            Answer::Holds(holds) => {
-                any |= holds;
+            Answer::Holds { packets, behind } => {
+                any |= packets;
+                most = most.max(behind);
                 None
             }
             other => Some(other),
         })?;
-        Ok(any)
+        Ok((any, most))
     }
 
     /// Has packet threads stand still: the run is over, and what its programs still send while they are ended is no part of

@@ -10,46 +10,11 @@ use std::sync::Arc;
 
 use narrows_io::address::IpPrefix;
 use narrows_io::etc_files::EtcFiles;
-use serde::{Deserialize, Serialize};
 
-use crate::control::{self, ControlSocket};
+use crate::control::{self, ControlSocket, Entrance, HostOfRun, InterfaceOfRun};
 use crate::names::Names;
-use crate::run::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
-use crate::run_record;
+use crate::run_record::{self, NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::stage::{Host, Stage, one_of_each};
-
-/// A host of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostOfRun {
-    /// Its name in the scenario.
-    pub host: String,
-    /// Its interfaces, in the order of its links.
-    pub interfaces: Vec<InterfaceOfRun>,
-}
-
-/// An interface of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterfaceOfRun {
-    /// Its name in the host.
-    pub name: String,
-    /// Its addresses.
-    pub addresses: Vec<String>,
-    /// Who is at the other end of its link.
-    pub peer: String,
-}
-
-/// What a program needs that is to run in a host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entrance {
-    /// The run's descriptor of the host's network namespace.
-    pub namespace: i32,
-    /// What programs of the run find in their environment.
-    pub environment: Vec<(String, String)>,
-    /// Files of `/etc` in place of the host's own: names and contents.
-    pub files: Vec<(String, String)>,
-    /// Whether name services of the host are hidden.
-    pub hides_services: bool,
-}
 
 /// The ways into all hosts of a run.
 #[derive(Debug)]

@@ -33,8 +33,9 @@ use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
+pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::stage::{self, Host, Stage, StageError};
-use crate::standing::StandingError;
+use crate::standing_error::StandingError;
 use crate::stay::Stay;
 use crate::visitors::Visitors;
 
@@ -43,6 +44,12 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
 const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long probes that are on their way are awaited after a signal.
+const AWAITED_IF_ASKED: Duration = Duration::from_millis(400);
+/// How long they are awaited before one looks whether that makes sense.
+const AWAITED_AT_ONCE: Duration = Duration::from_millis(200);
+/// Where what is read came longer ago than this, the network is further behind than packets are worth waiting for.
+const MOST_BEHIND: narrows_core::Duration = narrows_core::Duration::from_millis(500);
 /// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
 const LONG_LOOK: usize = 100;
 /// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
@@ -54,11 +61,6 @@ const NEEDED: [Capability; 5] = [
     Capability::SysPtrace,
     Capability::SysAdmin,
 ];
-/// The variable that has the number of the run, by which people name it.
-pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
-/// The variable that has its name.
-pub const NAME_ENVIRONMENT: &str = "NARROWS_RUN_NAME";
-
 /// The folder, in that of control sockets, where changed settings of the host are remembered.
 pub const SETTINGS: &str = "settings";
 
@@ -317,6 +319,8 @@ struct Played {
     status: u8,
     /// Whether there was a Ctrl-C.
     interrupted: bool,
+    /// Whether a signal asked for the end.
+    asked: bool,
     probes: Vec<ProbeReport>,
     notes: Vec<String>,
 }
@@ -325,7 +329,7 @@ impl Played {
     /// Ended by a signal before anything else.
     fn by_signal(signal: i32) -> Self {
         let interrupted = signal == Signal::SIGINT as i32;
-        Self { status: by_signal(signal), interrupted, ..Self::default() }
+        Self { status: by_signal(signal), interrupted, asked: true, ..Self::default() }
     }
 
     /// Whether it is how a network ends that stays up until it is ended.
@@ -416,10 +420,35 @@ fn play(
     if let Some(probes) = probes {
         // Probes on their way still want to arrive.
         probes.stop();
-        network.run(Some(probes.as_fd()), signals)?;
+        if let Some(why) = await_probes(network, &probes, played.asked, signals)? {
+            played.notes.push(format!("{why}: probes that were on their way at the end count as lost"));
+        }
+        probes.give_up();
         played.probes = probes.finish(network.one_ways()).map_err(system("read the probes"))?;
     }
     Ok(played)
+}
+
+/// Waits for probes that are on their way. Gives the reason where it waits for them no more: a run ends soon once its program
+/// has, or somebody has asked for it.
+fn await_probes(
+    network: &mut Director,
+    probes: &Probes,
+    asked: bool,
+    signals: &mut EndSignals,
+) -> Result<Option<&'static str>, RunError> {
+    let mut left = if asked { AWAITED_IF_ASKED } else { Duration::MAX };
+    while !probes.are_done() {
+        if network.holds_packets()?.1 > MOST_BEHIND {
+            return Ok(Some("the host was too busy to carry all packets"));
+        }
+        let end = network.run_for(AWAITED_AT_ONCE, Some(probes.as_fd()), signals)?;
+        left = left.saturating_sub(AWAITED_AT_ONCE);
+        if matches!(end, End::Signal(_)) || left.is_zero() && !probes.are_done() {
+            return Ok(Some("a signal ended the run"));
+        }
+    }
+    Ok(None)
 }
 
 /// The program under test.
@@ -485,7 +514,7 @@ fn accompany(
 ) -> Result<Played, RunError> {
     let mut asked = None;
     let mut interrupted = false;
-    let played = |status, interrupted| Played { status, interrupted, ..Played::default() };
+    let played = |status, interrupted, asked| Played { status, interrupted, asked, ..Played::default() };
     loop {
         let end = match asked {
             None => network.run(Some(program.as_fd()), signals)?,
@@ -493,7 +522,7 @@ fn accompany(
         };
         interrupted |= matches!(end, End::Signal(EndSignal { signal: Signal::SIGINT, .. }));
         if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
-            return Ok(played(exit_code(status), interrupted));
+            return Ok(played(exit_code(status), interrupted, interrupted || asked.is_some()));
         }
         match (end, asked) {
             // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
@@ -505,7 +534,7 @@ fn accompany(
             (_, Some(signal)) => {
                 program.signal(Signal::SIGKILL).map_err(system("kill the program"))?;
                 program.wait().map_err(system("wait for the program"))?;
-                return Ok(played(by_signal(signal as i32), interrupted));
+                return Ok(played(by_signal(signal as i32), interrupted, true));
             }
             (End::Ready, None) => {}
         }

@@ -23,6 +23,11 @@ use crate::run_name::RunName;
 /// The variable that marks every process of a run, with the run's identifier.
 pub const ENVIRONMENT: &str = "NARROWS_RUN_ID";
 
+/// The variable that has the number of the run, by which people name it.
+pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
+/// The variable that has its name.
+pub const NAME_ENVIRONMENT: &str = "NARROWS_RUN_NAME";
+
 /// What the name of a record ends with.
 const SUFFIX: &str = ".run";
 /// A record is far shorter.

@@ -12,10 +12,9 @@ use serde::de::DeserializeOwned;
 
 use super::runs::names;
 use super::{
-    Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, Status, run_folder, sockets,
+    Changed, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, ScenarioInForce, Stale, Stats,
+    Status, run_folder, sockets,
 };
-use crate::director::EventsSince;
-use crate::entrance::{Entrance, HostOfRun};
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use narrows_core::rules::PreparedRules;
-use narrows_core::{BuildError, Time};
+use narrows_core::{BuildError, Duration, Time};
 use narrows_io::host::{RunDelay, time_is_virtual};
 use narrows_io::privileges;
 use narrows_io::waker::Waker;
@@ -24,7 +24,7 @@ use crate::feeds::{Inlets, Wanted};
 
 /// How often, at the end, a loop looks whether there is still something from before it; and for how long at the most.
 const LAST_LOOKS: usize = 64;
-const LAST_LOOKS_TAKE: narrows_core::Duration = narrows_core::Duration::from_millis(300);
+const LAST_LOOKS_TAKE: Duration = Duration::from_millis(300);
 
 /// What a packet thread is told.
 pub(crate) enum Order {
@@ -42,7 +42,7 @@ pub(crate) enum Order {
     TakeFeeds(Inlets),
     /// To say what rules have counted, and what the pipes of this link hold.
     Rules(String),
-    /// To say whether packets are inside the network, or wait for an interface.
+    /// To say whether packets are inside the network, or wait for an interface, and how far it is behind.
     Holds,
     /// To stand still until the next order.
     Halt,
@@ -64,7 +64,11 @@ pub(crate) enum Answer {
     Snapshot(Box<Snapshot>, Vec<(narrows_core::Duration, u64)>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
-    Holds(bool),
+    Holds {
+        packets: bool,
+        /// How long ago the packets came that it reads now.
+        behind: Duration,
+    },
     Halted,
     Finished(Box<Sampled>, Option<Box<Capture>>),
     /// Not asked for: the first packet of all came.
@@ -87,7 +91,7 @@ impl fmt::Debug for Answer {
             Self::Snapshot(..) => "Snapshot",
             Self::Feeds(_) => "Feeds",
             Self::Rules(_) => "Rules",
-            Self::Holds(_) => "Holds",
+            Self::Holds { .. } => "Holds",
             Self::Halted => "Halted",
             Self::Finished(..) => "Finished",
             Self::FirstPacket(_) => "FirstPacket",
@@ -182,7 +186,10 @@ impl DataLoop {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
                 }
-                Order::Holds => self.inbox.answer(Answer::Holds(self.holds_packets())),
+                Order::Holds => {
+                    let behind = self.clock.now().since(self.complete);
+                    self.inbox.answer(Answer::Holds { packets: self.holds_packets(), behind });
+                }
                 Order::Halt => {
                     self.inbox.answer(Answer::Halted);
                     let next = self.inbox.wait();
@@ -220,7 +227,7 @@ impl DataLoop {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
                 }
-                Order::Holds => self.inbox.answer(Answer::Holds(false)),
+                Order::Holds => self.inbox.answer(Answer::Holds { packets: false, behind: Duration::ZERO }),
                 Order::Halt => self.inbox.answer(Answer::Halted),
                 Order::Finish(end, sample) => {
                     // It may have failed in the middle of a look at the ports.
@@ -253,6 +260,10 @@ impl DataLoop {
                     break complete.min(end);
                 }
             };
+            // So far behind that there is no catching up.
+            if !time_is_virtual() && end.since(complete) > LAST_LOOKS_TAKE {
+                break;
+            }
             self.receive_values(complete);
             self.hand_in(complete)?;
             self.release(complete)?;

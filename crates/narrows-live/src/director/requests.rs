@@ -9,10 +9,9 @@ use narrows_report::RunInfo;
 use narrows_scenario::ipfw::Command;
 
 use super::Director;
-use super::events::Happening;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats, Status};
+use crate::control::{Changed, Happening, Reply, Request, ScenarioInForce, Stats, Status};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
