@@ -2,8 +2,10 @@
 
 use std::io::stdout;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::process::OtherProcess;
 use narrows_io::wait::{Waiting, wait};
 use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
@@ -11,6 +13,9 @@ use narrows_live::run_record::RunKind;
 
 use crate::output::{Failure, print, print_coloured};
 use crate::report::{Kept, look};
+
+/// How long a run may take to end: programs have two seconds, asked twice, and a record is written to the disk.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The arguments of `narrows down`.
 #[derive(Debug, Args)]
@@ -56,9 +61,20 @@ pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
             Err(error) => failed.push(format!("{}: {error}", run.called())),
         }
     }
+    let patience = clock_monotonic().as_nanos().saturating_add(PATIENCE.as_nanos() as u64);
+    let patience = MonotonicTime::from_nanos(patience);
     for (position, one) in ending.iter().enumerate() {
-        let waited = wait(&mut [Waiting::readable(&one.process)], None);
+        let waited = wait(&mut [Waiting::readable(&one.process)], Some(patience));
         waited.map_err(|cause| Failure::Other(format!("cannot wait for {}: {cause}", one.called)))?;
+        if !one.process.is_over().unwrap_or(true) {
+            failed.push(format!(
+                "{} has not ended within {} s; kill -9 {} and narrows clean end it",
+                one.called,
+                PATIENCE.as_secs(),
+                one.number
+            ));
+            continue;
+        }
         if !args.quiet {
             let gap = if position == 0 { "" } else { "\n" };
             print(&format!("{gap}{} is down\n", one.called))?;

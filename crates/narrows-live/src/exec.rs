@@ -4,10 +4,12 @@
 //! ends with this process; and when the run ends, whose end of it asks programs that carry its mark to end.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::etc_files::EtcFiles;
 use narrows_io::namespace::{Namespace, NamespaceError};
 use narrows_io::process::{self, OtherProcess, Running, Signal, SpawnError};
@@ -19,6 +21,11 @@ use crate::run::exit_code;
 
 /// How long the program has to end once the run has: it may be that nobody asked it to.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How soon the run is over that has asked the program to end.
+const SOON: Duration = Duration::from_millis(300);
+/// How it asks, and what it does to those that do not listen.
+const ASKED_BY_THE_RUN: [i32; 3] = [Signal::SIGTERM as i32, Signal::SIGHUP as i32, Signal::SIGKILL as i32];
 
 /// A host of a run, ready for a program.
 #[derive(Debug)]
@@ -115,14 +122,18 @@ impl Place {
 
     /// Passes signals on until the program has ended. One from the terminal has reached it already.
     fn accompany(&self, program: &mut Running, signals: &mut EndSignals) -> Result<Ended, ExecError> {
-        let mut run_is_over = false;
         loop {
             let mut waiting =
                 [Waiting::readable(program), Waiting::readable(signals), Waiting::readable(&self.run)];
             wait(&mut waiting, None).map_err(system("wait for the program"))?;
             let [_, has_signal, is_over] = waiting.map(|one| one.is_ready());
             if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
-                run_is_over |= self.run.is_over().map_err(system("look after the run"))?;
+                if status.signal().is_some_and(|signal| ASKED_BY_THE_RUN.contains(&signal)) {
+                    // It may be the run that asked, which is over soon then.
+                    let mut run = [Waiting::readable(&self.run)];
+                    wait(&mut run, Some(later(SOON))).map_err(system("look after the run"))?;
+                }
+                let run_is_over = self.run.is_over().map_err(system("look after the run"))?;
                 return Ok(Ended { status: exit_code(status), run_is_over });
             }
             if has_signal
@@ -132,8 +143,7 @@ impl Place {
                 program.signal(signal).map_err(system("signal the program"))?;
             }
             if is_over {
-                run_is_over = true;
-                return self.end(program).map(|status| Ended { status, run_is_over });
+                return self.end(program).map(|status| Ended { status, run_is_over: true });
             }
         }
     }
@@ -143,12 +153,15 @@ impl Place {
         for signal in [Signal::SIGTERM, Signal::SIGHUP] {
             program.signal(signal).map_err(system("signal the program"))?;
         }
-        let deadline = narrows_io::clock::clock_monotonic();
-        let deadline = narrows_io::clock::MonotonicTime::from_nanos(
-            deadline.as_nanos().saturating_add(GRACE.as_nanos() as u64),
-        );
-        wait(&mut [Waiting::readable(program)], Some(deadline)).map_err(system("wait for the program"))?;
+        wait(&mut [Waiting::readable(program)], Some(later(GRACE)))
+            .map_err(system("wait for the program"))?;
         program.signal(Signal::SIGKILL).map_err(system("kill the program"))?;
         program.wait().map(exit_code).map_err(system("wait for the program"))
     }
+}
+
+/// So long from now.
+fn later(span: Duration) -> MonotonicTime {
+    let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    MonotonicTime::from_nanos(clock_monotonic().as_nanos().saturating_add(span))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Finished, NARROWS, Scratch, eventually, finish, kill, quoted, start};
+use crate::common::{Finished, NARROWS, Scratch, Started, eventually, finish, kill, quoted, start};
 use crate::leftovers::{RunFolder, turn};
 
 /// A file by which the run folder stays when no run is going on.
@@ -188,7 +188,10 @@ fn programs_in_the_hosts_end_with_the_network() {
         .collect();
     let id = place.narrows(["exec", "lab", "client", "sh", "-c", "echo $NARROWS_RUN_ID"]).expect(0).out;
     place.narrows(["down", "lab", "--quiet"]).expect(0);
-    let codes: Vec<_> = sleepers.into_iter().map(|started| started.wait().code()).collect();
+    let ended: Vec<_> = sleepers.into_iter().map(Started::wait).collect();
+    // The one for which the run had to wait sees it end.
+    assert!(ended[1].err.contains("the run lab has ended"), "{}", ended[1]);
+    let codes: Vec<_> = ended.iter().map(Finished::code).collect();
     assert_eq!(codes[..2], [143, 137], "{codes:?}");
     let marked = |process: &str| {
         let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
@@ -369,7 +372,7 @@ fn a_service_manager_is_told_when_the_network_is_up_and_when_it_goes() {
 }
 
 #[test]
-#[ignore = "needs namespaces"]
+#[ignore = "needs namespaces, ping"]
 fn events_say_what_happens_as_it_happens() {
     let place = Place::new();
     let file = place.state.write(
@@ -377,7 +380,9 @@ fn events_say_what_happens_as_it_happens() {
         "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\ndelay = { feed = \"radio\" }\n\
          [[timeline]]\nat = \"1ms\"\nset = { \"l.up.rate\" = \"3mbit\" }\n",
     );
-    place.narrows(["up", file.to_str().unwrap(), "--name", "lab", "-d"]).expect(0);
+    // No packet is so little late.
+    let bound = ["--max-lateness", "max=1ns"];
+    place.narrows(["up", file.to_str().unwrap(), "--name", "lab", "-d"].into_iter().chain(bound)).expect(0);
     let mut following = start(&mut place.command(["events", "lab"]));
     following.until_it_says("started");
     following.until_it_says("generation 1: changed at 1ms: l.up.rate=3mbit\n");
@@ -390,6 +395,8 @@ fn events_say_what_happens_as_it_happens() {
     following.until_it_says("feed-gone       a writer of l.up/radio\n");
     place.narrows(["exec", "lab", "b", "true"]).expect(0);
     following.until_it_says("a program for host b (narrows exec lab b true)\n");
+    place.narrows(["exec", "lab", "b", "ping", "-c", "1", "-W", "5", "a"]).expect(0);
+    following.until_it_says(" released more than 1ns late\n");
 
     let past = place.narrows(["events", "lab", "--no-follow", "--json"]).expect(0).out;
     let past: Vec<Value> = past.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
