@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,7 @@ fn detach() -> Result<u8, Failure> {
         move |cause: io::Error| Failure::Other(format!("cannot start in the background: {action}: {cause}"))
     };
     let (path, output) = output().map_err(failed("make a file for the output"))?;
+    let mut said = output.try_clone().map_err(failed("use the file for the output"))?;
     let (reader, writer) = io::pipe().map_err(failed("make a pipe"))?;
     let mut given = env::args_os();
     let mut command = Command::new("/proc/self/exe");
@@ -107,10 +108,11 @@ fn detach() -> Result<u8, Failure> {
         return Ok(0);
     }
     let status = child.wait().map_err(failed("wait for narrows"))?;
+    let mut text = Vec::new();
+    // Where nothing can be read, or nobody listens, the exit status says it.
+    let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+    let _ = io::stderr().write_all(&text);
     if let Some(path) = path {
-        let text = fs::read(&path).unwrap_or_default();
-        // Where nobody listens, the exit status says it.
-        let _ = io::stderr().write_all(&text);
         let _ = fs::remove_file(path);
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -118,16 +120,21 @@ fn detach() -> Result<u8, Failure> {
     Ok(code as u8)
 }
 
-/// A file for the output, for its owner only; where this user has no state folder, the output goes nowhere.
+/// A file for the output, for its owner only. Where this user has no state folder it has no name, and goes with the network.
 fn output() -> io::Result<(Option<PathBuf>, File)> {
+    let name = format!("{:013}-{}.log", clock_realtime() / 1_000_000, process::id());
+    let make =
+        |path: &Path| OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
     let Some(folder) = state::folder().map(|folder| folder.join("output")) else {
-        return Ok((None, OpenOptions::new().write(true).open("/dev/null")?));
+        let path = env::temp_dir().join(format!("narrows-{name}"));
+        let file = make(&path)?;
+        fs::remove_file(path)?;
+        return Ok((None, file));
     };
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
     forget_old(&folder);
-    let name = format!("{:013}-{}.log", clock_realtime() / 1_000_000, process::id());
     let path = folder.join(name);
-    let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+    let file = make(&path)?;
     Ok((Some(path), file))
 }
 

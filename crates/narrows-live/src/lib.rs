@@ -24,6 +24,7 @@ mod names;
 pub mod outside;
 pub mod probe;
 pub mod recorder;
+mod renumber;
 mod router;
 pub mod run;
 pub mod run_name;

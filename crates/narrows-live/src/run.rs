@@ -10,17 +10,14 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use narrows_core::{BuildError, Engine};
-use narrows_io::address::IpPrefix;
 use narrows_io::descriptors;
 use narrows_io::host;
 use narrows_io::listening;
-use narrows_io::namespace::Namespace;
 use narrows_io::privileges::{self, Capability};
 use narrows_io::process::{self, Running, Signal, SpawnError};
-use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
-use narrows_scenario::{Address, HostAddress, Scenario, printable};
+use narrows_scenario::{Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
@@ -31,10 +28,11 @@ use crate::feeds::FeedError;
 use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
+use crate::renumber::step_aside;
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
 pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
-use crate::stage::{self, Host, Stage, StageError};
+use crate::stage::{Host, Stage, StageError};
 use crate::standing_error::StandingError;
 use crate::stay::Stay;
 use crate::visitors::Visitors;
@@ -555,65 +553,6 @@ fn greeting(name: &RunName, stage: &Stage, host: &Host, options: &RunOptions) ->
         }
     }
     text
-}
-
-/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run, and in
-/// existing namespaces that are to be hosts.
-fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
-    let mut taken = in_use(&Namespace::current()?)?;
-    for host in &scenario.hosts {
-        if let Some(existing) = stage::existing(host)? {
-            taken.extend(in_use(&existing).map_err(|cause| stage::of_host(&host.name, cause))?);
-        }
-    }
-    // A default route overlaps everything, and takes nothing.
-    taken.retain(|prefix| prefix.length > 0);
-    let numbers = numbers(scenario);
-    scenario.renumber(|address| {
-        let network = IpPrefix::new(address.ip, address.prefix);
-        !taken.iter().any(|other| other.overlaps(&network))
-    });
-    if self::numbers(scenario) != numbers {
-        pin(scenario);
-    }
-    Ok(())
-}
-
-/// The addresses of all ends of links.
-fn numbers(scenario: &Scenario) -> Vec<Vec<Address>> {
-    let ports = scenario.ports().iter().map(|port| &port.addresses);
-    ports.chain(scenario.interfaces().iter().map(|interface| &interface.addresses)).cloned().collect()
-}
-
-/// Gives automatic addresses for good, so that the scenario's text says them: classes and routes go by addresses, and a
-/// replay elsewhere must have the same.
-fn pin(scenario: &mut Scenario) {
-    let (ports, interfaces) = (scenario.ports().to_vec(), scenario.interfaces().to_vec());
-    for port in ports {
-        if let Some(host) = scenario.hosts.iter_mut().find(|host| host.name == port.host) {
-            pin_end(&mut host.addresses, &port.link, &port.addresses);
-        }
-    }
-    for end in interfaces {
-        if let Some(router) = scenario.routers.iter_mut().find(|router| router.name == end.router) {
-            pin_end(&mut router.addresses, &end.link, &end.addresses);
-        }
-    }
-}
-
-fn pin_end(given: &mut Vec<HostAddress>, link: &str, addresses: &[Address]) {
-    let is_here = |other: &HostAddress| other.link.as_ref().is_none_or(|other| other == link);
-    if !given.iter().any(is_here) {
-        let address = |&address: &Address| HostAddress { link: Some(link.to_owned()), address };
-        given.extend(addresses.iter().map(address));
-    }
-}
-
-/// The addresses and routes of a namespace.
-fn in_use(namespace: &Namespace) -> Result<Vec<IpPrefix>, StageError> {
-    let mut sockets = RouteSocket::open(namespace)?;
-    let addresses = sockets.addresses()?.into_iter().map(|address| address.prefix);
-    Ok(addresses.chain(sockets.routes()?.into_iter().map(|route| route.destination)).collect())
 }
 
 /// Opens the way to the outside that is wanted, or says why there is none.

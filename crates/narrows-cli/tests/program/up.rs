@@ -97,6 +97,8 @@ fn a_network_stays_up_is_entered_changed_and_taken_down() {
     let inner = format!("{} set link.delay=9ms", quoted(NARROWS));
     place.narrows(["exec", "lab", "client", "sh", "-c", &inner]).expect(0);
     place.narrows(["set", "--run", "lab", "link.up.loss=0.5%"]).expect(0);
+    let shown = place.narrows(["tc", "--run", "lab", "qdisc", "show", "dev", "link.up"]).expect(0).out;
+    assert!(shown.contains("netem") && shown.contains("delay 9ms"), "{shown}");
     let report = place.narrows(["stats", "--run", "lab", "--json"]).expect(0).json();
     let notes = report["notes"].to_string();
     assert!(notes.contains("link.delay=9ms") && notes.contains("link.up.loss=0.5%"), "{notes}");
@@ -297,6 +299,7 @@ fn an_ordinary_user_keeps_a_network_up_that_nobody_else_enters() {
          narrows up --delay 5ms --name lab -d && narrows ls -q && narrows exec lab client ping -c 1 server &&
          narrows exec lab server sh -c 'ip -br addr show dev link; exit 9'; echo status $?
          narrows exec {number} client true; echo status $?
+         narrows up -d --rate 5; echo status $?
          ls {} ; echo status $?
          ls -ld $TMPDIR/narrows-* $TMPDIR/narrows-*/*
          narrows down lab; narrows ls; rm -r $TMPDIR",
@@ -306,6 +309,7 @@ fn an_ordinary_user_keeps_a_network_up_that_nobody_else_enters() {
     assert!(ended.out.starts_with("lab\nlab\n") && ended.out.contains("1 received"), "{ended}");
     assert!(ended.out.contains("10.213.0.2/24") && ended.out.contains("status 9\nstatus 2\n"), "{ended}");
     assert!(ended.err.contains(&format!("no run `{number}` is going on")), "{ended}");
+    assert!(ended.err.contains("`5` has no unit"), "where there is no file for it, too: {ended}");
     assert!(ended.err.contains("Permission denied"), "the run folder of another user: {ended}");
     assert!(ended.out.contains("drwx------") && ended.out.contains("srw-------"), "{ended}");
     assert!(ended.out.ends_with("no run is going on\n") && ended.out.contains(" is down\n"), "{ended}");
