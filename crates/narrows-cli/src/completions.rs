@@ -20,9 +20,14 @@ pub(crate) fn script(shell: ShellName) -> String {
     let mut made = Vec::new();
     clap_complete::generate(kind, &mut command(), "narrows", &mut made);
     let made = String::from_utf8_lossy(&made);
+    // What narrows tells itself is for nobody to type, and clap offers it all the same.
+    let is_for_all =
+        |line: &&str| !line.contains("In the background:") && !line.contains("In the background\\:");
+    let made: String = made.lines().filter(is_for_all).map(|line| format!("{line}\n")).collect();
+    let made = made.replace(" --ready --output", "");
     match shell {
         ShellName::Bash => made.replace("-F _narrows ", "-F _narrows_or_names ") + BASH,
-        ShellName::Fish => made.into_owned() + FISH,
+        ShellName::Fish => made + FISH,
         ShellName::Zsh => {
             let named = |line: &str| {
                 let is_of_runs =
@@ -130,5 +135,11 @@ mod tests {
         assert!(zsh.contains("':host -- The host:_narrows_hosts'"));
         assert!(zsh.contains(":RUN:_narrows_runs'") && !zsh.contains(":RUN:_default'"));
         assert_eq!(script(ShellName::Fish).matches("narrows ls --quiet").count(), 4);
+        let [bash, fish] = [ShellName::Bash, ShellName::Fish].map(script);
+        assert!(
+            bash.contains("--ttl") && !bash.contains("--report --ready"),
+            "what is hidden is not offered"
+        );
+        assert!(!zsh.contains("'--ready=") && !fish.contains("-l ready"));
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::process::OtherProcess;
 use narrows_io::wait::{Waiting, wait};
-use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
+use narrows_live::control::{self, Client, ControlError, KnownRun, Liveness, known_runs};
 use narrows_live::run_record::RunKind;
 
 use crate::output::{Failure, print, print_coloured};
@@ -112,17 +112,26 @@ fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
 
 /// Asks a run to end; nothing if it has ended meanwhile.
 fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
+    let client = Client::at(&run.socket);
+    let number = match client.process() {
+        // It ends already, and has closed its door: its record has its number.
+        Err(ControlError::Nobody { .. }) => run.number,
+        number => number?.ok_or_else(|| {
+            let why = "it is in a PID namespace that is not seen from here: end it from where it was started";
+            Failure::Other(why.into())
+        })?,
+    };
     // Held before it is asked: afterwards its number may be another's.
-    let process = OtherProcess::open(run.number);
-    let asked = Client::at(&run.socket).end();
-    let process = match process {
+    let process = match OtherProcess::open(number) {
         Ok(process) => process,
         Err(cause) if cause.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
         Err(cause) => return Err(Failure::Other(format!("cannot wait for it: {cause}"))),
     };
-    let is_over = process.is_over().unwrap_or(false);
     // One that is ending already answers nobody.
-    asked.map(drop).or_else(|error| if is_over { Ok(()) } else { Err(error) })?;
+    match client.end() {
+        Err(ControlError::Nobody { .. } | ControlError::Broken { .. }) => {}
+        asked => asked?,
+    }
     Ok(Some(Ending {
         called: run.called(),
         number: run.number,

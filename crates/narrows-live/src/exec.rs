@@ -65,6 +65,9 @@ pub enum ExecError {
         /// What the kernel said.
         cause: io::Error,
     },
+    /// The run has no number here.
+    #[error("the run is in a PID namespace that is not seen from here: use it from where it was started")]
+    Unseen,
     /// The run has ended.
     #[error("the run has just ended")]
     Over,
@@ -89,6 +92,7 @@ impl Place {
     /// When there is no such host, or this user may not enter it.
     pub fn find(run: &Client, host: &str) -> Result<Self, ExecError> {
         let (entrance, number) = run.enter(host)?;
+        let number = number.ok_or(ExecError::Unseen)?;
         let run = OtherProcess::open(number).map_err(system("look after the run"))?;
         join_user_namespace(number)
             .map_err(|cause| ExecError::Closed { action: "enter the user namespace of the run", cause })?;

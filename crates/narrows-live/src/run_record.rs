@@ -112,6 +112,13 @@ pub enum RunRecordError {
     Unreadable(PathBuf),
 }
 
+impl About {
+    /// What a record says of its run; nothing if it is none.
+    pub fn read(record: &str) -> Option<Self> {
+        serde_json::from_str(record).ok().map(|contents: Contents| contents.about)
+    }
+}
+
 /// Why a run cannot have a record.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {

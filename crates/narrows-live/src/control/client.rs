@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -121,20 +122,29 @@ impl Client {
         self.ask(&Request::Hosts {})
     }
 
-    /// The way into a host, and the number of the run's process.
+    /// The way into a host, and the number of the run's process, where it has one here.
     ///
     /// # Errors
     /// When the run does not answer, or has no such host.
-    pub fn enter(&self, host: &str) -> Result<(Entrance, u32), ControlError> {
+    pub fn enter(&self, host: &str) -> Result<(Entrance, Option<u32>), ControlError> {
         self.ask_within(&Request::Enter { host: host.into() }, PATIENCE)
     }
 
-    /// Asks it to end; gives the number of its process.
+    /// Asks it to end.
     ///
     /// # Errors
     /// When the run does not answer.
-    pub fn end(&self) -> Result<u32, ControlError> {
-        self.ask_within(&Request::End {}, PATIENCE).map(|((), process)| process)
+    pub fn end(&self) -> Result<(), ControlError> {
+        self.ask(&Request::End {})
+    }
+
+    /// The number of the run's process; nothing where it has none here, as it is in another PID namespace.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub fn process(&self) -> Result<Option<u32>, ControlError> {
+        let stream = connect(&self.path, PATIENCE)?;
+        Ok(peer_process(&stream).ok())
     }
 
     fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ControlError> {
@@ -145,7 +155,7 @@ impl Client {
         &self,
         request: &Request,
         patience: Duration,
-    ) -> Result<(T, u32), ControlError> {
+    ) -> Result<(T, Option<u32>), ControlError> {
         let (answer, process) = ask(&self.path, request, patience)?;
         let unknown = |cause| ControlError::Broken { path: self.path.clone(), cause };
         let answer = serde_json::from_value(answer).map_err(|error| unknown(error.into()))?;
@@ -185,16 +195,23 @@ pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlE
     }
 }
 
-/// The answer to a request, and the number of the process that gave it.
-fn ask(path: &Path, request: &Request, patience: Duration) -> Result<(serde_json::Value, u32), ControlError> {
-    let broken = |cause| ControlError::Broken { path: path.into(), cause };
-    let mut stream = connect_within(path, patience).map_err(|cause| match cause.kind() {
+fn connect(path: &Path, patience: Duration) -> Result<UnixStream, ControlError> {
+    connect_within(path, patience).map_err(|cause| match cause.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
         ErrorKind::WouldBlock => ControlError::Silent { path: path.into(), seconds: patience.as_secs() },
-        _ => broken(cause),
-    })?;
-    // A process that is seen from here alone has a number.
-    let process = peer_process(&stream).unwrap_or(0);
+        _ => ControlError::Broken { path: path.into(), cause },
+    })
+}
+
+/// The answer to a request, and the number of the process that gave it.
+fn ask(
+    path: &Path,
+    request: &Request,
+    patience: Duration,
+) -> Result<(serde_json::Value, Option<u32>), ControlError> {
+    let broken = |cause| ControlError::Broken { path: path.into(), cause };
+    let mut stream = connect(path, patience)?;
+    let process = peer_process(&stream).ok();
     let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
     line.push('\n');
     let impatient =
