@@ -71,6 +71,9 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &ClassInFor
     };
     let over_limit = over_limit(report, link, class);
     writeln!(text, " Sent {bytes} bytes {packets} pkts (dropped {dropped}, overlimits {over_limit})")?;
+    if let Some(class) = counted {
+        super::show::backlog(text, class.waiting_bytes, class.waiting_packets)?;
+    }
     if class.name != class.handle {
         writeln!(text, " name: {}", class.name)?;
     }

@@ -189,7 +189,8 @@ fn tc_shows_counters_and_what_netem_cannot_say() {
         "{ended}"
     );
     assert!(lines[1].starts_with(" Sent 840 bytes 10 pkt (dropped 0,"), "{ended}");
-    assert!(lines[2].contains("duplicated 5 reordered 0"), "{ended}");
+    assert_eq!(lines[2], " backlog 0b 0p requeues 0", "{ended}");
+    assert!(lines[3].contains("duplicated 5 reordered 0"), "{ended}");
     let plain = "qdisc noqueue 0: dev link.up root refcnt 2  # besides, not in NetEm's words: mtu";
     assert_eq!(lines[lines.len() - 2], plain, "{ended}");
     assert!(lines[lines.len() - 1].starts_with("qdisc netem 8002: dev link.down"), "{ended}");
