@@ -56,6 +56,9 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
         utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),
         queueing_mean_ns: mean(counters.waited, counters.sent.packets),
         inside_packets: counters.inside(),
+        waiting_packets: if info.lane == 0 { view.backlog().packets } else { 0 },
+        waiting_bytes: if info.lane == 0 { view.backlog().bytes } else { 0 },
+        flying_packets: if info.lane == 0 { view.in_flight() } else { 0 },
         // The lanes of a shared medium share one queue: its classes stand with the first.
         classes: if info.lane == 0 { class::classes(info, &view, now) } else { Vec::new() },
         shaped: if info.lane == 0 { shaped::classes(info, &view, now) } else { Vec::new() },

@@ -39,6 +39,9 @@ pub struct ClassReport {
     pub marked_packets: u64,
     /// Packets that wait.
     pub waiting_packets: u64,
+    /// Their bytes from the network header on.
+    #[serde(default)]
+    pub waiting_bytes: u64,
     /// The mean time that those sent had waited.
     pub queueing_mean_ns: Option<u64>,
     /// The longest time that one of those had waited.
@@ -105,6 +108,7 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
             dropped_bytes: class.dropped.bytes,
             marked_packets: class.marked,
             waiting_packets: u64::try_from(waiting(class)).unwrap_or(0),
+            waiting_bytes: class.arrived.bytes.saturating_sub(class.sent.bytes + class.dropped.bytes),
             queueing_mean_ns: crate::figures::mean(class.waited, class.sent.packets),
             queueing_max_ns: (class.sent.packets > 0).then(|| class.longest_wait.nanos()),
             delay: states.get(number).and_then(ClassDelayReport::of),

@@ -156,6 +156,15 @@ pub struct Direction {
     pub queueing_mean_ns: Option<u64>,
     /// Packets still inside.
     pub inside_packets: u64,
+    /// Of these, those that wait to be sent; of a shared medium, whose lanes share one queue, at lane 0.
+    #[serde(default)]
+    pub waiting_packets: u64,
+    /// Their bytes from the network header on.
+    #[serde(default)]
+    pub waiting_bytes: u64,
+    /// Of these, those that propagate, or wait for a delay or a slot; at lane 0.
+    #[serde(default)]
+    pub flying_packets: u64,
     /// Each class of the scheduler, where there is one that has classes; of a shared medium, whose lanes share one
     /// scheduler, at lane 0.
     pub classes: Vec<ClassReport>,
