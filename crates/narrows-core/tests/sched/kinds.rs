@@ -1,9 +1,9 @@
 //! All schedulers, each in one line. A new one belongs here.
 
 use narrows_core::sched::{
-    Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows,
-    Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits,
-    Weight, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig,
+    FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served,
+    Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
@@ -40,7 +40,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 13] = [
+pub(crate) const ALL: [Kind; 14] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -141,6 +141,14 @@ pub(crate) const ALL: [Kind; 13] = [
         lag: None,
         name: "hpd",
         make: || subject(Hpd::default()),
+    },
+    Kind {
+        most: Some(Abe::FLOWS),
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "abe",
+        make: || subject(Abe::new(AbeConfig::default())),
     },
 ];
 
