@@ -222,6 +222,7 @@ fn another_scheduler_with_the_same_classes() {
         let expected: &[&str] = match kind.name() {
             "sfq" | "fq_codel" | "fq_pie" => &[],
             "pfifo_fast" => &["band-0", "band-1", "band-2"],
+            "abe" => &["green", "blue"],
             _ => &["voip", "web", "rest"],
         };
         assert_eq!(names, expected, "{}", kind.name());
@@ -429,5 +430,39 @@ proptest! {
                 );
             }
         }
+    }
+}
+
+/// Green packets by their DSCP, the bound of the virtual queue, and what a change of each key comes to.
+#[test]
+fn abe_has_two_colours_and_one_bound() {
+    let keys = r#"rate = "8mbit"
+queue = "40 packets"
+[links.access.down]
+scheduler = { type = "abe", green = ["ef", 44, "cs5"], max-delay = "5ms", bias = "75%" }"#;
+    let scenario = link(keys);
+    let direction = down(&scenario);
+    let words: Vec<(String, String)> =
+        direction.classes().into_iter().map(|class| (class.name, class.matches)).collect();
+    assert_eq!(
+        words,
+        [
+            ("green".into(), "dscp ef or va or cs5".into()),
+            ("blue".to_string(), "every other packet".to_string())
+        ]
+    );
+    assert_eq!(direction.whole_bound(), Some(Bound::Packets(40)));
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    for (assignment, expected) in [
+        ("access.queue=50 packets", vec!["access.up QueueBound", "access.down QueueBound"]),
+        ("access.down.scheduler.bound=50 packets", vec!["access.down QueueBound"]),
+        ("access.down.scheduler.max-delay=6ms", vec!["access.down Queue"]),
+        ("access.down.scheduler.green=ef", vec!["access.down Queue"]),
+        ("access.down.scheduler.bias=75%", vec![]), // as it was
+    ] {
+        let mut changed = scenario.clone();
+        let changes = changed.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), expected, "{assignment}");
     }
 }

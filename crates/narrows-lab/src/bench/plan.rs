@@ -6,9 +6,9 @@ use std::sync::Arc;
 use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
-    Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma, Gfq, Hpd, HpdClass,
-    HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled, SfqConfig, ShapingError,
-    Store, Tbf, TbfConfig, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma,
+    Gfq, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled,
+    SfqConfig, ShapingError, Store, Tbf, TbfConfig, Wf2q,
 };
 use narrows_core::{Bytes, FlowKey, Rate, classify};
 use narrows_scenario::SchedulerKind as Kind;
@@ -33,6 +33,7 @@ pub const BENCHED: &[Algorithm] = &[
     Of(Kind::FqCodel),
     Of(Kind::FqPie),
     Of(Kind::Hpd),
+    Of(Kind::Abe),
     Of(Kind::Tbf),
     Of(Kind::Htb),
     Of(Kind::Cbq),
@@ -42,6 +43,7 @@ pub const BENCHED: &[Algorithm] = &[
 pub(super) fn most_flows(algorithm: Algorithm) -> Option<u64> {
     match algorithm {
         Of(Kind::Hpd) => Some(u64::from(Hpd::CLASSES)),
+        Of(Kind::Abe) => Some(u64::from(Abe::FLOWS)),
         Of(Kind::Htb) => Some(Htb::MOST as u64 - 1),
         // It looks at all of them for each packet.
         Of(Kind::Cbq) => Some(128),
@@ -238,6 +240,10 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
             )?
         }
         Of(Kind::Hpd) => time(workload, packets, &mut PerFlow::join(Hpd::new(hpd()), workload)?)?,
+        // No time goes by here, so its virtual queue is one without a rate.
+        Of(Kind::Abe) => {
+            time(workload, packets, &mut PerFlow::join(Abe::new(AbeConfig::default()), workload)?)?
+        }
         Of(Kind::Tbf) => time(workload, packets, &mut Grouped::join(tbf()?, workload, |_| ())?)?,
         Of(Kind::Htb) => time(workload, packets, &mut PerFlow::join(htb(workload)?, workload)?)?,
         Of(Kind::Cbq) => time(workload, packets, &mut PerFlow::join(cbq(workload)?, workload)?)?,

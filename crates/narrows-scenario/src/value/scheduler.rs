@@ -1,6 +1,7 @@
 //! Schedulers: `"fq_codel"`, `"none"`, `{ type = "qfq", classes = [{ name = "voip", weight = 8, match = { … } }, …] }`, or
 //! `{ type = "drr", flows = 1024, by = "source" }`.
 
+mod abe;
 mod assigned;
 mod bucket;
 mod build;
@@ -18,6 +19,7 @@ mod shape;
 mod tbf;
 mod tree;
 
+pub use abe::Abe;
 pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
@@ -71,6 +73,8 @@ pub struct Scheduler {
     pub dcf: DcfConfig,
     /// The parameters of hybrid proportional delay that are not of a class.
     pub hpd: Hpd,
+    /// The parameters of alternative best effort.
+    pub abe: Abe,
     /// The parameters of a token bucket.
     pub tbf: Option<Tbf>,
     /// The parameters of class based queueing.
@@ -98,8 +102,8 @@ pub enum Division {
         /// What makes a flow; nothing for the default.
         by: Option<Identity>,
     },
-    /// By the TOS byte, into three bands.
-    Bands,
+    /// Into classes of the algorithm's own: by the TOS byte into three bands, or by DSCP into two colours.
+    Own,
 }
 
 /// The number of flows, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
@@ -250,7 +254,7 @@ fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
         Serves::Classes => (true, false),
         Serves::ClassesOrFlows => (true, true),
         Serves::Flows => (false, true),
-        Serves::Bands => (false, false),
+        Serves::Bands | Serves::Colours => (false, false),
     };
     let mut all = keys::keys::<Scheduler>();
     all.retain(|key| match key.name() {
@@ -329,6 +333,7 @@ impl Scheduler {
         match self.kind {
             Kind::Dcf => Some(&self.dcf),
             Kind::Hpd => Some(&self.hpd),
+            Kind::Abe => Some(&self.abe),
             Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
             Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
             _ => self.policy.parameters().map(|own| own as _),
@@ -339,6 +344,7 @@ impl Scheduler {
         match self.kind {
             Kind::Dcf => Some(&mut self.dcf),
             Kind::Hpd => Some(&mut self.hpd),
+            Kind::Abe => Some(&mut self.abe),
             Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
             Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
             _ => self.policy.parameters_mut(),
@@ -441,6 +447,7 @@ impl Scheduler {
             policy: if same_policy { self.policy } else { own_policy },
             dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
+            abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
             tbf: self.tbf.filter(|_| kind == Kind::Tbf),
             cbq: self.cbq.filter(|_| kind == Kind::Cbq),
         }
@@ -460,6 +467,7 @@ impl Scheduler {
             },
             dcf: DcfConfig::default(),
             hpd: Hpd::default(),
+            abe: Abe::default(),
             tbf: None,
             cbq: None,
         }
@@ -569,7 +577,7 @@ impl Division {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
-            Serves::Bands => Self::Bands,
+            Serves::Bands | Serves::Colours => Self::Own,
         }
     }
 
@@ -619,6 +627,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("match", keys::keys::<Match>()),
         ("hpd", keys::keys::<Hpd>()),
         ("hpd-class", keys::keys::<HpdClass>()),
+        ("abe", keys::keys::<Abe>()),
         ("tbf", keys::keys::<Tbf>()),
         ("htb-class", keys::keys::<HtbClass>()),
         ("cbq", keys::keys::<Cbq>()),
@@ -639,6 +648,7 @@ pub(crate) fn registry() -> String {
             Serves::ClassesOrFlows => "classes or flows",
             Serves::Flows => "flows",
             Serves::Bands => "three bands of its own",
+            Serves::Colours => "two colours of its own",
         };
         let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
         table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);
