@@ -32,7 +32,9 @@ pub(crate) mod tbf;
 mod tournament;
 mod wf2q;
 
-pub use crate::class::{ClassSettings, ClassState, DelayState, Mode, Refused, ShapedState, Weight};
+pub use crate::class::{
+    ClassSettings, ClassState, DelayState, Failure, Fault, Mode, Refused, ShapedState, Weight,
+};
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cbq::{Cbq, CbqClass, CbqFlow};

@@ -42,7 +42,7 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Abe, Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Scheduler,
+    Abe, Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin, Scheduler,
     SchedulerKind, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};

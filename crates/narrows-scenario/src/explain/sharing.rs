@@ -93,6 +93,9 @@ fn words(scheduler: &Scheduler) -> String {
     if scheduler.kind == SchedulerKind::Hpd {
         words += &format!("; {}", scheduler.hpd.in_force());
     }
+    if scheduler.kind == SchedulerKind::Plugin {
+        words += &format!(": {}", scheduler.plugin.in_force());
+    }
     if scheduler.kind == SchedulerKind::Abe {
         words += &format!("; {}", scheduler.abe.in_force());
     }

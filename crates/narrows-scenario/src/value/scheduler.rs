@@ -15,6 +15,7 @@ mod hpd;
 mod htb;
 mod kind;
 mod plan;
+mod plugin;
 mod shape;
 mod tbf;
 mod tree;
@@ -29,6 +30,7 @@ pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use plugin::Plugin;
 pub use shape::ShapedBy;
 pub use tbf::Tbf;
 
@@ -75,6 +77,8 @@ pub struct Scheduler {
     pub hpd: Hpd,
     /// The parameters of alternative best effort.
     pub abe: Abe,
+    /// The module of a scheduler that is loaded.
+    pub plugin: Plugin,
     /// The parameters of a token bucket.
     pub tbf: Option<Tbf>,
     /// The parameters of class based queueing.
@@ -288,7 +292,9 @@ impl Scheduler {
         match &node.value {
             Value::Table(table) => {
                 let missing = |p: Problem| p.help(format!("say which scheduler: {}", one_of(&Kind::names())));
-                let kind = table.optional("type", read_kind)?;
+                // Its file says enough.
+                let by_file = table.key("plugin").map(|_| Kind::Plugin);
+                let kind = table.optional("type", read_kind)?.or(by_file);
                 let Some(kind) = kind else {
                     return Err(missing(Problem::new("`type` is missing").at(&node.span)));
                 };
@@ -334,6 +340,7 @@ impl Scheduler {
             Kind::Dcf => Some(&self.dcf),
             Kind::Hpd => Some(&self.hpd),
             Kind::Abe => Some(&self.abe),
+            Kind::Plugin => Some(&self.plugin),
             Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
             Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
             _ => self.policy.parameters().map(|own| own as _),
@@ -345,6 +352,7 @@ impl Scheduler {
             Kind::Dcf => Some(&mut self.dcf),
             Kind::Hpd => Some(&mut self.hpd),
             Kind::Abe => Some(&mut self.abe),
+            Kind::Plugin => Some(&mut self.plugin),
             Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
             Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
             _ => self.policy.parameters_mut(),
@@ -362,6 +370,10 @@ impl Scheduler {
             Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
                 Err(Problem::new(format!("`{name}` has no classes"))
                     .help("it serves classes that are named, the first first"))
+            }
+            _ if self.kind == Kind::Plugin && !self.plugin.is_given() => {
+                Err(Problem::new("`plugin` has no module")
+                    .help("write the whole: { plugin = \"FILE.wasm\" }"))
             }
             _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
                 Err(Problem::new("`tbf` has no rate and burst")
@@ -448,6 +460,7 @@ impl Scheduler {
             dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
             abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
+            plugin: if kind == Kind::Plugin { self.plugin.clone() } else { Plugin::default() },
             tbf: self.tbf.filter(|_| kind == Kind::Tbf),
             cbq: self.cbq.filter(|_| kind == Kind::Cbq),
         }
@@ -468,6 +481,7 @@ impl Scheduler {
             dcf: DcfConfig::default(),
             hpd: Hpd::default(),
             abe: Abe::default(),
+            plugin: Plugin::default(),
             tbf: None,
             cbq: None,
         }
@@ -530,6 +544,9 @@ fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
     let (name, doc) = (kind.name(), kind.words());
     schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
         let mut table = schema::tagged(name, doc, &keys_of(kind), definitions);
+        if kind == Kind::Plugin {
+            table["required"] = json!(["plugin"]);
+        }
         if table["properties"].get("classes").is_some() {
             let has_own = !(kind.about().class_keys)().is_empty();
             let called = if has_own { format!("{name}-class") } else { "Class".into() };
@@ -628,6 +645,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("hpd", keys::keys::<Hpd>()),
         ("hpd-class", keys::keys::<HpdClass>()),
         ("abe", keys::keys::<Abe>()),
+        ("plugin", keys::keys::<Plugin>()),
         ("tbf", keys::keys::<Tbf>()),
         ("htb-class", keys::keys::<HtbClass>()),
         ("cbq", keys::keys::<Cbq>()),

@@ -3,11 +3,10 @@
 use narrows_core::sched::AbeConfig;
 use narrows_core::{Duration, Probability};
 
-use super::Class;
 use crate::keys::kind::Several;
 use crate::keys::quantity::{Percentage, Time};
 use crate::keys::{Keyed, Row, row};
-use crate::value::condition::{CODE_POINT, Match};
+use crate::value::condition::CODE_POINT;
 
 /// The parameters of alternative best effort.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,15 +50,6 @@ impl Keyed for Abe {
 impl Abe {
     pub(super) const fn config(&self) -> AbeConfig {
         AbeConfig { max_delay: self.max_delay, bias: self.bias }
-    }
-
-    /// Green and blue, in the order of the engine's numbers.
-    pub(super) fn classes(&self) -> Vec<Class> {
-        let green = Match { dscps: self.green.clone(), ..Match::default() };
-        vec![
-            Class { name: "green".into(), matches: vec![green], ..Class::all() },
-            Class { name: "blue".into(), ..Class::all() },
-        ]
     }
 
     pub(crate) fn in_force(&self) -> String {

@@ -55,8 +55,8 @@ impl Scheduler {
         };
         match self.serves {
             // All alike, and not what anybody wrote.
-            Division::Flows { .. } | Division::Own => Ok(()),
-            Division::Classes { .. } => self.build(plan).map(|_| ()),
+            Division::Flows { .. } | Division::Own if self.kind != Kind::Plugin => Ok(()),
+            _ => self.build(plan).map(|_| ()),
         }
     }
 
@@ -169,6 +169,15 @@ impl Scheduler {
         Hpd::new(self.hpd.config(classes))
     }
 
+    /// The classes of alternative best effort, in the order of the engine's numbers.
+    fn colours(&self) -> Vec<Class> {
+        let green = Match { dscps: self.abe.green.clone(), ..Match::default() };
+        vec![
+            Class { name: "green".into(), matches: vec![green], ..Class::all() },
+            Class { name: "blue".into(), ..Class::all() },
+        ]
+    }
+
     pub(super) fn abe(&self) -> Abe {
         Abe::new(self.abe.config())
     }
@@ -236,7 +245,7 @@ impl Scheduler {
                 .map(|index| classes[index].clone())
                 .collect(),
             Division::Flows { .. } => Vec::new(),
-            Division::Own if self.kind == Kind::Abe => self.abe.classes(),
+            Division::Own if self.kind == Kind::Abe => self.colours(),
             Division::Own => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
         }
     }
