@@ -176,6 +176,9 @@ impl Scheduler for Loaded {
         {
             return Err(Refused::Declined(code));
         }
+        if let Some(Failure { why, call: "join", .. }) = self.failure {
+            return Err(Refused::Failed(why));
+        }
         self.changed();
         if self.free.pop().is_none() {
             self.numbers += 1;

@@ -159,7 +159,7 @@ fn every_algorithm_serves_every_packet_once() {
     for load in ["1", "3", "1::20,2::4,8:64:2"] {
         let workload = workload(load, "0", "20n");
         for &algorithm in BENCHED {
-            let timing = run(algorithm, &workload, 20_000).unwrap();
+            let timing = run(algorithm, None, &workload, 20_000).unwrap();
             let Counts { enqueued, dequeued, dropped, waiting } = timing.counts;
             assert_eq!((enqueued, dropped), (20_000, 0), "{algorithm}");
             assert_eq!(enqueued, dequeued + waiting, "{algorithm}");

@@ -115,6 +115,10 @@ fn flows_can_be_refused() {
         "(param i32 i32 i32 i32) (result i32) (i32.mul (i32.gt_u (local.get 1) (i32.const 5)) (i32.const 7))",
     );
     let weight = ("set_weight", "(param i64 i32 i32) (result i32) (i32.gt_u (local.get 2) (i32.const 5))");
+    let broken = ("join", "(param i32 i32 i32 i32) (result i32) unreachable");
+    let mut server = Server::new(module(&[broken]).scheduler(&[], abi::FUEL).unwrap());
+    let error = server.join(FlowConfig::default()).unwrap_err().to_string();
+    assert_eq!(error, "the plugin failed in `join`: it trapped: it gave up (`unreachable`)");
     let mut server = Server::new(module(&[join, weight]).scheduler(&[], abi::FUEL).unwrap());
     let of = |weight| FlowConfig { weight: Weight::new(weight).unwrap(), ..FlowConfig::default() };
     let flow = server.join(of(5)).unwrap();
