@@ -161,7 +161,7 @@ fn qfq(case: &Case) -> f64 {
     6.0 * L + 2.0 * case.share * L
 }
 
-/// Those whose flows are alike where their configurations are, and trees whose leaves are.
+/// Those whose flows are alike (those of `abe` are of two colours) where their configurations are, and trees whose leaves are.
 pub(crate) fn alike() -> impl Iterator<Item = Kind> {
     let tree = |name, make| Kind { most: Some(8), declines: true, weighted: false, lag: None, name, make };
     let trees = [
@@ -171,7 +171,7 @@ pub(crate) fn alike() -> impl Iterator<Item = Kind> {
             subject(Cbq::new(Rate::UNLIMITED, Bytes::new(1_000), classes).expect("in range"))
         }),
     ];
-    ALL.into_iter().filter(|kind| !["htb", "cbq"].contains(&kind.name)).chain(trees)
+    ALL.into_iter().filter(|kind| !["htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
 }
 
 /// A tree of three levels, with every priority and rates that differ.

@@ -109,6 +109,21 @@ fn the_example_in_c_takes_turns_by_weight() {
     assert_eq!(error.to_string(), "the module refuses `burst = 0`, with code 1");
 }
 
+/// The page has the one in C in whole, and what it shows of the other one and of the interface is there.
+#[test]
+fn the_page_quotes_the_examples() {
+    const PAGE: &str = include_str!("../../../../docs/writing-a-scheduler.md");
+    const INTERFACE: &str = include_str!("../../src/abi.rs");
+    const RUST: &str = include_str!("../../../../examples/scheduler-rust/src/lib.rs");
+    const C: &str = include_str!("../../../../examples/scheduler-c/alternate.c");
+    assert!(PAGE.contains(&format!("```c\n{C}```")));
+    let (_, block) = PAGE.split_once("```rust,ignore\n").unwrap();
+    assert!(RUST.contains(block.split_once("```").unwrap().0));
+    for row in INTERFACE.lines().filter_map(|line| line.strip_prefix("//! |")) {
+        assert!(PAGE.contains(&format!("\n|{row}\n")), "{row}");
+    }
+}
+
 /// Runs a command that has to succeed.
 fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
