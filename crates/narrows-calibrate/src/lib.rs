@@ -11,6 +11,7 @@ mod accuracy;
 mod bed;
 mod floor;
 mod measured;
+mod numbers;
 mod page;
 mod round_trip;
 mod table;

@@ -4,8 +4,8 @@ use narrows_core::model::quantile;
 use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 
 use crate::accuracy::{Accuracy, COMMON, Path, Setting};
+use crate::numbers::thousands;
 use crate::together::Together;
-use crate::verdict::thousands;
 use crate::{Calibration, Sender, Spread};
 
 impl Calibration {

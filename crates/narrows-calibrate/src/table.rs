@@ -2,20 +2,8 @@
 
 use std::fmt;
 
-use crate::verdict::thousands;
+use crate::numbers::{micros, thousands};
 use crate::{Calibration, Load, Sender, Spread};
-
-/// A time in a unit that suits it.
-pub(crate) fn micros(nanos: f64) -> String {
-    let micros = nanos / 1e3;
-    match micros.abs() {
-        _ if micros.is_nan() => "–".into(),
-        size if size < 99.95 => format!("{micros:.1} µs"),
-        size if size < 999.5 => format!("{micros:.0} µs"),
-        size if size < 99_950.0 => format!("{:.2} ms", micros / 1e3),
-        _ => format!("{:.2} s", micros / 1e6),
-    }
-}
 
 /// Median, quartiles' distance, 99 %, greatest.
 struct Row<'a>(&'a Spread);

@@ -2,7 +2,7 @@
 
 use crate::Calibration;
 use crate::accuracy::{Accuracy, COMMON, Path};
-use crate::table::micros;
+use crate::numbers::{micros, thousands};
 
 pub(crate) fn verdict(all: &Calibration) -> String {
     let (Some(narrows), Some(floor)) = (all.in_common(Path::Narrows), all.in_common(Path::Forwarder)) else {
@@ -70,14 +70,6 @@ impl Calibration {
     }
 }
 
-/// With commas.
-pub(crate) fn thousands(number: u32) -> String {
-    match number / 1000 {
-        0 => number.to_string(),
-        rest => format!("{},{:03}", thousands(rest), number % 1000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,13 +78,5 @@ mod tests {
     fn what_narrows_adds_is_never_below_nothing() {
         assert_eq!(beyond(600.0), "0.6 µs of it beyond what its kernel and a bare forwarder take");
         assert_eq!(beyond(-2.45e6), "no more than its kernel and a bare forwarder take");
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(130_000), "130,000");
-        assert_eq!(thousands(1_000_001), "1,000,001");
     }
 }

@@ -1,6 +1,9 @@
 //! The command line.
 
+mod itself;
 mod link_keys;
+mod networks;
+mod offered;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,15 +11,23 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
-use crate::help::Offered;
+use narrows_live::run_name::RunName;
+
 use crate::json::Json;
+use crate::report::ReportArgs;
+pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
+pub(crate) use networks::{Exec, Up};
+use offered::Offered;
+
+/// The version, and the commit that it is made of.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
 
 /// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
-    version = crate::help::VERSION,
+    version = VERSION,
     max_term_width = 100,
     propagate_version = true,
     arg_required_else_help = true
@@ -32,6 +43,14 @@ pub(crate) enum Command {
     Run(Run),
     /// The same with an interactive shell; shells nest
     Shell(Shell),
+    /// Bring a network up that stays up, in the foreground or in the background
+    Up(Up),
+    /// List the runs that are going on, or the hosts of one
+    Ls(crate::ls::Ls),
+    /// Run a program, or a shell, in a host of a run
+    Exec(Exec),
+    /// End runs in order, and print what they reported
+    Down(crate::down::Down),
     /// Put the network between two existing interfaces, transparent at layer 2
     Bridge(Bridge),
     /// Put the network onto an interface in use, of this host or of a container
@@ -42,6 +61,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Change links of a run while it runs
     Set(Set),
+    /// Say what happens to a run, as it happens: changes, steps, lateness, feeds
+    Events(crate::events::ShowEvents),
     /// Say what makes one scenario of another, and how much of it a run can have while it goes on
     Diff(crate::diff::Diff),
     /// Print the report of a run as it stands
@@ -92,9 +113,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
     /// Write the manual: a page for each command
-    Man(crate::help::Man),
+    Man(Man),
     /// Print completions for a shell
-    Completions(crate::help::Completions),
+    Completions(Completions),
     /// The keeper of a guest: started by `run --virtual` alone
     #[command(hide = true)]
     GuestKeeper {
@@ -308,6 +329,9 @@ impl FromStr for WallClock {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The run")]
 pub(crate) struct Live {
+    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<RunName>,
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -448,6 +472,9 @@ pub(crate) enum FailName {
 /// What a network may be told that stands at interfaces which exist already.
 #[derive(Debug, Args)]
 pub(crate) struct Standing {
+    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<RunName>,
     /// How long, as in 30s [default: until Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -473,30 +500,6 @@ pub(crate) struct Standing {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
-}
-
-/// What is said at the end.
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub(crate) json: Json,
-    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
-    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
-    pub(crate) report: Option<ReportForm>,
-    /// Print no report: --report none
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-}
-
-/// How much of a report is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportForm {
-    /// All of it
-    Full,
-    /// At most twelve lines
-    Summary,
-    /// Nothing
-    None,
 }
 
 /// What is captured of a run.
@@ -670,7 +673,7 @@ pub(crate) struct Set {
     /// With --to: change what can be changed, and name on the standard error what only another run can have
     #[arg(long, requires = "to")]
     pub(crate) partly: bool,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }
@@ -679,11 +682,18 @@ pub(crate) struct Set {
 #[command(after_help = "\
 Examples:
   narrows stats
+  narrows stats --run dsl --watch
   narrows stats --json | jq '.directions[] | {link, dropped_packets}'")]
 pub(crate) struct Stats {
+    /// Show each second what the links do: rates over the last second and ten seconds, what waits, what is configured
+    #[arg(long, short)]
+    pub(crate) watch: bool,
+    /// With --watch: end after so many times [default: when the run ends]
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) count: Option<u32>,
     #[command(flatten)]
     pub(crate) json: Json,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }

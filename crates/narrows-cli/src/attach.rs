@@ -2,6 +2,7 @@
 
 use narrows_io::detour::Diverted;
 use narrows_live::attach::{self, AttachOptions, Whereabouts};
+use narrows_live::run_record::RunKind;
 use narrows_scenario::Way;
 
 use crate::args::{self, DirectionName, FailName};
@@ -10,7 +11,7 @@ use crate::standing::{capabilities, conclude, prepare};
 
 pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     let devices = [(args.interface.as_str(), Way::Up)];
-    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), &args.standing)?;
+    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.standing)?;
     if !capabilities()?.all() {
         return Err(Failure::Other(
             "attaching to an interface needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN over the host, as it loads programs \

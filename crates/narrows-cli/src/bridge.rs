@@ -1,6 +1,7 @@
 //! `narrows bridge`.
 
 use narrows_live::bridge::{self, BridgeOptions};
+use narrows_live::run_record::RunKind;
 use narrows_scenario::Way;
 
 use crate::args;
@@ -10,7 +11,7 @@ use crate::standing::{capabilities, conclude, prepare};
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     // What leaves at IF2 has come in at IF1.
     let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
-    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), &args.standing)?;
+    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), RunKind::Bridge, &args.standing)?;
     let held = capabilities()?;
     if !(held.net_admin && held.net_raw) {
         return Err(Failure::Other(

@@ -21,7 +21,7 @@ use narrows_io::unix_socket::{Listener, listener};
 use narrows_live::control;
 use narrows_live::feeds;
 use narrows_live::run::SETTINGS;
-use narrows_live::run_record::{self, RunName, Standing, look, records};
+use narrows_live::run_record::{self, RecordName, Standing, look, records};
 use narrows_live::standing::INTERFACES;
 
 use crate::output::{Failure, print};
@@ -97,7 +97,7 @@ impl Cleaning {
                     continue;
                 }
                 match look(&self.folder, &run) {
-                    Ok(Some(Standing::Gone(locked))) => {
+                    Ok(Some((Standing::Gone(locked), _))) => {
                         self.run(&run, &locked)?;
                         seen.push(run);
                     }
@@ -115,7 +115,7 @@ impl Cleaning {
     }
 
     /// Cleans up after a run that is gone; its record is locked meanwhile.
-    fn run(&mut self, run: &RunName, _locked: &File) -> Result<(), Failure> {
+    fn run(&mut self, run: &RecordName, _locked: &File) -> Result<(), Failure> {
         let left = self.kill(run)?;
         if !left.is_empty() {
             let left: Vec<_> = left.iter().map(u32::to_string).collect();
@@ -132,7 +132,7 @@ impl Cleaning {
     }
 
     /// Kills all processes that the run marked as its own. Gives those that go on.
-    fn kill(&mut self, run: &RunName) -> Result<Vec<u32>, Failure> {
+    fn kill(&mut self, run: &RecordName) -> Result<Vec<u32>, Failure> {
         const PAUSE: Duration = Duration::from_millis(2);
         const PAUSES: u32 = 1000;
         let id = run.id.to_string();

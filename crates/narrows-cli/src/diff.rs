@@ -27,7 +27,7 @@ pub(crate) struct Diff {
     first: PathBuf,
     /// The scenario file that is to come of the first
     second: Option<PathBuf>,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long, conflicts_with = "second")]
     run: Option<String>,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Diff {
 pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
     let difference = match &args.second {
         Some(second) => Scenario::load(&args.first)?.difference(&Scenario::load(second)?),
-        None => from_run(&Client::find(args.run.as_deref())?, &args.first)?.0,
+        None => from_run(&Client::find(args.run.as_deref())?, &Scenario::load(&args.first)?, &args.first)?.0,
     };
     args.json.put(SCHEMA, &difference, || difference.to_string())?;
     Ok(u8::from(!difference.is_none()))
@@ -48,7 +48,7 @@ pub(crate) fn diff(args: &Diff) -> Result<u8, Failure> {
 /// is in force then.
 pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Failure> {
     for _ in 0..TRIES {
-        let (difference, generation) = from_run(run, file)?;
+        let (difference, generation) = from_run(run, &Scenario::load(file)?, file)?;
         if !difference.others.is_empty() {
             let others = Difference { assignments: Vec::new(), ..difference.clone() };
             if !partly {
@@ -63,15 +63,34 @@ pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Fail
             result => return Ok(result.map(|_| ())?),
         }
     }
-    Err(Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again")))
+    Err(restless())
+}
+
+/// Makes a run like a scenario, which was read from this file, as far as a run can be changed. Gives what was changed, and what
+/// only another run can have.
+pub(crate) fn approach(run: &Client, scenario: &Scenario, file: &Path) -> Result<Difference, Failure> {
+    for _ in 0..TRIES {
+        let (difference, generation) = from_run(run, scenario, file)?;
+        if difference.assignments.is_empty() {
+            return Ok(difference);
+        }
+        match run.set(difference.assignments.clone(), Some(generation)) {
+            Err(ControlError::Stale(_)) => {}
+            result => return Ok(result.map(|_| difference)?),
+        }
+    }
+    Err(restless())
+}
+
+fn restless() -> Failure {
+    Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again"))
 }
 
 /// What makes a scenario of what a run has in force, and the generation of that.
-fn from_run(run: &Client, file: &Path) -> Result<(Difference, u64), Failure> {
+fn from_run(run: &Client, after: &Scenario, file: &Path) -> Result<(Difference, u64), Failure> {
     let in_force = run.scenario()?;
-    let after = Scenario::load(file)?;
     // Files that it names are found where those of the scenario are.
     let name = file.with_file_name("what the run has in force");
     let before = Scenario::parse(&in_force.toml, &name.to_string_lossy())?;
-    Ok((before.difference(&after), in_force.generation))
+    Ok((before.difference(after), in_force.generation))
 }

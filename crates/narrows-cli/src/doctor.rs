@@ -218,7 +218,7 @@ fn in_a_guest(privileged: bool, namespaces: &io::Result<()>) -> String {
 }
 
 fn attach(privileged: bool, here: bool) -> String {
-    match host::has_tcx() {
+    match narrows_io::detour::has_tcx() {
         _ if !privileged => format!("no: an interface that exists needs {PRIVILEGES}"),
         Ok(()) => "yes".into(),
         Err(_) if here => "no: BPF is not allowed in user namespaces: run it as root of the host".into(),

@@ -51,7 +51,7 @@ pub(crate) struct Feed {
     list: bool,
     #[command(flatten)]
     json: Json,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
 }

@@ -1,13 +1,10 @@
 //! The whole command line as clap knows it: commands by task, the version, man pages, completions.
 
 use std::fs;
-use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Args, Command, CommandFactory, ValueEnum, ValueHint};
-use narrows_scenario::LinkFlags;
+use clap::{Command, CommandFactory};
 
-use crate::args::Arguments;
+use crate::args::{Arguments, Man};
 use crate::output::{Failure, columns, print};
 
 /// Commands by what one wants to do, with an example of each.
@@ -18,13 +15,18 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
         "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
     ),
     (
+        "Keep a network up, and use it from several terminals",
+        &["up", "ls", "exec", "down"],
+        "narrows up scenarios/adsl.toml --name dsl --detach",
+    ),
+    (
         "Describe a network, and run it in virtual time",
         &["check", "sim", "preset"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",
     ),
     (
         "Look at a run and change it, while it goes on and after it",
-        &["stats", "set", "diff", "feed", "tc", "ipfw", "report"],
+        &["stats", "set", "diff", "events", "feed", "tc", "ipfw", "report"],
         "narrows set link.down.rate=2mbit",
     ),
     (
@@ -71,9 +73,6 @@ macro_rules! features {
     };
 }
 
-/// The version, and the commit that it is made of.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
-
 /// The same with what is in it.
 const LONG_VERSION: &str = if cfg!(debug_assertions) {
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ", not optimized)", features!())
@@ -95,18 +94,6 @@ fn tasks(command: &Command) -> String {
     text
 }
 
-/// The arguments of `narrows man`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  narrows man | man -l -
-  narrows man ~/.local/share/man/man1")]
-pub(crate) struct Man {
-    /// The folder to write narrows.1 and the page of each command to [default: print narrows.1]
-    #[arg(value_hint = ValueHint::DirPath)]
-    folder: Option<PathBuf>,
-}
-
 pub(crate) fn man(args: &Man) -> Result<u8, Failure> {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();
@@ -120,75 +107,14 @@ pub(crate) fn man(args: &Man) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The arguments of `narrows completions`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  narrows completions bash > ~/.local/share/bash-completion/completions/narrows
-  narrows completions zsh > ~/.zfunc/_narrows
-  narrows completions fish > ~/.config/fish/completions/narrows.fish")]
-pub(crate) struct Completions {
-    /// For which shell
-    shell: Shell,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
-
-pub(crate) fn completions(args: &Completions) -> Result<u8, Failure> {
-    let shell = match args.shell {
-        Shell::Bash => clap_complete::Shell::Bash,
-        Shell::Zsh => clap_complete::Shell::Zsh,
-        Shell::Fish => clap_complete::Shell::Fish,
-    };
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "narrows", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
-    Ok(0)
-}
-
-/// Any text, with some that completions offer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Offered {
-    /// The hosts of a network that flags describe.
-    Hosts,
-    /// What can be changed of its link.
-    Keys,
-}
-
-impl TypedValueParser for Offered {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<String, clap::Error> {
-        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        match self {
-            Self::Hosts => Some(Box::new(["client", "server"].into_iter().map(PossibleValue::new))),
-            Self::Keys => {
-                let keys = LinkFlags::known().into_iter().filter(|flag| !flag.name.starts_with("netem"));
-                Some(Box::new(keys.map(|flag| PossibleValue::new(format!("link.{}", flag.name)))))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::ffi::OsString;
 
     use super::*;
+    use crate::args::{ShellName, VERSION};
+    use crate::completions::script;
 
     /// The commands that help shows, each with all the words that name it.
     fn shown(command: &Command, path: &[String]) -> Vec<(Vec<String>, Command)> {
@@ -268,12 +194,7 @@ mod tests {
     fn each_command_has_a_page_of_the_manual_and_completions() {
         let folder = std::env::temp_dir().join(format!("narrows-man-{}", std::process::id()));
         man(&Man { folder: Some(folder.clone()) }).unwrap();
-        let shells = [clap_complete::Shell::Bash, clap_complete::Shell::Zsh, clap_complete::Shell::Fish];
-        let scripts = shells.map(|shell| {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut command(), "narrows", &mut script);
-            String::from_utf8(script).unwrap()
-        });
+        let scripts = [ShellName::Bash, ShellName::Zsh, ShellName::Fish].map(script);
         for (path, command) in all() {
             let page = fs::read_to_string(folder.join(format!("{}.1", path.join("-")))).unwrap();
             assert!(page.contains(".SH NAME"), "{path:?}");

@@ -13,13 +13,14 @@ use narrows_guest::machine::{Ended, Machine, MachineError, WALL_CLOCK};
 use narrows_io::clock::clock_realtime;
 use narrows_io::host;
 use narrows_live::control;
-use narrows_live::run::RUN_ENVIRONMENT;
+use narrows_live::run::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use narrows_scenario::span_of_time;
 
-use crate::args::{BackendName, Live, ReportForm, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
+use crate::args::{BackendName, Live, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
 use crate::check::scenario;
 use crate::output::{Failure, say};
 use crate::report;
+use crate::report::ReportForm;
 
 /// The exit status when virtual time stood still, and the run was ended for it.
 const STALLED: u8 = 74;
@@ -70,7 +71,7 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     let mut machine = Machine::new(narrows, kernel(args)?, command).map_err(here)?;
     machine.name = env::args_os().next();
     // Those are of a run around this one, in another world.
-    let outer = [RUN_ENVIRONMENT, control::ENVIRONMENT];
+    let outer = [RUN_ENVIRONMENT, NAME_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
     let files = [live.report.json.path(), live.record.as_deref(), live.capture.capture.as_deref()];
     let files = files.into_iter().flatten().filter(|path| *path != Path::new("-"));

@@ -31,7 +31,7 @@ Inside a run its rules are those of the link that has some; --link says which wh
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Ipfw {
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
     /// The link at which the rules are [default: the only one that has rules]

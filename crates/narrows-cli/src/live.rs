@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 
 use narrows_core::FlowKey;
 use narrows_io::cable_end::Backend;
@@ -15,7 +16,9 @@ use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
-use narrows_scenario::code_point;
+use narrows_live::run_record::{Identity, RunKind};
+use narrows_live::stay::Stay;
+use narrows_scenario::{Scenario, code_point};
 
 use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
@@ -50,7 +53,7 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         packet,
     });
     let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
-    go(scenario, (args.command.clone(), Vec::new()), probe, false, &args.live)
+    go(scenario, Job { command: args.command.clone(), probe, ..Job::new(RunKind::Run) }, &args.live)
 }
 
 /// What probes look like.
@@ -68,16 +71,31 @@ pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
     let first = scenario.hosts.first().map(|host| host.name.clone());
     let host = args.live.host.clone().or(first).unwrap_or_default();
     let Shell { command, environment, .. } = &Shell::of_user(&host)?;
-    go(scenario, (command.clone(), environment.clone()), None, true, &args.live)
+    let (command, environment) = (command.clone(), environment.clone());
+    go(scenario, Job { command, environment, greeting: true, ..Job::new(RunKind::Shell) }, &args.live)
 }
 
-fn go(
-    scenario: narrows_scenario::Scenario,
-    (command, environment): (Vec<OsString>, Vec<(String, OsString)>),
+/// What to do in the hosts of a network.
+pub(crate) struct Job {
+    kind: RunKind,
+    command: Vec<OsString>,
+    environment: Vec<(String, OsString)>,
     probe: Option<ProbePlan>,
-    greeting: bool,
-    live: &Live,
-) -> Result<u8, Failure> {
+    pub(crate) greeting: bool,
+    pub(crate) stay: Option<Stay>,
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Job {
+    /// Nothing yet.
+    pub(crate) fn new(kind: RunKind) -> Self {
+        let (command, environment) = (Vec::new(), Vec::new());
+        Self { kind, command, environment, probe: None, greeting: false, stay: None, output: None }
+    }
+}
+
+/// Makes the network, does the job, and reports.
+pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failure> {
     let bounds = lateness_bounds(&live.pace.max_lateness)?;
     live.report.json.probe()?;
     report::form(&live.report)?;
@@ -95,17 +113,24 @@ fn go(
         (false, false) => Wish::No,
     };
     let options = RunOptions {
-        command,
+        identity: Identity {
+            name: live.name.clone(),
+            kind: job.kind,
+            output: job.output,
+            reports: kept.folder().map(Into::into),
+        },
+        command: job.command,
         host: live.host.clone(),
         beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
-        environment,
+        environment: job.environment,
         output_to_stderr: live.report.json.takes_stdout(),
-        greeting: greeting && !live.report.quiet,
+        greeting: job.greeting && !live.report.quiet,
+        stay: job.stay,
         record: live.record.clone(),
         record_whole: live.record_whole,
         capture,
         outside,
-        probe,
+        probe: job.probe,
         bounds,
         cabling: cabling(&live.cabling)?,
         pace: Pace { processor: None, ..paced(&live.pace) },

@@ -8,9 +8,13 @@ mod calibrate;
 mod certify;
 mod check;
 mod clean;
+mod completions;
 mod diff;
 mod dist;
 mod doctor;
+mod down;
+mod events;
+mod exec;
 mod feed;
 mod help;
 mod in_virtual_time;
@@ -19,6 +23,7 @@ mod json;
 mod kernel;
 mod lab;
 mod live;
+mod ls;
 mod output;
 mod pattern;
 mod preset;
@@ -31,8 +36,10 @@ mod sched;
 mod shell;
 mod sim;
 mod standing;
+mod state;
 mod tc;
 mod trace;
+mod up;
 mod usage;
 
 use std::process::ExitCode;
@@ -54,6 +61,11 @@ fn main() -> ExitCode {
     let result = match usage::arguments().command {
         Command::Run(run) => live::run(&run),
         Command::Shell(shell) => live::shell(&shell),
+        Command::Up(args) => up::up(&args),
+        Command::Ls(args) => ls::ls(&args),
+        Command::Exec(args) => exec::exec(&args),
+        Command::Events(args) => events::events(&args),
+        Command::Down(args) => down::down(&args),
         Command::Bridge(args) => bridge::bridge(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Sim(sim) => sim::sim(&sim),
@@ -78,7 +90,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Clean => clean::clean(),
         Command::Man(args) => help::man(&args),
-        Command::Completions(args) => help::completions(&args),
+        Command::Completions(args) => completions::completions(&args),
         Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };

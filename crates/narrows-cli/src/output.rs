@@ -10,6 +10,7 @@ use narrows_guest::kernel::KernelError;
 use narrows_guest::machine::MachineError;
 use narrows_io::user_namespace::UserNamespaceError;
 use narrows_live::control::ControlError;
+use narrows_live::exec::ExecError;
 use narrows_live::run::RunError;
 use narrows_scenario::{ScenarioError, printable};
 use narrows_sim::SimError;
@@ -26,6 +27,8 @@ pub(crate) enum Failure {
     Sim(SimError),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Exec(#[from] ExecError),
     #[error(transparent)]
     Calibrate(#[from] CalibrateError),
     #[error(transparent)]

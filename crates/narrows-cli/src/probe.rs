@@ -68,7 +68,7 @@ pub(crate) struct Probe {
     /// Give a link of a run what is measured, as it is measured: access, or access.down for one way
     #[arg(long, value_name = "LINK")]
     drive: Option<String>,
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long, requires = "drive")]
     run: Option<String>,
     #[command(flatten)]

@@ -1,21 +1,21 @@
 //! What is printed when a run has ended, and `narrows report`: kept reports, shown once more.
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use std::{env, fs, io, process};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use narrows_io::clock::clock_realtime;
-use narrows_io::host;
 use narrows_io::terminal::WindowSize;
+use narrows_live::run_record::ago;
 use narrows_report::{Look, Report};
 use narrows_scenario::printable;
 
-use crate::args::{ReportArgs, ReportForm};
 use crate::json::Json;
 use crate::output::{Failure, print, print_coloured, write_json};
+use crate::state;
 
 /// The variable that says how much is printed where no flag does.
 const ENVIRONMENT: &str = "NARROWS_REPORT";
@@ -43,6 +43,30 @@ pub(crate) struct ShowReport {
     /// Print at most twelve lines of it
     #[arg(long, conflicts_with = "to")]
     summary: bool,
+}
+
+/// What is said at the end.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) json: Json,
+    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
+    #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
+    pub(crate) report: Option<ReportForm>,
+    /// Print no report: --report none
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How much of a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportForm {
+    /// All of it
+    Full,
+    /// At most twelve lines
+    Summary,
+    /// Nothing
+    None,
 }
 
 pub(crate) fn report(args: &ShowReport) -> Result<u8, Failure> {
@@ -134,13 +158,7 @@ fn now() -> Duration {
 /// `3 min ago`.
 fn age(then: SystemTime) -> String {
     let then = then.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let seconds = now().saturating_sub(then).as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s ago"),
-        120..7200 => format!("{} min ago", seconds / 60),
-        7200..172_800 => format!("{} h ago", seconds / 3600),
-        _ => format!("{} days ago", seconds / 86400),
-    }
+    ago(u64::try_from(then.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn reading(path: &Path, cause: &io::Error) -> Failure {
@@ -164,19 +182,29 @@ pub(crate) struct Kept(Option<PathBuf>);
 impl Kept {
     /// `narrows/reports` in the user's state folder. To be asked before a user namespace is entered.
     pub(crate) fn find() -> Self {
-        // What a guest writes there goes with it.
-        if host::time_is_virtual() {
-            return Self(None);
-        }
-        let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let (state, home) = (absolute("XDG_STATE_HOME"), absolute("HOME"));
-        let state = state.or_else(|| Some(home?.join(".local/state")));
-        // Root by way of sudo may have somebody else's, which is to stay that one's.
-        let is_ours = |state: &PathBuf| {
-            let there = state.ancestors().find_map(|folder| fs::metadata(folder).ok());
-            there.is_some_and(|data| data.uid() == host::user())
+        Self(state::folder().map(|folder| folder.join("reports")))
+    }
+
+    /// Those in this folder.
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self(Some(folder))
+    }
+
+    /// Where they are.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+
+    /// That of the run of this number that began then, in nanoseconds since 1970.
+    pub(crate) fn of_run(&self, number: u32, since_ns: u64) -> Option<Report> {
+        let name = |path: &PathBuf| path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let is_its = |path: &PathBuf| {
+            let name = name(path)?;
+            let (at, run) = name.split_once('-')?;
+            (run == number.to_string() && at.parse::<u64>().ok()? >= since_ns / 1_000_000).then_some(())
         };
-        Self(state.filter(is_ours).map(|state| state.join("narrows/reports")))
+        let found = self.reports().into_iter().find(|path| is_its(path).is_some())?;
+        read(&found).ok()
     }
 
     /// Keeps a report, and no more than [`MOST_KEPT`] in all. Whether it is kept: a run is not worse for that it is not.

@@ -8,11 +8,12 @@ use narrows_report::Report;
 use narrows_scenario::{LinkFlags, Scenario, printable};
 use narrows_sim::{Destination, SeriesOptions, SimOptions, replay_watched, simulate_watched};
 
-use crate::args::{self, ReportForm};
+use crate::args;
 use crate::check::scenario;
 use crate::json::{is_stdout, one_at_most_to_stdout};
 use crate::output::{Failure, print, print_coloured};
 use crate::progress::{Long, status_or_interrupted};
+use crate::report::ReportForm;
 use crate::report::{self, Kept};
 
 /// What a replay with differing verdicts exits with.

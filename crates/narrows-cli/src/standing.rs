@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use narrows_io::host::Capabilities;
 use narrows_live::control;
+use narrows_live::run_record::{Identity, RunKind};
 use narrows_live::standing::{StandingOptions, StandingOutcome};
 use narrows_scenario::{Scenario, Way, span_of_time};
 
@@ -20,6 +21,7 @@ use crate::report::{self, Kept};
 pub(crate) fn prepare(
     devices: &[(&str, Way)],
     file: Option<&Path>,
+    kind: RunKind,
     args: &args::Standing,
 ) -> Result<(Scenario, StandingOptions), Failure> {
     let bounds = lateness_bounds(&args.pace.max_lateness)?;
@@ -29,6 +31,12 @@ pub(crate) fn prepare(
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
     let options = StandingOptions {
+        identity: Identity {
+            name: args.name.clone(),
+            kind,
+            output: None,
+            reports: Kept::find().folder().map(Into::into),
+        },
         duration: duration.map(|span| Duration::from_nanos(span.nanos())),
         greeting: !args.report.quiet,
         record: args.record.clone(),

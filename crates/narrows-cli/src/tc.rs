@@ -30,15 +30,15 @@ Examples:
   narrows tc -s class show dev link.up
   narrows tc qdisc del dev link.down root
 
-A device is a port of the scenario (client.link), a host with one link, or a direction of a link (link.up): what
-packets meet that leave there.")]
+A device is a port of the scenario (client.link), a host with one link, an interface of a host as it is called there
+(link), or a direction of a link (link.up): what packets meet that leave there.")]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_precedence_over_arg = true,
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Tc {
-    /// Which run, by the number that it prints [default: the only one, or the one that this shell is inside of]
+    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
     #[arg(long)]
     run: Option<String>,
     /// A command of tc: qdisc add, change, replace, del, show; class show

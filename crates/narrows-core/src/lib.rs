@@ -39,8 +39,9 @@ pub use engine::{Body, Engine, Event};
 pub use id::{Element, LinkId, PortId, RouterId, RulesId};
 pub use link::{
     AirTime, AirTimeError, BitErrors, Change, Corruption, Exceed, FeedView, Instance, InstanceCounts,
-    Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemQueue, Order,
-    Policer, PolicerConfig, PolicerCounts, Question, Reorder, SlotGap, Slots, Target, netem,
+    Instances, LinkConfig, LinkSettings, LinkTemplate, LinkView, Loss, Mtu, MtuPolicy, NetemAround,
+    NetemQueue, Order, Policer, PolicerConfig, PolicerCounts, Question, Reorder, SlotGap, Slots, Target,
+    netem,
 };
 pub use network::{
     BuildError, NetworkConfig, Parts, PipeConfig, PortConfig, PortCounters, Route, RouterConfig,

@@ -39,7 +39,7 @@ pub use config::{Change, Instances, LinkConfig, LinkTemplate, Reorder};
 pub use corruption::Corruption;
 pub use feeds::FeedView;
 pub use instances::InstanceCounts;
-pub use netem::NetemQueue;
+pub use netem::{NetemAround, NetemQueue};
 pub use policer::{Exceed, Policer, PolicerConfig, PolicerCounts};
 pub use settings::{LinkSettings, Mtu, MtuPolicy, Order};
 pub use slots::{SlotGap, Slots};

@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod parts;
 mod pcap;
 mod pcapng;
 mod read;

@@ -2,6 +2,8 @@
 
 use narrows_live::control::Request;
 use narrows_live::feeds::protocol::{Answer, Decoded, decode};
+use narrows_live::run_name::RunName;
+use narrows_live::run_record::About;
 use narrows_scenario::{LinkFlags, Scenario};
 
 /// Lines of the control socket: each is a request, or an error; a request for changes is tried on a plain link.
@@ -11,6 +13,12 @@ use narrows_scenario::{LinkFlags, Scenario};
 pub fn control(bytes: &[u8]) {
     let Ok(mut scenario) = Scenario::from_flags(&LinkFlags::default()) else { return };
     for line in bytes.split(|&byte| byte == b'\n').take(20) {
+        if let Ok(text) = str::from_utf8(line) {
+            // Records of runs are such lines, too; what names a run is none that could be a path or a number.
+            let name =
+                About::read(text).and_then(|about| about.name).or_else(|| text.parse::<RunName>().ok());
+            assert!(name.is_none_or(|name| name.as_str().starts_with(|c: char| c.is_ascii_alphabetic())));
+        }
         let Ok(request) = serde_json::from_slice::<Request>(line) else { continue };
         let again = serde_json::to_vec(&request).expect("a vector takes it");
         assert_eq!(serde_json::from_slice::<Request>(&again).expect("it was written"), request);
@@ -52,6 +60,13 @@ pub fn requests() -> Vec<Vec<u8>> {
         r#"{"command":"feeds"}"#,
         r#"{"command":"scenario"}"#,
         r#"{"command":"stats"}"#,
+        r#"{"command":"status"}"#,
+        r#"{"command":"now"}"#,
+        r#"{"command":"events","after":7}"#,
+        r#"{"command":"hosts"}"#,
+        r#"{"command":"enter","host":"client"}"#,
+        r#"{"command":"end"}"#,
+        r#"{"process":7,"started":1,"boot":"b","pid-namespace":1,"name":"lab","kind":"up","since-ns":1,"hosts":2,"links":1}"#,
     ]
     .map(|line| [line.as_bytes(), b"\n"].concat())
     .into()

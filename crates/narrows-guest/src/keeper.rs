@@ -44,6 +44,25 @@ const BEHIND: Duration = Duration::from_millis(50);
 /// How often the window's size is looked at, and other things of which nobody tells us.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// What the program is to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Terminal,
+    File { offset: u64 },
+    Nothing,
+    Stream,
+}
+
+impl Kind {
+    /// Where a file is to be read from.
+    fn offset(self) -> u64 {
+        match self {
+            Self::File { offset } => offset,
+            _ => 0,
+        }
+    }
+}
+
 /// Why the guest broke off.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
@@ -110,7 +129,7 @@ fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
     let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
     let workshop = Workshop::open(plan)?;
     let (input, outputs) = (Input::open(&workshop)?, Outputs::find());
-    workshop.leave_plan(plan, &input, &outputs)?;
+    workshop.leave_plan(plan, input.kind(), &outputs)?;
     let listener = UnixListener::bind(workshop.clock()).map_err(failed("listen for the guest's clock"))?;
     let (line, to_guest) = io::pipe().map_err(failed("make a pipe"))?;
     let written = workshop.make("line").map_err(failed("make the guest's line"))?;

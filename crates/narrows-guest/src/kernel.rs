@@ -25,8 +25,13 @@ pub use edits::recipe_hash;
 pub use error::KernelError;
 pub use plan::BuildPlan;
 pub use progress::{Progress, Step};
-pub use source::{Source, VERIFIED_PACKAGES};
+pub use source::Source;
 pub use store::{About, Kept, Store};
+
+/// Source packages whose kernels were built with this recipe and ran narrows' own live engine, the newest first.
+pub const VERIFIED_PACKAGES: [&str; 2] = ["linux-source-7.2", "linux-source-6.12"];
+/// The series of those packages, in words.
+const VERIFIED_SERIES: &str = "7.2 and 6.12";
 
 /// An executable that boots.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -324,3 +324,14 @@ fn tcx(
         error => error.into(),
     })
 }
+
+/// Whether a program can be put onto an interface by a link of kind TCX, as a detour does. Tried on the loopback
+/// interface of a namespace that is then gone.
+///
+/// # Errors
+/// What the kernel says: that BPF is not allowed, or that it does not know such links (before Linux 6.6).
+pub fn has_tcx() -> Result<(), DetourError> {
+    let namespace = Namespace::create()?;
+    let interface = RouteSocket::open(&namespace)?.interface_index("lo")?;
+    namespace.run(|| try_hook(interface))?
+}

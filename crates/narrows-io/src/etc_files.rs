@@ -82,6 +82,16 @@ impl EtcFiles {
         Ok(Self { files: files.into_iter().map(file).collect::<io::Result<_>>()?, hides_services })
     }
 
+    /// Their names and contents.
+    pub fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.files.iter().map(|file| (file.name.to_str().unwrap_or_default(), file.contents.as_slice()))
+    }
+
+    /// Whether name services of the host are out of reach.
+    pub fn hides_services(&self) -> bool {
+        self.hides_services
+    }
+
     /// Whether programs can have them here: does it all once, on a thread that ends with it.
     ///
     /// # Errors

@@ -6,11 +6,14 @@
 //!
 //! A frame from an AF_XDP socket stays where the kernel put it ([`crate::xdp`]) as long as there is room for that.
 
+pub(crate) mod checksum;
+pub(crate) mod open;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::offloaded::Open;
-use crate::xdp::{Chunk, Umem};
+use self::open::Open;
+use crate::umem::{Chunk, Umem};
 
 /// The bytes of one packet, from the Ethernet header on, without the frame check sequence.
 ///

@@ -210,17 +210,6 @@ pub fn has_netem() -> Option<bool> {
     }
 }
 
-/// Whether a program can be put onto an interface by a link of kind TCX, as [`crate::detour`] does. Tried on the loopback
-/// interface of a namespace that is then gone.
-///
-/// # Errors
-/// What the kernel says: that BPF is not allowed, or that it does not know such links (before Linux 6.6).
-pub fn has_tcx() -> Result<(), crate::detour::DetourError> {
-    let namespace = Namespace::create()?;
-    let interface = RouteSocket::open(&namespace)?.interface_index("lo")?;
-    namespace.run(|| crate::detour::try_hook(interface))?
-}
-
 fn read_trimmed(file: &str) -> io::Result<String> {
     Ok(fs::read_to_string(file)?.trim_end().to_owned())
 }

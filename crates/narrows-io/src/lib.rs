@@ -78,6 +78,7 @@ pub mod sysctl;
 pub mod tap;
 pub mod terminal;
 pub mod udp;
+mod umem;
 pub mod unix_socket;
 pub mod user_namespace;
 pub mod wait;

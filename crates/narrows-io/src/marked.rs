@@ -38,6 +38,14 @@ impl Mark<'_> {
     /// # Errors
     /// When the kernel refuses.
     pub fn kill(&self, process: u32) -> io::Result<bool> {
+        self.signal(process, Signal::SIGKILL)
+    }
+
+    /// Sends the process a signal if it carries the mark; whether it did.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn signal(&self, process: u32, signal: Signal) -> io::Result<bool> {
         let descriptor = match open_pidfd(process) {
             Err(cause) if cause.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
             opened => opened?,
@@ -46,7 +54,7 @@ impl Mark<'_> {
         if !self.is_on(process) {
             return Ok(false);
         }
-        match send_signal(descriptor.as_fd(), Signal::SIGKILL) {
+        match send_signal(descriptor.as_fd(), signal) {
             Err(Errno::ESRCH) => Ok(false),
             sent => Ok(sent.map(|()| true)?),
         }

@@ -4,6 +4,7 @@
 //! when the last descriptor and the last process in it are gone. So nothing is left on the host even after
 //! `kill -9`.
 
+use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -14,9 +15,6 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::stat::fstat;
-
-use crate::route_socket::RouteSocket;
-use crate::stack::{self, StackError};
 
 /// The directories where `ip netns` keeps named namespaces.
 const NAMED: &str = "/run/netns";
@@ -51,7 +49,7 @@ pub enum NamespaceError {
     },
     /// The loopback interface of a new namespace could not be brought up, or its settings were refused.
     #[error("cannot prepare a new network namespace: {0}")]
-    Unprepared(Box<StackError>),
+    Unprepared(Box<dyn Error + Send + Sync>),
     /// The kernel refused for another reason.
     #[error("cannot {action}: {cause}")]
     Refused {
@@ -79,21 +77,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a new namespace without a name, its loopback interface up and its settings as hosts need them, whatever this
-    /// host's are.
-    pub fn create() -> Result<Self, NamespaceError> {
-        on_helper_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
-            let namespace = Self { descriptor: open_own()?, label: "a new namespace".into() };
-            namespace.prepare().map_err(|error| NamespaceError::Unprepared(Box::new(error)))?;
-            Ok(namespace)
-        })?
-    }
-
-    fn prepare(&self) -> Result<(), StackError> {
-        stack::reset(self)?;
-        Ok(RouteSocket::open(self)?.set_up("lo")?)
+    /// A new one without a name, as the kernel makes it; the calling thread is in it from here on.
+    pub(crate) fn unshare() -> Result<Self, NamespaceError> {
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|errno| NamespaceError::new("make a network namespace", errno))?;
+        Ok(Self { descriptor: open_own()?, label: "a new namespace".into() })
     }
 
     /// Opens an existing namespace: a name as `ip netns` gives them, a path (anything with a `/`), or
@@ -196,7 +184,7 @@ fn open_own() -> Result<OwnedFd, NamespaceError> {
 }
 
 /// Namespaces belong to threads: whatever changes one runs on a thread that then ends.
-fn on_helper_thread<R: Send>(action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
+pub(crate) fn on_helper_thread<R: Send>(action: impl FnOnce() -> R + Send) -> Result<R, NamespaceError> {
     thread::scope(|scope| {
         let helper = thread::Builder::new()
             .name("namespace".into())

@@ -268,7 +268,10 @@ impl OwnFolder {
     }
 
     /// Waits until nobody else has locked the folder, and locks it as long as this value lives.
-    pub(crate) fn lock(&self) -> Result<(), OwnFolderError> {
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn lock(&self) -> Result<(), OwnFolderError> {
         self.folder.lock().map_err(refused("lock", &self.path))
     }
 

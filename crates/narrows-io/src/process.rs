@@ -32,7 +32,7 @@ use crate::descriptors;
 use crate::etc_files::EtcFiles;
 use crate::namespace::{Namespace, NamespaceError};
 use crate::scheduling;
-use crate::wait::wake_as_usual;
+use crate::wait::{Waiting, wait, wake_as_usual};
 
 /// Why a program could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,51 @@ pub enum SpawnError {
 
 fn remedy(program: &str) -> &'static str {
     if program.contains(' ') { " (the command and its arguments are separate words)" } else { "" }
+}
+
+/// A process that somebody else started, held by a descriptor: that never stands for another one.
+#[derive(Debug)]
+pub struct OtherProcess {
+    pidfd: OwnedFd,
+}
+
+impl OtherProcess {
+    /// The one that has this number now.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open(process: u32) -> io::Result<Self> {
+        Ok(Self { pidfd: open_pidfd(process)? })
+    }
+
+    /// Whether it has ended.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn is_over(&self) -> io::Result<bool> {
+        let mut look = [Waiting::readable(self)];
+        wait(&mut look, Some(MonotonicTime::default()))?;
+        Ok(look[0].is_ready())
+    }
+}
+
+impl AsFd for OtherProcess {
+    /// A descriptor that becomes readable when it ends.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+/// Whether the process descends from this one.
+pub fn is_descendant(process: u32) -> bool {
+    let mut above = parent(Pid::from_raw(process as i32));
+    while let Some(process) = above.filter(|process| process.as_raw() > 0) {
+        if process == getpid() {
+            return true;
+        }
+        above = parent(process);
+    }
+    false
 }
 
 /// A program that was started. Dropping it kills it, unless it is left to [`end_descendants`].

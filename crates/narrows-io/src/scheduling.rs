@@ -128,6 +128,18 @@ pub fn set_priority(priority: Priority) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the calling thread run soon after it is called, however many others want to: nice −20, where that is allowed and
+/// nobody has chosen another nice value. For a thread that has little to do. Threads and programs that it starts later have
+/// the usual priority.
+#[expect(unsafe_code, reason = "a system call that nix lacks")]
+pub fn run_soon() {
+    // SAFETY: no pointers are passed; 0 is the calling thread. An error is −1, which is not 0 either.
+    if unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } == 0 {
+        // Whoever may not goes on as it was.
+        let _ = set_priority(Priority::High);
+    }
+}
+
 /// Whether the kernel shares processors among sessions first, so that the nice value counts only within one.
 pub fn groups_by_session() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|text| text.trim() == "1")

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, setsockopt, socket, sockopt,
+};
 use nix::sys::time::TimeVal;
 
 /// What came of asking.
@@ -35,6 +37,19 @@ pub fn connect_within(path: &Path, patience: Duration) -> io::Result<UnixStream>
     // It is a limit on writing as well.
     setsockopt(&stream, sockopt::SendTimeout, &TimeVal::new(0, 0))?;
     Ok(stream.into())
+}
+
+/// The process at the other end of a connection, by its number here.
+///
+/// # Errors
+/// The kernel's.
+pub fn peer_process(stream: &UnixStream) -> io::Result<u32> {
+    let peer = getsockopt(stream, sockopt::PeerCredentials)?;
+    // 0 for a process that has no number here: one of a PID namespace around this one.
+    u32::try_from(peer.pid())
+        .ok()
+        .filter(|process| *process > 0)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// Whether somebody listens at this socket. Never waits.

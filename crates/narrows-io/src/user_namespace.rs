@@ -6,10 +6,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
 use nix::unistd::{getegid, geteuid};
 
@@ -61,6 +62,20 @@ pub fn enter_user_namespace(inner: InnerUser) -> Result<(), UserNamespaceError> 
     unshare(CloneFlags::CLONE_NEWUSER)
         .map_err(|errno| UserNamespaceError::Forbidden { cause: errno.into() })?;
     users.map().map_err(|(file, cause)| UserNamespaceError::Mapping { file, cause })
+}
+
+/// Moves this process into the user namespace of another process, unless it is there already. To be called while there is
+/// one thread.
+///
+/// # Errors
+/// When the other process is gone, or the kernel refuses.
+pub fn join_user_namespace(process: u32) -> io::Result<()> {
+    let other = File::open(format!("/proc/{process}/ns/user"))?;
+    let identity = |data: &fs::Metadata| (data.dev(), data.ino());
+    if identity(&other.metadata()?) == identity(&fs::metadata("/proc/self/ns/user")?) {
+        return Ok(());
+    }
+    Ok(setns(other, CloneFlags::CLONE_NEWUSER)?)
 }
 
 /// Has `command` start in a user namespace of its own; for programs with threads, which cannot enter one

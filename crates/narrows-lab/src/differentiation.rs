@@ -43,6 +43,9 @@ use crate::watch::{Step, Watch, go_on};
 
 use reach::Reach;
 
+/// A line of 10 Mbit/s.
+const NANOS_PER_BYTE: u64 = 800;
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct DifferentiationOptions {

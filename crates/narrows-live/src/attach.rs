@@ -30,13 +30,12 @@ use narrows_scenario::Scenario;
 
 use crate::cabling::FarEnd;
 use crate::container;
-use crate::control::ControlSocket;
 use crate::local::Neighbours;
 use crate::run::{RunError, system};
 use crate::stage::Cable;
 use crate::standing::{
     Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
-    find, has_filters, namespace, settle_me,
+    control, find, has_filters, namespace, settle_me,
 };
 
 /// How long what is inside may take to come out, in the end.
@@ -88,7 +87,9 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let standing = &options.standing;
-    let control = ControlSocket::open(&standing.run_folder)?;
+    let mut info = RunInfo::of(&scenario, Kind::Live);
+    info.title = format!("{} on {}", info.title, interface.name);
+    let control = control(standing, &scenario, &info.title)?;
     let mut watch = Watch::on(&namespace, std::slice::from_ref(&interface)).map_err(StandingError::from)?;
     if let Some(process) = process {
         watch = watch.and_process(process).map_err(StandingError::from)?;
@@ -107,8 +108,6 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
         let laid = laying.began();
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
     }
-    let mut info = RunInfo::of(&scenario, Kind::Live);
-    info.title = format!("{} on {}", info.title, interface.name);
     info.notes.extend(notes(&namespace, &interface)?);
     let ground = Ground { signals, control, watch, info };
     let mut network = Standing::new(engine, scenario, cables, ground, standing)?;

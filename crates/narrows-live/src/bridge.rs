@@ -25,13 +25,12 @@ use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
-use crate::control::ControlSocket;
 use crate::local::Neighbours;
 use crate::run::{RunError, system};
 use crate::stage::Cable;
 use crate::standing::{
     Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
-    find, has_filters, namespace, settle_me,
+    control, find, has_filters, namespace, settle_me,
 };
 
 /// What to put the network between.
@@ -58,7 +57,9 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
     let standing = &options.standing;
-    let control = ControlSocket::open(&standing.run_folder)?;
+    let mut info = RunInfo::of(&scenario, Kind::Live);
+    info.title = format!("{} between {} and {}", info.title, found[0].name, found[1].name);
+    let control = control(standing, &scenario, &info.title)?;
     let mut rearranged = Vec::new();
     for interface in &found {
         let folder = standing.run_folder.join(INTERFACES);
@@ -66,8 +67,6 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
             .map_err(StandingError::from)?;
         rearranged.push(changed);
     }
-    let mut info = RunInfo::of(&scenario, Kind::Live);
-    info.title = format!("{} between {} and {}", info.title, found[0].name, found[1].name);
     info.notes.extend(notes(&namespace, &found, &rearranged)?);
     let mut cables = Vec::new();
     let mtu = found.iter().map(|interface| interface.mtu).max().unwrap_or_default();

@@ -11,6 +11,11 @@ thread_local! {
     static HELD: Cell<Option<Time>> = const { Cell::new(None) };
 }
 
+/// What the wall clock shows, in nanoseconds since 1970.
+pub fn since_1970() -> u64 {
+    clock_realtime()
+}
+
 /// Instants of a run, counted from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

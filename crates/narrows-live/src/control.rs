@@ -8,11 +8,17 @@
 //! generation of that: where the run has moved on since, nothing is changed and the answer says what was.
 
 mod client;
+mod events;
+mod hosts;
 mod in_force;
+mod runs;
 mod server;
 
 pub use client::{Client, ControlError};
+pub use events::{Event, EventsSince, Happening};
+pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
 pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
+pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use narrows_io::own_folder::{OwnFolder, OwnFolderError};
-use narrows_report::Report;
+use narrows_report::{Now, RecentRates, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::run_record::number;
@@ -61,6 +67,25 @@ pub enum Request {
     Scenario {},
     /// Report what has happened so far. Answered by [`Stats`].
     Stats {},
+    /// Say how things are, in few words. Answered by [`Status`].
+    Status {},
+    /// Say what the links do at present. Answered by [`Now`].
+    Now {},
+    /// Say what happened. Answered by [`EventsSince`].
+    Events {
+        /// The number of the last event that is known, or 0.
+        #[serde(default)]
+        after: u64,
+    },
+    /// Name the hosts. Answered by a list of [`HostOfRun`].
+    Hosts {},
+    /// Say how to start a program in a host. Answered by [`Entrance`].
+    Enter {
+        /// The host.
+        host: String,
+    },
+    /// End, as at a SIGTERM. Answered before that.
+    End {},
 }
 
 /// What a run answers.
@@ -94,8 +119,24 @@ pub struct Stats {
     pub generation: u64,
     /// For a program.
     pub report: Report,
+    /// What the links do at present; nothing where there are very many.
+    #[serde(default)]
+    pub now: Option<Now>,
     /// For a person.
     pub text: String,
+}
+
+/// How things are, in few words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The run's generation.
+    pub generation: u64,
+    /// How far its figures can be trusted: `accurate`, `mostly accurate`, `not accurate`, `exact`.
+    pub trust: String,
+    /// Packets inside the network.
+    pub inside_packets: u64,
+    /// What arrived at hosts of late.
+    pub delivered: RecentRates,
 }
 
 /// Why a change was not made that was meant for another state.

@@ -11,6 +11,7 @@
 //! below says so.
 
 mod answer;
+mod apply;
 mod arrivals;
 pub(crate) mod changes;
 mod exchange;

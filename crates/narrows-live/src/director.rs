@@ -6,9 +6,11 @@
 //! long: however busy they are, a signal is heard at once and a client gets an answer.
 
 mod disturbance;
+mod events;
 mod host;
 mod ipfw;
 mod plan;
+mod recent;
 mod report;
 mod requests;
 mod worker;
@@ -21,20 +23,24 @@ use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
 use narrows_io::frame::Frame;
 use narrows_io::host::ProcessorTime;
+use narrows_io::process::Signal;
+use narrows_io::scheduling;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_report::{LatenessBound, OneWay, RunInfo};
 use narrows_scenario::Scenario;
 
 use self::disturbance::Disturbances;
+use self::events::Events;
 use self::host::HostWatch;
 use self::plan::Plan;
 use self::worker::WorkerPool;
 use crate::capture::{Capture, CapturePlan};
 use crate::clock::Clock;
-use crate::control::ControlSocket;
+use crate::control::{ControlSocket, Happening};
 use crate::data::DataLoop;
 use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
+use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
@@ -64,11 +70,22 @@ pub struct Director {
     /// The names of all ports, in the order of their numbers.
     ports: Vec<String>,
     control: Option<(ControlSocket, RunInfo)>,
+    /// The ways into its hosts, where it has some of its own; and whether somebody asked for one.
+    entrances: Option<Entrances>,
+    has_let_in: bool,
+    /// Somebody has asked us to end.
+    asked_to_end: bool,
+    /// What happened.
+    events: Events,
+    /// Whose request is answered, by the number of the process.
+    asking: Option<u32>,
     /// Where the record will be.
     record: Option<PathBuf>,
     pace: Pace,
     /// The processors of the packet threads, if any are named.
     processors: Vec<usize>,
+    /// When packet threads are asked next what their links let out.
+    next_snapshot: Time,
     /// Once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
@@ -114,8 +131,24 @@ impl Director {
         if let Some(data) = pool.waiting().next() {
             data.changes.await_first_packet(plan.first_packet());
         }
-        let (control, record, pace, processors) = (None, None, Pace::default(), threads.processors.clone());
-        Ok(Self { clock, plan, pool, ports, control, record, pace, processors, host: None, is_halted: false })
+        Ok(Self {
+            clock,
+            plan,
+            pool,
+            ports,
+            control: None,
+            entrances: None,
+            has_let_in: false,
+            asked_to_end: false,
+            events: Events::default(),
+            asking: None,
+            record: None,
+            pace: Pace::default(),
+            processors: threads.processors.clone(),
+            next_snapshot: Time::ZERO,
+            host: None,
+            is_halted: false,
+        })
     }
 
     /// Keeps a record of all inputs and verdicts from here on. Of several threads each has a file beside this one until
@@ -162,6 +195,16 @@ impl Director {
     /// Takes requests from a control socket; `info` is what reports begin with.
     pub fn listen(&mut self, control: ControlSocket, info: RunInfo) {
         self.control = Some((control, info));
+    }
+
+    /// Lets others start programs in the hosts.
+    pub fn let_in(&mut self, entrances: Entrances) {
+        self.entrances = Some(entrances);
+    }
+
+    /// Whether anybody was told how to start one.
+    pub fn has_let_in(&self) -> bool {
+        self.has_let_in
     }
 
     /// Makes the sockets of all feeds, those of feeds that come later as well. To be called before the network runs.
@@ -231,7 +274,10 @@ impl Director {
             other => Some(other),
         })?;
         let disturbances = Disturbances::watch(self.clock, delays);
+        // An overloaded host still hears signals, and gets answers.
+        scheduling::run_soon();
         self.host = Some(HostWatch { processors: ProcessorTime::read().ok(), disturbances });
+        self.happened(Happening::Started, "packets cross the network".into());
         self.keep_ahead();
         Ok(())
     }
@@ -268,7 +314,8 @@ impl Director {
         loop {
             self.hear()?;
             self.keep_ahead();
-            let until = end.min(self.plan.wake());
+            self.keep_recent();
+            let until = end.min(self.plan.wake()).min(self.next_snapshot);
             let [called, signal, is_ready, has_clients] = self.sleep(until, ready, signals)?;
             if signal && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
                 return Ok(End::Signal(signal));
@@ -281,6 +328,9 @@ impl Director {
             }
             if has_clients {
                 self.serve(ready, signals)?;
+                if std::mem::take(&mut self.asked_to_end) {
+                    return Ok(End::Signal(EndSignal { signal: Signal::SIGTERM, from_terminal: false }));
+                }
             }
             if self.clock.now() >= end {
                 return Ok(End::Ready);
@@ -336,9 +386,13 @@ impl Director {
     /// Brings what is in force up to now, which it gives.
     fn advance(&mut self) -> Time {
         let now = self.clock.now();
+        let before = self.plan.generation();
         if let Some(at) = self.plan.advance(now) {
             self.pool.tell(|_| Order::Feeds(at));
             self.pool.call();
+        }
+        for step in self.plan.changes_since(before) {
+            self.happened(Happening::Timeline, step);
         }
         now
     }
@@ -360,6 +414,10 @@ impl Director {
             Answer::Failed(error) => return Err(error),
             Answer::Gone => return Err(LoopError::Gone(number)),
             Answer::Sampled(sampled) => self.pool.workers[number].take(sampled),
+            Answer::Snapshot(snapshot, late) => {
+                self.pool.workers[number].recent.add(*snapshot);
+                self.look_at_lateness(number, &late);
+            }
             Answer::FirstPacket(at) => self.plan.first_packet_came(at),
             Answer::LeftOut(at, error) => {
                 self.plan.note(|| format!("a change at {at} was left out: {error}"));
@@ -379,7 +437,7 @@ impl Director {
             // Of somebody who did not wait for it.
             Answer::Ready { .. }
             | Answer::Rules(_)
-            | Answer::Holds(_)
+            | Answer::Holds { .. }
             | Answer::Halted
             | Answer::Finished(..) => {}
         }
@@ -429,22 +487,23 @@ impl Director {
         self.plan.note(|| format!("at {now}: {note}"));
     }
 
-    /// Whether packets are inside the network, or wait for an interface.
+    /// Whether packets are inside the network, or wait for an interface; and how long ago those came that are read now.
     ///
     /// # Errors
     /// When a packet thread has failed.
-    pub(crate) fn holds_packets(&mut self) -> Result<bool, LoopError> {
+    pub(crate) fn holds_packets(&mut self) -> Result<(bool, Duration), LoopError> {
         self.pool.tell(|_| Order::Holds);
         self.pool.call();
-        let (count, mut any) = (self.pool.len(), false);
+        let (count, mut any, mut most) = (self.pool.len(), false, Duration::ZERO);
         self.await_all(count, |_, _, answer| match answer {
-            Answer::Holds(holds) => {
-                any |= holds;
+            Answer::Holds { packets, behind } => {
+                any |= packets;
+                most = most.max(behind);
                 None
             }
             other => Some(other),
         })?;
-        Ok(any)
+        Ok((any, most))
     }
 
     /// Has packet threads stand still: the run is over, and what its programs still send while they are ended is no part of

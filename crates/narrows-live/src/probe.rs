@@ -20,7 +20,7 @@ use narrows_core::FlowKey;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::scheduling::as_usual;
 use narrows_io::udp::{Datagram, StampedUdp};
-use narrows_io::wait::wait;
+use narrows_io::wait::{Waiting, wait};
 pub use narrows_report::ProbePacket;
 use narrows_report::{OneWay, ProbeMeter, ProbeReport};
 
@@ -57,6 +57,8 @@ const POLL: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Probes {
     stop: Arc<AtomicBool>,
+    /// Whether those that are on their way are awaited no more.
+    given_up: Arc<AtomicBool>,
     directions: Vec<Direction>,
     /// Readable, because closed at the far end, when every direction is done.
     done: UnixStream,
@@ -80,13 +82,18 @@ impl Probes {
     /// # Errors
     /// When sockets or threads cannot be had.
     pub fn start(plan: &ProbePlan, stage: &Stage) -> io::Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, given_up) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (done, far) = UnixStream::pair()?;
         let far = Arc::new(far);
         let mut directions = Vec::new();
         let mut start = |(host, interface), (peer, other)| {
-            let direction =
-                Direction::start(*plan, (host, interface), (peer, other), &stop, Arc::clone(&far))?;
+            let direction = Direction::start(
+                *plan,
+                (host, interface),
+                (peer, other),
+                [&stop, &given_up],
+                Arc::clone(&far),
+            )?;
             directions.push(direction);
             io::Result::Ok(())
         };
@@ -108,7 +115,7 @@ impl Probes {
             start((host, interface), server)?;
             start(server, (host, interface))?;
         }
-        Ok(Self { stop, directions, done })
+        Ok(Self { stop, given_up, directions, done })
     }
 
     /// Stops sending, waits for probes that are on their way, and says what came of them, beside the delays that are
@@ -117,13 +124,25 @@ impl Probes {
     /// # Errors
     /// When a socket failed.
     pub fn finish(self, configured: Vec<OneWay>) -> io::Result<Vec<ProbeReport>> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop();
         self.directions.into_iter().map(|direction| direction.finish(&configured)).collect()
     }
 
     /// Stops sending; what is on its way is still awaited.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all have been sent, and awaited.
+    pub fn are_done(&self) -> bool {
+        let mut done = [Waiting::readable(&self.done)];
+        wait(&mut done, Some(clock_monotonic())).is_ok() && done[0].is_ready()
+    }
+
+    /// Awaits no more.
+    pub fn give_up(&self) {
+        self.stop();
+        self.given_up.store(true, Ordering::Relaxed);
     }
 }
 
@@ -139,7 +158,7 @@ impl Direction {
         plan: ProbePlan,
         (host, interface): (&Host, &Interface),
         (peer, other): (&Host, &Interface),
-        stop: &Arc<AtomicBool>,
+        [stop, given_up]: [&Arc<AtomicBool>; 2],
         done: Arc<UnixStream>,
     ) -> io::Result<Self> {
         let missing = || io::Error::other(format!("port `{}` has no address", interface.port));
@@ -157,7 +176,7 @@ impl Direction {
         outgoing.set_traffic_class(packet.traffic_class)?;
         let to = incoming.address()?;
         let sent_all = Arc::new(AtomicBool::new(false));
-        let (stop, sent) = (Arc::clone(stop), Arc::clone(&sent_all));
+        let (stop, given_up, sent) = (Arc::clone(stop), Arc::clone(given_up), Arc::clone(&sent_all));
         let sender = thread::Builder::new().name("probe sender".into()).spawn(move || {
             as_usual()?;
             let result = send(&outgoing, to, plan, &stop);
@@ -166,7 +185,7 @@ impl Direction {
         })?;
         let receiver = thread::Builder::new().name("probe receiver".into()).spawn(move || {
             as_usual()?;
-            let result = receive(&incoming, &sent_all);
+            let result = receive(&incoming, &sent_all, &given_up);
             drop(done);
             result
         })?;
@@ -210,11 +229,11 @@ fn payload(to: SocketAddr, packet: ProbePacket) -> usize {
     usize::from(packet.length.max(LENGTH)) - headers
 }
 
-fn receive(socket: &StampedUdp, sent_all: &AtomicBool) -> io::Result<ProbeMeter> {
+fn receive(socket: &StampedUdp, sent_all: &AtomicBool, given_up: &AtomicBool) -> io::Result<ProbeMeter> {
     let mut meter = ProbeMeter::new();
     let mut payload = [0; USED];
     let mut last = clock_monotonic();
-    loop {
+    while !given_up.load(Ordering::Relaxed) {
         let sending = !sent_all.load(Ordering::Acquire);
         match socket.receive(&mut payload, POLL)? {
             Some(Datagram { length: USED, stamp, traffic_class }) => {
@@ -237,4 +256,5 @@ fn receive(socket: &StampedUdp, sent_all: &AtomicBool) -> io::Result<ProbeMeter>
             }
         }
     }
+    Ok(meter)
 }

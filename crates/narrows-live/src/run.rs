@@ -10,35 +10,44 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use narrows_core::{BuildError, Engine};
-use narrows_io::address::IpPrefix;
 use narrows_io::descriptors;
 use narrows_io::host;
 use narrows_io::listening;
-use narrows_io::namespace::Namespace;
 use narrows_io::privileges::{self, Capability};
 use narrows_io::process::{self, Running, Signal, SpawnError};
-use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
-use narrows_scenario::{Address, HostAddress, Scenario, printable};
+use narrows_scenario::{Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
-use crate::control::{self, ControlError, ControlSocket};
+use crate::control::{ControlError, ControlSocket};
 use crate::director::{Director, End, LoopError, Pace, Threads};
+use crate::entrance::{Entrances, environment};
 use crate::feeds::FeedError;
 use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
-use crate::run_record;
-use crate::stage::{self, Host, Stage, StageError, one_of_each};
-use crate::standing::StandingError;
+use crate::renumber::step_aside;
+use crate::run_name::RunName;
+use crate::run_record::{About, Identity};
+pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
+use crate::stage::{Host, Stage, StageError};
+use crate::standing_error::StandingError;
+use crate::stay::Stay;
+use crate::visitors::Visitors;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
 const LOOKS: usize = 200;
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long probes that are on their way are awaited after a signal.
+const AWAITED_IF_ASKED: Duration = Duration::from_millis(400);
+/// How long they are awaited before one looks whether that makes sense.
+const AWAITED_AT_ONCE: Duration = Duration::from_millis(200);
+/// Where what is read came longer ago than this, the network is further behind than packets are worth waiting for.
+const MOST_BEHIND: narrows_core::Duration = narrows_core::Duration::from_millis(500);
 /// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
 const LONG_LOOK: usize = 100;
 /// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
@@ -50,15 +59,14 @@ const NEEDED: [Capability; 5] = [
     Capability::SysPtrace,
     Capability::SysAdmin,
 ];
-/// The variable that has the number of the run, by which people name it.
-pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
-
 /// The folder, in that of control sockets, where changed settings of the host are remembered.
 pub const SETTINGS: &str = "settings";
 
 /// What to run in a scenario's hosts.
 #[derive(Debug)]
 pub struct RunOptions {
+    /// How the run is called.
+    pub identity: Identity,
     /// The program and its arguments; the run ends with it. Empty: until a signal, or until the probes are done.
     pub command: Vec<OsString>,
     /// The host in which it runs; the scenario's first if none is named.
@@ -72,6 +80,8 @@ pub struct RunOptions {
     pub output_to_stderr: bool,
     /// Whether to say on the standard error where one is, before the program starts.
     pub greeting: bool,
+    /// Without a program: the network stays up until a signal, or somebody's asking, ends it as it is meant to.
+    pub stay: Option<Stay>,
     /// Where to keep the input log.
     pub record: Option<PathBuf>,
     /// Whether the log keeps whole packets, or their headers.
@@ -199,15 +209,23 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
     let resolver = outside.as_ref().map_or(Resolver::Absent, |way| Resolver::Ours(way.forwarder()));
     let (names, no_names) = Names::new(&scenario, resolver);
-    let control = ControlSocket::open(&options.run_folder)?;
-    let mut environment = environment(&stage, host, &control);
-    if options.greeting {
-        // Whoever closed the standard error does not want to know.
-        let _ = writeln!(io::stderr(), "{}", printable(&greeting(&stage, host)));
-    }
-
     let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
     let mut info = RunInfo::of(&scenario, kind);
+    let about = About::new(&options.identity, &scenario, &info.title);
+    let control = ControlSocket::open(&options.run_folder, &about)?;
+    let mut environment = environment(&stage, host, &control);
+    let (name, id) = (control.name().clone(), control.run_id());
+    let greeting = options.greeting.then(|| greeting(&name, &stage, host, options));
+    let greet = || {
+        if let Some(greeting) = &greeting {
+            // Whoever closed the standard error does not want to know.
+            let _ = writeln!(io::stderr(), "{}", printable(greeting));
+        }
+    };
+    if options.stay.is_none() {
+        greet();
+    }
+
     info.notes.extend(refusal);
     info.notes.extend(no_names);
     info.notes.extend(options.cabling.remark());
@@ -223,7 +241,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(remark);
     let mut network = Director::new(engine, scenario, stage.take_cables(), &threads)?;
     network.certify(&options.bounds);
+    let entrances = Entrances::new(&stage, &names, &control);
     network.listen(control, info.clone());
+    network.let_in(entrances);
     network.open_feeds(&options.run_folder)?;
     let feeds = network.feed_environment();
     environment.extend(feeds.into_iter().map(|(name, path)| (name, path.into())));
@@ -236,14 +256,25 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace);
     network.start()?;
-    let result = play(&mut network, &stage, &names, options, &environment, &mut signals);
+    let ready = |stay: &Stay| {
+        greet();
+        stay.tell(&name).map_err(system("tell who waits that the network is up"))
+    };
+    let result = play(&mut network, (&stage, &names), options, &environment, &mut signals, ready);
+    if options.stay.is_some() {
+        Stay::tell_end();
+    }
     // What programs send as they are ended is no part of the run. Where a packet thread has failed, that is known.
     let halted = network.halt();
     // Whatever happened, no program of the run outlives it.
     // Programs beside CMD did not get a Ctrl-C, and are asked as it would have asked them.
     let interrupted = result.as_ref().is_ok_and(|played| played.interrupted);
     let first = if interrupted { Signal::SIGINT } else { Signal::SIGTERM };
+    // Programs of `exec` are others' children.
+    let mut visitors = network.has_let_in().then(|| Visitors::of(id));
+    visitors.as_ref().map_or(Ok(()), Visitors::ask).map_err(system("end programs in the hosts"))?;
     process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
+    visitors.as_mut().map_or(Ok(()), |all| all.end(GRACE)).map_err(system("end programs in the hosts"))?;
     let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
         // Its programs have nobody to talk to any more, but what happened until then is known.
@@ -286,6 +317,8 @@ struct Played {
     status: u8,
     /// Whether there was a Ctrl-C.
     interrupted: bool,
+    /// Whether a signal asked for the end.
+    asked: bool,
     probes: Vec<ProbeReport>,
     notes: Vec<String>,
 }
@@ -294,18 +327,23 @@ impl Played {
     /// Ended by a signal before anything else.
     fn by_signal(signal: i32) -> Self {
         let interrupted = signal == Signal::SIGINT as i32;
-        Self { status: by_signal(signal), interrupted, ..Self::default() }
+        Self { status: by_signal(signal), interrupted, asked: true, ..Self::default() }
+    }
+
+    /// Whether it is how a network ends that stays up until it is ended.
+    fn ended_as_meant(&self) -> bool {
+        [Signal::SIGINT, Signal::SIGTERM].map(|signal| by_signal(signal as i32)).contains(&self.status)
     }
 }
 
 /// Starts the programs, and keeps the network going until they have ended.
 fn play(
     network: &mut Director,
-    stage: &Stage,
-    names: &Names,
+    (stage, names): (&Stage, &Names),
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
+    ready: impl FnOnce(&Stay) -> Result<(), RunError>,
 ) -> Result<Played, RunError> {
     let mut beside: Vec<(&String, &String, Running)> = Vec::new();
     // Before there is any packet.
@@ -351,11 +389,22 @@ fn play(
             }
             played
         }
-        None => match network.run(probes.as_ref().map(AsFd::as_fd), signals)? {
-            End::Ready => Played::default(),
-            End::Signal(ended) => Played::by_signal(ended.signal as i32),
-        },
+        None => {
+            let probing = probes.as_ref().map(AsFd::as_fd);
+            options.stay.as_ref().map_or(Ok(()), ready)?;
+            let end = match options.stay.as_ref().and_then(|stay| stay.ttl) {
+                Some(ttl) => network.run_for(ttl, probing, signals)?,
+                None => network.run(probing, signals)?,
+            };
+            match end {
+                End::Ready => Played::default(),
+                End::Signal(ended) => Played::by_signal(ended.signal as i32),
+            }
+        }
     };
+    if options.stay.is_some() && played.ended_as_meant() {
+        played.status = 0;
+    }
     played.notes.extend(notes);
     for (host, line, program) in &mut beside {
         if let Some(status) = program.try_wait().map_err(system("look after a program"))?
@@ -369,10 +418,35 @@ fn play(
     if let Some(probes) = probes {
         // Probes on their way still want to arrive.
         probes.stop();
-        network.run(Some(probes.as_fd()), signals)?;
+        if let Some(why) = await_probes(network, &probes, played.asked, signals)? {
+            played.notes.push(format!("{why}: probes that were on their way at the end count as lost"));
+        }
+        probes.give_up();
         played.probes = probes.finish(network.one_ways()).map_err(system("read the probes"))?;
     }
     Ok(played)
+}
+
+/// Waits for probes that are on their way. Gives the reason where it waits for them no more: a run ends soon once its program
+/// has, or somebody has asked for it.
+fn await_probes(
+    network: &mut Director,
+    probes: &Probes,
+    asked: bool,
+    signals: &mut EndSignals,
+) -> Result<Option<&'static str>, RunError> {
+    let mut left = if asked { AWAITED_IF_ASKED } else { Duration::MAX };
+    while !probes.are_done() {
+        if network.holds_packets()?.1 > MOST_BEHIND {
+            return Ok(Some("the host was too busy to carry all packets"));
+        }
+        let end = network.run_for(AWAITED_AT_ONCE, Some(probes.as_fd()), signals)?;
+        left = left.saturating_sub(AWAITED_AT_ONCE);
+        if matches!(end, End::Signal(_)) || left.is_zero() && !probes.are_done() {
+            return Ok(Some("a signal ended the run"));
+        }
+    }
+    Ok(None)
 }
 
 /// The program under test.
@@ -438,7 +512,7 @@ fn accompany(
 ) -> Result<Played, RunError> {
     let mut asked = None;
     let mut interrupted = false;
-    let played = |status, interrupted| Played { status, interrupted, ..Played::default() };
+    let played = |status, interrupted, asked| Played { status, interrupted, asked, ..Played::default() };
     loop {
         let end = match asked {
             None => network.run(Some(program.as_fd()), signals)?,
@@ -446,7 +520,7 @@ fn accompany(
         };
         interrupted |= matches!(end, End::Signal(EndSignal { signal: Signal::SIGINT, .. }));
         if let Some(status) = program.try_wait().map_err(system("wait for the program"))? {
-            return Ok(played(exit_code(status), interrupted));
+            return Ok(played(exit_code(status), interrupted, interrupted || asked.is_some()));
         }
         match (end, asked) {
             // The terminal has sent a Ctrl-C to the program as well, and what it makes of it is its own business.
@@ -458,7 +532,7 @@ fn accompany(
             (_, Some(signal)) => {
                 program.signal(Signal::SIGKILL).map_err(system("kill the program"))?;
                 program.wait().map_err(system("wait for the program"))?;
-                return Ok(played(by_signal(signal as i32), interrupted));
+                return Ok(played(by_signal(signal as i32), interrupted, true));
             }
             (End::Ready, None) => {}
         }
@@ -466,8 +540,11 @@ fn accompany(
 }
 
 /// Who is where, in a line for each host.
-fn greeting(stage: &Stage, host: &Host) -> String {
-    let mut text = format!("narrows run {}: this is `{}`; exit ends the run", std::process::id(), host.name);
+fn greeting(name: &RunName, stage: &Stage, host: &Host, options: &RunOptions) -> String {
+    let mut text = match options.stay {
+        Some(_) => format!("narrows run {name} is up; Ctrl-C or narrows down {name} ends it"),
+        None => format!("narrows run {name}: this is `{}`; exit ends the run", host.name),
+    };
     for host in &stage.hosts {
         for interface in &host.interfaces {
             let addresses: Vec<_> =
@@ -476,65 +553,6 @@ fn greeting(stage: &Stage, host: &Host) -> String {
         }
     }
     text
-}
-
-/// Leaves alone the networks that are in use where narrows was started, which may be a host of another run, and in
-/// existing namespaces that are to be hosts.
-fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
-    let mut taken = in_use(&Namespace::current()?)?;
-    for host in &scenario.hosts {
-        if let Some(existing) = stage::existing(host)? {
-            taken.extend(in_use(&existing).map_err(|cause| stage::of_host(&host.name, cause))?);
-        }
-    }
-    // A default route overlaps everything, and takes nothing.
-    taken.retain(|prefix| prefix.length > 0);
-    let numbers = numbers(scenario);
-    scenario.renumber(|address| {
-        let network = IpPrefix::new(address.ip, address.prefix);
-        !taken.iter().any(|other| other.overlaps(&network))
-    });
-    if self::numbers(scenario) != numbers {
-        pin(scenario);
-    }
-    Ok(())
-}
-
-/// The addresses of all ends of links.
-fn numbers(scenario: &Scenario) -> Vec<Vec<Address>> {
-    let ports = scenario.ports().iter().map(|port| &port.addresses);
-    ports.chain(scenario.interfaces().iter().map(|interface| &interface.addresses)).cloned().collect()
-}
-
-/// Gives automatic addresses for good, so that the scenario's text says them: classes and routes go by addresses, and a
-/// replay elsewhere must have the same.
-fn pin(scenario: &mut Scenario) {
-    let (ports, interfaces) = (scenario.ports().to_vec(), scenario.interfaces().to_vec());
-    for port in ports {
-        if let Some(host) = scenario.hosts.iter_mut().find(|host| host.name == port.host) {
-            pin_end(&mut host.addresses, &port.link, &port.addresses);
-        }
-    }
-    for end in interfaces {
-        if let Some(router) = scenario.routers.iter_mut().find(|router| router.name == end.router) {
-            pin_end(&mut router.addresses, &end.link, &end.addresses);
-        }
-    }
-}
-
-fn pin_end(given: &mut Vec<HostAddress>, link: &str, addresses: &[Address]) {
-    let is_here = |other: &HostAddress| other.link.as_ref().is_none_or(|other| other == link);
-    if !given.iter().any(is_here) {
-        let address = |&address: &Address| HostAddress { link: Some(link.to_owned()), address };
-        given.extend(addresses.iter().map(address));
-    }
-}
-
-/// The addresses and routes of a namespace.
-fn in_use(namespace: &Namespace) -> Result<Vec<IpPrefix>, StageError> {
-    let mut sockets = RouteSocket::open(namespace)?;
-    let addresses = sockets.addresses()?.into_iter().map(|address| address.prefix);
-    Ok(addresses.chain(sockets.routes()?.into_iter().map(|route| route.destination)).collect())
 }
 
 /// Opens the way to the outside that is wanted, or says why there is none.
@@ -561,7 +579,7 @@ fn open_outside(
     }
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8, // exit codes have 8 bits
         (None, signal) => by_signal(signal.unwrap_or(0)),
@@ -582,37 +600,4 @@ fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, Run
         found: name.unwrap_or_default().to_owned(),
         hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
     })
-}
-
-/// What programs of the run find in their environment: how to reach the hosts and the run.
-fn environment(stage: &Stage, host: &Host, control: &ControlSocket) -> Vec<(String, OsString)> {
-    let mut all = vec![
-        (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
-        (run_record::ENVIRONMENT.to_owned(), control.run_id().to_string().into()),
-        (control::ENVIRONMENT.to_owned(), control.path().into()),
-    ];
-    if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
-        all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));
-    }
-    let mut add = |name: &str, addresses: &[IpPrefix]| {
-        for (address, suffix) in one_of_each(addresses).into_iter().zip(["", "6"]) {
-            all.extend(
-                address.map(|address| (format!("NARROWS_{name}{suffix}"), address.to_string().into())),
-            );
-        }
-    };
-    if let Some(interface) = host.interfaces.first() {
-        add("CLIENT", &interface.addresses);
-    }
-    if let Some((_, interface)) = stage.server_of(host) {
-        add("SERVER", &interface.addresses);
-    }
-    for host in &stage.hosts {
-        if let Some(interface) = host.interfaces.first() {
-            let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-            let name: String = host.name.chars().map(letter).collect();
-            add(&format!("HOST_{name}"), &interface.addresses);
-        }
-    }
-    all
 }

@@ -2,25 +2,38 @@
 //!
 //! Numbers of processes come again, soon where a container has few of them. So each run draws an identifier that no other
 //! has. Its programs carry it in their environment ([`ENVIRONMENT`]), and a file in the run folder, `NUMBER.ID.run`, says
-//! which process the run is. The file is there before any program is started, and until the control socket is gone. The run
+//! which process the run is and [what it is called](About). The file is there before any program is started, and until the control socket is gone. The run
 //! holds a lock on it, which the kernel lets go of even after `kill -9`, and which can be seen from any PID namespace.
 
+mod about;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use narrows_io::own_folder::{Lock, OwnFolder, OwnFolderError, UNFINISHED};
 use narrows_io::process_identity::ProcessIdentity;
 use narrows_io::random;
+use serde::{Deserialize, Serialize};
+
+use crate::run_name::RunName;
+
+pub use about::{About, Identity, RunKind, ago};
 
 /// The variable that marks every process of a run, with the run's identifier.
 pub const ENVIRONMENT: &str = "NARROWS_RUN_ID";
 
+/// The variable that has the number of the run, by which people name it.
+pub const RUN_ENVIRONMENT: &str = "NARROWS_RUN";
+/// The variable that has its name.
+pub const NAME_ENVIRONMENT: &str = "NARROWS_RUN_NAME";
+
 /// What the name of a record ends with.
 const SUFFIX: &str = ".run";
 /// A record is far shorter.
-const LONGEST: u64 = 1 << 12;
+const LONGEST: u64 = 1 << 16;
 
 /// An identifier that no other run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,22 +53,31 @@ impl RunId {
     }
 }
 
+/// What is in a record.
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    #[serde(flatten)]
+    process: ProcessIdentity,
+    #[serde(flatten)]
+    about: About,
+}
+
 /// What a record is called by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RunName {
+pub struct RecordName {
     /// The number of the run, which is that of its process.
     pub run: u32,
     /// Its identifier.
     pub id: RunId,
 }
 
-impl fmt::Display for RunName {
+impl fmt::Display for RecordName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}{SUFFIX}", self.run, self.id)
     }
 }
 
-impl RunName {
+impl RecordName {
     /// Of a file in the run folder, if it is a record.
     pub fn parse(file: &str) -> Option<Self> {
         let (run, id) = file.strip_suffix(SUFFIX)?.split_once('.')?;
@@ -90,38 +112,99 @@ pub enum RunRecordError {
     Unreadable(PathBuf),
 }
 
+impl About {
+    /// What a record says of its run; nothing if it is none.
+    pub fn read(record: &str) -> Option<Self> {
+        serde_json::from_str(record).ok().map(|contents: Contents| contents.about)
+    }
+}
+
+/// Why a run cannot have a record.
+#[derive(Debug, thiserror::Error)]
+pub enum HoldError {
+    /// Another run has that name.
+    #[error("the name `{name}` is taken: run {run} has it, a narrows {} that began {}", about.kind, about.age())]
+    Taken {
+        /// The name.
+        name: RunName,
+        /// Who has it.
+        run: u32,
+        /// What is known of that one.
+        about: Box<About>,
+    },
+    /// The folder, or a file in it.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// The record of this run, as long as this value lives.
 #[derive(Debug)]
 pub struct HeldRecord {
     folder: OwnFolder,
+    record: RecordName,
     name: RunName,
     _locked: File,
 }
 
 impl HeldRecord {
-    /// Draws an identifier and writes the record.
+    /// Draws an identifier, takes the name or picks one, and writes the record. The folder is there.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    pub fn write(folder: OwnFolder) -> io::Result<Self> {
+    /// When another run has the name, or the kernel refuses.
+    pub fn write(path: &Path, mut about: About) -> Result<Self, HoldError> {
+        let folder = OwnFolder::make(path).map_err(OwnFolderError::into_io)?;
+        // Names are given one at a time. The lock goes with its own descriptor, whatever becomes of the other.
+        let turn = OwnFolder::make(path).map_err(OwnFolderError::into_io)?;
+        turn.lock().map_err(OwnFolderError::into_io)?;
         let process = ProcessIdentity::own()?;
-        let name = RunName { run: process.process, id: RunId(random::bits()?) };
-        let text = serde_json::to_string(&process)? + "\n";
+        let record = RecordName { run: process.process, id: RunId(random::bits()?) };
+        let named = named(&folder).map_err(OwnFolderError::into_io)?;
+        let name = match about.name.take() {
+            Some(name) => match named.into_iter().find(|(_, about)| about.name.as_ref() == Some(&name)) {
+                Some((other, about)) => {
+                    return Err(HoldError::Taken { name, run: other.run, about: Box::new(about) });
+                }
+                None => name,
+            },
+            None => {
+                let taken: BTreeSet<_> = named.into_iter().filter_map(|(_, about)| about.name).collect();
+                RunName::pick(record.id.0, &taken)
+            }
+        };
+        about.name = Some(name.clone());
+        let text = serde_json::to_string(&Contents { process, about }).map_err(io::Error::from)? + "\n";
         let locked =
-            folder.replace(&name.to_string(), &text, Lock::Exclusive).map_err(OwnFolderError::into_io)?;
-        Ok(Self { folder, name, _locked: locked })
+            folder.replace(&record.to_string(), &text, Lock::Exclusive).map_err(OwnFolderError::into_io)?;
+        Ok(Self { folder, record, name, _locked: locked })
     }
 
     /// The run's identifier.
     pub fn id(&self) -> RunId {
-        self.name.id
+        self.record.id
     }
+
+    /// The run's name.
+    pub fn name(&self) -> &RunName {
+        &self.name
+    }
+}
+
+/// The runs that are going on and have a name.
+fn named(folder: &OwnFolder) -> Result<Vec<(RecordName, About)>, OwnFolderError> {
+    let mut all = Vec::new();
+    for record in records(folder)? {
+        // One that nobody understands has no name that somebody could mean.
+        if let Ok(Some((Standing::GoingOn, about))) = look(folder, &record) {
+            all.push((record, about));
+        }
+    }
+    Ok(all)
 }
 
 impl Drop for HeldRecord {
     fn drop(&mut self) {
         // What is left is removed by `narrows clean`.
-        let _ = self.folder.remove(&self.name.to_string());
+        let _ = self.folder.remove(&self.record.to_string());
     }
 }
 
@@ -138,36 +221,49 @@ pub enum Standing {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn records(folder: &OwnFolder) -> Result<Vec<RunName>, OwnFolderError> {
-    Ok(folder.names()?.iter().filter_map(|name| RunName::parse(name)).collect())
+pub fn records(folder: &OwnFolder) -> Result<Vec<RecordName>, OwnFolderError> {
+    Ok(folder.names()?.iter().filter_map(|name| RecordName::parse(name)).collect())
 }
 
-/// Whether the run of this record is still going on; nothing if the record is gone by now.
+/// Whether the run of this record is still going on, and what the record says of it; nothing if the record is gone by now.
 ///
 /// # Errors
 /// When that cannot be told.
-pub fn look(folder: &OwnFolder, name: &RunName) -> Result<Option<Standing>, RunRecordError> {
+pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(Standing, About)>, RunRecordError> {
     let file_name = name.to_string();
     let path = folder.path().join(&file_name);
     let refused = |verb, cause| RunRecordError::Refused { verb, path: path.clone(), cause };
     let Some(mut file) = folder.open_file(&file_name)? else { return Ok(None) };
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(Some(Standing::GoingOn)),
+    let is_held = match file.try_lock() {
+        Ok(()) => false,
+        Err(TryLockError::WouldBlock) => true,
         Err(TryLockError::Error(cause)) => return Err(refused("lock", cause)),
-    }
+    };
     let mut text = String::new();
-    match Read::take(&mut file, LONGEST).read_to_string(&mut text) {
-        Err(cause) if cause.kind() == ErrorKind::InvalidData => return Err(RunRecordError::Unreadable(path)),
-        read => drop(read.map_err(|cause| refused("read", cause))?),
+    let contents = match Read::take(&mut file, LONGEST).read_to_string(&mut text) {
+        Err(cause) if cause.kind() == ErrorKind::InvalidData => None,
+        read => {
+            read.map_err(|cause| refused("read", cause))?;
+            serde_json::from_str(&text)
+                .ok()
+                .filter(|contents: &Contents| contents.process.process == name.run)
+        }
+    };
+    // Whoever holds it is going on, whatever it says.
+    let Some(Contents { process, about }) = contents else {
+        return if is_held {
+            Ok(Some((Standing::GoingOn, About::default())))
+        } else {
+            Err(RunRecordError::Unreadable(path))
+        };
+    };
+    if is_held {
+        return Ok(Some((Standing::GoingOn, about)));
     }
-    let process: ProcessIdentity = serde_json::from_str(&text)
-        .ok()
-        .filter(|process: &ProcessIdentity| process.process == name.run)
-        .ok_or_else(|| RunRecordError::Unreadable(path.clone()))?;
     let is_running = process.is_running().map_err(|cause| refused("tell who wrote", cause))?;
     // From another PID namespace the lock alone tells.
-    Ok(Some(if is_running == Some(true) { Standing::GoingOn } else { Standing::Gone(file) }))
+    let standing = if is_running == Some(true) { Standing::GoingOn } else { Standing::Gone(file) };
+    Ok(Some((standing, about)))
 }
 
 /// Removes records that killed runs had not put in place yet: those had started nothing. Gives their names.
@@ -176,7 +272,7 @@ pub fn look(folder: &OwnFolder, name: &RunName) -> Result<Option<Standing>, RunR
 /// When the kernel refuses.
 pub fn remove_unfinished(folder: &OwnFolder) -> Result<Vec<String>, OwnFolderError> {
     let is_unfinished =
-        |name: &String| name.strip_prefix(UNFINISHED).is_some_and(|name| RunName::parse(name).is_some());
+        |name: &String| name.strip_prefix(UNFINISHED).is_some_and(|name| RecordName::parse(name).is_some());
     let mut removed = Vec::new();
     for name in folder.names()?.into_iter().filter(is_unfinished) {
         // A run that is about to put it in place then begins again.
@@ -210,15 +306,11 @@ mod tests {
         }
     }
 
-    fn again(folder: &OwnFolder) -> OwnFolder {
-        OwnFolder::open(folder.path()).unwrap().unwrap()
-    }
-
     #[test]
     fn names_are_read_as_they_are_written_and_no_others() {
-        let name = RunName { run: 12, id: RunId(0xabc) };
+        let name = RecordName { run: 12, id: RunId(0xabc) };
         assert_eq!(name.to_string(), "12.00000000000000000000000000000abc.run");
-        assert_eq!(RunName::parse(&name.to_string()), Some(name));
+        assert_eq!(RecordName::parse(&name.to_string()), Some(name));
         for other in [
             ".run",
             "12.run",
@@ -228,7 +320,7 @@ mod tests {
             "12.abc.run",
             "12.00000000000000000000000000000abc.sock",
         ] {
-            assert_eq!(RunName::parse(other), None, "{other}");
+            assert_eq!(RecordName::parse(other), None, "{other}");
         }
         assert_eq!([number("7"), number(""), number("07"), number("+7")], [Some(7), None, None, None]);
     }
@@ -236,42 +328,72 @@ mod tests {
     #[test]
     fn a_run_is_going_on_as_long_as_it_holds_its_record() {
         let (_scratch, folder) = Scratch::new("held");
-        let record = HeldRecord::write(again(&folder)).unwrap();
+        let record = HeldRecord::write(folder.path(), About::default()).unwrap();
         let [name] = &records(&folder).unwrap()[..] else { panic!("one record") };
         assert_eq!((name.run, name.id), (std::process::id(), record.id()));
-        assert!(matches!(look(&folder, name), Ok(Some(Standing::GoingOn))));
+        assert!(matches!(look(&folder, name), Ok(Some((Standing::GoingOn, _)))));
         // Even as seen from where its number means nothing.
         let path = folder.path().join(name.to_string());
         let text = fs::read_to_string(&path).unwrap();
         let mut elsewhere: serde_json::Value = serde_json::from_str(&text).unwrap();
         elsewhere["pid-namespace"] = 1.into();
         fs::write(&path, elsewhere.to_string()).unwrap();
-        assert!(matches!(look(&folder, name), Ok(Some(Standing::GoingOn))));
+        assert!(matches!(look(&folder, name), Ok(Some((Standing::GoingOn, _)))));
         drop(record);
         assert_eq!(records(&folder).unwrap(), []);
         assert!(look(&folder, name).unwrap().is_none());
     }
 
     #[test]
+    fn a_name_belongs_to_one_run_at_a_time() {
+        let (_scratch, folder) = Scratch::new("named");
+        let lab = || About { name: Some("lab".parse().unwrap()), hosts: 3, ..About::default() };
+        let first = HeldRecord::write(folder.path(), lab()).unwrap();
+        let refused = HeldRecord::write(folder.path(), lab()).unwrap_err().to_string();
+        let who =
+            format!("the name `lab` is taken: run {} has it, a narrows run that began", std::process::id());
+        assert!(refused.starts_with(&who), "{refused}");
+        let others: Vec<_> =
+            (0..3).map(|_| HeldRecord::write(folder.path(), About::default()).unwrap()).collect();
+        let names: BTreeSet<_> = others.iter().map(HeldRecord::name).collect();
+        assert_eq!(names.len(), 3);
+        drop(first);
+        // Neither does a killed run keep its name.
+        let text = serde_json::to_string(&Contents {
+            process: ProcessIdentity {
+                process: 7,
+                boot: "earlier".into(),
+                ..ProcessIdentity::own().unwrap()
+            },
+            about: lab(),
+        });
+        let dead = RecordName { run: 7, id: RunId(1) };
+        drop(folder.replace(&dead.to_string(), &text.unwrap(), Lock::Exclusive).unwrap());
+        let Ok(Some((Standing::Gone(_), about))) = look(&folder, &dead) else { panic!("it is dead") };
+        assert_eq!((about.name.unwrap().as_str(), about.hosts), ("lab", 3));
+        assert_eq!(HeldRecord::write(folder.path(), lab()).unwrap().name().as_str(), "lab");
+    }
+
+    #[test]
     fn a_run_is_gone_when_nobody_holds_its_record_and_its_process_is_another() {
         let (_scratch, folder) = Scratch::new("gone");
         let own = ProcessIdentity::own().unwrap();
-        let name = RunName { run: own.process, id: RunId(1) };
+        let name = RecordName { run: own.process, id: RunId(1) };
         let put = |process: &ProcessIdentity| {
             let text = serde_json::to_string(process).unwrap();
             drop(folder.replace(&name.to_string(), &text, Lock::Exclusive).unwrap());
         };
         // A lock that got lost is not all that is looked at.
         put(&own);
-        assert!(matches!(look(&folder, &name), Ok(Some(Standing::GoingOn))));
+        assert!(matches!(look(&folder, &name), Ok(Some((Standing::GoingOn, _)))));
         for gone in [
             ProcessIdentity { started: own.started - 1, ..own.clone() },
             ProcessIdentity { boot: "earlier".into(), ..own.clone() },
             ProcessIdentity { pid_namespace: 1, ..own.clone() },
         ] {
             put(&gone);
-            let Ok(Some(Standing::Gone(_locked))) = look(&folder, &name) else { panic!("{gone:?}") };
-            assert!(matches!(look(&folder, &name), Ok(Some(Standing::GoingOn))), "somebody cleans up");
+            let Ok(Some((Standing::Gone(_locked), _))) = look(&folder, &name) else { panic!("{gone:?}") };
+            assert!(matches!(look(&folder, &name), Ok(Some((Standing::GoingOn, _)))), "somebody cleans up");
         }
         put(&ProcessIdentity { process: own.process + 1, ..own });
         assert!(matches!(look(&folder, &name), Err(RunRecordError::Unreadable(_))));
@@ -284,7 +406,7 @@ mod tests {
     #[test]
     fn what_was_not_put_in_place_is_removed_unless_somebody_is_about_to() {
         let (_scratch, folder) = Scratch::new("unfinished");
-        let name = format!("{UNFINISHED}{}", RunName { run: 7, id: RunId(1) });
+        let name = format!("{UNFINISHED}{}", RecordName { run: 7, id: RunId(1) });
         let file = folder.replace(&name, "", Lock::Exclusive).unwrap();
         assert_eq!(remove_unfinished(&folder).unwrap(), <[String; 0]>::default());
         drop(file);

@@ -38,8 +38,11 @@ use crate::local::Neighbours;
 const FIRST_END: u32 = 1 << 20;
 /// More networks than these, and hosts have a default route instead of one to each.
 const MOST_NETWORKS: usize = 64;
-/// The kernel's limit on an interface's name.
-const LONGEST_INTERFACE_NAME: usize = 15;
+
+/// What a host calls its interface to a link: as much of the link's name as the kernel takes.
+pub(crate) fn interface_name(link: &str) -> String {
+    link.chars().take(15).collect()
+}
 
 /// Why the stage could not be set.
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +206,7 @@ impl Stage {
             let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
             let interface = Interface {
                 port: port.name.clone(),
-                name: port.link.chars().take(LONGEST_INTERFACE_NAME).collect(),
+                name: interface_name(&port.link),
                 mac: mac(number),
                 addresses: prefixes(&port.addresses),
                 peer,

@@ -7,28 +7,28 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use narrows_core::Engine;
-use narrows_io::cable_end::CableEndError;
-use narrows_io::detour::DetourError;
 use narrows_io::ledger::{LedgerError, PutBack};
 use narrows_io::link::Interface;
-use narrows_io::namespace::{Namespace, NamespaceError};
+use narrows_io::namespace::Namespace;
 use narrows_io::privileges::Capability;
 use narrows_io::process::Signal;
 use narrows_io::rearranged::Rearranged;
-use narrows_io::route_socket::{NetlinkError, RouteSocket};
+use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignal, EndSignals};
-use narrows_io::watch::{Change, Watch, WatchError};
+use narrows_io::watch::{Change, Watch};
 use narrows_report::{LatenessBound, Report, RunInfo};
 use narrows_scenario::{Address, Place, Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
 use crate::clock::Clock;
-use crate::container::ContainerError;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::run::{RunError, by_signal, keep_privileges};
+use crate::run_name::RunName;
+use crate::run_record::{About, Identity};
 use crate::stage::Cable;
+pub use crate::standing_error::StandingError;
 
 /// The folder, in that of control sockets, where changed interfaces are remembered.
 pub const INTERFACES: &str = "interfaces";
@@ -40,6 +40,8 @@ const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, 
 /// How a network stands, wherever that is.
 #[derive(Debug)]
 pub struct StandingOptions {
+    /// How the run is called.
+    pub identity: Identity,
     /// How long; without, until a signal.
     pub duration: Option<Duration>,
     /// Whether to say on the standard error that it stands.
@@ -83,106 +85,6 @@ impl StandingOutcome {
         }
         Ok(())
     }
-}
-
-/// Why a network cannot stand there.
-#[derive(Debug, thiserror::Error)]
-pub enum StandingError {
-    /// The namespace.
-    #[error(transparent)]
-    Namespace(#[from] NamespaceError),
-    /// The interfaces cannot be listed.
-    #[error(transparent)]
-    Netlink(#[from] NetlinkError),
-    /// The end of a cable.
-    #[error(transparent)]
-    CableEnd(#[from] CableEndError),
-    /// Remembering what was changed.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// Keeping the interfaces in view.
-    #[error(transparent)]
-    Watch(#[from] WatchError),
-    /// The way that frames are led.
-    #[error(transparent)]
-    Detour(#[from] DetourError),
-    /// The container.
-    #[error(transparent)]
-    Container(#[from] ContainerError),
-    /// There is no such interface.
-    #[error("no interface `{interface}` in {namespace}: there are {}", others.join(", "))]
-    Missing {
-        /// As asked for.
-        interface: String,
-        /// Where.
-        namespace: String,
-        /// Those that could be meant.
-        others: Vec<String>,
-    },
-    /// Both ends are one.
-    #[error("both ends of the bridge are `{0}`: it joins two interfaces, such as narrows bridge eth1 eth2")]
-    Same(String),
-    /// An interface that is switched off.
-    #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
-    Down(String),
-    /// The loopback interface.
-    #[error(
-        "`{0}` is the loopback interface, which leads nowhere: name one with a cable, or use `narrows run` for programs of this \
-         host among themselves"
-    )]
-    Loopback(String),
-    /// An interface of another kind.
-    #[error(
-        "`{0}` carries no Ethernet frames, as tunnels such as tun, WireGuard or PPP do not: name the Ethernet interface that \
-         its packets go through"
-    )]
-    NotEthernet(String),
-    /// A program before which frames could not come back.
-    #[error(
-        "`{0}` has an XDP program in generic mode, and with one the kernel drops frames that come back in: take it off first, \
-         as with: ip link set {0} xdpgeneric off; or attach with --direction out"
-    )]
-    GenericXdp(String),
-    /// Another bridge or bond has it.
-    #[error(
-        "the interface `{interface}` belongs to `{master}`, which takes its frames, too: take it out first, as with: ip link \
-         set {interface} nomaster"
-    )]
-    Enslaved {
-        /// Which.
-        interface: String,
-        /// Whose.
-        master: String,
-    },
-    /// A rule for addresses that there are not.
-    #[error(
-        "rule {rule} says `me`, which is what {interfaces} of this host would have for addresses, and there are none: write \
-         addresses in place of `me`"
-    )]
-    NoMe {
-        /// Its number.
-        rule: u16,
-        /// Which.
-        interfaces: String,
-    },
-    /// A scenario with other than two ends.
-    #[error(
-        "a network that stands at interfaces has two ends, and this scenario has {0} ports ({1}): it needs two hosts with one \
-         link each, the first of which stands for IF1 of a bridge, or for the programs inside"
-    )]
-    Ports(usize, String),
-    /// A scenario with routers.
-    #[error(
-        "a network that stands at interfaces is transparent at layer 2, and the router `{0}` of this scenario is not: leave it \
-         out, or use a junction"
-    )]
-    Router(String),
-    /// A scenario that names a place for its hosts.
-    #[error(
-        "host `{0}` of this scenario names a namespace or process, but here it stands for what is behind an interface: leave \
-         that out"
-    )]
-    Host(String),
 }
 
 /// Whether a scenario has two ends, and nothing that a network at layer 2 cannot have.
@@ -259,12 +161,23 @@ pub(crate) enum Heed {
     End(String),
 }
 
+/// The control socket of a network at these interfaces.
+pub(crate) fn control(
+    options: &StandingOptions,
+    scenario: &Scenario,
+    title: &str,
+) -> Result<ControlSocket, RunError> {
+    let about = About::new(&options.identity, scenario, title);
+    Ok(ControlSocket::open(&options.run_folder, &about)?)
+}
+
 /// A network that stands.
 pub(crate) struct Standing {
     pub(crate) network: Director,
     signals: EndSignals,
     watch: Watch,
     info: RunInfo,
+    name: RunName,
     ended: Option<(u8, Option<String>)>,
 }
 
@@ -288,6 +201,7 @@ impl Standing {
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut network = Director::new(engine, scenario, cables, &one)?;
         network.certify(&options.bounds);
+        let name = control.name().clone();
         network.listen(control, info.clone());
         network.open_feeds(&options.run_folder)?;
         if let Some(path) = &options.record {
@@ -299,16 +213,16 @@ impl Standing {
         network.keep_pace(options.pace);
         network.start()?;
         info.notes.extend(keep_privileges(&NEEDED));
-        Ok(Self { network, signals, watch, info, ended: None })
+        Ok(Self { network, signals, watch, info, name, ended: None })
     }
 
     /// Says on the standard error what stands where.
     pub(crate) fn greet(&self, what: &str, options: &StandingOptions) {
         if options.greeting {
-            let id = std::process::id();
+            let name = &self.name;
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
             // Whoever closed the standard error does not want to know.
-            let _ = writeln!(io::stderr(), "narrows run {id}: {}{until}", printable(what));
+            let _ = writeln!(io::stderr(), "narrows run {name}: {}{until}", printable(what));
         }
     }
 
@@ -362,7 +276,7 @@ impl Standing {
         /// How often one looks.
         const LOOK: Duration = Duration::from_millis(5);
         let clock = Clock::start();
-        while self.network.holds_packets()? && u128::from(clock.now().nanos()) < patience.as_nanos() {
+        while self.network.holds_packets()?.0 && u128::from(clock.now().nanos()) < patience.as_nanos() {
             match self.network.run_for(LOOK, None, &mut self.signals) {
                 Ok(End::Ready) => {}
                 Ok(End::Signal(_)) => return Ok(()),

@@ -5,10 +5,9 @@ use std::fmt::{self, Formatter};
 use narrows_core::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::build::quantiles;
+use crate::figures::{Quantiles, Spread, quantiles};
 use crate::human::{bytes, count, percent, rate, span};
-use crate::meter::Spread;
-use crate::report::{Quantiles, Word};
+use crate::info::Word;
 
 /// Counts the transactions of an application while a run goes on.
 #[derive(Debug)]

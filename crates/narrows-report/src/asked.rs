@@ -8,8 +8,7 @@ use narrows_scenario::{
     Scenario, SchedulerKind, Shape, TraceUse, Uniform, Way, mask_words,
 };
 
-use crate::class::ClassInfo;
-use crate::info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
+use crate::info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
 
 impl RunInfo {
     /// What this scenario asks for as it stands. The span of the run and notes are still to be filled in.

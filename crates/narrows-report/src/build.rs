@@ -5,12 +5,11 @@ use narrows_core::{
 };
 
 use crate::class;
+use crate::figures::{Spread, mean, quantiles, share};
 use crate::flows;
 use crate::info::DirectionInfo;
-use crate::meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter, PairMeter, PortMeter, Spread};
-use crate::report::{
-    Conservation, Direction, Drop, Lateness, Pair, PortReport, Quantiles, Share, Step, Throughput,
-};
+use crate::meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter, PairMeter, PortMeter};
+use crate::report::{Conservation, Direction, Drop, Lateness, Pair, PortReport, Share, Step, Throughput};
 use crate::router;
 use crate::rules;
 use crate::shaped;
@@ -57,6 +56,9 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
         utilisation_share: took_time.then(|| share(counters.busy.nanos(), flowing.nanos())),
         queueing_mean_ns: mean(counters.waited, counters.sent.packets),
         inside_packets: counters.inside(),
+        waiting_packets: if info.lane == 0 { view.backlog().packets } else { 0 },
+        waiting_bytes: if info.lane == 0 { view.backlog().bytes } else { 0 },
+        flying_packets: if info.lane == 0 { view.in_flight() } else { 0 },
         // The lanes of a shared medium share one queue: its classes stand with the first.
         classes: if info.lane == 0 { class::classes(info, &view, now) } else { Vec::new() },
         scheduler_failure: class::failure(info, &view, now),
@@ -130,26 +132,6 @@ fn histogram(spread: &Spread) -> Vec<Step> {
     let last = counts.iter().rposition(|&packets| packets > 0).map_or(0, |last| last + 1);
     let first = counts.iter().position(|&packets| packets > 0).unwrap_or(0);
     counts.iter().enumerate().take(last).skip(first).map(step).collect()
-}
-
-pub(crate) fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
-    let mut sum = Spread::empty();
-    sum.add(spreads.next()?);
-    spreads.for_each(|spread| sum.add(spread));
-    Some(sum)
-}
-
-pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
-    Quantiles {
-        packets: spread.count(),
-        min_ns: spread.least().nanos(),
-        p50_ns: spread.quantile(0.5).nanos(),
-        p90_ns: spread.quantile(0.9).nanos(),
-        p99_ns: spread.quantile(0.99).nanos(),
-        p999_ns: spread.quantile(0.999).nanos(),
-        max_ns: spread.greatest().nanos(),
-        mean_ns: spread.mean().nanos(),
-    }
 }
 
 /// Adds up every packet over the whole network and at each link; over the verdicts that were polled it is for
@@ -247,14 +229,4 @@ fn by_time(bits: u128, span: Duration) -> Option<u64> {
     // 2^64 bytes are 2^67 bits; times 10^9 that is below 2^97.
     let rate = (bits * 1_000_000_000 + nanos / 2).checked_div(nanos)?;
     Some(u64::try_from(rate).unwrap_or(Rate::UNLIMITED.bits_per_second()))
-}
-
-/// The mean to the nearest nanosecond; nothing for no packets.
-pub(crate) fn mean(sum: Duration, packets: u64) -> Option<u64> {
-    let mean = (u128::from(sum.nanos()) + u128::from(packets / 2)).checked_div(packets.into())?;
-    u64::try_from(mean).ok()
-}
-
-pub(crate) fn share(part: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }

@@ -4,10 +4,10 @@ use std::fmt::{self, Formatter};
 
 use crate::certify::{Certificate, Untrue};
 use crate::host::WORTH_TELLING;
+use crate::human::wrapped;
 use crate::human::{count, packets, percent, run_span, span};
 use crate::info::Kind;
 use crate::report::{Lateness, Report};
-use crate::text::wrapped;
 
 /// Intervals of a bound that are shown; a program can read the rest.
 const MOST_SHOWN: usize = 6;
@@ -16,7 +16,7 @@ const MOST_SHOWN: usize = 6;
 pub(crate) fn histogram(late: &Lateness, f: &mut Formatter<'_>) -> fmt::Result {
     let all = late.quantiles.packets;
     let step = |step: &crate::report::Step| {
-        let share = percent(crate::build::share(step.packets, all));
+        let share = percent(crate::figures::share(step.packets, all));
         match step.up_to_ns {
             Some(bound) => format!("{} {share}", run_span(bound)),
             None => format!("more {share}"),

@@ -7,18 +7,7 @@ use narrows_scenario::mask_words;
 use serde::{Deserialize, Serialize};
 
 use crate::flows::{self, FlowsReport};
-use crate::info::{DirectionInfo, QueueInfo};
-
-/// What was asked for of a class.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClassInfo {
-    /// Its name.
-    pub name: String,
-    /// Its weight; nothing where the scheduler knows none.
-    pub weight: Option<u32>,
-    /// What belongs to it, in one line.
-    pub matches: String,
-}
+use crate::info::{ClassInfo, DirectionInfo, QueueInfo};
 
 /// What a class of a direction's scheduler has counted since that scheduler was put in place.
 ///
@@ -50,6 +39,9 @@ pub struct ClassReport {
     pub marked_packets: u64,
     /// Packets that wait.
     pub waiting_packets: u64,
+    /// Their bytes from the network header on.
+    #[serde(default)]
+    pub waiting_bytes: u64,
     /// The mean time that those sent had waited.
     pub queueing_mean_ns: Option<u64>,
     /// The longest time that one of those had waited.
@@ -111,12 +103,13 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
             arrived_bytes: class.arrived.bytes,
             sent_packets: class.sent.packets,
             sent_bytes: class.sent.bytes,
-            sent_share: crate::build::share(class.sent.bytes, sent_by_all),
+            sent_share: crate::figures::share(class.sent.bytes, sent_by_all),
             dropped_packets: class.dropped.packets,
             dropped_bytes: class.dropped.bytes,
             marked_packets: class.marked,
             waiting_packets: u64::try_from(waiting(class)).unwrap_or(0),
-            queueing_mean_ns: crate::build::mean(class.waited, class.sent.packets),
+            waiting_bytes: class.arrived.bytes.saturating_sub(class.sent.bytes + class.dropped.bytes),
+            queueing_mean_ns: crate::figures::mean(class.waited, class.sent.packets),
             queueing_max_ns: (class.sent.packets > 0).then(|| class.longest_wait.nanos()),
             delay: states.get(number).and_then(ClassDelayReport::of),
             queue: set.map(|set| set.number),

@@ -4,7 +4,7 @@ use narrows_core::model::OnEmpty;
 use narrows_core::{Engine, FeedView, LinkId};
 use serde::{Deserialize, Serialize};
 
-use crate::report::Word;
+use crate::info::Word;
 
 /// A feed of a link.
 ///

@@ -5,8 +5,7 @@ use std::fmt::{self, Formatter};
 use serde::{Deserialize, Serialize};
 
 use crate::human::{percent, run_span, span};
-use crate::info::Kind;
-use crate::report::Word;
+use crate::info::{Kind, Word};
 
 /// What the host did meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

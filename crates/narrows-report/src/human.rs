@@ -97,6 +97,22 @@ fn with_unit(mut value: f64, units: &[&str]) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
+/// A list in lines that fit, broken after commas.
+pub(crate) fn wrapped(list: &str) -> Vec<String> {
+    /// What the first column leaves of a hundred characters.
+    const WIDTH: usize = 85;
+    let mut lines: Vec<String> = Vec::new();
+    for part in list.split_inclusive(", ") {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.trim_end().chars().count() <= WIDTH => {
+                line.push_str(part)
+            }
+            _ => lines.push(part.into()),
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

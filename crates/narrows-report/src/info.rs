@@ -1,10 +1,13 @@
 //! What a run was asked for: what the engine does not know by itself.
 
+use std::borrow::Cow;
+
 use narrows_core::classify::FlowMask;
 use narrows_core::{Duration, Seed, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::class::ClassInfo;
+/// A word that is one of a few: borrowed where a run says it, owned where a report was read.
+pub type Word = Cow<'static, str>;
 
 /// Which clock a run followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,17 @@ pub struct RunInfo {
     pub round_trips: Vec<RoundTrip>,
     /// Sentences for the person who reads the report: what was cut short, clamped, left out.
     pub notes: Vec<String>,
+}
+
+/// What was asked for of a class.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassInfo {
+    /// Its name.
+    pub name: String,
+    /// Its weight; nothing where the scheduler knows none.
+    pub weight: Option<u32>,
+    /// What belongs to it, in one line.
+    pub matches: String,
 }
 
 /// One direction of a link.

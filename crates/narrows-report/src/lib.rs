@@ -14,11 +14,13 @@ mod certified;
 mod certify;
 mod class;
 mod feed;
+mod figures;
 mod flows;
 mod host;
 mod human;
 mod info;
 mod meter;
+mod now;
 mod part;
 mod probe;
 mod report;
@@ -31,22 +33,25 @@ mod text;
 mod totals;
 mod trains;
 mod trust;
+mod watch;
 
 pub use app::{AppMeter, ApplicationInfo, ApplicationReport, MessagesReport};
 pub use asked::{OneWay, one_ways};
 pub use capture::CaptureReport;
-pub use certify::{Certificate, LatenessBound, Quantile, Untrue, UntrueInterval};
-pub use class::{ClassDelayReport, ClassInfo, ClassReport};
+pub use certify::{Certificate, Untrue};
+pub use class::{ClassDelayReport, ClassReport};
 pub use feed::{FeedReport, FeedWriters};
+pub use figures::Quantiles;
 pub use flows::{FlowReport, FlowsReport};
 pub use host::{HostReport, ThreadReport};
-pub use info::{DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo};
+pub use info::{ClassInfo, DirectionInfo, Kind, QueueInfo, RoundTrip, RulesInfo, RunInfo, Word};
 pub use meter::{HISTOGRAM_BOUNDS, LATENESS_BOUNDS, Meter};
+pub use now::{LinkNow, Now, Recent, RecentRates, Snapshot};
 pub use part::{Counts, Part, Place};
 pub use probe::{ProbeMeter, ProbePacket, ProbeReport};
 pub use report::{
-    Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Quantiles, Report, SCHEMA, Share,
-    Step, Throughput, Word,
+    Conservation, Direction, Drop, Lateness, Losses, Pair, PortReport, Report, SCHEMA, Share, Step,
+    Throughput,
 };
 pub use router::RouterReport;
 pub use rules::{Bounds, Count, DynamicRule, RuleReport, RulesReport};
@@ -54,3 +59,4 @@ pub use shaped::ShapedClassReport;
 pub use summary::{LINES, Look};
 pub use trains::TrainsReport;
 pub use trust::Trust;
+pub use watch::{LatenessBound, Quantile, UntrueInterval};

@@ -1,9 +1,9 @@
 //! The meter: what can only be seen while a run goes on.
 
-use hdrhistogram::Histogram;
 use narrows_core::{Duration, Event, PortId, Time, Verdict};
 
-use crate::certify::{LatenessBound, USUAL_BOUND, Watch};
+use crate::figures::Spread;
+use crate::watch::{LatenessBound, USUAL_BOUND, Watch};
 
 /// The bounds for which a report says what share of packets was released later.
 pub const LATENESS_BOUNDS: [Duration; 4] = [
@@ -91,15 +91,6 @@ pub(crate) struct LatenessMeter {
     pub(crate) later_than: [u64; LATENESS_BOUNDS.len()],
 }
 
-/// A distribution of spans: quantiles to half a part in a thousand up to an hour; least, greatest and mean exactly.
-#[derive(Debug)]
-pub(crate) struct Spread {
-    histogram: Histogram<u64>,
-    least: u64,
-    greatest: u64,
-    sum: u128,
-}
-
 impl Meter {
     /// A meter for an engine with `ports` ports.
     pub fn new(ports: usize) -> Self {
@@ -131,6 +122,11 @@ impl Meter {
     pub fn successor(&self) -> Self {
         let watches = self.watches.iter().map(Watch::anew).collect();
         Self { bounds: self.bounds.clone(), watches, ..Self::new(self.ports.len()) }
+    }
+
+    /// The bounds on lateness, or the usual one, and how many packets were released later than each.
+    pub fn late(&self) -> Vec<(Duration, u64)> {
+        self.watches.iter().map(Watch::count).collect()
     }
 
     /// Forgets what it has seen, and keeps its memory: whoever goes on with it allocates no more than before.
@@ -329,83 +325,5 @@ impl PairMeter {
         self.last = at;
         self.delay.record(delay);
         self.queueing.record(queueing);
-    }
-}
-
-impl Spread {
-    /// One hour, in nanoseconds.
-    const HIGHEST: u64 = 3_600_000_000_000;
-
-    fn new() -> Self {
-        let mut histogram = Histogram::new_with_bounds(1, 2, 3)
-            .expect("the bounds are in order and three digits are allowed");
-        histogram.auto(true);
-        Self { histogram, least: u64::MAX, greatest: 0, sum: 0 }
-    }
-
-    pub(crate) fn record(&mut self, span: Duration) {
-        let nanos = span.nanos();
-        self.histogram.record(nanos.min(Self::HIGHEST)).expect("it grows as far as that");
-        self.least = self.least.min(nanos);
-        self.greatest = self.greatest.max(nanos);
-        self.sum += u128::from(nanos);
-    }
-
-    /// Adds what another one recorded.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.histogram.add(&other.histogram).expect("it grows as far as the other one has");
-        self.least = self.least.min(other.least);
-        self.greatest = self.greatest.max(other.greatest);
-        self.sum += other.sum;
-    }
-
-    pub(crate) fn empty() -> Self {
-        Self::new()
-    }
-
-    fn clear(&mut self) {
-        self.histogram.reset();
-        (self.least, self.greatest, self.sum) = (u64::MAX, 0, 0);
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.histogram.len()
-    }
-
-    pub(crate) fn least(&self) -> Duration {
-        Duration::from_nanos(if self.count() == 0 { 0 } else { self.least })
-    }
-
-    pub(crate) fn greatest(&self) -> Duration {
-        Duration::from_nanos(self.greatest)
-    }
-
-    /// How many values lie in each span between neighbouring bounds, the upper one included, from zero up to the first
-    /// and from the last on. A value within half a part in a thousand of a bound may be counted on its other side.
-    pub(crate) fn counts<const BOUNDS: usize>(&self, bounds: &[Duration; BOUNDS]) -> Vec<u64> {
-        let mut counts = vec![0; BOUNDS + 1];
-        for step in self.histogram.iter_recorded() {
-            // The span of a step ends with the value it is told by, unless it is one that has no end.
-            let value = self.histogram.median_equivalent(step.value_iterated_to());
-            let place = bounds.partition_point(|bound| bound.nanos() < value);
-            counts[place] += step.count_since_last_iteration();
-        }
-        counts
-    }
-
-    /// Rounded to the nearest nanosecond.
-    pub(crate) fn mean(&self) -> Duration {
-        let count = u128::from(self.count().max(1));
-        Duration::from_nanos(u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX))
-    }
-
-    /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a thousand;
-    /// exactly the least and the greatest value at the ends.
-    pub(crate) fn quantile(&self, q: f64) -> Duration {
-        if self.count() == 0 {
-            return Duration::ZERO;
-        }
-        let bucket = self.histogram.median_equivalent(self.histogram.value_at_quantile(q));
-        Duration::from_nanos(bucket.clamp(self.least, self.greatest))
     }
 }

@@ -2,9 +2,10 @@
 
 use narrows_core::{Element, Engine, PortCounters, PortId};
 
-use crate::build::{self, lateness, quantiles};
+use crate::build::{self, lateness};
 use crate::certify;
 use crate::feed::{self, FeedReport, FeedWriters};
+use crate::figures::quantiles;
 use crate::info::RunInfo;
 use crate::meter::Meter;
 use crate::report::{Conservation, Direction, Losses, Pair, PortReport, Report, SCHEMA};

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use narrows_core::Duration;
 use serde::{Deserialize, Serialize};
 
-use crate::build::quantiles;
-use crate::meter::Spread;
-use crate::report::Quantiles;
+use crate::figures::{Quantiles, Spread, quantiles};
 
 /// What the probes of a run look like: what a classifier knows them by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

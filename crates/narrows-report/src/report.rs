@@ -11,8 +11,6 @@
 //!   Nothing is said about fewer than two packets.
 //! - on the wire: all bits sent, with the overhead, from the start of the first transmission to the end of the last.
 
-use std::borrow::Cow;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -21,9 +19,10 @@ use crate::capture::CaptureReport;
 use crate::certify::{Certificate, Untrue};
 use crate::class::ClassReport;
 use crate::feed::FeedReport;
+use crate::figures::Quantiles;
 use crate::flows::FlowsReport;
 use crate::host::HostReport;
-use crate::info::{Kind, RoundTrip};
+use crate::info::{Kind, RoundTrip, Word};
 use crate::probe::ProbeReport;
 use crate::router::RouterReport;
 use crate::rules::RulesReport;
@@ -32,9 +31,6 @@ use crate::trains::TrainsReport;
 
 /// The version of the fields.
 pub const SCHEMA: u32 = 1;
-
-/// A word that is one of a few: borrowed where a run says it, owned where a report was read.
-pub type Word = Cow<'static, str>;
 
 /// What a run says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,6 +156,15 @@ pub struct Direction {
     pub queueing_mean_ns: Option<u64>,
     /// Packets still inside.
     pub inside_packets: u64,
+    /// Of these, those that wait to be sent; of a shared medium, whose lanes share one queue, at lane 0.
+    #[serde(default)]
+    pub waiting_packets: u64,
+    /// Their bytes from the network header on.
+    #[serde(default)]
+    pub waiting_bytes: u64,
+    /// Of these, those that propagate, or wait for a delay or a slot; at lane 0.
+    #[serde(default)]
+    pub flying_packets: u64,
     /// Each class of the scheduler, where there is one that has classes; of a shared medium, whose lanes share one
     /// scheduler, at lane 0.
     pub classes: Vec<ClassReport>,
@@ -211,27 +216,6 @@ pub struct Pair {
     pub delay: Quantiles,
     /// The part of it that was spent waiting in queues.
     pub queueing: Quantiles,
-}
-
-/// A distribution of spans. The quantiles are right to half a part in a thousand; the others are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Quantiles {
-    /// Packets measured.
-    pub packets: u64,
-    /// The least.
-    pub min_ns: u64,
-    /// The median.
-    pub p50_ns: u64,
-    /// Nine tenths of packets took no longer.
-    pub p90_ns: u64,
-    /// All but one in a hundred.
-    pub p99_ns: u64,
-    /// All but one in a thousand.
-    pub p999_ns: u64,
-    /// The greatest.
-    pub max_ns: u64,
-    /// The mean.
-    pub mean_ns: u64,
 }
 
 /// How late packets were released: actual minus scheduled instant.

@@ -7,8 +7,7 @@ use narrows_core::{Element, Engine, RulesCounters, RulesId, Tally, Time};
 use narrows_scenario::ipfw;
 use serde::{Deserialize, Serialize};
 
-use crate::info::RulesInfo;
-use crate::report::Word;
+use crate::info::{RulesInfo, Word};
 
 /// The rules of a link. Out is from the link's first end to its second, in the other way.
 ///

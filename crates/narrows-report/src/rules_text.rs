@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::fmt::{self, Formatter};
 
-use crate::build::share;
+use crate::figures::share;
 use crate::human::{bytes, count, packets, percent, shortened};
 use crate::rules::{Bounds, Count, RuleReport, RulesReport};
 

@@ -5,10 +5,11 @@ use std::fmt::{self, Display, Formatter};
 use narrows_scenario::printable;
 
 use crate::app::ApplicationReport;
+use crate::figures::Quantiles;
 use crate::human::{count, percent, rate, run_span, shortened, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
-use crate::report::{Direction, Pair, Quantiles, Report};
+use crate::report::{Direction, Pair, Report};
 use crate::text::short;
 use crate::trust::Trust;
 

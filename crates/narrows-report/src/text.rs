@@ -4,10 +4,11 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::class::{ClassDelayReport, ClassReport};
 use crate::feed::FeedReport;
-use crate::human::{bytes, count, packets, percent, rate, run_span, span};
+use crate::figures::Quantiles;
+use crate::human::{bytes, count, packets, percent, rate, run_span, span, wrapped};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
-use crate::report::{Direction, Lateness, Quantiles, Report, Throughput};
+use crate::report::{Direction, Lateness, Report, Throughput};
 use crate::shaped::ShapedClassReport;
 use crate::{app, certified, flows, host, router, rules_text, trains};
 
@@ -141,22 +142,6 @@ fn tally(t: Throughput) -> String {
         Some(bps) => format!("{line}{:>15}", rate(bps)),
         None => line,
     }
-}
-
-/// A list in lines that fit, broken after commas.
-pub(crate) fn wrapped(list: &str) -> Vec<String> {
-    /// What the first column leaves of a hundred characters.
-    const WIDTH: usize = 85;
-    let mut lines: Vec<String> = Vec::new();
-    for part in list.split_inclusive(", ") {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + part.trim_end().chars().count() <= WIDTH => {
-                line.push_str(part)
-            }
-            _ => lines.push(part.into()),
-        }
-    }
-    lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// What the transmitter did; an unlimited one does nothing of interest.

@@ -1,8 +1,8 @@
 //! What was seen at all ports together: several meters of one run add up to it.
 
-use crate::build::sum_of;
-use crate::certify::{LatenessBound, Watch};
-use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PortMeter, Spread};
+use crate::figures::{Spread, sum_of};
+use crate::meter::{LATENESS_BOUNDS, LatenessMeter, Meter, PortMeter};
+use crate::watch::{LatenessBound, Watch};
 
 #[derive(Debug)]
 pub(crate) struct Totals {

@@ -27,16 +27,20 @@ impl Report {
         findings(self).into_iter().map(|(trust, _)| trust).max().unwrap_or(Trust::Good)
     }
 
-    /// The same in one line: `accurate: p99 lateness 34 µs, max 212 µs`.
-    pub fn trust_line(&self) -> String {
-        let found = findings(self);
-        let trust = self.trust();
-        let head = match (trust, self.kind) {
+    /// The same in words: `mostly accurate`.
+    pub fn trust_word(&self) -> &'static str {
+        match (self.trust(), self.kind) {
             (Trust::Good, Kind::Virtual | Kind::Replay | Kind::ExactVirtual) => "exact",
             (Trust::Good, Kind::Live) => "accurate",
             (Trust::Fair, _) => "mostly accurate",
             (Trust::Poor, _) => "not accurate",
-        };
+        }
+    }
+
+    /// The same in one line: `accurate: p99 lateness 34 µs, max 212 µs`.
+    pub fn trust_line(&self) -> String {
+        let found = findings(self);
+        let head = self.trust_word();
         let late = match (&self.lateness, self.kind) {
             (_, Kind::Virtual | Kind::Replay) => "each event has its exact instant".into(),
             (_, Kind::ExactVirtual) => "the clock is virtual, no packet is late".into(),

@@ -187,10 +187,24 @@ impl Direction {
             || self.exact_netem.is_some()
     }
 
+    /// NetEm's single queue, where it is all of the link.
+    pub(crate) fn single_netem(&self) -> Option<&ExactNetem> {
+        self.exact_netem.as_ref().filter(|_| !self.says_queue())
+    }
+
+    /// NetEm's single queue, where another queue or a scheduler is in it.
+    pub(crate) fn netem_around(&self) -> Option<&ExactNetem> {
+        self.exact_netem.as_ref().filter(|_| self.says_queue())
+    }
+
+    fn says_queue(&self) -> bool {
+        self.scheduler.is_some() || self.queue != Queue::default()
+    }
+
     /// The rate over time, for bounds: the mean of the trace where it has one.
     pub(crate) fn mean_rate(&self) -> Rate {
         match (&self.exact_netem, &self.trace) {
-            (Some(netem), _) => netem.rate(),
+            (Some(netem), _) => netem.rate().min(self.rate),
             (None, Some(trace)) if trace.has_rate() => trace.mean_rate().unwrap_or(Rate::UNLIMITED),
             _ => self.own_rate(),
         }

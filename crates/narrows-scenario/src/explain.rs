@@ -273,7 +273,7 @@ fn delay_words(direction: &Direction) -> String {
 
 /// What counts as the length of a packet.
 fn counted(direction: &Direction) -> Overhead {
-    direction.exact_netem.as_ref().map_or(direction.effective_overhead(), ExactNetem::overhead)
+    direction.single_netem().map_or(direction.effective_overhead(), ExactNetem::overhead)
 }
 
 /// To a microsecond, where it is a millisecond or more.

@@ -27,7 +27,7 @@ use narrows_core::{FlowKey, Headers, Packet, PortId, Protocol, Time};
 use narrows_scenario::AimdConfig;
 
 use crate::aimd::sender::Sender;
-use crate::input::Arrived;
+use crate::body::Arrived;
 
 /// Both ends.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod connection;
 mod demand;
 mod exchange;
 mod query;
+mod scene;
 mod session;
 
 use std::cmp::Reverse;
@@ -26,8 +27,9 @@ use crate::apps::call::DatagramCall;
 use crate::apps::connection::Connection;
 use crate::apps::demand::Clients;
 use crate::apps::query::QuerySession;
-use crate::apps::session::{Draws, Outcome, Scene, Session, Side};
-use crate::input::{Arrived, Frame};
+use crate::apps::scene::{Draws, Outcome, Scene, Side};
+use crate::apps::session::Session;
+use crate::body::{Arrived, Frame};
 use crate::tcp::Host;
 
 /// A source of traffic: its clients, its servers, and what is between them.
@@ -117,14 +119,7 @@ impl App {
         let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
         let (serial, message) = ((number >> 32) as u32, number as u32);
         if self.hosts.is_none() {
-            session::datagram_arrived(
-                &mut self.meter,
-                side,
-                message,
-                length,
-                self.key.network,
-                at.since(sent),
-            );
+            scene::datagram_arrived(&mut self.meter, side, message, length, self.key.network, at.since(sent));
         }
         let Some(mut entry) = self.sessions.remove(&serial) else { return };
         let mut scene = self.scene(at, serial);

@@ -10,8 +10,8 @@ use narrows_frame::WallTime;
 use narrows_frame::capture::CaptureReader;
 use narrows_frame::parse::parse_cut;
 
+use crate::body::Frame;
 use crate::error::SimError;
-use crate::input::Frame;
 
 /// A capture that is played. It reads one packet ahead.
 pub(crate) struct CaptureFeed {

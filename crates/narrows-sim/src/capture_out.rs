@@ -13,8 +13,8 @@ use narrows_frame::craft::{Other, Udp};
 use narrows_frame::edit::Edits;
 use narrows_frame::{LinkLayer, WallTime};
 
+use crate::body::{Body, Frame};
 use crate::error::SimError;
-use crate::input::{Body, Frame};
 use crate::names::Names;
 use crate::output::Output;
 use crate::tcp::ethernet_header;

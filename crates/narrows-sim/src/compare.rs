@@ -6,7 +6,7 @@ use std::fmt;
 use narrows_core::{Element, Event};
 use narrows_frame::log::{Decided, Outcome, PacketNumber};
 
-use crate::input::Body;
+use crate::body::Body;
 use crate::names::Names;
 
 /// The most differences that are kept to be shown; all are counted.

@@ -16,6 +16,7 @@
 
 mod aimd;
 mod apps;
+mod body;
 mod capture_in;
 pub mod capture_out;
 mod changes;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use narrows_core::{Duration, Event, FlowKey, Time, Verdict};
 
-use crate::input::Body;
+use crate::body::Body;
 use crate::names::Names;
 
 /// What became of a packet.

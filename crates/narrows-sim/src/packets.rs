@@ -20,8 +20,8 @@ use std::io::Write;
 
 use narrows_core::{Event, Verdict};
 
+use crate::body::Body;
 use crate::error::SimError;
-use crate::input::Body;
 use crate::names::{Address, Names, csv, transport};
 use crate::output::Output;
 

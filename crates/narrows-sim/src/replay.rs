@@ -11,11 +11,11 @@ use narrows_frame::parse::parse_cut;
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::{Files, Scenario};
 
+use crate::body::{Body, Frame};
 use crate::changes::Links;
 use crate::compare::Comparison;
 use crate::drive::Watch;
 use crate::error::SimError;
-use crate::input::{Body, Frame};
 use crate::simulate::{SimOptions, watchers, write_json};
 use crate::watched::Watched;
 

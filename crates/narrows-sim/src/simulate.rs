@@ -11,12 +11,13 @@ use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
 use crate::aimd::Aimd;
 use crate::apps::App;
+use crate::body::Body;
 use crate::capture_in::CaptureFeed;
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
 use crate::drive::{Drive, End, Watch};
 use crate::error::SimError;
-use crate::input::{Body, Feed, FeedKind, Inputs};
+use crate::input::{Feed, FeedKind, Inputs};
 use crate::observe::{Observer, Observing};
 use crate::output::{Destination, Output};
 use crate::packets::PacketRecords;

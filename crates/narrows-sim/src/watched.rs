@@ -4,10 +4,10 @@ use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::Meter;
 use narrows_scenario::EngineChange;
 
+use crate::body::{Arrived, Body};
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
-use crate::input::{Arrived, Body};
 use crate::names::Names;
 use crate::observe::Observing;
 use crate::packets::PacketRecords;

@@ -71,6 +71,9 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &ClassInFor
     };
     let over_limit = over_limit(report, link, class);
     writeln!(text, " Sent {bytes} bytes {packets} pkts (dropped {dropped}, overlimits {over_limit})")?;
+    if let Some(class) = counted {
+        backlog(text, class.waiting_bytes, class.waiting_packets)?;
+    }
     if class.name != class.handle {
         writeln!(text, " name: {}", class.name)?;
     }
@@ -96,4 +99,9 @@ fn statistics(text: &mut String, report: &Report, link: &str, class: &ClassInFor
         }
         _ => Ok(()),
     }
+}
+
+/// What waits at present.
+pub(super) fn backlog(text: &mut String, bytes: u64, packets: u64) -> fmt::Result {
+    writeln!(text, " backlog {bytes}b {packets}p requeues 0")
 }

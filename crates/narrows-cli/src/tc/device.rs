@@ -1,5 +1,8 @@
 //! Which link a device stands for.
 
+use std::env;
+use std::net::{IpAddr, UdpSocket};
+
 use narrows_live::control::{LinkInForce, ScenarioInForce};
 
 use crate::output::Failure;
@@ -19,6 +22,15 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
     if let Some(link) = link(device) {
         return Ok(link);
     }
+    let of_hosts: Vec<_> = in_force.ports.iter().filter(|port| port.interface == device).collect();
+    // Where several have one of that name, it is that of the host in which we are.
+    let own = match of_hosts[..] {
+        [port] => Some(port),
+        _ => of_hosts.iter().find(|port| is_here(&port.host)).copied(),
+    };
+    if let Some(port) = own {
+        return link(&port.link).ok_or_else(|| no_link(&port.link));
+    }
     let at: Vec<&str> = in_force
         .ports
         .iter()
@@ -29,7 +41,7 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
         in_force.ports.iter().filter(|port| port.host == device).map(|port| port.port.as_str()).collect()
     };
     match at[..] {
-        [name] => link(name).ok_or_else(|| Failure::Other(format!("the run has no link `{name}`"))),
+        [name] => link(name).ok_or_else(|| no_link(name)),
         [] => {
             let both = [format!("{device}.up"), format!("{device}.down")];
             Err(Failure::Other(if both.iter().all(|name| link(name).is_some()) {
@@ -43,4 +55,18 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
             ports().join(", ")
         ))),
     }
+}
+
+fn no_link(name: &str) -> Failure {
+    Failure::Other(format!("the run has no link `{name}`"))
+}
+
+/// Whether this program runs in that host: the address that the run tells its programs is one of ours.
+fn is_here(host: &str) -> bool {
+    let name: String =
+        host.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    ["", "6"].iter().any(|family| {
+        let address = env::var(format!("NARROWS_HOST_{name}{family}")).unwrap_or_default();
+        address.parse::<IpAddr>().is_ok_and(|address| UdpSocket::bind((address, 0)).is_ok())
+    })
 }

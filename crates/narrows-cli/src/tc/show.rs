@@ -116,7 +116,8 @@ fn counters(
     } else if let Some(class) = outermost.find(|class| Some(&class.handle) == qdisc.parent.as_ref())
         && let Some(class) = classes::counted(report, &link.link, class)
     {
-        sent_line(text, class.sent_bytes, class.sent_packets, class.dropped_packets, 0)
+        sent_line(text, class.sent_bytes, class.sent_packets, class.dropped_packets, 0)?;
+        classes::backlog(text, class.waiting_bytes, class.waiting_packets)
     } else {
         Ok(())
     }
@@ -130,7 +131,13 @@ fn sum(report: &Report, link: &str, of: impl Fn(&Direction) -> u64) -> u64 {
 fn sent(text: &mut String, link: &str, report: &Report, over_limits: u64) -> std::fmt::Result {
     let sum = |of: fn(&Direction) -> u64| sum(report, link, of);
     let (bytes, packets) = (sum(|lane| lane.delivered.bytes), sum(|lane| lane.delivered.packets));
-    sent_line(text, bytes, packets, sum(|lane| lane.dropped_packets), over_limits)
+    sent_line(text, bytes, packets, sum(|lane| lane.dropped_packets), over_limits)?;
+    classes::backlog(text, sum(|lane| lane.waiting_bytes), sum(|lane| lane.waiting_packets))?;
+    match sum(|lane| lane.flying_packets) {
+        0 => Ok(()),
+        // The second queue of a link, which a discipline of the kernel has not.
+        flying => writeln!(text, " in flight {flying}p"),
+    }
 }
 
 /// The line that all disciplines have.

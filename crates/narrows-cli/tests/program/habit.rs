@@ -312,7 +312,7 @@ fn suggestions_help_or_are_not_made() {
     says(&["run", "--bandwidth", "5mbit", "--", "true"], &["'--rate'"]);
     says(&["sim", "--bandwith", "5mbit"], &["--bandwith"]);
     says(&["rn"], &["'run'"]);
-    says(&["list"], &["'stats'"]);
+    says(&["list"], &["'ls'"]);
     says(&["sched", "bnech"], &["'bench'"]);
     for (words, wrong) in [
         (&["frobnicate"][..], "tip"),

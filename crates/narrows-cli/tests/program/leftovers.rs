@@ -44,13 +44,13 @@ impl RunFolder {
     }
 
     /// `narrows` with this run folder.
-    fn narrows<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    pub(crate) fn narrows<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = narrows(arguments);
         command.env("NARROWS_CONTROL", self.file("none.sock"));
         command
     }
 
-    fn clean(&self) -> Finished {
+    pub(crate) fn clean(&self) -> Finished {
         finish(&mut self.narrows(["clean"]))
     }
 

@@ -51,3 +51,4 @@ mod traffic;
 mod trains;
 mod untrusted_sizes;
 mod untrusted_text;
+mod up;

@@ -189,8 +189,33 @@ fn tc_shows_counters_and_what_netem_cannot_say() {
         "{ended}"
     );
     assert!(lines[1].starts_with(" Sent 840 bytes 10 pkt (dropped 0,"), "{ended}");
-    assert!(lines[2].contains("duplicated 5 reordered 0"), "{ended}");
+    assert_eq!(lines[2], " backlog 0b 0p requeues 0", "{ended}");
+    assert!(lines[3].contains("duplicated 5 reordered 0"), "{ended}");
     let plain = "qdisc noqueue 0: dev link.up root refcnt 2  # besides, not in NetEm's words: mtu";
     assert_eq!(lines[lines.len() - 2], plain, "{ended}");
     assert!(lines[lines.len() - 1].starts_with("qdisc netem 8002: dev link.down"), "{ended}");
+}
+
+/// As the documents of sch_delay and NetEm have it: the interface's own name, in the host that has it.
+#[test]
+#[ignore = "needs namespaces, ping"]
+fn tc_knows_the_interfaces_of_the_host_that_it_runs_in() {
+    let narrows = quoted(crate::common::NARROWS);
+    let line = format!(
+        "{narrows} tc qdisc add dev link root netem delay 7ms; {narrows} tc qdisc show; \
+         ip link show dev link >/dev/null && echo there; echo number $NARROWS_RUN ready; read go"
+    );
+    let mut started = start(run([], &line).stdin(Stdio::piped()));
+    let shown = started.until_it_says("ready");
+    assert!(
+        shown.contains("netem 8001: dev link.up root refcnt 2 delay 7ms") && shown.contains("there"),
+        "{shown}"
+    );
+    let number = started.id().to_string();
+    let refused =
+        finish(&mut crate::common::narrows(["tc", "--run", &number, "qdisc", "show", "dev", "link"]))
+            .expect(2);
+    assert!(refused.err.contains("which of link.up and link.down is meant?"), "{refused}");
+    started.tell("go");
+    started.wait().expect(0);
 }

@@ -33,12 +33,14 @@
 //! correlation of something else (iproute2 6.1 to this day).
 
 mod arithmetic;
+mod around;
 mod child;
 mod config;
 mod loss;
 mod queue;
 
 pub use arithmetic::{Crandom, packet_nanos, table_delay};
+pub use around::NetemAround;
 pub use child::NetemQueue;
 pub use config::{Chance, Loss, Netem, NoTable, Rate, Share, SlotGap, Slots, Table};
 pub(super) use queue::SingleQueue;

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::Interface;
-use super::read::{MOST_BYTES, Order, Place, layer_of};
+use super::parts::{MOST_BYTES, Order, Place, layer_of};
 use crate::WallTime;
 use crate::file::{Input, ReadError};
 

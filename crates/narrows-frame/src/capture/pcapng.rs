@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use super::Interface;
-use super::read::{MOST_BYTES, Order, Place, layer_of};
+use super::parts::{MOST_BYTES, Order, Place, layer_of};
 use crate::WallTime;
 use crate::bytes::byte;
 use crate::file::{Input, ReadError};

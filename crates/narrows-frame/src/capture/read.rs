@@ -8,7 +8,6 @@ use super::pcap::Pcap;
 use super::pcapng::{InterfaceDescription, PcapNg};
 use super::{Captured, Interface};
 use crate::file::{Input, ReadError, recognised};
-use crate::{LinkLayer, WallTime};
 
 /// A pcap or pcapng file, read from its start to its end. A packet is borrowed until the next one is read, and memory
 /// does not grow with the file.
@@ -25,19 +24,6 @@ enum Format {
     Pcap(Pcap),
     PcapNg(PcapNg),
 }
-
-/// Where the parts of the packet that was just read lie in the buffer.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    pub(super) instant: WallTime,
-    pub(super) interface: Interface,
-    pub(super) length: u32,
-    pub(super) bytes: (usize, usize),
-    pub(super) comment: Option<(usize, usize)>,
-}
-
-/// More bytes than any packet or block that is not meant to exhaust memory.
-pub(super) const MOST_BYTES: u32 = 16 << 20;
 
 const WANTED: &str = "a pcap or pcapng capture";
 
@@ -114,41 +100,4 @@ impl<R: Read> CaptureReader<R> {
             }
         }
     }
-}
-
-/// A byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    Big,
-    Little,
-}
-
-impl Order {
-    /// The number at `at`, or zero where there are too few bytes: callers have checked.
-    pub(super) fn short(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
-        match self {
-            Self::Big => u16::from_be_bytes(bytes),
-            Self::Little => u16::from_le_bytes(bytes),
-        }
-    }
-
-    /// As [`Order::short`].
-    pub(super) fn long(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = crate::bytes::array(bytes, at).unwrap_or_default();
-        match self {
-            Self::Big => u32::from_be_bytes(bytes),
-            Self::Little => u32::from_le_bytes(bytes),
-        }
-    }
-}
-
-/// The layer of a LINKTYPE number, or what to say about it.
-pub(super) fn layer_of(link_type: u32) -> Result<LinkLayer, String> {
-    LinkLayer::from_link_type(link_type).ok_or_else(|| {
-        format!(
-            "packets have link type {link_type}; known are Ethernet (1), raw IP (101, 228, 229) and Linux cooked \
-             (113, 276)"
-        )
-    })
 }

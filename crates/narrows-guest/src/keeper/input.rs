@@ -11,7 +11,7 @@ use narrows_io::terminal::Settings;
 use narrows_io::wait::{Waiting, wait};
 
 use super::workshop::Workshop;
-use super::{Broken, failed, later};
+use super::{Broken, Kind, failed, later};
 use crate::channel::FromHost;
 use crate::init::INPUT;
 
@@ -26,14 +26,6 @@ const AHEAD: usize = 1 << 16;
 const CHUNK: usize = 1 << 12;
 /// `/dev/null`, as the kernel numbers devices.
 const NULL: u64 = (1 << 8) | 3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Terminal,
-    File { offset: u64 },
-    Nothing,
-    Stream,
-}
 
 pub(super) struct Input {
     stdin: Stdin,
@@ -101,14 +93,6 @@ impl Input {
 
     pub(super) fn kind(&self) -> Kind {
         self.kind
-    }
-
-    /// Where a file is to be read from.
-    pub(super) fn offset(&self) -> u64 {
-        match self.kind {
-            Kind::File { offset } => offset,
-            _ => 0,
-        }
     }
 
     /// The program runs: what comes is its own from here on.

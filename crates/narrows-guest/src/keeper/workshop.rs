@@ -14,9 +14,8 @@ use nix::sys::resource::getrlimit;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::gethostname;
 
-use super::input::{Input, Kind};
 use super::output::Outputs;
-use super::{Broken, failed};
+use super::{Broken, Kind, failed};
 use crate::init::{FILES, INPUT, KEPT, OPEN, PLAN, ROOT, UPPER};
 use crate::limits::LIMITS;
 use crate::plan::Plan;
@@ -80,7 +79,7 @@ impl Workshop {
     }
 
     /// What the guest's first process is to do.
-    pub(super) fn leave_plan(&self, plan: &Plan, input: &Input, outputs: &Outputs) -> Result<(), Broken> {
+    pub(super) fn leave_plan(&self, plan: &Plan, input: Kind, outputs: &Outputs) -> Result<(), Broken> {
         let mut inside = Plan::default();
         for name in ["argument", "name", "folder", "prompts"] {
             plan.all(name).for_each(|value| inside.add(name, value));
@@ -102,7 +101,7 @@ impl Workshop {
                 inside.add(name, format!("{soft} {hard}"));
             }
         }
-        let kind = match input.kind() {
+        let kind = match input {
             Kind::Terminal => "terminal",
             Kind::File { .. } => "file",
             Kind::Nothing => "nothing",
@@ -121,7 +120,7 @@ impl Workshop {
         inside.add("rows", size.rows.to_string());
         inside.add("columns", size.columns.to_string());
         fs::write(self.path(PLAN), inside.encode()).map_err(failed("leave the guest its plan"))?;
-        debug_assert!(self.path(INPUT).exists() || !matches!(input.kind(), Kind::File { .. }));
+        debug_assert!(self.path(INPUT).exists() || !matches!(input, Kind::File { .. }));
         Ok(())
     }
 

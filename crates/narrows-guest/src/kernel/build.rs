@@ -4,17 +4,16 @@
 //! goes on. A tree is there only when it is whole and edited, make knows what it has compiled, and the kernel comes to its
 //! place by one renaming.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 
 use super::acquire::{Work, remove};
 use super::command::{self, output, run};
-use super::store::{CONFIGURATION, EXECUTABLE};
+use super::store::{CONFIGURATION, EXECUTABLE, lock};
 use super::{
     About, BuildPlan, GuestKernel, Kept, KernelError, Progress, Step, configuration, edits, recipe_hash,
 };
@@ -89,29 +88,6 @@ fn put(folder: &Path, place: &Path) -> std::io::Result<()> {
     } else {
         fs::rename(folder, place)
     }
-}
-
-/// A lock that is held is looked at so often, for a second in all: what a build that was ended left is at its end, and a
-/// process that another thread forks has it until it runs its program.
-const LOOK: Duration = Duration::from_millis(50);
-const LOOKS: u32 = 20;
-
-/// Held as long as anything builds in this folder: the programs that a build runs hold it too.
-///
-/// # Errors
-/// Somebody else holds it.
-pub(super) fn lock(building: &Path) -> Result<File, KernelError> {
-    let path = building.join("lock");
-    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-    let file = file.map_err(KernelError::file("write", &path))?;
-    for _ in 0..LOOKS {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
-            Err(TryLockError::Error(cause)) => return Err(KernelError::file("lock", path)(cause)),
-        }
-    }
-    Err(KernelError::Busy(building.into()))
 }
 
 fn configure(work: &Work) -> Result<(), KernelError> {

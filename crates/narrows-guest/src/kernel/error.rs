@@ -92,7 +92,7 @@ pub enum KernelError {
     /// A source file is not what an edit expects.
     #[error(
         "this tree is not as expected: {file}, {why} (the edit: {edit}); trees of {verified} are known to work",
-        verified = super::source::VERIFIED_SERIES
+        verified = super::VERIFIED_SERIES
     )]
     Edit {
         /// The file, in the tree.

@@ -4,12 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{KernelError, tools};
-
-/// Source packages whose kernels were built with this recipe and ran narrows' own live engine, the newest first.
-pub const VERIFIED_PACKAGES: [&str; 2] = ["linux-source-7.2", "linux-source-6.12"];
-/// The series of those packages, in words.
-pub(super) const VERIFIED_SERIES: &str = "7.2 and 6.12";
+use super::{KernelError, VERIFIED_PACKAGES, tools};
 
 /// What a source package's name begins with.
 const PACKAGES: &str = "linux-source-";

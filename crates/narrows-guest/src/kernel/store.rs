@@ -1,7 +1,9 @@
 //! The folder in which kernels are kept.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use serde::{Deserialize, Serialize};
 
@@ -221,7 +223,7 @@ impl Store {
     pub fn remove_all(&self) -> Result<Vec<Kept>, KernelError> {
         let building = self.building();
         if building.exists() {
-            let _alone = super::build::lock(&building)?;
+            let _alone = lock(&building)?;
             fs::remove_dir_all(&building).map_err(KernelError::file("remove", &building))?;
         }
         let kept = self.list()?;
@@ -230,6 +232,29 @@ impl Store {
         }
         Ok(kept)
     }
+}
+
+/// A lock that is held is looked at so often, for a second in all: what a build that was ended left is at its end, and a
+/// process that another thread forks has it until it runs its program.
+const LOOK: Duration = Duration::from_millis(50);
+const LOOKS: u32 = 20;
+
+/// Held as long as anything builds in this folder: the programs that a build runs hold it too.
+///
+/// # Errors
+/// Somebody else holds it.
+pub(super) fn lock(building: &Path) -> Result<File, KernelError> {
+    let path = building.join("lock");
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let file = file.map_err(KernelError::file("write", &path))?;
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            Err(TryLockError::Error(cause)) => return Err(KernelError::file("lock", path)(cause)),
+        }
+    }
+    Err(KernelError::Busy(building.into()))
 }
 
 fn names(kept: &[Kept]) -> String {

@@ -18,7 +18,6 @@
 //!   bytes. Only their headers decide, not where they came from: what was lost is not bridged, what was marked or passed a
 //!   router still joins its like, what was corrupted has no open checksum any more and goes alone.
 
-mod checksum;
 mod cut;
 pub(crate) mod join;
 #[cfg(test)]
@@ -26,7 +25,8 @@ mod tests;
 
 pub(crate) use cut::{Cut, Whole};
 
-use checksum::{fold, stored, sum};
+use crate::frame::checksum::{fold, sum};
+use crate::frame::open::{Open, UDP_CHECKSUM};
 
 /// Length of `struct virtio_net_hdr`.
 pub(crate) const HEADER: usize = 10;
@@ -47,7 +47,6 @@ const CWR: u8 = 0x80;
 const FIN_AND_PSH: u8 = 0x09;
 /// Where the checksum is in the transport header.
 const TCP_CHECKSUM: usize = 16;
-const UDP_CHECKSUM: usize = 6;
 
 /// What the kernel says about a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,44 +98,12 @@ impl Described {
     }
 }
 
-/// What is open in a frame, and how it can be joined with others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Open {
-    /// Where the transport header begins, from which on the sum is to be made; 0 where nothing is open.
-    transport: u16,
-    /// Where in that the sum stands. Until it is made, that of the pseudo header stands there.
-    field: u16,
-    /// The kind of the train that the frame was cut from; 0 for one that came by itself.
-    kind: u8,
-    /// Whether it is to leave as one with the frame before it.
-    pub(crate) joins: bool,
-    /// Where the payload of a segment begins.
-    payload: u16,
-    /// Bytes of payload in each segment of its train but the last.
-    segment: u16,
-}
-
 impl Open {
     /// Nothing, unless all of it lies in the frame.
     fn checksum(frame: &[u8], described: Described) -> Self {
         let Some((transport, field)) = described.checksum else { return Self::default() };
         let fits = usize::from(transport) + usize::from(field) + 2 <= frame.len();
         if fits { Self { transport, field, ..Self::default() } } else { Self::default() }
-    }
-
-    /// Whether there is a checksum to be made.
-    pub(crate) fn is_open(self) -> bool {
-        self.transport > 0
-    }
-
-    /// Makes the checksum of a frame in which it is open.
-    pub(crate) fn finish(self, frame: &mut [u8]) {
-        let (from, field) = (usize::from(self.transport), usize::from(self.field));
-        if !self.is_open() || from + field + 2 > frame.len() {
-            return;
-        }
-        let sum = !sum(0, &frame[from..]);
-        frame[from + field..][..2].copy_from_slice(&stored(sum, field == UDP_CHECKSUM));
     }
 
     /// What the kernel is told of a frame that leaves by itself.

@@ -3,9 +3,9 @@ use std::cell::RefCell;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::checksum::sum;
 use super::join::{Headers, LONGEST_HEADERS, join};
 use super::*;
+use crate::frame::checksum::sum;
 use crate::frame::{Frame, FramePool};
 
 /// A train, and what the kernel would say of it.

@@ -26,12 +26,11 @@ pub mod rehearsal;
 pub mod ring;
 mod send;
 mod socket;
-mod umem;
 
 use std::io;
 
+pub use crate::umem::{Chunk, Umem};
 pub use port::{Group, Port, PortOptions};
-pub use umem::{Chunk, Umem};
 
 use crate::bpf::BpfError;
 use crate::namespace::NamespaceError;

@@ -5,18 +5,17 @@ use std::sync::Arc;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 
+use super::XdpError;
 use super::kernel_clock::KernelClock;
 use super::redirect;
 use super::socket::{RingSizes, Sharing, Socket};
-use super::umem::{Lent, Umem};
-use super::{XdpError, receive, send};
 use crate::bpf::{BpfError, Link, Map, XdpMode};
-use crate::frame::{Frame, FramePool};
 use crate::link::InterfaceIndex;
 use crate::namespace::Namespace;
 use crate::offload;
-use crate::packet_socket::{Guard, PacketStatistics, ReceiveBatch, Received, Sent};
+use crate::packet_socket::{Guard, PacketStatistics};
 use crate::route_socket::RouteSocket;
+use crate::umem::{Lent, Umem};
 
 /// Chunks for frames of up to the usual MTU, and for longer ones, which then take fewer.
 const CHUNK: usize = 2048;
@@ -25,10 +24,13 @@ const LARGE_CHUNK: usize = 4096;
 const USUAL_MTU: u32 = 1600;
 /// Free chunks that a port keeps at hand, so that it needs no lock for most frames.
 const AT_HAND: usize = 256;
-/// How often a receive call that found nothing looks whether the interface is still up.
-const IDLE_CHECK: u32 = 256;
 /// Longest link header: two addresses, a type, a VLAN tag.
 const LINK_HEADER: usize = 14;
+
+/// In how many pieces the kernel takes a frame (`MAX_SKB_FRAGS`).
+pub(super) const MOST_PIECES: usize = 17;
+/// What a VLAN tag adds to a header.
+pub(super) const TAG: usize = 4;
 
 /// How ports are to be set up.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +175,7 @@ impl Group {
 
     fn longest_mtu(&self) -> usize {
         let several = self.first.as_ref().is_some_and(|(_, several)| *several);
-        self.umem.capacity() * if several { send::MOST_PIECES } else { 1 } - LINK_HEADER - send::TAG
+        self.umem.capacity() * if several { MOST_PIECES } else { 1 } - LINK_HEADER - TAG
     }
 
     /// Opens the socket of one queue, in the namespace of the calling thread.
@@ -253,9 +255,9 @@ pub struct Port {
     pub(super) interface: String,
     pub(super) mtu: u32,
     pub(super) several_chunks: bool,
-    busy_poll: bool,
-    idle: u32,
-    received: u64,
+    pub(super) busy_poll: bool,
+    pub(super) idle: u32,
+    pub(super) received: u64,
     /// Frames that the interface refused after it had taken them.
     pub(super) refused: u64,
 }
@@ -281,42 +283,6 @@ impl Port {
         self.lent.count() + self.spare.len()
     }
 
-    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames, and appends it to `into`; how many. Fewer than that
-    /// means that nothing is waiting.
-    ///
-    /// # Errors
-    /// When the interface is down or gone.
-    pub fn receive(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, XdpError> {
-        self.reap();
-        if self.has_unsent() {
-            // What is wrong is told below, or to whoever sends next.
-            let _ = self.push_out();
-        }
-        let mut count = 0;
-        for queue in 0..self.queues.len() {
-            if self.busy_poll {
-                // Nothing to do is no error.
-                let _ = self.queues[queue].wake_receiver();
-            }
-            count += receive::receive(self, queue, ReceiveBatch::FRAMES - count, pool, into);
-        }
-        self.received += count as u64;
-        if count == 0 {
-            self.idle += 1;
-            if self.idle >= IDLE_CHECK {
-                self.idle = 0;
-                self.check()?;
-            }
-        }
-        Ok(count)
-    }
-
-    /// Sends frames in order until all are sent or one is not taken. Never blocks. A frame in memory that is shared with
-    /// this port is taken out of its place; others are copied.
-    pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
-        send::send(self, frames)
-    }
-
     /// Whether frames that were taken for sending wait for a busy interface: [`Port::receive`] and [`Port::send`] try again.
     pub fn has_unsent(&mut self) -> bool {
         self.queues.first_mut().is_some_and(|socket| socket.send.pending() > 0 && socket.send.needs_wakeup())
@@ -340,7 +306,7 @@ impl Port {
     }
 
     /// Whether the interface is still there, and what it takes.
-    fn check(&mut self) -> Result<(), XdpError> {
+    pub(super) fn check(&mut self) -> Result<(), XdpError> {
         self.refresh_mtu();
         if self.guard.is_down() {
             return Err(XdpError::Down { interface: self.interface.clone() });

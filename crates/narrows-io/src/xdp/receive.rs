@@ -3,19 +3,54 @@
 
 use std::sync::Arc;
 
+use super::XdpError;
 use super::port::Port;
 use super::redirect::STAMP;
 use super::socket::{Descriptor, Socket};
-use super::umem::{Chunk, Lent, Umem};
 use crate::clock::MonotonicTime;
 use crate::frame::{Frame, FramePool};
-use crate::packet_socket::Received;
+use crate::packet_socket::{ReceiveBatch, Received};
+use crate::umem::{Chunk, Lent, Umem};
 
+/// How often a receive call that found nothing looks whether the interface is still up.
+const IDLE_CHECK: u32 = 256;
 /// More pieces than a frame can be in.
 const MOST_PIECES: usize = 64;
 
+impl Port {
+    /// Receives what has come, at most [`ReceiveBatch::FRAMES`] frames, and appends it to `into`; how many. Fewer than that
+    /// means that nothing is waiting.
+    ///
+    /// # Errors
+    /// When the interface is down or gone.
+    pub fn receive(&mut self, pool: &mut FramePool, into: &mut Vec<Received>) -> Result<usize, XdpError> {
+        self.reap();
+        if self.has_unsent() {
+            // What is wrong is told below, or to whoever sends next.
+            let _ = self.push_out();
+        }
+        let mut count = 0;
+        for queue in 0..self.queues.len() {
+            if self.busy_poll {
+                // Nothing to do is no error.
+                let _ = self.queues[queue].wake_receiver();
+            }
+            count += of_queue(self, queue, ReceiveBatch::FRAMES - count, pool, into);
+        }
+        self.received += count as u64;
+        if count == 0 {
+            self.idle += 1;
+            if self.idle >= IDLE_CHECK {
+                self.idle = 0;
+                self.check()?;
+            }
+        }
+        Ok(count)
+    }
+}
+
 /// Receives at most so many frames of one queue; how many.
-pub(super) fn receive(
+fn of_queue(
     port: &mut Port,
     queue: usize,
     most: usize,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::ring::{Consumer, Parts, Producer};
-use super::umem::{Chunk, Lent, Umem};
+use crate::umem::{Chunk, Lent, Umem};
 
 const CHUNKS: u32 = 16;
 const CHUNK_SIZE: usize = 2048;

@@ -2,18 +2,23 @@
 
 use nix::errno::Errno;
 
-use super::port::Port;
+use super::port::{MOST_PIECES, Port, TAG};
 use super::socket::Descriptor;
 use crate::frame::Frame;
 use crate::packet_socket::{SendStop, Sent};
 
-/// In how many pieces the kernel takes a frame (`MAX_SKB_FRAGS`).
-pub(super) const MOST_PIECES: usize = 17;
-/// An Ethernet header, and what a VLAN tag adds to it.
+/// An Ethernet header.
 const HEADER: usize = 14;
-pub(super) const TAG: usize = 4;
 
-pub(super) fn send<F: AsRef<[u8]> + AsMut<Frame>>(port: &mut Port, frames: &mut [F]) -> Sent {
+impl Port {
+    /// Sends frames in order until all are sent or one is not taken. Never blocks. A frame in memory that is shared with
+    /// this port is taken out of its place; others are copied.
+    pub fn send<F: AsRef<[u8]> + AsMut<Frame>>(&mut self, frames: &mut [F]) -> Sent {
+        send(self, frames)
+    }
+}
+
+fn send<F: AsRef<[u8]> + AsMut<Frame>>(port: &mut Port, frames: &mut [F]) -> Sent {
     port.reap();
     let mut count = 0;
     let mut retried = false;

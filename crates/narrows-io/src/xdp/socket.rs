@@ -9,10 +9,10 @@ use std::time::Duration;
 use nix::errno::Errno;
 
 use super::ring::{Consumer, Parts, Producer};
-use super::umem::HEADROOM;
 use super::{Umem, XdpError};
 use crate::link::InterfaceIndex;
 use crate::socket_option::{option, set_option};
+use crate::umem::HEADROOM;
 
 /// How often binding is tried again where the queue is still being freed, and how long that takes each time.
 const TRIES: u32 = 50;

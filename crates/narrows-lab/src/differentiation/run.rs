@@ -5,10 +5,8 @@ use narrows_core::sched::{FlowConfig, FlowId, Scheduler, Served, Server};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, PacketRef, Rate, Time};
 
+use super::NANOS_PER_BYTE;
 use super::traffic::Arrival;
-
-/// 10 Mbit/s.
-pub(super) const NANOS_PER_BYTE: u64 = 800;
 
 /// What the classes waited.
 #[derive(Clone, Debug, Default, PartialEq)]

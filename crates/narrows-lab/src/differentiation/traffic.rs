@@ -2,8 +2,7 @@
 
 use narrows_core::{Stream, Time};
 
-use super::DifferentiationOptions;
-use super::run::NANOS_PER_BYTE;
+use super::{DifferentiationOptions, NANOS_PER_BYTE};
 
 /// How packets come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

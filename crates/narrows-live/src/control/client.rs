@@ -2,19 +2,28 @@
 
 use std::env;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use narrows_io::own_folder::OwnFolderError;
-use narrows_io::unix_socket::{Listener, connect_within, listener};
+use narrows_io::unix_socket::{Listener, connect_within, listener, peer_process};
+use narrows_report::Now;
 use serde::de::DeserializeOwned;
 
-use super::{Changed, ENVIRONMENT, Reply, Request, ScenarioInForce, Stale, Stats, run_folder, sockets};
+use super::runs::names;
+use super::{
+    Changed, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, ScenarioInForce, Stale, Stats,
+    Status, run_folder, sockets,
+};
 use crate::feeds::Place;
-use crate::run_record::number;
+use crate::run_record::{HoldError, number};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long it may take where one of several does not matter.
+const IMPATIENCE: Duration = Duration::from_secs(1);
 
 /// A run that others can ask.
 #[derive(Clone, Debug)]
@@ -23,7 +32,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// The run that is meant: the one of this number, the one that we are inside of, or the only one.
+    /// The run whose control socket this is.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The run that is meant: the one of this name or number, the one that we are inside of, or the only one.
     ///
     /// # Errors
     /// When there is none, or several and none is named.
@@ -76,10 +90,76 @@ impl Client {
         self.ask(&Request::Stats {})
     }
 
+    /// How things are. It is not waited for for long.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn status(&self) -> Result<Status, ControlError> {
+        self.ask_within(&Request::Status {}, IMPATIENCE).map(|(status, _)| status)
+    }
+
+    /// What its links do at present.
+    ///
+    /// # Errors
+    /// When the run does not answer, or has too many links for it.
+    pub fn now(&self) -> Result<Now, ControlError> {
+        self.ask(&Request::Now {})
+    }
+
+    /// What happened after the event of this number.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn events(&self, after: u64) -> Result<EventsSince, ControlError> {
+        self.ask(&Request::Events { after })
+    }
+
+    /// Its hosts.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn hosts(&self) -> Result<Vec<HostOfRun>, ControlError> {
+        self.ask(&Request::Hosts {})
+    }
+
+    /// The way into a host, and the number of the run's process, where it has one here.
+    ///
+    /// # Errors
+    /// When the run does not answer, or has no such host.
+    pub fn enter(&self, host: &str) -> Result<(Entrance, Option<u32>), ControlError> {
+        self.ask_within(&Request::Enter { host: host.into() }, PATIENCE)
+    }
+
+    /// Asks it to end.
+    ///
+    /// # Errors
+    /// When the run does not answer.
+    pub fn end(&self) -> Result<(), ControlError> {
+        self.ask(&Request::End {})
+    }
+
+    /// The number of the run's process; nothing where it has none here, as it is in another PID namespace.
+    ///
+    /// # Errors
+    /// When nobody listens.
+    pub fn process(&self) -> Result<Option<u32>, ControlError> {
+        let stream = connect(&self.path, PATIENCE)?;
+        Ok(peer_process(&stream).ok())
+    }
+
     fn ask<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ControlError> {
-        let answer = ask(&self.path, request)?;
+        self.ask_within(request, PATIENCE).map(|(answer, _)| answer)
+    }
+
+    fn ask_within<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        patience: Duration,
+    ) -> Result<(T, Option<u32>), ControlError> {
+        let (answer, process) = ask(&self.path, request, patience)?;
         let unknown = |cause| ControlError::Broken { path: self.path.clone(), cause };
-        serde_json::from_value(answer).map_err(|error| unknown(error.into()))
+        let answer = serde_json::from_value(answer).map_err(|error| unknown(error.into()))?;
+        Ok((answer, process))
     }
 }
 
@@ -90,12 +170,20 @@ impl Client {
 pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlError> {
     let alive: Vec<_> =
         sockets(folder)?.into_iter().filter(|(_, path)| listener(path) == Listener::There).collect();
-    let names = || alive.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
+    let names = names(folder)?;
+    let called = |number: &u32| names.get(number).map(|name| name.as_str());
+    let all = || {
+        let words = |number: &u32| {
+            called(number).map_or_else(|| number.to_string(), |name| format!("{name} ({number})"))
+        };
+        alive.iter().map(|(number, _)| words(number)).collect::<Vec<_>>()
+    };
     if let Some(run) = run {
-        let found = alive.iter().find(|(name, _)| number(run) == Some(*name));
+        let is_meant = |other: &u32| number(run) == Some(*other) || called(other) == Some(run);
+        let found = alive.iter().find(|(other, _)| is_meant(other));
         return found
             .map(|(_, path)| path.clone())
-            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: names() });
+            .ok_or_else(|| ControlError::NoSuchRun { run: run.into(), others: all() });
     }
     if let Some(path) = env::var_os(ENVIRONMENT) {
         return Ok(PathBuf::from(path));
@@ -103,24 +191,36 @@ pub(super) fn find(folder: &Path, run: Option<&str>) -> Result<PathBuf, ControlE
     match alive.as_slice() {
         [] => Err(ControlError::NoRun(folder.into())),
         [(_, path)] => Ok(path.clone()),
-        _ => Err(ControlError::SeveralRuns(names())),
+        _ => Err(ControlError::SeveralRuns(all())),
     }
 }
 
-fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError> {
-    let broken = |cause| ControlError::Broken { path: path.into(), cause };
-    let mut stream = connect_within(path, PATIENCE).map_err(|cause| match cause.kind() {
+fn connect(path: &Path, patience: Duration) -> Result<UnixStream, ControlError> {
+    connect_within(path, patience).map_err(|cause| match cause.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => ControlError::Nobody { path: path.into() },
-        ErrorKind::WouldBlock => ControlError::Silent { path: path.into() },
-        _ => broken(cause),
-    })?;
+        ErrorKind::WouldBlock => ControlError::Silent { path: path.into(), seconds: patience.as_secs() },
+        _ => ControlError::Broken { path: path.into(), cause },
+    })
+}
+
+/// The answer to a request, and the number of the process that gave it.
+fn ask(
+    path: &Path,
+    request: &Request,
+    patience: Duration,
+) -> Result<(serde_json::Value, Option<u32>), ControlError> {
+    let broken = |cause| ControlError::Broken { path: path.into(), cause };
+    let mut stream = connect(path, patience)?;
+    let process = peer_process(&stream).ok();
     let mut line = serde_json::to_string(request).map_err(|error| broken(error.into()))?;
     line.push('\n');
     let impatient =
-        stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
+        stream.set_read_timeout(Some(patience)).and_then(|()| stream.set_write_timeout(Some(patience)));
     impatient.map_err(broken)?;
     let broken = |cause: io::Error| match cause.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => ControlError::Silent { path: path.into() },
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            ControlError::Silent { path: path.into(), seconds: patience.as_secs() }
+        }
         _ => broken(cause),
     };
     match stream.write_all(line.as_bytes()) {
@@ -131,7 +231,7 @@ fn ask(path: &Path, request: &Request) -> Result<serde_json::Value, ControlError
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).map_err(broken)?;
     match serde_json::from_str(&answer).map_err(|error| broken(error.into()))? {
-        Reply::Ok(value) => Ok(value),
+        Reply::Ok(value) => Ok((value, process)),
         Reply::Error(message) => Err(ControlError::Refused(message)),
         Reply::Stale(stale) => Err(ControlError::Stale(stale)),
     }
@@ -148,6 +248,9 @@ pub enum ControlError {
         /// Why.
         cause: io::Error,
     },
+    /// The name is another run's.
+    #[error("{0}: choose another name, or end that run with narrows down")]
+    Name(HoldError),
     /// The run folder is not ours.
     #[error(transparent)]
     Folder(#[from] OwnFolderError),
@@ -169,12 +272,14 @@ pub enum ControlError {
     #[error(
         "run {} does not answer within {} s: is it stopped? (its control socket is {})",
         run_of(path),
-        PATIENCE.as_secs(),
+        seconds,
         path.display()
     )]
     Silent {
         /// Where.
         path: PathBuf,
+        /// For how long.
+        seconds: u64,
     },
     /// The run refused.
     #[error("{0}")]
@@ -188,7 +293,7 @@ pub enum ControlError {
     /// There are several.
     #[error("several runs are going on: say which with --run, one of {}", .0.join(", "))]
     SeveralRuns(Vec<String>),
-    /// There is no run of that number.
+    /// There is no run of that name or number.
     #[error("no run `{run}` is going on; going on: {}", or_none(others))]
     NoSuchRun {
         /// As asked for.

@@ -5,6 +5,8 @@ use narrows_scenario::Scenario;
 use narrows_scenario::tc::Handle;
 use serde::{Deserialize, Serialize};
 
+use crate::stage::interface_name;
+
 /// The scenario with the values in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInForce {
@@ -45,6 +47,9 @@ pub struct PortInForce {
     pub host: String,
     /// The link that packets enter here.
     pub link: String,
+    /// The host's interface.
+    #[serde(default)]
+    pub interface: String,
 }
 
 impl ScenarioInForce {
@@ -68,6 +73,7 @@ impl ScenarioInForce {
             port: port.name.clone(),
             host: port.host.clone(),
             link: port.path.first().map_or(String::new(), name),
+            interface: interface_name(&port.link),
         });
         Self { generation, toml: scenario.to_toml(), links: links.collect(), ports: ports.collect() }
     }

@@ -3,18 +3,19 @@
 //! Requests that are still to be answered wait for the next turn, and those of a client that does not read its answers wait
 //! until it does; its further requests then stay with the kernel.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{fs, process};
 
-use narrows_io::own_folder::{OwnFolder, OwnFolderError, remove_if_empty};
-use narrows_io::unix_socket::{Listener, listener};
+use narrows_io::own_folder::remove_if_empty;
+use narrows_io::unix_socket::{Listener, listener, peer_process};
 
 use super::{ControlError, Reply, Request, socket_name};
-use crate::run_record::{HeldRecord, RunId};
+use crate::run_name::RunName;
+use crate::run_record::{About, HeldRecord, HoldError, RunId};
 
 /// A request longer than this, with its line feed, is refused.
 const LONGEST_REQUEST: usize = 1 << 20;
@@ -39,11 +40,14 @@ pub struct ControlSocket {
     /// There before the socket, and until it is gone.
     record: Option<HeldRecord>,
     id: RunId,
+    name: RunName,
 }
 
 #[derive(Debug)]
 struct Connection {
     stream: UnixStream,
+    /// The process at the other end, by its number, where it has one here.
+    from: Option<u32>,
     asked: Vec<u8>,
     /// Up to here there is no line feed in what was asked.
     searched: usize,
@@ -55,25 +59,29 @@ struct Connection {
 }
 
 impl ControlSocket {
-    /// Makes the socket of this process in the run folder, which is made if need be, and the run's record beside it.
+    /// Makes the socket of this process in the run folder, which is made if need be, and the run's record beside it, which
+    /// says this of it.
     ///
     /// # Errors
-    /// When the folder or one of the two cannot be made.
-    pub fn open(folder: &Path) -> Result<Self, ControlError> {
+    /// When the folder or one of the two cannot be made, or another run has the name.
+    pub fn open(folder: &Path, about: &About) -> Result<Self, ControlError> {
         let path = folder.join(socket_name(process::id()));
-        // A run that ends removes the folder when it is empty, perhaps just now; `clean` removes a record that is not in place.
-        for _ in 0..TRIES {
-            match Self::open_at(folder, &path) {
-                Err(cause) if cause.kind() == ErrorKind::NotFound => {}
-                result => return result.map_err(|cause| ControlError::Make { path, cause }),
+        let mut tries = 0;
+        loop {
+            // A run that ends removes the folder when it is empty, perhaps just now; `clean` removes a record that is not in
+            // place.
+            tries += 1;
+            match Self::open_at(folder, &path, about) {
+                Err(HoldError::System(cause)) if cause.kind() == ErrorKind::NotFound && tries < TRIES => {}
+                Err(HoldError::System(cause)) => return Err(ControlError::Make { path, cause }),
+                Err(taken @ HoldError::Taken { .. }) => return Err(ControlError::Name(taken)),
+                Ok(socket) => return Ok(socket),
             }
         }
-        Self::open_at(folder, &path).map_err(|cause| ControlError::Make { path, cause })
     }
 
-    fn open_at(folder: &Path, path: &Path) -> io::Result<Self> {
-        let own = OwnFolder::make(folder).map_err(OwnFolderError::into_io)?;
-        let record = HeldRecord::write(own)?;
+    fn open_at(folder: &Path, path: &Path, about: &About) -> Result<Self, HoldError> {
+        let record = HeldRecord::write(folder, about.clone())?;
         // A killed run with our number may have left one.
         if listener(path) == Listener::Dead {
             fs::remove_file(path)?;
@@ -81,8 +89,13 @@ impl ControlSocket {
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
-        let id = record.id();
-        Ok(Self { listener, path: path.into(), clients: Vec::new(), record: Some(record), id })
+        let (id, name) = (record.id(), record.name().clone());
+        Ok(Self { listener, path: path.into(), clients: Vec::new(), record: Some(record), id, name })
+    }
+
+    /// The name of the run.
+    pub fn name(&self) -> &RunName {
+        &self.name
     }
 
     /// The identifier of the run.
@@ -110,8 +123,9 @@ impl ControlSocket {
         self.clients.iter().any(|client| client.has_request() && !client.is_behind())
     }
 
-    /// Serves clients for one turn, without waiting for any of them.
-    pub fn serve(&mut self, mut handle: impl FnMut(Request) -> Reply) {
+    /// Serves clients for one turn, without waiting for any of them. `handle` gets a request and the number of the process that
+    /// sent it, where it has one here.
+    pub fn serve(&mut self, mut handle: impl FnMut(Request, Option<u32>) -> Reply) {
         self.accept();
         for client in &mut self.clients {
             client.write();
@@ -122,7 +136,7 @@ impl ControlSocket {
                 && let Some(request) = client.next_request()
             {
                 let reply = match request {
-                    Ok(request) => handle(request),
+                    Ok(request) => handle(request, client.from),
                     Err(message) => Reply::Error(message),
                 };
                 client.answer(&reply);
@@ -166,7 +180,8 @@ impl Drop for ControlSocket {
 
 impl Connection {
     fn new(stream: UnixStream) -> Self {
-        Self { stream, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
+        let from = peer_process(&stream).ok();
+        Self { stream, from, asked: Vec::new(), searched: 0, blank: 0, answers: Vec::new(), ended: false }
     }
 
     /// Whether there is a whole line.

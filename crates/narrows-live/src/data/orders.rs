@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use narrows_core::rules::PreparedRules;
-use narrows_core::{BuildError, Time};
+use narrows_core::{BuildError, Duration, Time};
 use narrows_io::host::{RunDelay, time_is_virtual};
 use narrows_io::privileges;
 use narrows_io::waker::Waker;
+use narrows_report::Snapshot;
 
 use super::changes::{Asked, Step};
 use super::pace::Pace;
@@ -23,7 +24,7 @@ use crate::feeds::{Inlets, Wanted};
 
 /// How often, at the end, a loop looks whether there is still something from before it; and for how long at the most.
 const LAST_LOOKS: usize = 64;
-const LAST_LOOKS_TAKE: narrows_core::Duration = narrows_core::Duration::from_millis(300);
+const LAST_LOOKS_TAKE: Duration = Duration::from_millis(300);
 
 /// What a packet thread is told.
 pub(crate) enum Order {
@@ -33,13 +34,15 @@ pub(crate) enum Order {
     Ask(Box<Asked>),
     /// To say what has been counted.
     Sample(Box<Sample>),
+    /// To say what the links have let out, and what waits.
+    Snapshot,
     /// To say what feeds there are once all changes up to this instant are made.
     Feeds(Time),
     /// To take these in place of the feeds before.
     TakeFeeds(Inlets),
     /// To say what rules have counted, and what the pipes of this link hold.
     Rules(String),
-    /// To say whether packets are inside the network, or wait for an interface.
+    /// To say whether packets are inside the network, or wait for an interface, and how far it is behind.
     Holds,
     /// To stand still until the next order.
     Halt,
@@ -57,9 +60,15 @@ pub(crate) enum Answer {
         backends: Vec<String>,
     },
     Sampled(Box<Sampled>),
+    /// With the bounds on lateness, and how many packets were later since the last sample.
+    Snapshot(Box<Snapshot>, Vec<(narrows_core::Duration, u64)>),
     Feeds(Vec<Wanted>),
     Rules(Box<RulesSample>),
-    Holds(bool),
+    Holds {
+        packets: bool,
+        /// How long ago the packets came that it reads now.
+        behind: Duration,
+    },
     Halted,
     Finished(Box<Sampled>, Option<Box<Capture>>),
     /// Not asked for: the first packet of all came.
@@ -79,9 +88,10 @@ impl fmt::Debug for Answer {
         f.write_str(match self {
             Self::Ready { .. } => "Ready",
             Self::Sampled(_) => "Sampled",
+            Self::Snapshot(..) => "Snapshot",
             Self::Feeds(_) => "Feeds",
             Self::Rules(_) => "Rules",
-            Self::Holds(_) => "Holds",
+            Self::Holds { .. } => "Holds",
             Self::Halted => "Halted",
             Self::Finished(..) => "Finished",
             Self::FirstPacket(_) => "FirstPacket",
@@ -165,13 +175,21 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
+                Order::Snapshot => {
+                    let now = self.clock.now();
+                    let snapshot = self.snapshot(now);
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
+                }
                 Order::Feeds(at) => self.feeds_asked = Some(at),
                 Order::TakeFeeds(inlets) => self.take_feeds(inlets),
                 Order::Rules(link) => {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
                 }
-                Order::Holds => self.inbox.answer(Answer::Holds(self.holds_packets())),
+                Order::Holds => {
+                    let behind = self.clock.now().since(self.complete);
+                    self.inbox.answer(Answer::Holds { packets: self.holds_packets(), behind });
+                }
                 Order::Halt => {
                     self.inbox.answer(Answer::Halted);
                     let next = self.inbox.wait();
@@ -200,12 +218,16 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
+                Order::Snapshot => {
+                    let snapshot = self.snapshot(self.engine.now());
+                    self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
+                }
                 Order::Feeds(_) => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),
                 Order::Rules(link) => {
                     let rules = self.rules_sample(&link);
                     self.inbox.answer(Answer::Rules(Box::new(rules)));
                 }
-                Order::Holds => self.inbox.answer(Answer::Holds(false)),
+                Order::Holds => self.inbox.answer(Answer::Holds { packets: false, behind: Duration::ZERO }),
                 Order::Halt => self.inbox.answer(Answer::Halted),
                 Order::Finish(end, sample) => {
                     // It may have failed in the middle of a look at the ports.
@@ -238,6 +260,10 @@ impl DataLoop {
                     break complete.min(end);
                 }
             };
+            // So far behind that there is no catching up.
+            if !time_is_virtual() && end.since(complete) > LAST_LOOKS_TAKE {
+                break;
+            }
             self.receive_values(complete);
             self.hand_in(complete)?;
             self.release(complete)?;

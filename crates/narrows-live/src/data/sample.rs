@@ -3,7 +3,7 @@
 use narrows_core::rules::{Rule, RuleCounters, RuleView, StateView};
 use narrows_core::{Element, LinkView, Time};
 use narrows_io::clock::thread_processor_time;
-use narrows_report::{Counts, Meter, RunInfo, ThreadReport, TrainsReport};
+use narrows_report::{Counts, Meter, RunInfo, Snapshot, ThreadReport, TrainsReport};
 
 use super::DataLoop;
 
@@ -78,6 +78,11 @@ impl DataLoop {
             silenced: self.routers.silenced(),
             engine_at: self.engine.now(),
         }
+    }
+
+    /// What the links of this loop have let out, and what waits.
+    pub(super) fn snapshot(&self, now: Time) -> Snapshot {
+        Snapshot::of(&self.engine, &|place| self.share.has(place), now)
     }
 
     /// What the thread has used.

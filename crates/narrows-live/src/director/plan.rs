@@ -237,6 +237,11 @@ impl Plan {
         self.now.generation
     }
 
+    /// What was changed since that many changes, the oldest first; the last of them where they are many.
+    pub(super) fn changes_since(&self, generation: u64) -> Vec<String> {
+        if generation == self.now.generation { Vec::new() } else { self.now.stale(generation).changes }
+    }
+
     /// What is in force, as far as [`Plan::advance`] was called.
     pub(super) fn scenario(&self) -> &Scenario {
         &self.now.scenario

@@ -23,13 +23,9 @@ impl Director {
         Box::new(Sample { info: info.clone(), meter: self.pool.workers[number].meter() })
     }
 
-    /// The report as things stand, and its text. Packet threads that are too busy to say what they have counted are left
+    /// The report as things stand. Packet threads that are too busy to say what they have counted are left
     /// out as of the last time that they did, and the report says so.
-    pub(super) fn report_so_far(
-        &mut self,
-        info: &RunInfo,
-        hurry: Hurry<'_>,
-    ) -> Result<(Report, String), LoopError> {
+    pub(super) fn report_so_far(&mut self, info: &RunInfo, hurry: Hurry<'_>) -> Result<Report, LoopError> {
         self.hear()?;
         let now = self.advance();
         let mut info = info.clone();
@@ -66,9 +62,7 @@ impl Director {
             ));
         }
         info.notes.extend(self.plan.notes());
-        let report = self.report(&info);
-        let text = report.text().to_string();
-        Ok((report, text))
+        Ok(self.report(&info))
     }
 
     /// Closes the record, and reports.

@@ -11,11 +11,12 @@ use narrows_scenario::ipfw::Command;
 use super::Director;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Changed, Reply, Request, ScenarioInForce, Stats};
+use crate::control::{Changed, Happening, Reply, Request, ScenarioInForce, Stats, Status};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
 use crate::data::sample::RulesSample;
+use crate::entrance::Entrances;
 
 /// How far ahead of its making a change is planned at first: about what it takes to tell all packet threads of it. In
 /// virtual time that takes next to none.
@@ -42,14 +43,15 @@ impl Director {
     ) -> Result<(), LoopError> {
         let Some((mut control, info)) = self.control.take() else { return Ok(()) };
         let mut failed = None;
-        control.serve(|request| match self.answer(request, &info, Hurry { ready, signals }) {
-            Ok(reply) => reply,
-            Err(error) => {
+        control.serve(|request, from| {
+            self.asking = from;
+            self.answer(request, &info, Hurry { ready, signals }).unwrap_or_else(|error| {
                 let reply = Reply::Error(error.to_string());
                 failed = Some(error);
                 reply
-            }
+            })
         });
+        self.asking = None;
         self.control = Some((control, info));
         failed.map_or(Ok(()), Err)
     }
@@ -74,8 +76,60 @@ impl Director {
                 serde_json::to_value(ScenarioInForce::of(self.plan.scenario(), self.plan.generation()))
             }
             Request::Stats {} => {
-                let (report, text) = self.report_so_far(info, hurry)?;
-                serde_json::to_value(Stats { generation: self.plan.generation(), report, text })
+                let report = self.report_so_far(info, hurry)?;
+                let now = self.present(info, hurry)?;
+                let mut text = report.text().to_string();
+                if let Some(now) = &now {
+                    text += &format!("\nnow\n{}", now.text());
+                }
+                serde_json::to_value(Stats { generation: self.plan.generation(), report, now, text })
+            }
+            Request::Status {} => {
+                let report = self.report_so_far(info, hurry)?;
+                serde_json::to_value(Status {
+                    generation: self.plan.generation(),
+                    trust: report.trust_word().into(),
+                    inside_packets: report.conservation.inside_packets,
+                    delivered: self.recent_rates(),
+                })
+            }
+            Request::Now {} => {
+                self.hear()?;
+                self.advance();
+                let now = self.present(info, hurry)?;
+                let Some(now) = now else {
+                    let why =
+                        "this run has so many links that rates are not kept; stats has what they counted";
+                    return Ok(Reply::Error(why.into()));
+                };
+                serde_json::to_value(now)
+            }
+            Request::Events { after } => {
+                self.hear()?;
+                self.advance();
+                serde_json::to_value(self.events.since(after))
+            }
+            Request::Hosts {} => {
+                serde_json::to_value(self.entrances.as_ref().map(Entrances::hosts).unwrap_or_default())
+            }
+            Request::Enter { host } => {
+                let Some(entrances) = &self.entrances else {
+                    let why = "this run is at interfaces that exist already, and has no hosts of its own";
+                    return Ok(Reply::Error(why.into()));
+                };
+                match entrances.of(&host, self.feed_environment()) {
+                    Ok(entrance) => {
+                        self.has_let_in = true;
+                        self.happened(Happening::Entered, format!("a program for host {host}"));
+                        serde_json::to_value(entrance)
+                    }
+                    Err(why) => return Ok(Reply::Error(why)),
+                }
+            }
+            Request::End {} => {
+                self.asked_to_end = true;
+                self.happened(Happening::Ending, "asked to end".into());
+                Ok(serde_json::Value::Null)
             }
         };
         Ok(value.map_or_else(|error| Reply::Error(error.to_string()), Reply::Ok))
@@ -147,7 +201,13 @@ impl Director {
     fn changed(&mut self, mut prepared: Prepared, hurry: Hurry<'_>) -> Result<String, LoopError> {
         let feeds_before = feeds_of(self.plan.scenario());
         let (at, prints) = (prepared.at, prepared.prints.take());
+        let generation = self.plan.generation();
         self.plan.commit(prepared);
+        let mut changes = self.plan.changes_since(generation);
+        // Steps of the timeline that came before it are made with it.
+        let own = changes.pop();
+        changes.into_iter().for_each(|step| self.happened(Happening::Timeline, step));
+        own.into_iter().for_each(|change| self.happened(Happening::Changed, change));
         if feeds_before != feeds_of(self.plan.scenario()) {
             self.update_feeds(at, hurry)?;
         }

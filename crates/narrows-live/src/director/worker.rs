@@ -10,7 +10,7 @@ use std::{io, mem};
 
 use narrows_core::Time;
 use narrows_io::waker::Waker;
-use narrows_report::Meter;
+use narrows_report::{Meter, Recent};
 
 use crate::data::orders::{Answer, Inbox, Order};
 use crate::data::pace::Pace;
@@ -44,6 +44,10 @@ pub(super) struct Worker {
     pub(super) last: Option<Box<Sampled>>,
     /// Since when a sample is awaited.
     pub(super) asked: Option<Time>,
+    /// How many packets it had released later than each bound when that was last looked at.
+    pub(super) late: Vec<(narrows_core::Duration, u64)>,
+    /// What its links have let out of late.
+    pub(super) recent: Recent,
 }
 
 impl WorkerPool {
@@ -76,6 +80,8 @@ impl WorkerPool {
             spare: None,
             last: None,
             asked: None,
+            late: Vec::new(),
+            recent: Recent::default(),
         });
         Ok(())
     }

@@ -65,6 +65,8 @@ pub(super) struct Shared {
 pub(super) struct Counts {
     /// Writers that were let in.
     pub(super) writers: AtomicU64,
+    /// Those of them that are gone.
+    pub(super) gone: AtomicU64,
     /// Those that were not, because there was one.
     pub(super) refused: AtomicU64,
     /// Those that were cut off for what they sent.

@@ -159,6 +159,7 @@ impl Server {
         let Some(mut writer) = self.writer.take() else { return Halt::Nobody };
         match self.listen_to(&mut writer) {
             Halt::Nobody => {
+                Counts::add(&self.intake.shared.counts.gone);
                 if !writer.unread.is_empty() {
                     Counts::add(&self.intake.shared.counts.torn);
                 }

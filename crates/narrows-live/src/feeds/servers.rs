@@ -120,6 +120,15 @@ impl FeedServers {
         self.open.iter().map(|feed| &feed.place)
     }
 
+    /// Where they are, and how many writers each let in and saw go.
+    pub fn connections(&self) -> impl Iterator<Item = (&Place, u64, u64)> {
+        self.open.iter().map(|feed| {
+            let counts = &feed.handle.shared.counts;
+            let (came, went) = (counts.writers.load(Ordering::Relaxed), counts.gone.load(Ordering::Relaxed));
+            (&feed.place, came, went)
+        })
+    }
+
     /// What became of writers.
     pub fn writers(&self) -> impl Iterator<Item = FeedWriters> {
         self.open.iter().map(|feed| {

@@ -103,5 +103,29 @@ pub(super) fn cases() -> Vec<Case> {
                 flood(600),
             )
         },
+        // The other way round: what is due goes into the bucket.
+        Case {
+            ours: Ours::ExactNetem,
+            ..case(
+                "netem-tbf",
+                vec![
+                    "qdisc add dev near root handle 1: netem delay 20ms limit 400",
+                    "qdisc add dev near parent 1:1 handle 10: tbf rate 10mbit burst 10000 limit 15400",
+                ],
+                Flow::new(0).length(1003).constant(137_000, ms(50), 100_000),
+            )
+        },
+        // What waits for the bucket counts against netem's limit, too.
+        Case {
+            ours: Ours::ExactNetem,
+            ..case(
+                "netem-tbf-limit",
+                vec![
+                    "qdisc add dev near root handle 1: netem delay 5ms limit 30",
+                    "qdisc add dev near parent 1:1 handle 10: tbf rate 4mbit burst 3000 limit 400000",
+                ],
+                Flow::new(0).length(1003).constant(137_000, ms(200), 16_000),
+            )
+        },
     ]
 }

@@ -7,7 +7,7 @@ use narrows_core::queue::{self, Bound};
 use narrows_core::sched::ClassSettings;
 use narrows_core::service::{ConstantRate, ServiceCurve};
 use narrows_core::steps::Steps;
-use narrows_core::{AirTime, Change, LinkConfig, Loss, Seed, Target};
+use narrows_core::{AirTime, Change, LinkConfig, Loss, NetemAround, Seed, Target};
 
 use super::Direction;
 use crate::units::Share;
@@ -28,6 +28,14 @@ pub(crate) struct Site<'a> {
 impl Direction {
     /// Where packets wait, for the engine.
     pub(crate) fn build_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
+        let queue = self.build_inner_queue(site);
+        match self.netem_around() {
+            Some(netem) => Box::new(NetemAround::new(*netem.build(), site.seed, site.link, queue)),
+            None => queue,
+        }
+    }
+
+    fn build_inner_queue(&self, site: Site<'_>) -> Box<dyn queue::Queue> {
         let default = self.default_bound.bound();
         let Some(scheduler) = &self.scheduler else { return self.queue.build(default) };
         let Site { seed, link, addresses } = site;
@@ -55,7 +63,7 @@ impl Direction {
             settings: self.settings,
             slots: self.slots.as_ref().map(Slots::build),
             bound_steps: self.build_bound_steps(),
-            netem: self.exact_netem.as_ref().map(ExactNetem::build),
+            netem: self.single_netem().map(ExactNetem::build),
             policer: self.policer.map(PolicerUse::build),
             ..LinkConfig::new(site.link, target)
         }
@@ -111,16 +119,16 @@ impl Direction {
 
     /// What turns a running link that is like `before` into this one.
     pub(crate) fn changes_since(&self, before: &Self, site: Site<'_>) -> Vec<Change> {
-        if self.exact_netem == before.exact_netem {
+        if self.single_netem() == before.single_netem() {
             return self.part_changes(before, site);
         }
-        let mut changes = vec![Change::Netem(self.exact_netem.as_ref().map(ExactNetem::build))];
-        if self.exact_netem.is_some() && before.exact_netem.is_some() {
+        let mut changes = vec![Change::Netem(self.single_netem().map(ExactNetem::build))];
+        if self.single_netem().is_some() && before.single_netem().is_some() {
             changes.extend(self.part_changes(before, site));
             return changes;
         }
         // A link that becomes NetEm's single queue, or is it no more, begins as a plain one.
-        if self.exact_netem.is_none() {
+        if self.single_netem().is_none() {
             changes.push(Change::Queue(self.build_queue(site)));
         }
         let plain = Self { default_bound: self.default_bound, ..Self::default() };
@@ -144,7 +152,10 @@ impl Direction {
         differs(self.effective_rate() != before.effective_rate() || now != then, &|| {
             Change::Service(self.build_service())
         });
-        let other_kind = !self.waits_like(before);
+        let around = self.netem_around() != before.netem_around()
+            || self.netem_around().is_some()
+                && (&self.queue, &self.scheduler) != (&before.queue, &before.scheduler);
+        let other_kind = around || !self.waits_like(before);
         differs(other_kind, &|| Change::Queue(self.build_queue(site)));
         differs(!other_kind && self.whole_bound() != before.whole_bound(), &|| {
             Change::QueueBound(self.whole_bound().unwrap_or(Scheduler::NO_BOUND))

@@ -37,9 +37,14 @@ impl Direction {
     /// NetEm's single queue is all that there is of a link.
     fn beside_exact_netem(&self) -> Option<Conflict> {
         self.exact_netem.as_ref()?;
+        let beside: &[&str] = if self.netem_around().is_some() {
+            &["mtu", "outage", "queue", "scheduler", "overhead"]
+        } else {
+            &["mtu", "outage"]
+        };
         let plain = Self::default();
         let alone = Self { exact_netem: None, default_bound: plain.default_bound, ..self.clone() };
-        let (key, _) = alone.entries().into_iter().find(|(key, _)| !["mtu", "outage"].contains(key))?;
+        let (key, _) = alone.entries().into_iter().find(|(key, _)| !beside.contains(key))?;
         let problem = Problem::new(format!("`{key}` beside `exact-netem`, which is all that the link does"));
         Some((key, problem.help("say it in NetEm's words, or take `netem`, which means the keys of a link")))
     }

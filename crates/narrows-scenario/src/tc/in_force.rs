@@ -79,14 +79,12 @@ impl Direction {
     pub fn tc(&self, first: u16) -> Option<InForce> {
         let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler.kind))?;
         let around = self.around();
-        if around.exact {
-            return None;
-        }
         let mut walk = Walk {
             direction: self,
             taken: majors(scheduler),
             free: first,
-            netem_within: matches!(&around.qdisc, Some(qdisc) if matches!(qdisc.kind, NetemKind::Netem(_))),
+            netem_within: !around.exact
+                && matches!(&around.qdisc, Some(qdisc) if matches!(qdisc.kind, NetemKind::Netem(_))),
             found: InForce {
                 unsaid: around.unsaid.iter().map(|key| (*key).to_owned()).collect(),
                 ..InForce::default()
@@ -104,7 +102,9 @@ impl Direction {
         });
         match netem {
             // What waits for the bucket is in netem's queue.
-            Some(("netem", options)) if scheduler.kind == SchedulerKind::Tbf && !has_room(scheduler) => {
+            Some(("netem", options))
+                if !around.exact && scheduler.kind == SchedulerKind::Tbf && !has_room(scheduler) =>
+            {
                 let bucket = walk.scheduler(scheduler, None, true);
                 let limit = match self.bound() {
                     USUAL_LIMIT => String::new(),

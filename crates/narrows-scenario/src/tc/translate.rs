@@ -79,13 +79,8 @@ impl Tree {
             qdisc::Kind::Netem(netem) => {
                 let child = self.only_child(qdisc.handle);
                 if exact && let netem::Kind::Netem(options) = &netem.kind {
-                    if let Some(child) = child {
-                        return Err(Problem::new("NetEm's single queue with another discipline in it")
-                            .put_at(&child.span)
-                            .help("the other way round there is one: tbf at the root, and netem in it"));
-                    }
                     keys.keys.push(("exact-netem", text(options.text())));
-                    return Ok(());
+                    return child.map_or(Ok(()), |child| self.put(child, exact, keys));
                 }
                 keys.keys.extend(netem.keys()?);
                 let Some(child) = child else { return Ok(()) };

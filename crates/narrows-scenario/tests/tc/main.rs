@@ -83,8 +83,14 @@ fn a_token_bucket_and_netem_become_one_link_in_either_order() {
             "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", classes = [{ name = \"1:1\", netem = \"delay 100ms\" }] }",
         ]
     );
-    let error = Script::parse(inner, "x.sh").unwrap().devices(true).unwrap_err().to_string();
-    assert!(error.contains("NetEm's single queue with another discipline in it"), "{error}");
+    assert_eq!(
+        keys_of(inner, true),
+        [
+            "link.up.exact-netem=\"delay 100ms\"",
+            "link.up.overhead=\"frame\"",
+            "link.up.scheduler={ type = \"tbf\", rate = \"1mbit\", burst = \"1540 bytes\", bound = \"15400 bytes\" }",
+        ]
+    );
 }
 
 #[test]

@@ -12,10 +12,11 @@ use narrows_core::{
 use narrows_scenario::Marks;
 
 use super::*;
+use crate::body::Body;
 use crate::changes::Changes;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
-use crate::input::{Body, Feed, FeedKind, Inputs};
+use crate::input::{Feed, FeedKind, Inputs};
 use crate::observe::{Observed, Observing};
 use crate::watched::{Watched, Watchers};
 

@@ -13,7 +13,7 @@ use narrows_core::{Duration, Time};
 use narrows_scenario::{Call, Transfer};
 
 use super::exchange::Writer;
-use super::session::{Draws, Kind, Outcome, Scene, Side, span};
+use super::scene::{Draws, Kind, Outcome, Scene, Side, span};
 
 /// RFC 3261's T1.
 const ASKED_AGAIN: Duration = Duration::from_millis(500);

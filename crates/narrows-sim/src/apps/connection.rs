@@ -15,7 +15,7 @@ use smoltcp::socket::tcp::State;
 
 use super::call::StreamCall;
 use super::exchange::{Exchange, Writer};
-use super::session::{Outcome, Scene, Side};
+use super::scene::{Outcome, Scene, Side};
 use crate::tcp::{End, Segment};
 
 /// How long an end keeps a connection when the transaction has ended.

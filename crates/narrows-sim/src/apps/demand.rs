@@ -7,7 +7,7 @@ use narrows_core::source::{Arrivals, Lengths, Pace, Period, Source, SourceConfig
 use narrows_core::{Duration, Seed, Stream, Time};
 use narrows_scenario::{AppConfig, Demand};
 
-use super::session::span;
+use super::scene::span;
 
 /// All clients of an application.
 pub(super) struct Clients {

@@ -4,7 +4,7 @@ use narrows_core::source::{Period, Sizes};
 use narrows_core::{Duration, Time};
 use narrows_scenario::{Exchanges, Transfer};
 
-use super::session::{Scene, Side, size, span};
+use super::scene::{Scene, Side, size, span};
 
 /// What a side has to do to a stream.
 #[derive(Clone, Copy, Debug, Default)]

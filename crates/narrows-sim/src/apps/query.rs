@@ -3,7 +3,7 @@
 use narrows_core::Time;
 use narrows_scenario::Query;
 
-use super::session::{Kind, Outcome, Scene, Side, span};
+use super::scene::{Kind, Outcome, Scene, Side, span};
 
 #[derive(Debug)]
 pub(super) struct QuerySession {

@@ -1,168 +1,17 @@
-//! What sessions have in common: where they are played, and how they end.
+//! Sessions of all kinds.
 
-use std::collections::VecDeque;
-
-use narrows_core::source::{Period, Sizes};
-use narrows_core::{Duration, FlowKey, Headers, Packet, PortId, Protocol, Seed, Stream, Time};
-use narrows_report::AppMeter;
+use narrows_core::Time;
 
 use super::call::DatagramCall;
 use super::connection::Connection;
 use super::query::QuerySession;
-use super::{Departure, reversed};
-use crate::tcp::{Host, Segment};
-
-/// Who does something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Client = 0,
-    Server = 1,
-}
-
-impl Side {
-    pub(super) const BOTH: [Self; 2] = [Self::Client, Self::Server];
-
-    pub(super) fn other(self) -> Self {
-        if self == Self::Client { Self::Server } else { Self::Client }
-    }
-}
-
-/// How a transaction ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Succeeded(Duration),
-    Reset,
-    TimedOut,
-}
+use super::scene::{Kind, Outcome, Scene, Side};
 
 /// A transaction that goes on, or the connection that is left of it.
 pub(super) enum Session {
     Tcp(Box<Connection>),
     Query(QuerySession),
     Call(Box<DatagramCall>),
-}
-
-/// Where a session is played at one instant.
-pub(super) struct Scene<'a> {
-    pub(super) now: Time,
-    pub(super) serial: u32,
-    /// The client's port and the server's.
-    pub(super) client: (u16, u16),
-    pub(super) key: FlowKey,
-    pub(super) ports: [PortId; 2],
-    pub(super) hosts: Option<&'a mut [Host; 2]>,
-    pub(super) draws: &'a Draws,
-    pub(super) meter: &'a mut AppMeter,
-    pub(super) out: &'a mut VecDeque<Departure>,
-}
-
-/// What sessions draw, by transaction and by the number of the draw in it.
-pub(super) struct Draws {
-    pub(super) request: Stream,
-    pub(super) response: Stream,
-    pub(super) pause: Stream,
-    pub(super) service: Stream,
-    pub(super) duration: Stream,
-    pub(super) spurts: [Stream; 2],
-}
-
-impl Draws {
-    pub(super) fn new(seed: Seed, name: &str) -> Self {
-        let stream = |purpose| Stream::new(seed, name, purpose);
-        Self {
-            request: stream("request"),
-            response: stream("response"),
-            pause: stream("pause"),
-            service: stream("service"),
-            duration: stream("duration"),
-            spurts: [stream("client's spurt"), stream("server's spurt")],
-        }
-    }
-}
-
-pub(super) fn size(stream: &Stream, serial: u32, number: u32, sizes: &Sizes) -> u64 {
-    sizes.draw(&mut stream.draw(serial, number.into(), 0, 0)).get()
-}
-
-pub(super) fn span(stream: &Stream, serial: u32, number: u32, period: Period) -> Duration {
-    period.draw(&mut stream.draw(serial, number.into(), 0, 0))
-}
-
-/// What a datagram is: the upper two bits of its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Request = 0,
-    Answer = 1,
-    Message = 2,
-}
-
-impl Kind {
-    pub(super) fn of(message: u32) -> Self {
-        match message >> 30 {
-            0 => Self::Request,
-            1 => Self::Answer,
-            _ => Self::Message,
-        }
-    }
-}
-
-/// Counts a datagram that has arrived, whether its session is going on or not.
-pub(super) fn datagram_arrived(
-    meter: &mut AppMeter,
-    side: Side,
-    message: u32,
-    length: u32,
-    network: Protocol,
-    delay: Duration,
-) {
-    meter.arrived_packets += 1;
-    let payload = u64::from(length - headers(network));
-    match side {
-        Side::Server => meter.up_bytes += payload,
-        Side::Client => meter.down_bytes += payload,
-    }
-    if Kind::of(message) == Kind::Message {
-        meter.message(delay);
-    }
-}
-
-/// Bytes of the headers of IP and UDP.
-fn headers(network: Protocol) -> u32 {
-    if network == Protocol::Ipv6 { 48 } else { 28 }
-}
-
-impl Scene<'_> {
-    pub(super) fn hosts(&mut self) -> &mut [Host; 2] {
-        self.hosts.as_deref_mut().expect("sessions on connections have hosts that speak TCP")
-    }
-
-    /// A datagram leaves.
-    pub(super) fn datagram(&mut self, from: Side, kind: Kind, number: u32, payload: u16) {
-        let key = FlowKey { source_port: self.client.0, ..self.key };
-        let key = if from == Side::Client { key } else { reversed(&key) };
-        let network_header = if key.network == Protocol::Ipv6 { 0 } else { 20 };
-        let length = headers(key.network) + u32::from(payload);
-        let headers = Headers::plain(&key, length);
-        let packet = Packet { length, link_header: 14, network_header, key, headers, body: None };
-        let message = (kind as u32) << 30 | number & 0x3fff_ffff;
-        self.depart(from, message, packet);
-    }
-
-    /// Segments leave.
-    pub(super) fn segments(&mut self, from: Side, segments: impl Iterator<Item = Segment>) {
-        for Segment { packet, again, .. } in segments {
-            self.meter.retransmitted += u64::from(again);
-            let Packet { length, link_header, network_header, key, headers, body } = packet;
-            let body = Some(Box::new(body));
-            self.depart(from, 0, Packet { length, link_header, network_header, key, headers, body });
-        }
-    }
-
-    fn depart(&mut self, from: Side, message: u32, packet: Packet<Option<Box<crate::input::Frame>>>) {
-        self.meter.sent_packets += 1;
-        let number = u64::from(self.serial) << 32 | u64::from(message);
-        self.out.push_back(Departure { at: self.now, port: self.ports[from as usize], number, packet });
-    }
 }
 
 impl Session {

@@ -13,7 +13,8 @@ use narrows_core::{
 };
 
 use super::*;
-use crate::input::{Body, Feed, FeedKind};
+use crate::body::Body;
+use crate::input::{Feed, FeedKind};
 use crate::output::Output;
 use crate::packets::PacketRecords;
 use crate::series::Series;

@@ -5,7 +5,7 @@ use narrows_frame::parse::parse;
 use narrows_frame::{LinkLayer, MacAddress};
 
 use super::wire::LINK_HEADER;
-use crate::input::Frame;
+use crate::body::Frame;
 
 /// A packet that is to enter the network, and what its header says of the stream.
 #[derive(Debug)]

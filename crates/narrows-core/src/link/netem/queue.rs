@@ -41,6 +41,8 @@ pub(in crate::link) struct SingleQueue {
     slot: Option<Slot>,
     slots: u64,
     bytes: u64,
+    /// Packets that count against the limit besides: those in a queue that is in this one.
+    pub(super) within: u64,
 }
 
 /// A packet, by when it is due (nanoseconds, possibly before the run began), then by its entry.
@@ -98,6 +100,7 @@ impl SingleQueue {
             slot: first_slot(&netem, now),
             slots,
             bytes: 0,
+            within: 0,
             netem,
         }
     }
@@ -148,7 +151,7 @@ impl SingleQueue {
             let corrupts = netem.corruption.share.raw() >= self.corruption.next(upper(&mut draw));
             corrupts.then_some(draw)
         });
-        if self.inside() >= netem.limit as usize {
+        if self.inside() as u64 + self.within >= netem.limit.into() {
             return context.drop(packet, DropReason::QueueFull);
         }
         let twin = (twice && !lost).then(|| context.duplicate(&self.streams.duplication, packet)).flatten();
@@ -215,6 +218,13 @@ impl SingleQueue {
         self.bytes += u64::from(pool.get(packet).length);
     }
 
+    /// The packet that was reordered last.
+    pub(super) fn pop_ahead(&mut self, pool: &Pool) -> Option<PacketRef> {
+        let packet = self.ahead.pop()?;
+        self.bytes -= u64::from(pool.get(packet).length);
+        Some(packet)
+    }
+
     fn inside(&self) -> usize {
         self.ahead.len() + self.row.len()
     }
@@ -246,8 +256,7 @@ impl Queue for SingleQueue {
 
     /// `netem_dequeue`.
     fn dequeue(&mut self, now: Time, context: &mut Context<'_>) -> Dequeue {
-        if let Some(packet) = self.ahead.pop() {
-            self.bytes -= u64::from(context.pool.get(packet).length);
+        if let Some(packet) = self.pop_ahead(context.pool) {
             return Dequeue::Packet(packet);
         }
         let Some(&Reverse(Held { due, packet, .. })) = self.row.peek() else { return Dequeue::Empty };

@@ -132,7 +132,7 @@ fn nothing_is_removed_under_a_build() {
     add(&folder, "6.1.2", "");
     let store = Store::at(folder.path().into());
     fs::create_dir_all(store.building()).unwrap();
-    let held = crate::kernel::build::lock(&store.building()).unwrap();
+    let held = lock(&store.building()).unwrap();
     let error = store.remove_all().unwrap_err().to_string();
     assert!(error.starts_with("another `narrows kernel build` is going on"), "{error}");
     assert_eq!(versions(&store), ["6.1.2"]);

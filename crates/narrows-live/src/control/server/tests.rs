@@ -12,7 +12,7 @@ use super::*;
 const STATS: &[u8] = b"{\"command\":\"stats\"}\n";
 
 fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
-    let mut socket = ControlSocket::open(folder).unwrap();
+    let mut socket = ControlSocket::open(folder, &About::default()).unwrap();
     let stream = UnixStream::connect(socket.path()).unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -21,7 +21,7 @@ fn served(folder: &Path, exchange: impl FnOnce(UnixStream) + Send) {
             done.store(true, std::sync::atomic::Ordering::Release);
         });
         while !done.load(std::sync::atomic::Ordering::Acquire) {
-            socket.serve(|request| match request {
+            socket.serve(|request, _| match request {
                 Request::Stats {} => Reply::Ok(json!({"packets": 3})),
                 Request::Set { assignments, .. } => Reply::Error(format!("no: {}", assignments.join(" "))),
                 other => Reply::Error(format!("not here: {other:?}")),
@@ -66,7 +66,7 @@ fn an_endless_request_is_refused() {
 
 /// A socket, and clients of it.
 fn connected(name: &str, clients: usize) -> (ControlSocket, Vec<UnixStream>) {
-    let socket = ControlSocket::open(&folder(name)).unwrap();
+    let socket = ControlSocket::open(&folder(name), &About::default()).unwrap();
     let streams: Vec<_> = (0..clients).map(|_| UnixStream::connect(socket.path()).unwrap()).collect();
     streams.iter().for_each(|stream| stream.set_nonblocking(true).unwrap());
     (socket, streams)
@@ -75,7 +75,7 @@ fn connected(name: &str, clients: usize) -> (ControlSocket, Vec<UnixStream>) {
 /// Serves a turn; how many requests were taken.
 fn turn(socket: &mut ControlSocket, answer: &serde_json::Value) -> usize {
     let mut taken = 0;
-    socket.serve(|_| {
+    socket.serve(|_, _| {
         taken += 1;
         Reply::Ok(answer.clone())
     });
@@ -86,7 +86,7 @@ fn turn(socket: &mut ControlSocket, answer: &serde_json::Value) -> usize {
 fn thousands_of_requests_at_once_are_all_answered() {
     const REQUESTS: usize = 2000;
     let folder = folder("thousands");
-    let mut socket = ControlSocket::open(&folder).unwrap();
+    let mut socket = ControlSocket::open(&folder, &About::default()).unwrap();
     let mut stream = UnixStream::connect(socket.path()).unwrap();
     // Far more than a socket holds, and no answer is read before all is asked.
     let answer = json!("x".repeat(6000));

@@ -5,7 +5,7 @@
 const STRIDE: usize = 32;
 
 /// The one's complement sum of the bytes and of what `from` holds, in the order of the network.
-pub(super) fn sum(from: u64, bytes: &[u8]) -> u16 {
+pub(crate) fn sum(from: u64, bytes: &[u8]) -> u16 {
     let (strides, rest) = bytes.as_chunks::<STRIDE>();
     // Each takes a 2^32nd part of its range a stride: no packet overflows it.
     let mut lanes = [0_u64; STRIDE / 4];
@@ -25,7 +25,7 @@ pub(super) fn sum(from: u64, bytes: &[u8]) -> u16 {
 }
 
 /// The one's complement sum of the 16-bit words of a number.
-pub(super) fn fold(mut sum: u64) -> u16 {
+pub(crate) fn fold(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -33,7 +33,7 @@ pub(super) fn fold(mut sum: u64) -> u16 {
 }
 
 /// As it stands in a header: UDP has no checksum of zero, which would mean that there is none.
-pub(super) fn stored(checksum: u16, is_udp: bool) -> [u8; 2] {
+pub(crate) fn stored(checksum: u16, is_udp: bool) -> [u8; 2] {
     if is_udp && checksum == 0 { [0xff; 2] } else { checksum.to_be_bytes() }
 }
 

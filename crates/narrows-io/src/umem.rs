@@ -15,9 +15,9 @@ const PAGE: usize = 4096;
 /// `XDP_PACKET_HEADROOM`: what the kernel keeps free in front of a frame in any case.
 const KERNEL_HEADROOM: usize = 256;
 /// What we ask for beyond it: the stamp lies there, in the cache line where the frame begins.
-pub(super) const HEADROOM: usize = 16;
+pub(crate) const HEADROOM: usize = 16;
 /// Where frames begin in a chunk.
-pub(super) const FRAME_AT: usize = KERNEL_HEADROOM + HEADROOM;
+pub(crate) const FRAME_AT: usize = KERNEL_HEADROOM + HEADROOM;
 
 /// Memory for frames, and which of its chunks are free.
 pub struct Umem {
@@ -39,7 +39,7 @@ unsafe impl Sync for Umem {}
 impl Umem {
     /// Memory for `chunks` frames of up to `chunk_size` bytes less [`FRAME_AT`], 2048 or 4096.
     #[expect(unsafe_code, reason = "the memory is the kernel's and ours")]
-    pub(super) fn new(chunks: u32, chunk_size: usize) -> Arc<Self> {
+    pub(crate) fn new(chunks: u32, chunk_size: usize) -> Arc<Self> {
         assert!(chunks > 0 && chunk_size.is_power_of_two() && chunk_size > FRAME_AT);
         let alignment = if cfg!(miri) { PAGE } else { ALIGNMENT };
         // No page of it is anybody else's.
@@ -66,32 +66,32 @@ impl Umem {
     }
 
     /// The longest frame that fits into one chunk.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.chunk_size - FRAME_AT
     }
 
-    pub(super) fn chunk_size(&self) -> usize {
+    pub(crate) fn chunk_size(&self) -> usize {
         self.chunk_size
     }
 
     /// Where it lies, for the kernel.
-    pub(super) fn region(&self) -> (u64, u64) {
+    pub(crate) fn region(&self) -> (u64, u64) {
         (self.memory.as_ptr() as u64, self.layout.size() as u64)
     }
 
     /// The chunk that an address of the kernel's lies in, `None` beyond the last.
-    pub(super) fn index(&self, address: u64) -> Option<u32> {
+    pub(crate) fn index(&self, address: u64) -> Option<u32> {
         let index = u32::try_from(address / self.chunk_size as u64).ok()?;
         (index < self.chunks).then_some(index)
     }
 
     /// Where a frame begins in a chunk, as the kernel counts.
-    pub(super) fn frame_address(&self, index: u32) -> u64 {
+    pub(crate) fn frame_address(&self, index: u32) -> u64 {
         u64::from(index) * self.chunk_size as u64 + FRAME_AT as u64
     }
 
     /// Takes up to `count` free chunks as long as more than `leaving` are free.
-    pub(super) fn take(&self, count: usize, leaving: usize, into: &mut Vec<u32>) {
+    pub(crate) fn take(&self, count: usize, leaving: usize, into: &mut Vec<u32>) {
         let mut free = self.list();
         let count = count.min(free.len().saturating_sub(leaving));
         let from = free.len() - count;
@@ -99,14 +99,14 @@ impl Umem {
     }
 
     /// Makes chunks free.
-    pub(super) fn give(&self, chunks: impl IntoIterator<Item = u32>) {
+    pub(crate) fn give(&self, chunks: impl IntoIterator<Item = u32>) {
         self.list().extend(chunks);
     }
 
     /// The `length` bytes at an address; `None` where they are not all in one chunk. Whoever reads or writes there must
     /// have the chunk.
     #[expect(unsafe_code, reason = "the memory is reached by a pointer")]
-    pub(super) fn place(&self, address: u64, length: usize) -> Option<NonNull<u8>> {
+    pub(crate) fn place(&self, address: u64, length: usize) -> Option<NonNull<u8>> {
         self.index(address)?;
         let within = address as usize & (self.chunk_size - 1);
         if length > self.chunk_size - within {
@@ -169,7 +169,7 @@ impl Chunk {
     /// # Safety
     /// The caller alone has the chunk, and has it no longer.
     #[expect(unsafe_code, reason = "a chunk's owner is known to the caller only")]
-    pub(super) unsafe fn new(umem: &Arc<Umem>, address: u64, length: u32) -> Option<Self> {
+    pub(crate) unsafe fn new(umem: &Arc<Umem>, address: u64, length: u32) -> Option<Self> {
         let memory = umem.place(address, length as usize)?;
         let address = u32::try_from(address).ok()?;
         Some(Self { umem: Arc::clone(umem), memory, address, length })
@@ -181,7 +181,7 @@ impl Chunk {
     }
 
     /// Where the frame is. The chunk is then the caller's to lend or to give back.
-    pub(super) fn into_address(self) -> u64 {
+    pub(crate) fn into_address(self) -> u64 {
         let address = u64::from(self.address);
         let mut chunk = std::mem::ManuallyDrop::new(self);
         // The count of users goes down; the chunk stays taken.
@@ -228,21 +228,21 @@ impl fmt::Debug for Chunk {
 
 /// Which chunks a port has lent to the kernel. What the kernel gives back is believed only if it was lent.
 #[derive(Debug)]
-pub(super) struct Lent {
+pub(crate) struct Lent {
     bits: Vec<u64>,
     count: usize,
 }
 
 impl Lent {
-    pub(super) fn new(chunks: usize) -> Self {
+    pub(crate) fn new(chunks: usize) -> Self {
         Self { bits: vec![0; chunks.div_ceil(64)], count: 0 }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    pub(super) fn lend(&mut self, index: u32) {
+    pub(crate) fn lend(&mut self, index: u32) {
         let (word, bit) = (index as usize / 64, 1 << (index % 64));
         debug_assert_eq!(self.bits[word] & bit, 0, "chunk {index} is lent already");
         self.bits[word] |= bit;
@@ -250,7 +250,7 @@ impl Lent {
     }
 
     /// Takes a chunk back; `false` where it was not lent.
-    pub(super) fn take_back(&mut self, index: u32) -> bool {
+    pub(crate) fn take_back(&mut self, index: u32) -> bool {
         let (word, bit) = (index as usize / 64, 1 << (index % 64));
         let was = self.bits.get(word).is_some_and(|bits| bits & bit != 0);
         if was {
@@ -261,7 +261,7 @@ impl Lent {
     }
 
     /// Takes all of them back.
-    pub(super) fn drain(&mut self) -> Vec<u32> {
+    pub(crate) fn drain(&mut self) -> Vec<u32> {
         self.count = 0;
         let mut all = Vec::new();
         for (word, bits) in self.bits.iter_mut().enumerate() {

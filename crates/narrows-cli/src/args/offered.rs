@@ -1,0 +1,37 @@
+//! What completions offer.
+
+use clap::Command;
+use clap::builder::{PossibleValue, TypedValueParser};
+use narrows_scenario::LinkFlags;
+
+/// Any text, with some that completions offer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Offered {
+    /// The hosts of a network that flags describe.
+    Hosts,
+    /// What can be changed of its link.
+    Keys,
+}
+
+impl TypedValueParser for Offered {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        clap::builder::StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        match self {
+            Self::Hosts => Some(Box::new(["client", "server"].into_iter().map(PossibleValue::new))),
+            Self::Keys => {
+                let keys = LinkFlags::known().into_iter().filter(|flag| !flag.name.starts_with("netem"));
+                Some(Box::new(keys.map(|flag| PossibleValue::new(format!("link.{}", flag.name)))))
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! `narrows down`: ends runs, waits for them, and says what they reported.
+
+use std::io::stdout;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use narrows_io::clock::{MonotonicTime, clock_monotonic};
+use narrows_io::process::OtherProcess;
+use narrows_io::wait::{Waiting, wait};
+use narrows_live::control::{self, Client, ControlError, KnownRun, Liveness, known_runs};
+use narrows_live::run_record::RunKind;
+
+use crate::output::{Failure, print, print_coloured};
+use crate::report::{Kept, look};
+
+/// How long a run may take to end: programs have two seconds, asked twice, and a record is written to the disk.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The arguments of `narrows down`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows down dsl
+  narrows down --all --quiet")]
+pub(crate) struct Down {
+    /// The runs, by name or number
+    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    runs: Vec<String>,
+    /// All networks of `narrows up`
+    #[arg(long)]
+    all: bool,
+    /// Do not print the summaries of their reports
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A run that was asked to end.
+struct Ending {
+    called: String,
+    number: u32,
+    process: OtherProcess,
+    reports: Option<PathBuf>,
+    since_ns: u64,
+}
+
+pub(crate) fn down(args: &Down) -> Result<u8, Failure> {
+    let (all, _) = known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
+    let meant: Vec<KnownRun> = match args.all {
+        true => {
+            let is_up = |run: &KnownRun| run.about.kind == RunKind::Up && run.liveness != Liveness::Dead;
+            all.into_iter().filter(is_up).collect()
+        }
+        false => args.runs.iter().map(|run| find(&all, run)).collect::<Result<_, _>>()?,
+    };
+    let mut failed = Vec::new();
+    let mut ending = Vec::new();
+    for run in &meant {
+        match ask(run) {
+            Ok(asked) => ending.extend(asked),
+            Err(error) => failed.push(format!("{}: {error}", run.called())),
+        }
+    }
+    let patience = clock_monotonic().as_nanos().saturating_add(PATIENCE.as_nanos() as u64);
+    let patience = MonotonicTime::from_nanos(patience);
+    for (position, one) in ending.iter().enumerate() {
+        let waited = wait(&mut [Waiting::readable(&one.process)], Some(patience));
+        waited.map_err(|cause| Failure::Other(format!("cannot wait for {}: {cause}", one.called)))?;
+        if !one.process.is_over().unwrap_or(true) {
+            failed.push(format!(
+                "{} has not ended within {} s; kill -9 {} and narrows clean end it",
+                one.called,
+                PATIENCE.as_secs(),
+                one.number
+            ));
+            continue;
+        }
+        if !args.quiet {
+            let gap = if position == 0 { "" } else { "\n" };
+            print(&format!("{gap}{} is down\n", one.called))?;
+            let kept = one.reports.clone().map_or_else(Kept::find, Kept::at);
+            if let Some(report) = kept.of_run(one.number, one.since_ns) {
+                print_coloured(&report.summary(look(&stdout())).to_string())?;
+            }
+        }
+    }
+    if meant.is_empty() && !args.quiet {
+        print("no network is up\n")?;
+    }
+    if failed.is_empty() { Ok(0) } else { Err(Failure::Other(failed.join("\n"))) }
+}
+
+/// The run that somebody means, if it is going on.
+fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
+    // Of a name that a killed run had before, the present one is meant.
+    let is_meant = |run: &&KnownRun| run.is_called(name);
+    let found = all.iter().rfind(|run| is_meant(run) && run.liveness != Liveness::Dead);
+    match found.or_else(|| all.iter().rfind(is_meant)) {
+        Some(run) if run.liveness == Liveness::Dead => Err(Failure::Other(format!(
+            "the run {} was killed; narrows clean removes what it left",
+            run.called()
+        ))),
+        Some(run) => Ok(run.clone()),
+        None => {
+            let alive = all.iter().filter(|run| run.liveness != Liveness::Dead);
+            let others: Vec<_> = alive.map(KnownRun::called).collect();
+            let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+            Err(Failure::Other(format!("no run `{name}` is going on; going on: {others}")))
+        }
+    }
+}
+
+/// Asks a run to end; nothing if it has ended meanwhile.
+fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
+    let client = Client::at(&run.socket);
+    let number = match client.process() {
+        // It ends already, and has closed its door: its record has its number.
+        Err(ControlError::Nobody { .. }) => run.number,
+        number => number?.ok_or_else(|| {
+            let why = "it is in a PID namespace that is not seen from here: end it from where it was started";
+            Failure::Other(why.into())
+        })?,
+    };
+    // Held before it is asked: afterwards its number may be another's.
+    let process = match OtherProcess::open(number) {
+        Ok(process) => process,
+        Err(cause) if cause.raw_os_error() == Some(NO_SUCH_PROCESS) => return Ok(None),
+        Err(cause) => return Err(Failure::Other(format!("cannot wait for it: {cause}"))),
+    };
+    // One that is ending already answers nobody.
+    match client.end() {
+        Err(ControlError::Nobody { .. } | ControlError::Broken { .. }) => {}
+        asked => asked?,
+    }
+    Ok(Some(Ending {
+        called: run.called(),
+        number: run.number,
+        process,
+        reports: run.about.reports.clone(),
+        since_ns: run.about.since_ns,
+    }))
+}
+
+/// `ESRCH`.
+const NO_SUCH_PROCESS: i32 = 3;

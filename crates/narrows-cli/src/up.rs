@@ -1,0 +1,156 @@
+//! `narrows up`: a network that stays up, in the foreground or in the background.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{env, fs, process};
+
+use narrows_io::bound::{hand_down, handed_down, without_terminal};
+use narrows_io::clock::clock_realtime;
+use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
+use narrows_live::run_name::RunName;
+use narrows_live::run_record::RunKind;
+use narrows_live::stay::Stay;
+use narrows_scenario::{Difference, span_of_time};
+
+use crate::args::Up;
+use crate::check::scenario;
+use crate::diff::approach;
+use crate::live::{Job, go};
+use crate::output::{Failure, print, say};
+use crate::state;
+
+/// Outputs that are kept beside those of networks that are up.
+const MOST_KEPT: usize = 20;
+
+pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
+    let ttl = args.ttl.as_deref().map(|text| span_of_time("ttl", text)).transpose()?;
+    if let Some(name) = args.live.name.as_ref().filter(|_| args.replace && args.ready.is_none())
+        && let Some(run) = there(name)?
+    {
+        return replace(name, &run, args);
+    }
+    if args.detach && args.ready.is_none() {
+        return detach();
+    }
+    let ready = args.ready.map(handed_down).transpose().map_err(|cause| {
+        Failure::Other(format!("--ready is for narrows itself, which passes a descriptor by it: {cause}"))
+    })?;
+    let stay = Stay { ttl: ttl.map(|span| Duration::from_nanos(span.nanos())), ready: ready.map(File::from) };
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let mut job = Job::new(RunKind::Up);
+    job.greeting = true;
+    job.stay = Some(stay);
+    job.output = args.output.clone();
+    go(scenario, job, &args.live)
+}
+
+/// The run of this name, if it is going on.
+fn there(name: &RunName) -> Result<Option<Client>, Failure> {
+    let (all, _) = known_runs(&control::run_folder()).map_err(|error| Failure::Other(error.to_string()))?;
+    let its = |run: &KnownRun| run.about.name.as_ref() == Some(name) && run.liveness != Liveness::Dead;
+    Ok(all.into_iter().find(its).map(|run| Client::at(&run.socket)))
+}
+
+/// Makes the run like the scenario as far as it can be changed. Status 1 where that is not all of it.
+fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
+    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let file = args.scenario.as_deref().unwrap_or(Path::new("the flags"));
+    let Difference { assignments, others } = &approach(run, &scenario, file)?;
+    if !args.live.report.quiet {
+        match assignments.is_empty() {
+            true if others.is_empty() => print(&format!("{name}: no difference\n"))?,
+            true => {}
+            false => print(&format!("{name}: changed {}\n", assignments.join(" ")))?,
+        }
+    }
+    if others.is_empty() {
+        return Ok(0);
+    }
+    let rest = Difference { others: others.clone(), ..Difference::default() };
+    say(format_args!("narrows: {name}: {rest}narrows down {name} ends it, so that it can come up with that"));
+    Ok(1)
+}
+
+/// The same command line once more, in the background. What goes wrong until the network is up is the caller's to see.
+fn detach() -> Result<u8, Failure> {
+    let failed = |action: &'static str| {
+        move |cause: io::Error| Failure::Other(format!("cannot start in the background: {action}: {cause}"))
+    };
+    let (path, output) = output().map_err(failed("make a file for the output"))?;
+    let mut said = output.try_clone().map_err(failed("use the file for the output"))?;
+    let (reader, writer) = io::pipe().map_err(failed("make a pipe"))?;
+    let mut given = env::args_os();
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(given.next().unwrap_or_else(|| OsString::from("narrows")));
+    // The command's own name comes first.
+    command.args(given.next());
+    let descriptor = hand_down(&mut command, writer.into());
+    command.args(["--ready", &descriptor.to_string()]);
+    if let Some(path) = &path {
+        command.arg("--output").arg(path);
+    }
+    let errors = output.try_clone().map_err(failed("use the file for the output"))?;
+    command.args(given).stdin(Stdio::null()).stdout(output).stderr(errors);
+    without_terminal(&mut command);
+    let mut child = command.spawn().map_err(failed("start narrows"))?;
+    // Ours goes with it, so that an end is seen.
+    drop(command);
+    let mut name = String::new();
+    BufReader::new(reader).read_line(&mut name).map_err(failed("wait for the network"))?;
+    if !name.is_empty() {
+        print(&name)?;
+        return Ok(0);
+    }
+    let status = child.wait().map_err(failed("wait for narrows"))?;
+    let mut text = Vec::new();
+    // Where nothing can be read, or nobody listens, the exit status says it.
+    let _ = said.rewind().and_then(|()| said.read_to_end(&mut text));
+    let _ = io::stderr().write_all(&text);
+    if let Some(path) = path {
+        let _ = fs::remove_file(path);
+    }
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    // Exit codes have 8 bits.
+    Ok(code as u8)
+}
+
+/// A file for the output, for its owner only. Where this user has no state folder it has no name, and goes with the network.
+fn output() -> io::Result<(Option<PathBuf>, File)> {
+    let name = format!("{:013}-{}.log", clock_realtime() / 1_000_000, process::id());
+    let make =
+        |path: &Path| OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
+    let Some(folder) = state::folder().map(|folder| folder.join("output")) else {
+        let path = env::temp_dir().join(format!("narrows-{name}"));
+        let file = make(&path)?;
+        fs::remove_file(path)?;
+        return Ok((None, file));
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    forget_old(&folder);
+    let path = folder.join(name);
+    let file = make(&path)?;
+    Ok((Some(path), file))
+}
+
+/// Removes the oldest outputs of networks that are down.
+fn forget_old(folder: &Path) {
+    let in_use: Vec<_> = known_runs(&control::run_folder())
+        .map(|(runs, _)| runs.into_iter().filter_map(|run| run.about.output).collect())
+        .unwrap_or_default();
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log");
+    let mut old: Vec<_> = paths.filter(|path| is_log(path) && !in_use.contains(path)).collect();
+    old.sort();
+    let many = old.len().saturating_sub(MOST_KEPT - 1);
+    for path in &old[..many] {
+        // Another one may have been faster.
+        let _ = fs::remove_file(path);
+    }
+}

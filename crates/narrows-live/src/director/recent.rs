@@ -1,0 +1,60 @@
+//! What the network does at present: once a second packet threads say what their links have let out.
+
+use narrows_core::{Duration, Time};
+use narrows_io::host::time_is_virtual;
+use narrows_report::{Now, RecentRates, RunInfo};
+
+use super::Director;
+use super::requests::Hurry;
+use crate::data::LoopError;
+use crate::data::orders::{Answer, Order};
+
+/// How often they are asked.
+const APART: Duration = Duration::from_secs(1);
+/// With more directions than these they are not, as that would take them time.
+const MOST_DIRECTIONS: usize = 256;
+
+impl Director {
+    /// Asks packet threads when it is time to.
+    pub(super) fn keep_recent(&mut self) {
+        let now = self.clock.now();
+        if now < self.next_snapshot || self.is_halted {
+            return;
+        }
+        if time_is_virtual() || !self.is_looked_at() {
+            self.next_snapshot = Time::NEVER;
+            return;
+        }
+        self.next_snapshot = now + APART;
+        self.look_at_feeds();
+        self.pool.tell(|_| Order::Snapshot);
+        self.pool.call();
+    }
+
+    fn is_looked_at(&self) -> bool {
+        let directions = self.plan.scenario().links.iter().map(|link| link.directions().len());
+        directions.sum::<usize>() <= MOST_DIRECTIONS
+    }
+
+    /// What arrived at hosts of late, as of the last time that packet threads said so.
+    pub(super) fn recent_rates(&self) -> RecentRates {
+        Now::delivered(self.pool.workers.iter().map(|worker| &worker.recent))
+    }
+
+    /// What the network does now; nothing where it has too many links.
+    pub(super) fn present(&mut self, info: &RunInfo, hurry: Hurry<'_>) -> Result<Option<Now>, LoopError> {
+        if !self.is_looked_at() {
+            return Ok(None);
+        }
+        self.pool.tell(|_| Order::Snapshot);
+        self.pool.call();
+        let mut missing = self.pool.len();
+        self.gather(hurry, |director, number, answer| {
+            missing = missing.saturating_sub(usize::from(matches!(answer, Answer::Snapshot(..))));
+            director.take(number, answer)?;
+            Ok(missing == 0)
+        })?;
+        let configured = RunInfo::of(self.plan.scenario(), info.kind);
+        Ok(Some(Now::of(&configured, self.pool.workers.iter().map(|worker| &worker.recent))))
+    }
+}

@@ -1,0 +1,85 @@
+//! A network that stays up until somebody ends it, and who is told that it is up.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use crate::run_name::RunName;
+
+/// The variable by which a service manager says where it listens (sd_notify(3)).
+const NOTIFY: &str = "NOTIFY_SOCKET";
+
+/// For how long a network stays up, and who waits for it to be up.
+#[derive(Debug, Default)]
+pub struct Stay {
+    /// How long; without, until it is ended.
+    pub ttl: Option<Duration>,
+    /// Is told the name once the network is up, and nothing if it never is.
+    pub ready: Option<File>,
+}
+
+impl Stay {
+    /// Tells whoever waits that the network is up.
+    ///
+    /// # Errors
+    /// When whoever started us does not listen any more.
+    pub(crate) fn tell(&self, name: &RunName) -> io::Result<()> {
+        // A service manager that is not there gives up by itself.
+        let _ = notify(&format!("READY=1\nSTATUS=the network {name} is up"));
+        match &self.ready {
+            Some(ready) => (&mut &*ready).write_all(format!("{name}\n").as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells a service manager that the network goes down.
+    pub(crate) fn tell_end() {
+        let _ = notify("STOPPING=1");
+    }
+}
+
+/// Sends a datagram to the service manager, if there is one.
+fn notify(what: &str) -> io::Result<()> {
+    match env::var_os(NOTIFY) {
+        Some(place) => notify_at(&place, what),
+        None => Ok(()),
+    }
+}
+
+fn notify_at(place: &OsStr, what: &str) -> io::Result<()> {
+    let address = match place.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(place)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    // It is no reason to wait that it does not listen.
+    socket.set_nonblocking(true)?;
+    socket.send_to_addr(what.as_bytes(), &address).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_manager_hears_of_it_by_path_or_abstract_name() {
+        let name = format!("narrows-notify-{}", std::process::id());
+        let path = env::temp_dir().join(&name);
+        let by_path = UnixDatagram::bind(&path).unwrap();
+        let by_name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        notify_at(path.as_os_str(), "READY=1").unwrap();
+        notify_at(OsStr::new(&format!("@{name}")), "READY=1").unwrap();
+        for socket in [by_path, by_name] {
+            let mut told = [0; 32];
+            let length = socket.recv(&mut told).unwrap();
+            assert_eq!(&told[..length], b"READY=1");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(notify_at(path.as_os_str(), "READY=1").is_err());
+    }
+}

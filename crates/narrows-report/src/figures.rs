@@ -1,0 +1,143 @@
+//! Distributions, shares and means.
+
+use hdrhistogram::Histogram;
+use narrows_core::Duration;
+use serde::{Deserialize, Serialize};
+
+/// A distribution of spans. The quantiles are right to half a part in a thousand; the others are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Packets measured.
+    pub packets: u64,
+    /// The least.
+    pub min_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// Nine tenths of packets took no longer.
+    pub p90_ns: u64,
+    /// All but one in a hundred.
+    pub p99_ns: u64,
+    /// All but one in a thousand.
+    pub p999_ns: u64,
+    /// The greatest.
+    pub max_ns: u64,
+    /// The mean.
+    pub mean_ns: u64,
+}
+
+/// A distribution of spans: quantiles to half a part in a thousand up to an hour; least, greatest and mean exactly.
+#[derive(Debug)]
+pub(crate) struct Spread {
+    histogram: Histogram<u64>,
+    least: u64,
+    greatest: u64,
+    sum: u128,
+}
+
+impl Spread {
+    /// One hour, in nanoseconds.
+    const HIGHEST: u64 = 3_600_000_000_000;
+
+    pub(crate) fn new() -> Self {
+        let mut histogram = Histogram::new_with_bounds(1, 2, 3)
+            .expect("the bounds are in order and three digits are allowed");
+        histogram.auto(true);
+        Self { histogram, least: u64::MAX, greatest: 0, sum: 0 }
+    }
+
+    pub(crate) fn record(&mut self, span: Duration) {
+        let nanos = span.nanos();
+        self.histogram.record(nanos.min(Self::HIGHEST)).expect("it grows as far as that");
+        self.least = self.least.min(nanos);
+        self.greatest = self.greatest.max(nanos);
+        self.sum += u128::from(nanos);
+    }
+
+    /// Adds what another one recorded.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("it grows as far as the other one has");
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+        self.sum += other.sum;
+    }
+
+    pub(crate) fn empty() -> Self {
+        Self::new()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.histogram.reset();
+        (self.least, self.greatest, self.sum) = (u64::MAX, 0, 0);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    pub(crate) fn least(&self) -> Duration {
+        Duration::from_nanos(if self.count() == 0 { 0 } else { self.least })
+    }
+
+    pub(crate) fn greatest(&self) -> Duration {
+        Duration::from_nanos(self.greatest)
+    }
+
+    /// How many values lie in each span between neighbouring bounds, the upper one included, from zero up to the first
+    /// and from the last on. A value within half a part in a thousand of a bound may be counted on its other side.
+    pub(crate) fn counts<const BOUNDS: usize>(&self, bounds: &[Duration; BOUNDS]) -> Vec<u64> {
+        let mut counts = vec![0; BOUNDS + 1];
+        for step in self.histogram.iter_recorded() {
+            // The span of a step ends with the value it is told by, unless it is one that has no end.
+            let value = self.histogram.median_equivalent(step.value_iterated_to());
+            let place = bounds.partition_point(|bound| bound.nanos() < value);
+            counts[place] += step.count_since_last_iteration();
+        }
+        counts
+    }
+
+    /// Rounded to the nearest nanosecond.
+    pub(crate) fn mean(&self) -> Duration {
+        let count = u128::from(self.count().max(1));
+        Duration::from_nanos(u64::try_from((self.sum + count / 2) / count).unwrap_or(u64::MAX))
+    }
+
+    /// The smallest recorded value that at least the share `q` of values does not exceed, to half a part in a thousand;
+    /// exactly the least and the greatest value at the ends.
+    pub(crate) fn quantile(&self, q: f64) -> Duration {
+        if self.count() == 0 {
+            return Duration::ZERO;
+        }
+        let bucket = self.histogram.median_equivalent(self.histogram.value_at_quantile(q));
+        Duration::from_nanos(bucket.clamp(self.least, self.greatest))
+    }
+}
+
+pub(crate) fn sum_of<'a>(mut spreads: impl Iterator<Item = &'a Spread>) -> Option<Spread> {
+    let mut sum = Spread::empty();
+    sum.add(spreads.next()?);
+    spreads.for_each(|spread| sum.add(spread));
+    Some(sum)
+}
+
+pub(crate) fn quantiles(spread: &Spread) -> Quantiles {
+    Quantiles {
+        packets: spread.count(),
+        min_ns: spread.least().nanos(),
+        p50_ns: spread.quantile(0.5).nanos(),
+        p90_ns: spread.quantile(0.9).nanos(),
+        p99_ns: spread.quantile(0.99).nanos(),
+        p999_ns: spread.quantile(0.999).nanos(),
+        max_ns: spread.greatest().nanos(),
+        mean_ns: spread.mean().nanos(),
+    }
+}
+
+/// The mean to the nearest nanosecond; nothing for no packets.
+pub(crate) fn mean(sum: Duration, packets: u64) -> Option<u64> {
+    let mean = (u128::from(sum.nanos()) + u128::from(packets / 2)).checked_div(packets.into())?;
+    u64::try_from(mean).ok()
+}
+
+pub(crate) fn share(part: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { part as f64 / of as f64 }
+}
