@@ -547,3 +547,17 @@ fn flags_and_assignments() {
     let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has none").to_string();
     assert!(error.starts_with("error: there is no scheduler of which to set a part"), "{error}");
 }
+
+#[test]
+fn abe() {
+    let scheduler = |keys: &str| format!("scheduler = {{ type = \"abe\", {keys} }}");
+    fails(
+        &scheduler("green = \"efg\""),
+        "`efg` is no code point",
+        "6:37",
+        ".scheduler.green",
+        &["did you mean `ef`?"],
+    );
+    fails(&scheduler("max-delay = \"-1ms\""), "`-1ms` is below zero", "6:41", ".scheduler.max-delay", &[]);
+    fails(&scheduler("classes = []"), "unknown key `classes`", "6:29", ".scheduler", &["`max-delay`"]);
+}

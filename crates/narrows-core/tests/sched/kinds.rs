@@ -1,9 +1,9 @@
 //! All schedulers, each in one line. A new one belongs here.
 
 use narrows_core::sched::{
-    Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows,
-    Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits,
-    Weight, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig,
+    FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served,
+    Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
@@ -40,7 +40,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 13] = [
+pub(crate) const ALL: [Kind; 14] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -142,6 +142,14 @@ pub(crate) const ALL: [Kind; 13] = [
         name: "hpd",
         make: || subject(Hpd::default()),
     },
+    Kind {
+        most: Some(Abe::FLOWS),
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "abe",
+        make: || subject(Abe::new(AbeConfig::default())),
+    },
 ];
 
 /// From `|s_i / w_i − s_j / w_j| ≤ base + L / w_i + L / w_j`, summed over all j by weight.
@@ -153,7 +161,7 @@ fn qfq(case: &Case) -> f64 {
     6.0 * L + 2.0 * case.share * L
 }
 
-/// Those whose flows are alike where their configurations are, and trees whose leaves are.
+/// Those whose flows are alike (those of `abe` are of two colours) where their configurations are, and trees whose leaves are.
 pub(crate) fn alike() -> impl Iterator<Item = Kind> {
     let tree = |name, make| Kind { most: Some(8), declines: true, weighted: false, lag: None, name, make };
     let trees = [
@@ -163,7 +171,7 @@ pub(crate) fn alike() -> impl Iterator<Item = Kind> {
             subject(Cbq::new(Rate::UNLIMITED, Bytes::new(1_000), classes).expect("in range"))
         }),
     ];
-    ALL.into_iter().filter(|kind| !["htb", "cbq"].contains(&kind.name)).chain(trees)
+    ALL.into_iter().filter(|kind| !["htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
 }
 
 /// A tree of three levels, with every priority and rates that differ.

@@ -320,6 +320,8 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
 
 /// One class may take all the room that there is, and leave none to the others.
 fn fills_the_whole(direction: &Direction) -> Option<String> {
+    // The colours of `abe` share one bound, as they would share one queue.
+    direction.scheduler.as_ref().filter(|scheduler| scheduler.kind != SchedulerKind::Abe)?;
     let (classes, whole) = (direction.classes(), direction.whole_bound()?);
     let reaches = |bound: Bound| match (bound, whole) {
         (Bound::Packets(bound), Bound::Packets(whole)) => bound >= whole,

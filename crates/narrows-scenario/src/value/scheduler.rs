@@ -1,6 +1,7 @@
 //! Schedulers: `"fq_codel"`, `"none"`, `{ type = "qfq", classes = [{ name = "voip", weight = 8, match = { … } }, …] }`, or
 //! `{ type = "drr", flows = 1024, by = "source" }`.
 
+mod abe;
 mod assigned;
 mod bucket;
 mod build;
@@ -14,10 +15,12 @@ mod hpd;
 mod htb;
 mod kind;
 mod plan;
+mod plugin;
 mod shape;
 mod tbf;
 mod tree;
 
+pub use abe::Abe;
 pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
@@ -27,6 +30,7 @@ pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use plugin::Plugin;
 pub use shape::ShapedBy;
 pub use tbf::Tbf;
 
@@ -71,6 +75,10 @@ pub struct Scheduler {
     pub dcf: DcfConfig,
     /// The parameters of hybrid proportional delay that are not of a class.
     pub hpd: Hpd,
+    /// The parameters of alternative best effort.
+    pub abe: Abe,
+    /// The module of a scheduler that is loaded.
+    pub plugin: Plugin,
     /// The parameters of a token bucket.
     pub tbf: Option<Tbf>,
     /// The parameters of class based queueing.
@@ -98,8 +106,8 @@ pub enum Division {
         /// What makes a flow; nothing for the default.
         by: Option<Identity>,
     },
-    /// By the TOS byte, into three bands.
-    Bands,
+    /// Into classes of the algorithm's own: by the TOS byte into three bands, or by DSCP into two colours.
+    Own,
 }
 
 /// The number of flows, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
@@ -250,7 +258,7 @@ fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
         Serves::Classes => (true, false),
         Serves::ClassesOrFlows => (true, true),
         Serves::Flows => (false, true),
-        Serves::Bands => (false, false),
+        Serves::Bands | Serves::Colours => (false, false),
     };
     let mut all = keys::keys::<Scheduler>();
     all.retain(|key| match key.name() {
@@ -284,7 +292,9 @@ impl Scheduler {
         match &node.value {
             Value::Table(table) => {
                 let missing = |p: Problem| p.help(format!("say which scheduler: {}", one_of(&Kind::names())));
-                let kind = table.optional("type", read_kind)?;
+                // Its file says enough.
+                let by_file = table.key("plugin").map(|_| Kind::Plugin);
+                let kind = table.optional("type", read_kind)?.or(by_file);
                 let Some(kind) = kind else {
                     return Err(missing(Problem::new("`type` is missing").at(&node.span)));
                 };
@@ -329,6 +339,8 @@ impl Scheduler {
         match self.kind {
             Kind::Dcf => Some(&self.dcf),
             Kind::Hpd => Some(&self.hpd),
+            Kind::Abe => Some(&self.abe),
+            Kind::Plugin => Some(&self.plugin),
             Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
             Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
             _ => self.policy.parameters().map(|own| own as _),
@@ -339,6 +351,8 @@ impl Scheduler {
         match self.kind {
             Kind::Dcf => Some(&mut self.dcf),
             Kind::Hpd => Some(&mut self.hpd),
+            Kind::Abe => Some(&mut self.abe),
+            Kind::Plugin => Some(&mut self.plugin),
             Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
             Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
             _ => self.policy.parameters_mut(),
@@ -356,6 +370,10 @@ impl Scheduler {
             Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
                 Err(Problem::new(format!("`{name}` has no classes"))
                     .help("it serves classes that are named, the first first"))
+            }
+            _ if self.kind == Kind::Plugin && !self.plugin.is_given() => {
+                Err(Problem::new("`plugin` has no module")
+                    .help("write the whole: { plugin = \"FILE.wasm\" }"))
             }
             _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
                 Err(Problem::new("`tbf` has no rate and burst")
@@ -441,6 +459,8 @@ impl Scheduler {
             policy: if same_policy { self.policy } else { own_policy },
             dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
+            abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
+            plugin: if kind == Kind::Plugin { self.plugin.clone() } else { Plugin::default() },
             tbf: self.tbf.filter(|_| kind == Kind::Tbf),
             cbq: self.cbq.filter(|_| kind == Kind::Cbq),
         }
@@ -460,6 +480,8 @@ impl Scheduler {
             },
             dcf: DcfConfig::default(),
             hpd: Hpd::default(),
+            abe: Abe::default(),
+            plugin: Plugin::default(),
             tbf: None,
             cbq: None,
         }
@@ -522,6 +544,9 @@ fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
     let (name, doc) = (kind.name(), kind.words());
     schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
         let mut table = schema::tagged(name, doc, &keys_of(kind), definitions);
+        if kind == Kind::Plugin {
+            table["required"] = json!(["plugin"]);
+        }
         if table["properties"].get("classes").is_some() {
             let has_own = !(kind.about().class_keys)().is_empty();
             let called = if has_own { format!("{name}-class") } else { "Class".into() };
@@ -569,7 +594,7 @@ impl Division {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
-            Serves::Bands => Self::Bands,
+            Serves::Bands | Serves::Colours => Self::Own,
         }
     }
 
@@ -619,6 +644,8 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("match", keys::keys::<Match>()),
         ("hpd", keys::keys::<Hpd>()),
         ("hpd-class", keys::keys::<HpdClass>()),
+        ("abe", keys::keys::<Abe>()),
+        ("plugin", keys::keys::<Plugin>()),
         ("tbf", keys::keys::<Tbf>()),
         ("htb-class", keys::keys::<HtbClass>()),
         ("cbq", keys::keys::<Cbq>()),
@@ -639,6 +666,7 @@ pub(crate) fn registry() -> String {
             Serves::ClassesOrFlows => "classes or flows",
             Serves::Flows => "flows",
             Serves::Bands => "three bands of its own",
+            Serves::Colours => "two colours of its own",
         };
         let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
         table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);
