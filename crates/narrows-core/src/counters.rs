@@ -52,6 +52,8 @@ pub enum DropReason {
     NoClass,
     /// It collided as often as the medium access protocol retries.
     RetryLimit,
+    /// It collided as often as Ethernet tries to send a frame.
+    Collisions,
     /// It came faster than the policer at the entrance of the link lets in.
     Policed,
     /// A rule denied it.
@@ -66,7 +68,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -79,6 +81,7 @@ impl DropReason {
         Self::QueueManagement,
         Self::NoClass,
         Self::RetryLimit,
+        Self::Collisions,
         Self::Policed,
         Self::Denied,
         Self::NoPipe,
@@ -104,6 +107,7 @@ impl DropReason {
             Self::QueueManagement => "queue management",
             Self::NoClass => "no class",
             Self::RetryLimit => "retry limit",
+            Self::Collisions => "collisions",
             Self::Policed => "policed",
             Self::Denied => "denied",
             Self::NoPipe => "no pipe",

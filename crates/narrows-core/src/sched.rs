@@ -9,6 +9,7 @@
 
 pub(crate) mod bucket;
 mod cbq;
+mod csma_cd;
 mod dcf;
 mod drr;
 mod fair;
@@ -34,6 +35,7 @@ mod wf2q;
 pub use crate::class::{ClassSettings, ClassState, DelayState, Mode, Refused, ShapedState, Weight};
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
+pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fair::{Fair, FairFlow};

@@ -3,7 +3,7 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -120,6 +120,7 @@ schedulers! {
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
     Dcf "dcf" "stations contend by the DCF of 802.11b" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
+    CsmaCd "csma-cd" "stations contend by the CSMA/CD of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
     Hpd "hpd" "delays in proportion, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), keys::<Tbf>();
     Htb "htb" "a tree of token buckets, which borrow from those above" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
@@ -130,6 +131,11 @@ impl Kind {
     /// Its name in a scenario.
     pub fn name(self) -> &'static str {
         self.about().name
+    }
+
+    /// Whether what it serves are stations that contend for a medium.
+    pub(crate) fn is_medium_access(self) -> bool {
+        matches!(self, Self::Dcf | Self::CsmaCd)
     }
 
     /// What it does, for people.
