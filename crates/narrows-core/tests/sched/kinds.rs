@@ -2,9 +2,9 @@
 
 use narrows_core::queue::Wire;
 use narrows_core::sched::{
-    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr, Fair, Fifo,
-    FlowConfig, FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection,
-    Served, Server, Waits, Weight, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr,
+    Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler,
+    Selection, Served, Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled, ShapingError,
-    Store, TbfConfig, Weight,
+    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled,
+    ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
