@@ -577,3 +577,18 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
         assert!(all.add(wrong).is_err(), "{wrong}");
     }
 }
+
+/// What may be set in FreeBSD and not here says why; a value must be a number all the same.
+#[test]
+fn settings_without_effect_say_why() {
+    let read =
+        script("sysctl net.inet.ip.dummynet.io_fast=1\nsysctl net.inet.ip.dummynet.pipe_slot_limit=1000\n");
+    let remarks: Vec<String> = read.lines.iter().map(|line| line.remarks.concat()).collect();
+    assert!(remarks[0].contains("changes nothing here: every packet"), "{remarks:?}");
+    assert!(remarks[1].contains("changes nothing here: queues may have any number of slots"), "{remarks:?}");
+    for (wrong, said) in [("hash_size=many", "found `many`"), ("hash_sise=64", "did you mean")] {
+        let text = format!("sysctl net.inet.ip.dummynet.{wrong}");
+        let error = Script::parse(&text, "x.conf", &context()).expect_err("it is wrong").to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
