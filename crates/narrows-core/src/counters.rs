@@ -56,6 +56,8 @@ pub enum DropReason {
     Policed,
     /// It collided as often as the medium access protocol retries.
     RetryLimit,
+    /// It collided as often as Ethernet tries to send a frame.
+    Collisions,
     /// It would have waited longer than its class allows.
     TooLate,
     /// A rule denied it.
@@ -70,7 +72,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -84,6 +86,7 @@ impl DropReason {
         Self::NoClass,
         Self::Policed,
         Self::RetryLimit,
+        Self::Collisions,
         Self::TooLate,
         Self::Denied,
         Self::NoPipe,
@@ -112,6 +115,7 @@ impl DropReason {
             Self::QueueManagement => "queue management",
             Self::NoClass => "no class",
             Self::RetryLimit => "retry limit",
+            Self::Collisions => "collisions",
             Self::TooLate => "too late",
             Self::Policed => "policed",
             Self::Denied => "denied",

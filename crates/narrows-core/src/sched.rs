@@ -10,6 +10,7 @@
 mod abe;
 pub(crate) mod bucket;
 mod cbq;
+mod csma_cd;
 mod dcf;
 mod drr;
 mod fair;
@@ -38,6 +39,7 @@ pub use crate::class::{
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
 pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
+pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fair::{Fair, FairFlow};

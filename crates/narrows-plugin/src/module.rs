@@ -9,7 +9,7 @@ use wasmi::{
 };
 
 use crate::abi::{ABI, LONGEST_MODULE, MOST_MEMORY, PARAMETER};
-use crate::scheduler::{Calls, Loaded};
+use crate::scheduler::{Calls, Loaded, refuel};
 
 /// A compiled module. Cheap to clone; each scheduler made of it has a memory of its own.
 #[derive(Clone)]
@@ -261,14 +261,6 @@ impl fmt::Debug for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Module").field("parameters", &self.parameters).finish_non_exhaustive()
     }
-}
-
-/// So much for the next call.
-#[inline]
-pub(crate) fn refuel(store: &mut Store<StoreLimits>, fuel: u64) {
-    // The only error is an engine that does not count.
-    let counted = store.set_fuel(fuel);
-    debug_assert!(counted.is_ok());
 }
 
 fn failed(call: &str, error: &wasmi::Error) -> LoadError {

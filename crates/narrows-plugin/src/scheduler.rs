@@ -16,7 +16,6 @@ use narrows_core::sched::{
 use wasmi::{Store, StoreLimits, TrapCode, TypedFunc, WasmParams, WasmResults};
 
 use crate::abi::{EMPTY, PUT_OFFS};
-use crate::module::refuel;
 
 /// The functions of a module.
 pub(crate) struct Calls {
@@ -278,4 +277,12 @@ impl fmt::Debug for Loaded {
             .field("failure", &self.failure)
             .finish_non_exhaustive()
     }
+}
+
+/// So much for the next call.
+#[inline]
+pub(crate) fn refuel(store: &mut Store<StoreLimits>, fuel: u64) {
+    // The only error is an engine that does not count.
+    let counted = store.set_fuel(fuel);
+    debug_assert!(counted.is_ok());
 }

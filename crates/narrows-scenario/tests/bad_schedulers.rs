@@ -237,6 +237,20 @@ fn schedulers() {
         &[],
     );
     fails(
+        "shared = true\nscheduler = \"csma-cd\"",
+        "`csma-cd` on a link without a rate",
+        "7:1",
+        ".scheduler",
+        &["rate = \"10mbit\" or \"100mbit\""],
+    );
+    fails(
+        "rate = \"10mbit\"\nscheduler = { type = \"csma-cd\", propagation = 65 }",
+        "found `65`, expected a number of bits from 0 to 64",
+        "7:47",
+        ".scheduler.propagation",
+        &[],
+    );
+    fails(
         "rate = \"11mbit\"\nscheduler = { type = \"dcf\", window-max = 15 }",
         "the least contention window, 31, is above the greatest, 15",
         "7:29",
@@ -280,6 +294,7 @@ fn weights() {
         ("prio", "its classes are bands in order"),
         ("fifo", "it sends in the order of arrival"),
         ("dcf", "its classes are stations"),
+        ("csma-cd", "its classes are stations"),
     ] {
         fails(
             &format!(

@@ -402,6 +402,7 @@ fn each_table_allows_the_keys_that_the_schema_describes() {
         ("sfq-scheduler", link("scheduler = { type = \"sfq\", zzz = 1 }")),
         ("fq_codel-scheduler", link("scheduler = { type = \"fq_codel\", zzz = 1 }")),
         ("fq_pie-scheduler", link("scheduler = { type = \"fq_pie\", zzz = 1 }")),
+        ("csma-cd-scheduler", link("scheduler = { type = \"csma-cd\", zzz = 1 }")),
         ("dcf-scheduler", link("scheduler = { type = \"dcf\", zzz = 1 }")),
         ("hpd-scheduler", link("scheduler = { type = \"hpd\", zzz = 1 }")),
         ("plugin-scheduler", link("scheduler = { plugin = \"x.wasm\", zzz = 1 }")),

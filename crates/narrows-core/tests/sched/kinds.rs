@@ -1,9 +1,10 @@
 //! All schedulers, each in one line. A new one belongs here.
 
+use narrows_core::queue::Wire;
 use narrows_core::sched::{
-    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig,
-    FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served,
-    Server, Waits, Weight, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr, Fair, Fifo,
+    FlowConfig, FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection,
+    Served, Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
@@ -40,7 +41,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 14] = [
+pub(crate) const ALL: [Kind; 15] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -135,6 +136,14 @@ pub(crate) const ALL: [Kind; 14] = [
     },
     Kind { most: None, declines: true, weighted: false, lag: None, name: "dcf", make: || subject(dcf()) },
     Kind {
+        most: None,
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "csma-cd",
+        make: || subject(csma_cd()),
+    },
+    Kind {
         most: Some(Hpd::CLASSES),
         declines: false,
         weighted: false,
@@ -207,6 +216,16 @@ fn cbq() -> Cbq {
     };
     let classes = [inner, inner].into_iter().chain((0..LEAVES).map(leaf)).collect();
     Cbq::new(rate(60), Bytes::new(700), classes).expect("in range")
+}
+
+fn csma_cd() -> CsmaCd {
+    let mut scheduler = CsmaCd::new(CsmaCdConfig::default(), Stream::new(Seed(1), "test", "backoff"));
+    // Without a rate, slots take no time, and who collides once does so to the end.
+    scheduler.set_wire(
+        Time::ZERO,
+        Wire { rate: Rate::from_bits_per_second(10_000_000), overhead: CsmaCd::OVERHEAD },
+    );
+    scheduler
 }
 
 fn dcf() -> Dcf {

@@ -90,6 +90,9 @@ fn words(scheduler: &Scheduler) -> String {
     if scheduler.kind == SchedulerKind::Dcf {
         words += &format!(", {}", scheduler.dcf.words());
     }
+    if scheduler.kind == SchedulerKind::CsmaCd {
+        words += &format!(", {}", scheduler.csma_cd.words());
+    }
     if scheduler.kind == SchedulerKind::Hpd {
         words += &format!("; {}", scheduler.hpd.in_force());
     }

@@ -354,10 +354,10 @@ fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
 
 /// A medium access protocol for each direction of a wire.
 fn contend_apart(link: &Link) -> bool {
-    let is_dcf = |(_, direction): &(String, &Direction)| {
-        direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == SchedulerKind::Dcf)
+    let contends = |(_, direction): &(String, &Direction)| {
+        direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind.is_medium_access())
     };
-    matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(is_dcf)
+    matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(contends)
 }
 
 /// A queue too small for a packet never lets it through.

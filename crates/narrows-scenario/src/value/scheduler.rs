@@ -9,6 +9,7 @@ mod cbq;
 mod child;
 mod class;
 mod classes;
+mod csma_cd;
 mod dcf;
 mod filter;
 mod hpd;
@@ -45,7 +46,7 @@ use narrows_core::Bytes;
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{DcfConfig, HpdClass, Weight};
+use narrows_core::sched::{CsmaCdConfig, DcfConfig, HpdClass, Weight};
 use serde_json::{Value as Json, json};
 
 use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
@@ -73,6 +74,8 @@ pub struct Scheduler {
     pub policy: Policy,
     /// The parameters of a DCF.
     pub dcf: DcfConfig,
+    /// The parameters of CSMA/CD.
+    pub csma_cd: CsmaCdConfig,
     /// The parameters of hybrid proportional delay that are not of a class.
     pub hpd: Hpd,
     /// The parameters of alternative best effort.
@@ -186,7 +189,7 @@ impl Keyed for Scheduler {
                 _ => Ok(()),
             },
         )
-        .default("`\"5-tuple\"`; for `dcf` `\"source\"`"),
+        .default("`\"5-tuple\"`; for `dcf` and `csma-cd` `\"source\"`"),
         row!(
             "quantum",
             quantum,
@@ -338,6 +341,7 @@ impl Scheduler {
     fn own(&self) -> Option<&dyn Parameters> {
         match self.kind {
             Kind::Dcf => Some(&self.dcf),
+            Kind::CsmaCd => Some(&self.csma_cd),
             Kind::Hpd => Some(&self.hpd),
             Kind::Abe => Some(&self.abe),
             Kind::Plugin => Some(&self.plugin),
@@ -350,6 +354,7 @@ impl Scheduler {
     fn own_mut(&mut self) -> Option<&mut dyn Parameters> {
         match self.kind {
             Kind::Dcf => Some(&mut self.dcf),
+            Kind::CsmaCd => Some(&mut self.csma_cd),
             Kind::Hpd => Some(&mut self.hpd),
             Kind::Abe => Some(&mut self.abe),
             Kind::Plugin => Some(&mut self.plugin),
@@ -458,6 +463,7 @@ impl Scheduler {
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
             dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
+            csma_cd: if kind == Kind::CsmaCd { self.csma_cd } else { CsmaCdConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
             abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
             plugin: if kind == Kind::Plugin { self.plugin.clone() } else { Plugin::default() },
@@ -479,6 +485,7 @@ impl Scheduler {
                 _ => Policy::Fifo,
             },
             dcf: DcfConfig::default(),
+            csma_cd: CsmaCdConfig::default(),
             hpd: Hpd::default(),
             abe: Abe::default(),
             plugin: Plugin::default(),
@@ -603,7 +610,7 @@ impl Division {
         match self {
             Self::Flows { count, by } => {
                 // The stations of a medium are those who send.
-                let usual = if kind == Kind::Dcf { Identity::Source } else { Identity::FiveTuple };
+                let usual = if kind.is_medium_access() { Identity::Source } else { Identity::FiveTuple };
                 Some((*count, by.unwrap_or(usual)))
             }
             _ => None,
@@ -651,6 +658,7 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("cbq", keys::keys::<Cbq>()),
         ("cbq-class", keys::keys::<CbqClass>()),
         ("dcf", keys::keys::<DcfConfig>()),
+        ("csma-cd", keys::keys::<CsmaCdConfig>()),
     ];
     tables.extend(hpd::tables());
     tables

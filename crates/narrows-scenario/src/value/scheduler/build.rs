@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Abe, Cbq, CbqClass, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled, ShapingError, Store,
-    TbfConfig, Weight,
+    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled, ShapingError,
+    Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
@@ -162,6 +162,10 @@ impl Scheduler {
 
     pub(super) fn dcf(&self, plan: Plan<'_>) -> Dcf {
         Dcf::new(self.dcf, Stream::new(plan.seed, plan.link, "backoff"))
+    }
+
+    pub(super) fn csma_cd(&self, plan: Plan<'_>) -> CsmaCd {
+        CsmaCd::new(self.csma_cd, Stream::new(plan.seed, plan.link, "backoff"))
     }
 
     pub(super) fn hpd(&self) -> Hpd {

@@ -3,7 +3,7 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -122,6 +122,7 @@ schedulers! {
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
     Dcf "dcf" "stations contend by the DCF of 802.11b" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
+    CsmaCd "csma-cd" "stations contend by the CSMA/CD of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
     Hpd "hpd" "delays in proportion, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
     Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), keys::<super::Abe>();
     Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin.scheduler()?, plan), weights(), longest(), keys::<super::Plugin>();
@@ -134,6 +135,11 @@ impl Kind {
     /// Its name in a scenario.
     pub fn name(self) -> &'static str {
         self.about().name
+    }
+
+    /// Whether what it serves are stations that contend for a medium.
+    pub(crate) fn is_medium_access(self) -> bool {
+        matches!(self, Self::Dcf | Self::CsmaCd)
     }
 
     /// What it does, for people.
