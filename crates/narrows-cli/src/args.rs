@@ -149,6 +149,9 @@ pub(crate) struct LinkFlags {
     /// A script of ipfw's commands in place of a link: `out` is from the client to the server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["client", "server"])]
     pub(crate) ipfw: Option<PathBuf>,
+    /// Whose an interface is that rules name in `recv`, `xmit` or `via`: em0=client or em0=server [default: one is the client's]
+    #[arg(long = "interface", value_name = "NAME=HOST", requires = "ipfw")]
+    pub(crate) interfaces: Vec<String>,
     /// Only what the client's programs exchange with these ports of others crosses a link: 22,80 or 5000-5010
     #[arg(long, value_name = "PORTS", conflicts_with = "server")]
     pub(crate) client: Option<String>,

@@ -5,10 +5,11 @@ use std::fs;
 use clap::{Args, Subcommand, ValueHint};
 use narrows_live::control::Client;
 use narrows_scenario::ipfw::Script;
-use narrows_scenario::read_text;
+use narrows_scenario::{Interfaces, read_text};
 
 use serde::Serialize;
 
+use crate::check::interfaces;
 use crate::json::Json;
 use crate::output::{Failure, print};
 
@@ -60,6 +61,9 @@ struct Check {
     /// The scripts
     #[arg(required = true, value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
     files: Vec<String>,
+    /// Whose an interface is that rules name in `recv`, `xmit` or `via`: em0=client or em0=server [default: one is the client's]
+    #[arg(long = "interface", value_name = "NAME=HOST")]
+    interfaces: Vec<String>,
     #[command(flatten)]
     json: Json,
 }
@@ -102,9 +106,10 @@ struct Explanation<'a> {
 /// Explains scripts, each with the scenario that it equals. Those before one that is wrong are explained.
 fn check(args: &Check) -> Result<u8, Failure> {
     args.json.probe()?;
+    let interfaces = interfaces(&args.interfaces)?;
     let (mut scripts, mut wrong) = (Vec::new(), None);
     for file in &args.files {
-        match explained(file) {
+        match explained(file, &interfaces) {
             Ok(one) => scripts.push(one),
             Err(error) => {
                 wrong = Some(error);
@@ -131,8 +136,8 @@ fn check(args: &Check) -> Result<u8, Failure> {
     wrong.map_or(Ok(0), Err)
 }
 
-fn explained(file: &str) -> Result<Explanation<'_>, Failure> {
-    let script = Script::load(file)?;
+fn explained<'a>(file: &'a str, interfaces: &Interfaces) -> Result<Explanation<'a>, Failure> {
+    let script = Script::load(file, interfaces)?;
     let scenario = script.scenario(file)?.to_toml();
     let lines = script.lines.iter().map(ToString::to_string);
     Ok(Explanation { file, explanation: lines.collect(), scenario })

@@ -42,10 +42,14 @@ pub use listing::{
     ListedFlow, ListedRule, ListedState, StateKind, object_lines, rule_lines, sets_line, table_info,
     table_lines,
 };
+pub(crate) use options::fits;
 pub use script::{ExplainedLine, Script};
 pub use sets::SetCommand;
 pub use table::{Network, TableCommand};
 pub use text::rule_text;
+
+use std::net::IpAddr;
+use std::ops::Range;
 
 use narrows_core::rules::Rule;
 
@@ -79,6 +83,28 @@ pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<
     let mut remarks = Vec::new();
     let rule = rule::read_line(&line, context, &mut remarks).map_err(|problem| problem.at(&line.span))?;
     Ok((rule, remarks))
+}
+
+/// The interfaces that rules of a script name, each with its place and the number of its line. Patterns are among them.
+pub(crate) fn interface_names(text: &str) -> Vec<(String, Range<usize>, usize)> {
+    let is_name = |text: &str| {
+        !matches!(text, "any" | "none") && !text.starts_with("table(") && text.parse::<IpAddr>().is_err()
+    };
+    let mut all = Vec::new();
+    for line in lexer::lines(text, command::is_command) {
+        if !line.words.iter().take(2).any(|word| word.text == "add") {
+            continue;
+        }
+        for pair in line.words.windows(2) {
+            if let [word, name] = pair
+                && matches!(word.text.as_str(), "recv" | "xmit" | "via")
+                && is_name(&name.text)
+            {
+                all.push((name.text.clone(), name.span.clone(), line.number));
+            }
+        }
+    }
+    all
 }
 
 impl Command {

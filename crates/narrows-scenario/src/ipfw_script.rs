@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use narrows_core::rules::{Action, Literal, Test};
+
 use crate::files;
 use crate::flags::LinkFlags;
-use crate::ipfw::{Context, Script};
-use crate::problem::ScenarioError;
+use crate::ipfw::{Context, Script, fits, interface_names};
+use crate::problem::{Found, Problem, ScenarioError, one_of};
 use crate::scenario::Scenario;
 
 /// What the two hosts and the link between them are called, as in a scenario of flags.
@@ -23,6 +25,43 @@ pub enum Ports<'a> {
     Server(&'a str),
 }
 
+/// Whose the interfaces are that rules name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interfaces {
+    /// What the client has: what it sends leaves by them.
+    pub client: Vec<String>,
+    /// What the server has.
+    pub server: Vec<String>,
+}
+
+impl Interfaces {
+    /// Adds one, as in `em0=client`.
+    ///
+    /// # Errors
+    /// Says what is allowed.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let (name, host) = text
+            .split_once('=')
+            .ok_or_else(|| format!("`{text}` says no host: write {text}=client or {text}=server"))?;
+        if name.is_empty() || name.chars().any(char::is_whitespace) {
+            return Err(format!("`{text}` names no interface: write em0={host}"));
+        }
+        if self.client.iter().chain(&self.server).any(|known| known == name) {
+            return Err(format!("the interface `{name}` is given twice"));
+        }
+        match host {
+            "client" => self.client.push(name.into()),
+            "server" => self.server.push(name.into()),
+            _ => return Err(format!("`{host}` is none of the hosts `client` and `server`")),
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.client.is_empty() && self.server.is_empty()
+    }
+}
+
 impl Script {
     /// Reads a script for the scenario that [`Script::scenario`] makes of it. In its rules `client` and `server` are the
     /// addresses of the two hosts, and the only interface is `net`.
@@ -30,6 +69,15 @@ impl Script {
     /// # Errors
     /// As [`Script::parse`].
     pub fn for_two_hosts(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        Self::at_interfaces(text, file, &Interfaces::default())
+    }
+
+    /// The same where rules name interfaces. Where `interfaces` says nothing and rules name a single one that is not known,
+    /// it is the client's.
+    ///
+    /// # Errors
+    /// As [`Script::parse`], and where no rule is left that leads to a pipe, as all of them name interfaces that nobody has.
+    pub fn at_interfaces(text: &str, file: &str, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
         let plain = Scenario::from_flags(&LinkFlags::default())?;
         let addresses = |host: &&str| {
             let ports = plain.ports().iter().filter(|port| port.host == **host);
@@ -38,16 +86,65 @@ impl Script {
             (String::from(*host), addresses)
         };
         let hosts: Vec<_> = HOSTS.iter().map(addresses).collect();
-        Self::parse(text, file, &Context { interfaces: &[LINK], hosts: &hosts, ..Context::default() })
+        let mut inside = vec![LINK];
+        inside.extend(interfaces.client.iter().map(String::as_str));
+        let outside: Vec<&str> = interfaces.server.iter().map(String::as_str).collect();
+        let named = interface_names(text);
+        let known = [&inside[..], &outside[..]].concat();
+        let unknown = |inside: &[&str]| {
+            named.iter().find(|(name, ..)| !inside.iter().chain(&outside).any(|known| fits(name, known)))
+        };
+        let mut guess = None;
+        if interfaces.is_empty()
+            && let Some((name, _, line)) = unknown(&inside)
+            && named.iter().all(|(other, ..)| other == name || known.iter().any(|known| fits(other, known)))
+        {
+            inside.push(name);
+            guess = Some((name, *line));
+        }
+        let context = Context { interfaces: &inside, outside: &outside, hosts: &hosts, ..Context::default() };
+        let mut script = Self::parse(text, file, &context)?;
+        if let Some((name, line)) = guess
+            && let Some(explained) = script.lines.iter_mut().find(|explained| explained.number == line)
+        {
+            explained.remarks.push(format!(
+                "{name} is taken as the client's interface; with --interface {name}=server it is the server's"
+            ));
+        }
+        if script.no_pipe_is_reached()
+            && let Some((name, span, _)) = unknown(&inside)
+        {
+            let problem = Problem::new(format!(
+                "no packet can reach a pipe: no interface is called {}, and all rules of pipes name such",
+                Found(name)
+            ))
+            .at(span)
+            .help(format!("known: {}", one_of(&known)))
+            .help(format!("say whose it is: --interface {name}=client, or {name}=server"));
+            return Err(ScenarioError::new(file, text, vec![problem]));
+        }
+        Ok(script)
+    }
+
+    /// Whether there are rules that lead to pipes, and none of them holds for any packet.
+    fn no_pipe_is_reached(&self) -> bool {
+        let mut leading = self
+            .rules
+            .iter()
+            .filter(|rule| matches!(rule.action, Action::Pipe(_) | Action::Queue(_)))
+            .peekable();
+        let is_never = |literal: &Literal| !literal.not && literal.test == Test::Never;
+        leading.peek().is_some()
+            && leading.all(|rule| rule.terms.iter().any(|term| term.0.iter().all(is_never)))
     }
 
     /// Reads a script from a file.
     ///
     /// # Errors
     /// When the file cannot be read, and as [`Script::parse`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
+    pub fn load(path: impl AsRef<Path>, interfaces: &Interfaces) -> Result<Self, ScenarioError> {
         let (text, file) = files::read_text(path.as_ref(), "script")?;
-        Self::for_two_hosts(&text, &file)
+        Self::at_interfaces(&text, &file, interfaces)
     }
 
     /// The scenario of a client and a server with these rules between them: `out` is from the client to the server. Files

@@ -58,7 +58,7 @@ pub use explain::{
 pub use files::{Files, LONGEST_TEXT, MOST_BYTES, NamedFile, read_text};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
 pub use host::{Address, Host, HostAddress, Place};
-pub use ipfw_script::Ports;
+pub use ipfw_script::{Interfaces, Ports};
 pub use link::{Lane, Link, Medium, Way};
 pub use preset::{Preset, PresetFigures, PresetSource, presets_page};
 pub use printable::printable;

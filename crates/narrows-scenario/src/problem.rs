@@ -65,6 +65,14 @@ impl ScenarioError {
         Problem { elsewhere, help: first.help.clone(), ..Problem::new(title) }
     }
 
+    /// The first problem without its place, which is in a text that nobody wrote.
+    pub(crate) fn without_place(self) -> Problem {
+        match self.problems.into_iter().next() {
+            Some(Problem { title, help, .. }) => Problem { help, ..Problem::new(title) },
+            None => Problem::new("a link cannot do this"),
+        }
+    }
+
     fn paragraph(&self, problem: &Problem, renderer: &Renderer) -> String {
         let title = match (&problem.span, problem.key.as_str()) {
             (Some(_), _) | (None, "") => problem.title.to_string(),

@@ -18,7 +18,7 @@ fn names(name: &str) -> io::Result<Vec<IpAddr>> {
 }
 
 fn context() -> Context<'static> {
-    Context { interfaces: &["em0"], hosts: &[], resolve: names }
+    Context { interfaces: &["em0"], outside: &[], hosts: &[], resolve: names }
 }
 
 fn script(text: &str) -> Script {
@@ -522,5 +522,73 @@ fn keys_of_pipes_are_keys_of_links() {
         let file =
             format!("[hosts.a]\n[hosts.b]\n[links.net]\nbetween = [\"a\", \"b\"]\n{}\n", keys.join("\n"));
         Scenario::parse(&file, "net.toml").unwrap_or_else(|error| panic!("{section}\n{error}"));
+    }
+}
+
+/// What rules name as interfaces: whose they are, what is guessed, and that no script passes whose pipes nothing reaches.
+#[test]
+fn interfaces_of_rules_are_those_of_the_hosts() {
+    use narrows_scenario::Interfaces;
+    let interfaces = |given: &[&str]| {
+        let mut all = Interfaces::default();
+        given.iter().for_each(|one| all.add(one).unwrap());
+        all
+    };
+    let read = |rule: &str, given: &[&str]| {
+        let text = format!("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any {rule}\n");
+        Script::at_interfaces(&text, "x.conf", &interfaces(given))
+    };
+    let comes_to = |rule: &str, given: &[&str]| {
+        let script = read(rule, given).unwrap_or_else(|error| panic!("{error}"));
+        (ipfw::rule_text(&script.rules[0]), script.lines[1].remarks.concat())
+    };
+    let rule = |end: &str| format!("100 pipe 1 ip from any to any {end}");
+    for (written, given, expected) in [
+        ("out xmit em0", "em0=client", "out out"),
+        ("recv em0", "em0=client", "in"),
+        ("xmit em1", "em1=server", "in"),
+        ("recv em1", "em1=server", "out"),
+        ("via em*", "em1=server", "via any"),
+    ] {
+        assert_eq!(comes_to(written, &[given]), (rule(expected), String::new()), "{written} {given}");
+    }
+    let (guessed, remark) = comes_to("recv em0", &[]);
+    assert_eq!(guessed, rule("in"));
+    assert!(remark.starts_with("em0 is taken as the client's interface"), "{remark}");
+    // Two have no one reading, and another than the one that is given is nobody's.
+    for (written, given) in
+        [("recv em0 xmit em1", &[][..]), ("recv em0", &["em1=client"]), ("via none", &["em0=client"])]
+    {
+        match read(written, given) {
+            Err(error) => {
+                let shown = error.to_string();
+                assert!(
+                    shown.contains("no packet can reach a pipe: no interface is called `em0`"),
+                    "{shown}"
+                );
+                assert!(shown.contains("x.conf:2:") && shown.contains("--interface em0=client"), "{shown}");
+            }
+            // Who writes `none` means it.
+            Ok(_) => assert_eq!(written, "via none"),
+        }
+    }
+    let mut all = interfaces(&["em0=client"]);
+    for wrong in ["em1", "=client", "em1=router", "em0=server"] {
+        assert!(all.add(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// What may be set in FreeBSD and not here says why; a value must be a number all the same.
+#[test]
+fn settings_without_effect_say_why() {
+    let read =
+        script("sysctl net.inet.ip.dummynet.io_fast=1\nsysctl net.inet.ip.dummynet.pipe_slot_limit=1000\n");
+    let remarks: Vec<String> = read.lines.iter().map(|line| line.remarks.concat()).collect();
+    assert!(remarks[0].contains("changes nothing here: every packet"), "{remarks:?}");
+    assert!(remarks[1].contains("changes nothing here: queues may have any number of slots"), "{remarks:?}");
+    for (wrong, said) in [("hash_size=many", "found `many`"), ("hash_sise=64", "did you mean")] {
+        let text = format!("sysctl net.inet.ip.dummynet.{wrong}");
+        let error = Script::parse(&text, "x.conf", &context()).expect_err("it is wrong").to_string();
+        assert!(error.contains(said), "{error}");
     }
 }

@@ -14,7 +14,12 @@ use proptest::prelude::*;
 
 /// No names, so that no test asks anybody.
 fn context() -> Context<'static> {
-    Context { interfaces: &["em0"], hosts: &[], resolve: |_| Err(io::Error::other("nobody knows it")) }
+    Context {
+        interfaces: &["em0"],
+        outside: &[],
+        hosts: &[],
+        resolve: |_| Err(io::Error::other("nobody knows it")),
+    }
 }
 
 /// Words that the grammar knows, and pieces of such.

@@ -51,8 +51,9 @@ pub(super) fn check(args: &Check) -> Result<u8, Failure> {
         words => {
             let text = words.join(" ");
             // A command about NetEm alone is looked at option by option.
-            match Script::is_meant(&text) && (Command::parse(&text).is_err() || exact) {
-                true if is_netem(&text) && !exact => text_of_netem(&text)?,
+            let several = Script::is_several(&text);
+            match Script::is_meant(&text) && (several || Command::parse(&text).is_err() || exact) {
+                true if !several && is_netem(&text) && !exact => text_of_netem(&text)?,
                 true => script(&Script::parse(&text, "tc")?, exact)?,
                 false => text_of_netem(&text)?,
             }
@@ -108,7 +109,7 @@ fn text_of_netem(text: &str) -> Result<Explained, Failure> {
     let mut besides = String::new();
     let qdisc = if Command::is_meant(text) {
         let command = Command::parse(text)?;
-        besides = around(&command);
+        besides = around(&command, text);
         match command.qdisc {
             Some(qdisc) => qdisc,
             None => {
@@ -124,7 +125,7 @@ fn text_of_netem(text: &str) -> Result<Explained, Failure> {
 }
 
 /// What stands around the options of a whole command.
-fn around(command: &Command) -> String {
+fn around(command: &Command, whole: &str) -> String {
     let device = command.device.as_deref().unwrap_or("a device");
     let mut text = match command.verb {
         Verb::Add => format!("puts this at {device}, where nothing was\n"),
@@ -142,6 +143,13 @@ fn around(command: &Command) -> String {
         text += &format!(
             "in class {parent} of another discipline, which is not looked at: the options stand for themselves\n"
         );
+    }
+    // A published command is mostly asked about for its options; in a script its device counts.
+    if command.parent.is_none()
+        && let Ok(placed) = Script::parse(whole, "tc").and_then(|script| script.placed(false))
+        && let [placed] = &placed[..]
+    {
+        text += &format!("in a script (--tc FILE) it shapes one way alone: {}\n", placed.words());
     }
     text.push('\n');
     text

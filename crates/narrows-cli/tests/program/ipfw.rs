@@ -38,6 +38,26 @@ fn a_script_with_a_bad_line_loads_nothing_and_says_where() {
     }
 }
 
+/// Rules of another machine's interfaces: whose they are is said, guessed with a remark, or the script is refused.
+#[test]
+fn interfaces_of_scripts_are_given_to_hosts() {
+    let scratch = Scratch::new();
+    let file = |name: &str, rule: &str| {
+        let text = format!("pipe 1 config bw 1Mbit/s\nadd 100 pipe 1 ip from any to any {rule}\n");
+        scratch.write(name, &text).to_str().unwrap().to_owned()
+    };
+    let one = file("one.conf", "recv em0");
+    let done = finish(&mut narrows(["check", "--ipfw", &one])).expect(0);
+    assert!(done.err.contains("one.conf:2: em0 is taken as the client's interface"), "{done}");
+    let done = finish(&mut narrows(["ipfw", "check", &one, "--interface", "em0=server"])).expect(0);
+    assert!(done.out.contains("pipe 1 ip from any to any out\""), "{done}");
+    let two = file("two.conf", "recv em0 xmit em1");
+    let done = finish(&mut narrows(["run", "--ipfw", &two, "--", "echo", "started"])).expect(2);
+    assert!(done.err.contains("two.conf:2:") && done.err.contains("no packet can reach a pipe"), "{done}");
+    let done = finish(&mut narrows(["check", "--ipfw", &two, "--interface", "em0"])).expect(2);
+    assert!(done.err.contains("write em0=client or em0=server"), "{done}");
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     let script = scenarios().join("ipfw/adsl.conf");

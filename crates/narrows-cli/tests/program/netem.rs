@@ -57,6 +57,18 @@ fn tc_check_explains_and_prints_a_scenario() {
     }
 }
 
+/// A lone command is explained for both ways, with a remark on its device; several on one line are a script.
+#[test]
+fn tc_check_says_which_way_a_command_shapes() {
+    let one = "tc qdisc add dev eth0 root netem delay 10ms";
+    let ended = finish(&mut narrows(["tc", "check", one])).expect(0);
+    let remark = "in a script (--tc FILE) it shapes one way alone: eth0 is the client's device";
+    assert!(ended.out.contains(remark) && ended.out.contains("for both ways"), "{ended}");
+    let both = format!("{one} rate 1mbit; tc qdisc add dev eth1 root netem delay 2ms");
+    let ended = finish(&mut narrows(["tc", "check", &both])).expect(0);
+    assert!(ended.out.contains("eth1 is the server's device"), "{ended}");
+}
+
 /// A network of one link for each published line, all at once in virtual time.
 #[test]
 fn published_lines_run_in_virtual_time() {

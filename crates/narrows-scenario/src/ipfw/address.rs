@@ -15,6 +15,8 @@ use crate::problem::{Found, Problem};
 pub struct Context<'a> {
     /// The interfaces at which the rules are, for `recv`, `xmit` and `via`: those of the host that is their inside.
     pub interfaces: &'a [&'a str],
+    /// The interfaces at the other end: those of the host that is their outside.
+    pub outside: &'a [&'a str],
     /// Hosts that are known by name, each with its addresses: those of a scenario.
     pub hosts: &'a [(String, Vec<IpAddr>)],
     /// Finds the addresses of any other name.
@@ -24,7 +26,7 @@ pub struct Context<'a> {
 impl Default for Context<'_> {
     /// No interfaces, no hosts, and names by the system's resolver.
     fn default() -> Self {
-        Self { interfaces: &[], hosts: &[], resolve }
+        Self { interfaces: &[], outside: &[], hosts: &[], resolve }
     }
 }
 

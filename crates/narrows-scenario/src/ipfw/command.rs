@@ -379,20 +379,31 @@ fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<
     }
 }
 
+/// Settings of FreeBSD's that may be set without any effect here, each with the reason.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("net.inet.ip.fw.enable", "rules count for as long as they are there: `flush` takes them away"),
+    ("net.inet.ip.fw.verbose", "no log is written"),
+    ("net.inet.ip.fw.verbose_limit", "no log is written"),
+    ("net.inet.ip.fw.debug", "no log is written"),
+    ("net.inet.ip.fw.autoinc_step", "the step is 100"),
+    ("net.inet.ip.fw.dyn_buckets", "dynamic rules are found by a tree"),
+    ("net.inet.ip.fw.dyn_keepalive", "nothing is sent to keep flows alive"),
+    ("net.inet.ip.dummynet.io_fast", "every packet takes the time that its pipe needs, on one path"),
+    ("net.inet.ip.dummynet.hash_size", "the flows of a mask are not in a table of a fixed size"),
+    ("net.inet.ip.dummynet.max_chain_len", "the flows of a mask are not in a table of a fixed size"),
+    ("net.inet.ip.dummynet.expire", "flows of a mask are given up when they have been idle for 1 s"),
+    ("net.inet.ip.dummynet.expire_cycle", "flows of a mask are given up when they have been idle for 1 s"),
+    ("net.inet.ip.dummynet.pipe_slot_limit", "queues may have any number of slots"),
+    ("net.inet.ip.dummynet.pipe_byte_limit", "queues may have any number of bytes"),
+    ("net.inet.ip.dummynet.red_lookup_depth", "RED's average of an idle queue is computed, not looked up"),
+    ("net.inet.ip.dummynet.red_avg_pkt_size", "RED's average of an idle queue goes by the queue's own keys"),
+    ("net.inet.ip.dummynet.red_max_pkt_size", "RED's probability goes by the queue's own keys"),
+    ("net.inet.ip.dummynet.debug", "no log is written"),
+];
+
 /// `sysctl [-w] name=value`
 fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, Problem> {
     const ONE_PASS: &str = "net.inet.ip.fw.one_pass";
-    /// What may be set without any effect here.
-    const HARMLESS: &[&str] = &[
-        "net.inet.ip.fw.verbose",
-        "net.inet.ip.fw.verbose_limit",
-        "net.inet.ip.fw.debug",
-        "net.inet.ip.dummynet.io_fast",
-        "net.inet.ip.dummynet.hash_size",
-        "net.inet.ip.dummynet.pipe_slot_limit",
-        "net.inet.ip.dummynet.pipe_byte_limit",
-        "net.inet.ip.dummynet.expire",
-    ];
     while words.take_if(&["-w", "-q"]).is_some() {}
     let word = words.expect("a setting, as in net.inet.ip.fw.one_pass=0")?;
     let (name, value) = match word.text.split_once('=') {
@@ -406,14 +417,18 @@ fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, P
             "1" => Ok(Command::OnePass(true)),
             _ => Err(value.expected("0 or 1")),
         },
-        _ if HARMLESS.contains(&name) => {
-            remarks.push(format!("`{name}` changes nothing here"));
-            Ok(Command::Nothing)
+        _ => {
+            if let Some((_, why)) = WITHOUT_EFFECT.iter().find(|(known, _)| *known == name) {
+                numbers::decimal(&value, "the value of a setting", 0..=u32::MAX)?;
+                remarks.push(format!("`{name}` changes nothing here: {why}"));
+                return Ok(Command::Nothing);
+            }
+            let known = || WITHOUT_EFFECT.iter().map(|(known, _)| *known).chain([ONE_PASS]);
+            Err(word
+                .part(name)
+                .problem(format!("the setting {} is not understood", Found(name)))
+                .did_you_mean(name, known())
+                .help(format!("understood: {ONE_PASS}")))
         }
-        _ => Err(word
-            .part(name)
-            .problem(format!("the setting {} is not understood", Found(name)))
-            .did_you_mean(name, [ONE_PASS])
-            .help(format!("understood: {ONE_PASS}"))),
     }
 }

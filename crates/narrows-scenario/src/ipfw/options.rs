@@ -198,6 +198,14 @@ impl Reader<'_> {
                 _ => Test::Any,
             }));
         }
+        // What the other end sends comes in here.
+        if self.context.outside.iter().any(|known| fits(pattern, known)) {
+            return Ok(Made::One(match word.text.as_str() {
+                "recv" => Test::Out,
+                "xmit" => Test::In,
+                _ => Test::Any,
+            }));
+        }
         if pattern != "none" {
             let names =
                 if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
@@ -260,7 +268,7 @@ pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
 }
 
 /// Whether a name fits a pattern, in which `*` stands for anything and `?` for one character.
-fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     // Those places in the pattern that the name may have got to.
     let pattern: Vec<char> = pattern.chars().collect();
     let past_stars = |places: &mut Vec<bool>| {

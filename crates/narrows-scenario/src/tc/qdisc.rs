@@ -213,6 +213,17 @@ fn prio(words: &mut Words<'_>) -> Result<Kind, Problem> {
                         None => break,
                     }
                 }
+                let mut last = None;
+                let mut more = 0;
+                while let Some(band) = words.take_number(false) {
+                    last = Some(band);
+                    more += 1;
+                }
+                if let Some(band) = last {
+                    return Err(band
+                        .problem(format!("`priomap` has {} numbers", 16 + more))
+                        .help("16 are allowed, one for each priority from 0 to 15"));
+                }
             }
             "multiqueue:" | "multiqueue" => {
                 words.take_if("on");

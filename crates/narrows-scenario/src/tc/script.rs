@@ -85,6 +85,12 @@ impl Script {
         })
     }
 
+    /// Whether a text has several commands of tc.
+    pub fn is_several(text: &str) -> bool {
+        let pieces = shell::pieces(text).unwrap_or_default();
+        pieces.into_iter().filter(|piece| Self::is_meant(&text[piece.span.clone()])).count() > 1
+    }
+
     /// Where the script is for a network that stands at interfaces of the host: which way what leaves at each of these goes.
     #[must_use]
     pub fn with_devices<'a>(mut self, known: impl IntoIterator<Item = (&'a str, Way)>) -> Self {
@@ -174,7 +180,7 @@ impl Device {
             return Ok(());
         }
         let text = two_hosts::text([], keys().map(|(key, value)| (Way::Up, *key, value.as_str())));
-        crate::Scenario::parse(&text, "what it comes to").map(|_| ()).map_err(ScenarioError::into_problem)
+        crate::Scenario::parse(&text, "").map(|_| ()).map_err(ScenarioError::without_place)
     }
 }
 

@@ -44,7 +44,7 @@ impl Tree {
     pub(super) fn egress(&self, exact: bool) -> Result<Keys, Problem> {
         let mut draft = Draft::default();
         if let Some(root) = self.root() {
-            self.put(root, exact, &mut draft).map_err(|problem| problem.put_at(&root.span))?;
+            self.put(root, exact, &mut draft).map_err(|problem| problem.at(&root.span))?;
         }
         Ok(draft.finish())
     }
@@ -79,10 +79,10 @@ impl Tree {
             qdisc::Kind::Netem(netem) => {
                 let child = self.only_child(qdisc.handle);
                 if exact && let netem::Kind::Netem(options) = &netem.kind {
-                    keys.keys.push(("exact-netem", text(options.text())));
+                    keys.add_netem(qdisc, vec![("exact-netem", text(options.text()))])?;
                     return child.map_or(Ok(()), |child| self.put(child, exact, keys));
                 }
-                keys.keys.extend(netem.keys()?);
+                keys.add_netem(qdisc, netem.keys()?)?;
                 let Some(child) = child else { return Ok(()) };
                 keys.notes.push(double_queue(&child.kind, qdisc.handle, child.handle));
                 self.put(child, exact, keys)
@@ -401,6 +401,21 @@ impl Draft {
     fn finish(self) -> Keys {
         let keys = self.keys.into_iter().map(|(key, value)| (key, in_lines(value))).collect();
         Keys { keys, notes: self.notes, without_rate: self.without_rate }
+    }
+
+    /// Adds the keys of a `netem` or `delay`, which may stand in another one.
+    fn add_netem(&mut self, qdisc: &Qdisc, keys: Vec<(&'static str, Value)>) -> Result<(), Problem> {
+        let both = keys.iter().find(|(key, _)| self.keys.iter().any(|(known, _)| known == key));
+        if let Some((key, _)) = both {
+            let name = qdisc.kind.name();
+            return Err(Problem::new(format!(
+                "`{name}` in another `netem` or `delay`: both mean the link's `{key}`"
+            ))
+            .at(&qdisc.span)
+            .help("a link has one of each key: say it in one of the two"));
+        }
+        self.keys.extend(keys);
+        Ok(())
     }
 
     /// Sets a key, which may be there already.

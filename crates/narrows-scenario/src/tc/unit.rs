@@ -156,7 +156,12 @@ pub(super) const PROBABILITY: Unit = Unit {
         let number = number.ok_or_else(|| {
             word.problem(format!("{} is no probability", Found(word.text))).help("from 0 to 1, such as 0.02")
         })?;
-        Ok(Read::plain(Value::Float(number.to_string())))
+        // A scenario refuses a bare 1, which might be one percent.
+        Ok(Read::plain(if number < 1.0 {
+            Value::Float(number.to_string())
+        } else {
+            Value::String("100%".into())
+        }))
     },
     show: shown_as_is,
 };

@@ -700,3 +700,27 @@ fn examples_are_understood() {
     }
     assert!(seen > 6, "only {seen}");
 }
+
+/// Nothing points into the text of the scenario that a script comes to: that is not the user's.
+#[test]
+fn problems_point_into_the_script() {
+    let twice = "tc qdisc add dev e root handle 1: netem delay 10ms\ntc qdisc add dev e parent 1:1 handle 2: netem delay 5ms";
+    let help = "say it in one of the two";
+    fails(twice, "`netem` in another `netem` or `delay`: both mean the link's `delay`", "tc qdisc", &[help]);
+    let bands = "tc qdisc add dev e root prio priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 0 2";
+    fails(bands, "`priomap` has 18 numbers", "2", &["16 are allowed"]);
+    let many = "tc qdisc add dev e root netem delay 1ms rate 1mbit; tc qdisc add dev e parent 1:1 handle 2: netem rate 2mbit";
+    let error = Script::parse(many, "x.sh").and_then(|script| script.assignments(true));
+    let shown = error.expect_err("it is wrong").to_string();
+    assert!(!shown.contains("what it comes to"), "{shown}");
+}
+
+/// tc's probability of 1 is always, not one percent.
+#[test]
+fn a_probability_of_one_is_always() {
+    let text =
+        "tc qdisc add dev e root red limit 60000 min 15000 max 45000 avpkt 1000 burst 25 probability 1";
+    let script = Script::parse(text, "x.sh").unwrap();
+    assert!(script.scenario_text(false).unwrap().contains("probability = \"100%\""));
+    assert!(script.devices(false).is_ok());
+}
