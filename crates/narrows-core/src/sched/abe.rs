@@ -38,7 +38,8 @@
 //! ```
 //! # use narrows_core::queue::Wire;
 //! # use narrows_core::sched::{Abe, AbeConfig, FlowConfig, Served, Server};
-//! # use narrows_core::{Overhead, PacketRef, Rate, Time};
+//! # use narrows_core::service::Overhead;
+//! # use narrows_core::{PacketRef, Rate, Time};
 //! let mut server = Server::new(Abe::new(AbeConfig::default()));
 //! server.set_wire(Time::ZERO, Wire { rate: Rate::from_bits_per_second(8_000_000), overhead: Overhead::IP });
 //! let [green, blue] = [(); 2].map(|()| server.join(FlowConfig::default()).expect("one of each colour"));
