@@ -11,6 +11,7 @@ use narrows_scenario::Scenario;
 use serde::Serialize;
 
 use crate::bed::Bed;
+use crate::kernel::Qdisc;
 use crate::measured::Spread;
 use crate::traffic;
 use crate::{CalibrateError, Effort};
@@ -36,6 +37,10 @@ pub enum Path {
     Forwarder,
     /// A narrows.
     Narrows,
+    /// A cable, and the kernel's usual queueing discipline at its near end.
+    PfifoFast,
+    /// The same with the kernel's network emulator.
+    Netem,
 }
 
 /// The delay that is asked for.
@@ -124,8 +129,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// All of them, in order.
-pub(crate) fn cases() -> Vec<Case> {
+/// All of them, in order, without those for which the kernel lacks something.
+pub(crate) fn cases(lacking: &[Path]) -> Vec<Case> {
     let normal = Setting::Reordering { mean: 200_000, sd: 25_000 };
     let ordered = Setting::Ordered { mean: 200_000, sd: 25_000, length: 1_000_000 };
     let constant = [0, 100_000, 400_000, 1_000_000].map(Setting::Constant);
@@ -139,6 +144,12 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.extend(more.map(|(path, setting)| Case(path, setting, rate)));
     }
     cases.extend(BETWEEN.map(|rate| Case(Path::Narrows, COMMON, rate)));
+    cases.push(Case(Path::PfifoFast, Setting::Constant(0), BASE));
+    cases.extend(constant.into_iter().chain([normal]).map(|setting| Case(Path::Netem, setting, BASE)));
+    for rate in MORE {
+        cases.extend([COMMON, normal].map(|setting| Case(Path::Netem, setting, rate)));
+    }
+    cases.retain(|Case(path, ..)| !lacking.contains(path));
     cases
 }
 
@@ -155,7 +166,9 @@ pub(crate) fn measure(
     let gap = 1_000_000_000 / u64::from(rate);
     let load = move |mut ends: traffic::Ends| ends.stream(gap, packets, true);
     let (seen, late) = match path {
-        Path::Cable => (bed.cable(load)?, None),
+        Path::Cable => (bed.cable(None, load)?, None),
+        Path::PfifoFast => (bed.cable(Some(&Qdisc::pfifo_fast()), load)?, None),
+        Path::Netem => (bed.cable(Some(&Qdisc::netem(setting)), load)?, None),
         Path::Forwarder => {
             let draws = Stream::new(Seed(1), "forwarder", "delay");
             let delay = move |number| match setting.normal() {
@@ -221,7 +234,7 @@ impl Setting {
         }
     }
 
-    fn normal(self) -> Option<(f64, f64)> {
+    pub(crate) fn normal(self) -> Option<(f64, f64)> {
         match self {
             Self::Constant(_) => None,
             Self::Reordering { mean, sd } | Self::Ordered { mean, sd, .. } => Some((mean as f64, sd as f64)),
@@ -272,6 +285,8 @@ impl fmt::Display for Path {
             Self::Cable => "cable",
             Self::Forwarder => "forwarder",
             Self::Narrows => "narrows",
+            Self::PfifoFast => "pfifo_fast",
+            Self::Netem => "netem",
         })
     }
 }

@@ -11,7 +11,7 @@ use narrows_io::clock::clock_monotonic;
 use narrows_io::frame::{Frame, FramePool};
 use narrows_io::link::{VethEnd, create_veth};
 use narrows_io::namespace::Namespace;
-use narrows_io::packet_socket::{ReceiveBatch, SendStop};
+use narrows_io::packet_socket::{PacketSocketOptions, ReceiveBatch, SendStop};
 use narrows_io::route_socket::RouteSocket;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_io::{offload, stack};
@@ -22,6 +22,7 @@ use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::Scenario;
 
 use crate::CalibrateError;
+use crate::kernel::Qdisc;
 use crate::traffic::Ends;
 
 /// Where measurements run, and who may break them off.
@@ -70,9 +71,11 @@ impl Bed {
         Ok((found, packets.finish(&mut info)?))
     }
 
-    /// Through a plain cable: what the kernel alone takes.
+    /// Through a plain cable: what the kernel alone takes. With a queueing discipline of the kernel's at its near end, if
+    /// one is given.
     pub(crate) fn cable<T: Send + 'static>(
         &mut self,
+        qdisc: Option<&Qdisc>,
         load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<T, CalibrateError> {
         let (near, far) = (Namespace::create()?, Namespace::create()?);
@@ -84,7 +87,12 @@ impl Bed {
             RouteSocket::open(namespace)?.set_up("cable")?;
         }
         RouteSocket::open(&far)?.wait_for_carrier("cable", std::time::Duration::from_secs(5))?;
-        let (thread, done) = start(Ends::open((&near, "cable"), (&far, "cable"))?, load)?;
+        if let Some(Qdisc { kind, options }) = qdisc {
+            RouteSocket::open(&near)?.add_root_qdisc("cable", kind, options)?;
+        }
+        let through_qdisc = PacketSocketOptions { through_qdisc: qdisc.is_some(), ..Default::default() };
+        let ends = Ends::open_with((&near, "cable"), (&far, "cable"), through_qdisc)?;
+        let (thread, done) = start(ends, load)?;
         loop {
             let mut waiting = [Waiting::readable(&self.signals), Waiting::readable(&done)];
             wait(&mut waiting, None).map_err(CalibrateError::System)?;

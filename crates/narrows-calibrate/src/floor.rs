@@ -50,6 +50,6 @@ pub(crate) fn measure(bed: &mut Bed, effort: Effort) -> Result<Floor, CalibrateE
         late.push(clock_monotonic().as_nanos() as i64 - due as i64);
     }
     let timer = Spread::of(late);
-    let seen = bed.cable(|mut ends| ends.stream(0, FRAMES, true))?;
+    let seen = bed.cable(None, |mut ends| ends.stream(0, FRAMES, true))?;
     Ok(Floor { spin, timer, send_ns: seen.span as f64 / (seen.sent.max(2) - 1) as f64 })
 }

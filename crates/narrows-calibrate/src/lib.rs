@@ -10,6 +10,7 @@
 mod accuracy;
 mod bed;
 mod floor;
+mod kernel;
 mod measured;
 mod numbers;
 mod page;
@@ -38,7 +39,7 @@ use narrows_scenario::ScenarioError;
 use serde::Serialize;
 
 /// The version of the fields in JSON.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Calibration {
     pub floor: Option<Floor>,
     /// One-way times.
     pub accuracy: Vec<Accuracy>,
+    /// The kernel's queueing disciplines that this host lacks, and so have no rows.
+    pub lacking: Vec<Path>,
     /// Packets a second at most, of those tried, at which all but one packet in a hundred came within 50 µs of their
     /// time with a constant delay of 100 µs; nothing where there is no such rate.
     pub knee_per_second: Option<u32>,
@@ -141,6 +144,7 @@ pub fn calibrate(
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         floor: None,
         accuracy: Vec::new(),
+        lacking: Vec::new(),
         knee_per_second: None,
         round_trips: Vec::new(),
         timers: Vec::new(),
@@ -165,7 +169,8 @@ impl Calibration {
         effort: Effort,
         progress: &mut impl FnMut(usize, usize, &str),
     ) -> Result<(), CalibrateError> {
-        let cases = accuracy::cases();
+        self.lacking = kernel::lacking();
+        let cases = accuracy::cases(&self.lacking);
         let total = cases.len() + PARTS;
         progress(0, total, "the host's floor");
         let floor = self.floor.insert(floor::measure(bed, effort)?);

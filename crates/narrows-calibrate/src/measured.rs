@@ -32,6 +32,11 @@ impl Spread {
         self.percentiles_ns.get(percent).copied().unwrap_or(f64::NAN)
     }
 
+    /// The mean; NaN where there is no value.
+    pub fn mean(&self) -> f64 {
+        if self.values == 0 { f64::NAN } else { self.mean_ns }
+    }
+
     /// The middle one.
     pub fn median(&self) -> f64 {
         self.percentile(50)

@@ -37,7 +37,8 @@ impl Calibration {
     /// Figure 6.5: quartiles and 99 % of the error by rate.
     fn by_rate(&self) -> Panel {
         let mut lines = Vec::new();
-        for (colour, path) in [Path::Narrows, Path::Forwarder].into_iter().enumerate() {
+        let paths = [Path::Narrows, Path::Forwarder, Path::Netem];
+        for (colour, path) in paths.into_iter().filter(|path| !self.lacking.contains(path)).enumerate() {
             let mut rows: Vec<&Accuracy> =
                 self.accuracy.iter().filter(|row| row.path == path && row.setting == COMMON).collect();
             rows.sort_by_key(|row| row.asked_per_second);
@@ -150,9 +151,13 @@ fn overhead(rows: &[&Accuracy], rate: &str) -> Panel {
 fn constant(rows: &[&Accuracy], rate: &str) -> Panel {
     let lines = rows
         .iter()
-        .filter(|row| row.path == Path::Narrows && matches!(row.setting, Setting::Constant(_)))
+        .filter(|row| matches!(row.path, Path::Narrows | Path::Netem))
+        .filter(|row| matches!(row.setting, Setting::Constant(_)))
         .enumerate()
-        .map(|(colour, row)| cumulative(row.setting.to_string(), colour, &row.error));
+        .map(|(colour, row)| {
+            let styles = if row.path == Path::Netem { Style::Dashed } else { Style::Solid };
+            cumulative(format!("{}, {}", row.path, row.setting), colour % 4, &row.error).styled(styles)
+        });
     Panel {
         title: format!("Constant delays, {rate}"),
         x: Axis::linear("too late", "s"),
@@ -163,11 +168,11 @@ fn constant(rows: &[&Accuracy], rate: &str) -> Panel {
 
 /// Figure 6.4: a distribution.
 fn distribution(rows: &[&Accuracy], rate: &str) -> Panel {
-    let narrows = rows.iter().filter(|row| row.path == Path::Narrows);
-    let normal = narrows.filter(|row| !matches!(row.setting, Setting::Constant(_)));
+    let emulators = rows.iter().filter(|row| matches!(row.path, Path::Narrows | Path::Netem));
+    let normal = emulators.filter(|row| !matches!(row.setting, Setting::Constant(_)));
     let mut lines: Vec<Line> = normal
         .enumerate()
-        .map(|(colour, row)| cumulative(row.setting.to_string(), colour, &row.one_way))
+        .map(|(colour, row)| cumulative(format!("{}, {}", row.path, row.setting), colour, &row.one_way))
         .collect();
     lines.push(asked());
     Panel {

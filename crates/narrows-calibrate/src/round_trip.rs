@@ -66,7 +66,7 @@ pub(crate) fn measure(bed: &mut Bed, effort: Effort) -> Result<Vec<RoundTrip>, C
         for links in LINKS {
             let work = move |mut ends: crate::traffic::Ends| ends.round_trips(trips);
             let times = match links {
-                0 => bed.cable(work)?,
+                0 => bed.cable(None, work)?,
                 _ => bed.narrows(&chain(links)?, Wait::Hybrid, work)?.0,
             };
             all.push(RoundTrip { links, load, times: Spread::of(times) });

@@ -5,13 +5,18 @@ use std::fmt;
 use crate::numbers::{micros, thousands};
 use crate::{Calibration, Load, Sender, Spread};
 
-/// Median, quartiles' distance, 99 %, greatest.
+/// Mean, median, quartiles' distance, 99 %, greatest.
 struct Row<'a>(&'a Spread);
 
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values =
-            [self.0.median(), self.0.quartile_range(), self.0.percentile(99), self.0.percentile(100)];
+        let values = [
+            self.0.mean(),
+            self.0.median(),
+            self.0.quartile_range(),
+            self.0.percentile(99),
+            self.0.percentile(100),
+        ];
         for value in values {
             write!(f, " {:>9}", micros(value))?;
         }
@@ -19,7 +24,7 @@ impl fmt::Display for Row<'_> {
     }
 }
 
-const HEAD: &str = "   median quartiles      99 %  greatest";
+const HEAD: &str = "     mean    median quartiles      99 %  greatest";
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,7 +49,7 @@ impl Calibration {
         writeln!(f, "\nOne-way times beyond the delay asked for{:10}{HEAD}  KS      Wasserstein", "")?;
         for row in &self.accuracy {
             let rate = thousands(row.asked_per_second);
-            let what = format!("  {:<9} {:<25} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
+            let what = format!("  {:<10} {:<24} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
             write!(f, "{what:<50}{}", Row(&row.error))?;
             if let (Some(ks), Some(wasserstein)) = (row.kolmogorov_smirnov, row.wasserstein_ns) {
                 write!(f, "  {ks:.4}  {:>9}", micros(wasserstein))?;
@@ -55,17 +60,20 @@ impl Calibration {
             }
             writeln!(f)?;
         }
+        for path in &self.lacking {
+            writeln!(f, "  {:<10} this kernel has no sch_{path}", path.to_string())?;
+        }
         writeln!(
             f,
-            "\nLate by the emulator's own measure, after the call that sends{:12}median      99 %  greatest",
+            "\nLate by the emulator's own measure, after the call that sends{:22}median      99 %  greatest",
             ""
         )?;
         for row in &self.accuracy {
             let Some(late) = row.late else { continue };
             let rate = thousands(row.asked_per_second);
-            let what = format!("  {:<9} {:<25} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
+            let what = format!("  {:<10} {:<24} {rate:>7}/s", row.path.to_string(), row.setting.to_string());
             let [median, p99, max] = [late.p50_ns, late.p99_ns, late.max_ns].map(micros);
-            writeln!(f, "{what:<50}                   {median:>9} {p99:>9} {max:>9}")?;
+            writeln!(f, "{what:<50}                             {median:>9} {p99:>9} {max:>9}")?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use narrows_frame::craft::Udp;
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::frame::FramePool;
 use narrows_io::namespace::Namespace;
-use narrows_io::packet_socket::{PacketSocket, ReceiveBatch, Received};
+use narrows_io::packet_socket::{PacketSocket, PacketSocketOptions, ReceiveBatch, Received};
 use narrows_io::wait::wait;
 
 use crate::CalibrateError;
@@ -59,8 +59,17 @@ pub(crate) struct Stream {
 
 impl Ends {
     pub(crate) fn open(near: (&Namespace, &str), far: (&Namespace, &str)) -> Result<Self, CalibrateError> {
+        Self::open_with(near, far, PacketSocketOptions::default())
+    }
+
+    /// The same with other options for the near end.
+    pub(crate) fn open_with(
+        near: (&Namespace, &str),
+        far: (&Namespace, &str),
+        options: PacketSocketOptions,
+    ) -> Result<Self, CalibrateError> {
         Ok(Self {
-            near: PacketSocket::open(near.0, near.1)?,
+            near: PacketSocket::open_with(near.0, near.1, options)?,
             far: PacketSocket::open(far.0, far.1)?,
             batch: ReceiveBatch::new(),
             pool: FramePool::default(),

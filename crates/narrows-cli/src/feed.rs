@@ -1,15 +1,17 @@
 //! `narrows feed`: values from the standard input into a feed of a run.
 
+mod device;
 mod text;
 
 use std::io::{self, Read, Stdin};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use narrows_io::wait::{Waiting, wait};
 use narrows_live::control;
 use narrows_live::feeds::Place;
 use narrows_live::feeds::client::{Client, ClientError};
+use narrows_live::feeds::device::DeviceConfig;
 use serde::Serialize;
 
 use crate::json::Json;
@@ -29,7 +31,8 @@ The input has one value a line, each for one packet: a time with its unit (200us
 Examples:
   narrows feed access.up < delays.txt
   seq 1 1000 | awk '{ print 200 + 50 * sin($1 / 20) \"us\" }' | narrows feed access.up --repeat
-  python3 random_walk.py | narrows feed access.up/radio";
+  python3 random_walk.py | narrows feed access.up/radio
+  narrows feed access.up --device /dev/sch_delay/eth0 -- python3 sch_delay.py /dev/sch_delay/eth0";
 
 #[derive(Debug, Args)]
 #[command(after_help = INPUT_HELP)]
@@ -49,6 +52,18 @@ pub(crate) struct Feed {
     /// Print the feeds of the run and their sockets instead
     #[arg(long, conflicts_with_all = ["feed", "unit", "binary", "repeat"])]
     list: bool,
+    /// Serve the feed as a device file at PATH, as `/dev/sch_delay/IF` of the qdisc `delay`, while CMD runs
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["unit", "binary", "repeat", "list"])]
+    device: Option<PathBuf>,
+    /// What becomes of values that are written to the device while there is no room
+    #[arg(long, value_enum, default_value = "wait", requires = "device")]
+    when_full: device::Full,
+    /// How much room `poll` of the device waits for [default: half of the lead]
+    #[arg(long, value_name = "VALUES", requires = "device", value_parser = clap::value_parser!(u64).range(1..))]
+    wake_level: Option<u64>,
+    /// A program that uses the device; without it, the device stays until Ctrl-C or the end of the run
+    #[arg(last = true, value_name = "CMD", requires = "device")]
+    command: Vec<String>,
     #[command(flatten)]
     json: Json,
     /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
@@ -91,6 +106,10 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
             label(place),
             place.path.display()
         )));
+    }
+    if let Some(path) = &args.device {
+        let config = DeviceConfig { when_full: args.when_full.into(), wake_level: args.wake_level };
+        return device::device(place, path, config, &args.command);
     }
     let mut client = Client::connect(&place.path).map_err(|error| failed(place, &error))?;
     let mut input = Input { stdin: io::stdin(), parser: Parser::of(args), repeated: Vec::new() };

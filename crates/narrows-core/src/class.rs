@@ -1,9 +1,11 @@
 //! What a class of a queue, or a flow of a scheduler, is told and tells: its weight, other parameters, where it stands.
 
 mod delay;
+mod failure;
 mod state;
 
 pub use delay::{ErrorWidth, Estimator, Gamma, HpdClass, Per1024};
+pub use failure::{Failure, Fault};
 pub use state::{ClassState, DelayState, Mode, ShapedState};
 
 use core::fmt;
@@ -81,6 +83,10 @@ pub enum Refused {
         /// The most.
         most: u64,
     },
+    /// A scheduler that was loaded at run time does not take it, and says no more than this number.
+    Declined(i32),
+    /// A scheduler that was loaded at run time failed when it was to take it.
+    Failed(Fault),
     /// There is no such class.
     NoClass,
     /// The scheduler knows no weights.
@@ -99,6 +105,8 @@ impl fmt::Display for Refused {
             }
             Self::Band { found, most } => write!(f, "the band is {found}, the last one is {most}"),
             Self::Flows { most } => write!(f, "there are {most} flows already, which is the most"),
+            Self::Declined(code) => write!(f, "the plugin refuses the flow, with code {code}"),
+            Self::Failed(why) => write!(f, "the plugin failed in `join`: {why}"),
             Self::NoClass => write!(f, "there is no such class"),
             Self::NoWeights => write!(f, "this scheduler has no weights"),
             Self::NoSettings => write!(f, "this scheduler has no such parameters"),

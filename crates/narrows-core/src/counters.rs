@@ -1,5 +1,7 @@
 //! What a link counts: every verdict, with its reason.
 
+use alloc::boxed::Box;
+
 use crate::time::{Duration, Time};
 
 /// Packets and their bytes from the network header on.
@@ -50,10 +52,14 @@ pub enum DropReason {
     QueueManagement,
     /// It belongs to no class of the scheduler, and there is no default class.
     NoClass,
-    /// It collided as often as the medium access protocol retries.
-    RetryLimit,
     /// It came faster than the policer at the entrance of the link lets in.
     Policed,
+    /// It collided as often as the medium access protocol retries.
+    RetryLimit,
+    /// It collided as often as Ethernet tries to send a frame.
+    Collisions,
+    /// It would have waited longer than its class allows.
+    TooLate,
     /// A rule denied it.
     Denied,
     /// A rule gave it the number of a pipe or queue that there is not.
@@ -66,7 +72,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::IngressLoss,
         Self::QueueFull,
         Self::WireLoss,
@@ -78,8 +84,10 @@ impl DropReason {
         Self::Memory,
         Self::QueueManagement,
         Self::NoClass,
-        Self::RetryLimit,
         Self::Policed,
+        Self::RetryLimit,
+        Self::Collisions,
+        Self::TooLate,
         Self::Denied,
         Self::NoPipe,
         Self::NoRoute,
@@ -88,6 +96,9 @@ impl DropReason {
 
     /// How many of them, the first ones, are those of links.
     const OF_LINKS: usize = Self::Denied as usize;
+
+    /// And how many of these any link may have: the others are those of one scheduler each.
+    const OF_ANY_LINK: usize = Self::RetryLimit as usize;
 
     /// A short name for reports and files.
     pub const fn name(self) -> &'static str {
@@ -104,6 +115,8 @@ impl DropReason {
             Self::QueueManagement => "queue management",
             Self::NoClass => "no class",
             Self::RetryLimit => "retry limit",
+            Self::Collisions => "collisions",
+            Self::TooLate => "too late",
             Self::Policed => "policed",
             Self::Denied => "denied",
             Self::NoPipe => "no pipe",
@@ -125,7 +138,9 @@ pub struct Counters {
     /// Out of the delay line.
     pub left: Tally,
     /// Dropped, by reason; see [`Counters::dropped`].
-    pub(crate) drops: [Tally; DropReason::OF_LINKS],
+    drops: [Tally; DropReason::OF_ANY_LINK],
+    /// The same of what few links have, from the first one on.
+    rare: Option<Box<RareDrops>>,
     /// Sent by the transmitter, lost on the wire or not.
     pub sent: Tally,
     /// With at least one bit flipped.
@@ -157,7 +172,23 @@ pub struct Counters {
     pub departures: (Time, Time),
 }
 
+type RareDrops = [Tally; DropReason::OF_LINKS - DropReason::OF_ANY_LINK];
+
 impl Counters {
+    /// Counts a packet that is dropped, for one of the reasons of links.
+    pub(crate) fn drop_packet(&mut self, reason: DropReason, length: u32) {
+        let place = reason as usize;
+        match self.drops.get_mut(place) {
+            Some(tally) => tally.add(length),
+            None => self.rare.get_or_insert_default()[place - DropReason::OF_ANY_LINK].add(length),
+        }
+    }
+
+    /// All that were dropped, by reason.
+    fn all_drops(&self) -> impl Iterator<Item = &Tally> {
+        self.drops.iter().chain(self.rare.iter().flat_map(|rare| rare.iter()))
+    }
+
     pub(crate) fn arrive(&mut self, now: Time, length: u32) {
         if self.arrived.packets == 0 {
             self.arrivals.0 = now;
@@ -185,9 +216,8 @@ impl Counters {
     }
 
     /// Packets dropped for one reason.
-    pub const fn dropped(&self, reason: DropReason) -> Tally {
-        let place = reason as usize;
-        if place < self.drops.len() { self.drops[place] } else { Tally { packets: 0, bytes: 0 } }
+    pub fn dropped(&self, reason: DropReason) -> Tally {
+        self.all_drops().nth(reason as usize).copied().unwrap_or_default()
     }
 
     /// Packets dropped for any reason.
@@ -196,7 +226,7 @@ impl Counters {
             packets: all.packets + one.packets,
             bytes: all.bytes + one.bytes,
         };
-        self.drops.iter().fold(Tally::default(), sum)
+        self.all_drops().fold(Tally::default(), sum)
     }
 
     /// Adds what another link has counted.
@@ -210,6 +240,12 @@ impl Counters {
         self.arrivals = span(self.arrivals, any(self.arrived), other.arrivals, any(other.arrived));
         self.transmissions = span(self.transmissions, any(self.sent), other.transmissions, any(other.sent));
         self.departures = span(self.departures, any(self.left), other.departures, any(other.left));
+        if let Some(other) = &other.rare {
+            for (own, other) in self.rare.get_or_insert_default().iter_mut().zip(other.iter()) {
+                own.packets += other.packets;
+                own.bytes += other.bytes;
+            }
+        }
         for (own, other) in [
             (&mut self.arrived, other.arrived),
             (&mut self.duplicated, other.duplicated),

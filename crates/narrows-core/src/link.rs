@@ -393,7 +393,7 @@ impl Link {
     /// Counts a packet that was dropped here, by the link or by its queue.
     pub(crate) fn count_drop(&mut self, packet: PacketRef, reason: DropReason, pool: &Pool) {
         let state = pool.get(packet);
-        self.counters[usize::from(state.lane)].drops[reason as usize].add(state.length);
+        self.counters[usize::from(state.lane)].drop_packet(reason, state.length);
     }
 
     /// Counts what the queue did to a packet.

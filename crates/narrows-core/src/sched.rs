@@ -7,8 +7,10 @@
 //!
 //! How to write one: `docs/writing-a-scheduler.md`.
 
+mod abe;
 pub(crate) mod bucket;
 mod cbq;
+mod csma_cd;
 mod dcf;
 mod drr;
 mod fair;
@@ -31,9 +33,13 @@ pub(crate) mod tbf;
 mod tournament;
 mod wf2q;
 
-pub use crate::class::{ClassSettings, ClassState, DelayState, Mode, Refused, ShapedState, Weight};
+pub use crate::class::{
+    ClassSettings, ClassState, DelayState, Failure, Fault, Mode, Refused, ShapedState, Weight,
+};
 pub use crate::queue::{FlowSetCounts, MaskedFlow};
+pub use abe::{Abe, AbeConfig, AbeFlow};
 pub use cbq::{Cbq, CbqClass, CbqFlow};
+pub use csma_cd::{CsmaCd, CsmaCdConfig, CsmaCdCounters, EthernetStation};
 pub use dcf::{Dcf, DcfConfig, DcfCounters};
 pub use drr::{Drr, DrrFlow};
 pub use fair::{Fair, FairFlow};
@@ -59,7 +65,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::counters::DropReason;
-use crate::queue::Wire;
+use crate::queue::{Bound, Wire};
 use crate::time::Time;
 
 /// Chooses among flows.
@@ -129,6 +135,12 @@ pub trait Scheduler: fmt::Debug + Send {
         None
     }
 
+    /// Why a packet of `length` bytes that comes now is not let in, by a scheduler that decides on that itself
+    /// ([`Overload::Scheduler`]). Nothing but the catching up with `now` is changed by asking.
+    fn refuses(&mut self, _now: Time, _length: u32) -> Option<DropReason> {
+        None
+    }
+
     /// Which flow sends its first packet now. A flow that is chosen must have one. What this changes must not depend on
     /// how often it is asked: asking again at the same instant gives the same answer.
     fn select(&mut self, now: Time, flows: &mut Flows<Self::Flow>) -> Selection;
@@ -149,6 +161,9 @@ pub trait Scheduler: fmt::Debug + Send {
 
     /// The transmitter is now this.
     fn set_wire(&mut self, _now: Time, _wire: Wire) {}
+
+    /// The bound of the whole is now this. Only one that lets packets in itself needs it: see [`Scheduler::refuses`].
+    fn set_bound(&mut self, _bound: Bound) {}
 
     /// Where its classes stand, those with others below them included, in the order in which they were configured.
     /// Nothing where it has no more to tell than what all classes count.

@@ -198,11 +198,16 @@ impl RunDelay {
     }
 }
 
-/// Whether this kernel has `sch_netem`. Tried on the loopback interface of a namespace that is then gone;
-/// the kernel may load the module for it.
+/// Whether this kernel has `sch_netem`.
 pub fn has_netem() -> Option<bool> {
+    has_qdisc("netem", &[0; 24])
+}
+
+/// Whether this kernel has a queueing discipline that takes these options. Tried on the loopback interface of a namespace
+/// that is then gone; the kernel may load the module for it.
+pub fn has_qdisc(kind: &str, options: &[u8]) -> Option<bool> {
     let namespace = Namespace::create().ok()?;
-    let outcome = RouteSocket::open(&namespace).ok()?.add_root_qdisc("lo", "netem", &[0; 24]);
+    let outcome = RouteSocket::open(&namespace).ok()?.add_root_qdisc("lo", kind, options);
     match outcome {
         Ok(()) => Some(true),
         Err(crate::route_socket::NetlinkError::NotFound { .. }) => Some(false),

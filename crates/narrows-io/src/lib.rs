@@ -22,6 +22,7 @@
 //! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as programs of one host find them |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`process_identity`], [`marked`], [`random`] | one process told from the next with its number; processes found by a mark |
+//! | [`fuse_file`] | a file whose reads and writes this process answers |
 //! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
 //! | [`bound`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
 //! | [`icmp`] | echoes of a real path |
@@ -46,6 +47,7 @@ pub mod detour;
 pub mod etc_files;
 pub mod exchange;
 pub mod frame;
+pub mod fuse_file;
 pub mod host;
 pub mod icmp;
 pub mod interrupt;

@@ -53,7 +53,7 @@ mod tests;
 
 pub use flowsets::{Column, Flowset, Quantity, WordError, columns, quantity};
 pub use load::{Record, Records};
-pub use plan::{BENCHED, BenchError, Failed, Figure, Plan, run};
+pub use plan::{BENCHED, BenchError, Failed, Figure, Plan, Plugin, run};
 pub use subject::{Behind, Chain, Grouped, NotTaken, PerFlow, Subject, Unserved};
 pub use table::{json, table};
 

@@ -14,6 +14,7 @@
 
 mod channel;
 pub mod client;
+pub mod device;
 mod lead;
 pub mod protocol;
 mod questions;

@@ -1,6 +1,6 @@
 //! What a scenario asks for, in the words of a report.
 
-use narrows_core::sched::{Dcf, Weight};
+use narrows_core::sched::{CsmaCd, Dcf, Weight};
 use narrows_core::service::Overhead;
 use narrows_core::{Duration, MtuPolicy, Rate, Seed, Time};
 use narrows_scenario::{
@@ -248,6 +248,7 @@ fn overhead(overhead: Overhead) -> String {
         (Overhead::ETHERNET, "Ethernet with preamble and gap"),
         (Overhead::ATM, "ATM cells"),
         (Dcf::OVERHEAD, "802.11 frames"),
+        (CsmaCd::OVERHEAD, "Ethernet frames"),
     ];
     if let Some((_, name)) = named.into_iter().find(|(known, _)| *known == overhead) {
         return name.into();

@@ -61,6 +61,7 @@ pub(crate) fn direction<B>(info: &DirectionInfo, engine: &Engine<B>, now: Time) 
         flying_packets: if info.lane == 0 { view.in_flight() } else { 0 },
         // The lanes of a shared medium share one queue: its classes stand with the first.
         classes: if info.lane == 0 { class::classes(info, &view, now) } else { Vec::new() },
+        scheduler_failure: class::failure(info, &view, now),
         shaped: if info.lane == 0 { shaped::classes(info, &view, now) } else { Vec::new() },
         per_flow: view.instance_counts().is_some(),
         flows: if info.lane == 0 { flows::of_link(&view, info.mask.as_ref(), now) } else { None },

@@ -119,6 +119,15 @@ pub(crate) fn classes(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> 
     view.classes().iter().enumerate().map(one).collect()
 }
 
+/// Why a scheduler that was loaded is not in force any more.
+pub(crate) fn failure(asked: &DirectionInfo, view: &LinkView<'_>, now: Time) -> Option<String> {
+    let failed = |state| match state {
+        ClassState::Failed(failure) => Some(failure.to_string()),
+        _ => None,
+    };
+    if asked.lane == 0 { view.class_states(now).into_iter().find_map(failed) } else { None }
+}
+
 /// What is known of a queue of a pipe; 0 is what rules send to the pipe itself.
 fn of_set(number: u32, queue: Option<&QueueInfo>) -> ClassInfo {
     let name = match number {

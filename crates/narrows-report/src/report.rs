@@ -170,6 +170,9 @@ pub struct Direction {
     pub classes: Vec<ClassReport>,
     /// Where each class of a shaper stands, those with others below them included; at lane 0.
     pub shaped: Vec<ShapedClassReport>,
+    /// What a scheduler that was loaded did that none may do, if it did. Its packets go in order of arrival since.
+    #[serde(default)]
+    pub scheduler_failure: Option<String>,
     /// Whether each flow has a link of its own, which a mask makes: the figures are those of all of them together.
     pub per_flow: bool,
     /// The links that a mask made of it, both lanes together, at lane 0.

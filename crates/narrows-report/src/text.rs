@@ -123,6 +123,9 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     if let Some(flows) = &d.flows {
         flows::print("links for flows", flows, f)?;
     }
+    if let Some(failure) = &d.scheduler_failure {
+        writeln!(f, "  scheduler    plugin {failure}; packets have gone in order of arrival since")?;
+    }
     classes(&d.classes, f)?;
     shaped(&d.shaped, f)?;
     for class in d.classes.iter().take(MOST_ROWS) {

@@ -63,6 +63,9 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
     if !report.conservation.violations.is_empty() {
         found.push((Trust::Poor, "packets do not add up".into()));
     }
+    for direction in report.directions.iter().filter(|direction| direction.scheduler_failure.is_some()) {
+        found.push((Trust::Poor, format!("the scheduler plugin of {} failed", direction.link)));
+    }
     for broken in report.certificates.iter().filter(|certificate| !certificate.kept) {
         let (name, bound) = (broken.quantile.name(), run_span(broken.bound_ns));
         found.push((Trust::Poor, format!("{name} was to be at most {bound}")));

@@ -136,11 +136,12 @@ impl Direction {
     /// What counts as the length of a packet: what is given, or for stations that contend what their MAC adds, and for
     /// opportunities the four bytes that mahimahi's device adds.
     pub fn effective_overhead(&self) -> Overhead {
-        let is_dcf = self.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == SchedulerKind::Dcf);
+        let kind = self.scheduler.as_ref().map(|scheduler| scheduler.kind);
         let has_opportunities =
             self.trace.as_ref().is_some_and(|trace| trace.trace.opportunities().is_some());
         match self.overhead {
-            Overhead::IP if is_dcf => sched::Dcf::OVERHEAD,
+            Overhead::IP if kind == Some(SchedulerKind::Dcf) => sched::Dcf::OVERHEAD,
+            Overhead::IP if kind == Some(SchedulerKind::CsmaCd) => sched::CsmaCd::OVERHEAD,
             Overhead::IP if has_opportunities => Overhead { extra: 4, ..Overhead::IP },
             overhead => overhead,
         }

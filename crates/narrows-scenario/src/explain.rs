@@ -27,7 +27,7 @@ use crate::direction::Direction;
 use crate::host::Place;
 use crate::link::{Lane, Link, Medium};
 use crate::scenario::Scenario;
-use crate::value::{self, ExactNetem, ProfileUse, Scheduler, SchedulerKind, TraceUse};
+use crate::value::{self, ExactNetem, ProfileUse, Scheduler, TraceUse};
 
 /// What a scenario comes to. It prints for people; its fields are for programs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -297,10 +297,10 @@ fn expected(direction: &Direction, bytes: u32) -> Expected {
     let waits_in_line =
         direction.scheduler.is_none() && !direction.trace.as_ref().is_some_and(TraceUse::has_rate);
     let rate = present_rate(direction);
-    let is = |kind| direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == kind);
+    let contends = direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind.is_medium_access());
     // What contention leaves of the rate depends on who contends.
     let has_limit = rate != Rate::UNLIMITED || air_time.is_some_and(|air| air.longest() > Duration::ZERO);
-    let per_second = (has_limit && !is(SchedulerKind::Dcf)).then(|| {
+    let per_second = (has_limit && !contends).then(|| {
         let bits = counted(direction).bits(bytes, LINK_HEADER).max(1);
         match (direction.profile.as_ref().map(|used| used.profile.mean_seconds()), rate) {
             (None, _) | (_, Rate::DOWN) => rate.bits_per_second() as f64 / bits as f64,

@@ -42,8 +42,8 @@ pub use profile::ProfileUse;
 pub use queue::{Policy, Queue, Red};
 pub use reorder::Reorder;
 pub use scheduler::{
-    Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Scheduler, SchedulerKind,
-    ShapedBy, Tbf,
+    Abe, Cbq, CbqClass, Child, Class, DirectionClass, Division, Filter, Hpd, HtbClass, Plugin, Scheduler,
+    SchedulerKind, ShapedBy, Tbf,
 };
 pub use slots::{Gap, Slots};
 pub use trace::TraceUse;

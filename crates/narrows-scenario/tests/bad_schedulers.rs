@@ -237,6 +237,20 @@ fn schedulers() {
         &[],
     );
     fails(
+        "shared = true\nscheduler = \"csma-cd\"",
+        "`csma-cd` on a link without a rate",
+        "7:1",
+        ".scheduler",
+        &["rate = \"10mbit\" or \"100mbit\""],
+    );
+    fails(
+        "rate = \"10mbit\"\nscheduler = { type = \"csma-cd\", propagation = 65 }",
+        "found `65`, expected a number of bits from 0 to 64",
+        "7:47",
+        ".scheduler.propagation",
+        &[],
+    );
+    fails(
         "rate = \"11mbit\"\nscheduler = { type = \"dcf\", window-max = 15 }",
         "the least contention window, 31, is above the greatest, 15",
         "7:29",
@@ -280,6 +294,7 @@ fn weights() {
         ("prio", "its classes are bands in order"),
         ("fifo", "it sends in the order of arrival"),
         ("dcf", "its classes are stations"),
+        ("csma-cd", "its classes are stations"),
     ] {
         fails(
             &format!(
@@ -546,4 +561,18 @@ fn flags_and_assignments() {
     scenario.assign("access.scheduler=none").unwrap_or_else(|error| panic!("{error}"));
     let error = scenario.assign("access.scheduler.voip.weight=3").expect_err("it has none").to_string();
     assert!(error.starts_with("error: there is no scheduler of which to set a part"), "{error}");
+}
+
+#[test]
+fn abe() {
+    let scheduler = |keys: &str| format!("scheduler = {{ type = \"abe\", {keys} }}");
+    fails(
+        &scheduler("green = \"efg\""),
+        "`efg` is no code point",
+        "6:37",
+        ".scheduler.green",
+        &["did you mean `ef`?"],
+    );
+    fails(&scheduler("max-delay = \"-1ms\""), "`-1ms` is below zero", "6:41", ".scheduler.max-delay", &[]);
+    fails(&scheduler("classes = []"), "unknown key `classes`", "6:29", ".scheduler", &["`max-delay`"]);
 }

@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = &[
 
 fn parse(text: &str) -> Result<Scenario, ScenarioError> {
     let files = Files::given(FILES.iter().map(|(name, contents)| (*name, contents.as_bytes().to_vec())));
+    files.add("alternate.wasm", &include_bytes!("../../../examples/scheduler-c/alternate.wasm")[..]);
     Scenario::parse_with(text, "block.toml", files)
 }
 

@@ -212,6 +212,11 @@ fn another_scheduler_with_the_same_classes() {
         if kind == SchedulerKind::Dcf {
             continue; // at 1 Mbit/s it is one of 802.11b's
         }
+        if kind.name() == "plugin" {
+            let error = result.expect_err("nothing says which").to_string();
+            assert!(error.contains("`plugin` has no module"), "{error}");
+            continue;
+        }
         if kind.is_shaper() {
             let error = result.expect_err("nothing says the rates").to_string();
             assert!(error.contains(" has no rate"), "{error}");
@@ -222,6 +227,7 @@ fn another_scheduler_with_the_same_classes() {
         let expected: &[&str] = match kind.name() {
             "sfq" | "fq_codel" | "fq_pie" => &[],
             "pfifo_fast" => &["band-0", "band-1", "band-2"],
+            "abe" => &["green", "blue"],
             _ => &["voip", "web", "rest"],
         };
         assert_eq!(names, expected, "{}", kind.name());
@@ -428,6 +434,128 @@ proptest! {
                     "{text}\n{error}"
                 );
             }
+        }
+    }
+}
+
+/// Green packets by their DSCP, the bound of the virtual queue, and what a change of each key comes to.
+#[test]
+fn abe_has_two_colours_and_one_bound() {
+    let keys = r#"rate = "8mbit"
+queue = "40 packets"
+[links.access.down]
+scheduler = { type = "abe", green = ["ef", 44, "cs5"], max-delay = "5ms", bias = "75%" }"#;
+    let scenario = link(keys);
+    let direction = down(&scenario);
+    let words: Vec<(String, String)> =
+        direction.classes().into_iter().map(|class| (class.name, class.matches)).collect();
+    assert_eq!(
+        words,
+        [
+            ("green".into(), "dscp ef or va or cs5".into()),
+            ("blue".to_string(), "every other packet".to_string())
+        ]
+    );
+    assert_eq!(direction.whole_bound(), Some(Bound::Packets(40)));
+    let written = scenario.to_toml();
+    assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
+    for (assignment, expected) in [
+        ("access.queue=50 packets", vec!["access.up QueueBound", "access.down QueueBound"]),
+        ("access.down.scheduler.bound=50 packets", vec!["access.down QueueBound"]),
+        ("access.down.scheduler.max-delay=6ms", vec!["access.down Queue"]),
+        ("access.down.scheduler.green=ef", vec!["access.down Queue"]),
+        ("access.down.scheduler.bias=75%", vec![]), // as it was
+    ] {
+        let mut changed = scenario.clone();
+        let changes = changed.assign(assignment).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kinds(&changes), expected, "{assignment}");
+    }
+}
+
+/// A link with the example in C, which is kept beside its source.
+fn plugin(keys: &str) -> Result<Scenario, narrows_scenario::ScenarioError> {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scheduler-c/alternate.wasm");
+    let files = narrows_scenario::Files::given([
+        ("alternate.wasm", std::fs::read(example).unwrap()),
+        ("text.wasm", b"hello".to_vec()),
+    ]);
+    let text = format!(
+        "[hosts.client]\n[hosts.server]\n[links.access]\nbetween = [\"client\", \"server\"]\nrate = \"10mbit\"\n\
+         scheduler = {{ {keys} }}\n"
+    );
+    Scenario::parse_with(&text, "net.toml", files)
+}
+
+const CLASSES_OF_PLUGIN: &str =
+    r#"classes = [{ name = "voip", weight = 3, match = { dscp = "ef" } }, { name = "rest" }]"#;
+
+#[test]
+fn a_scheduler_is_loaded() {
+    for keys in [
+        "plugin = \"alternate.wasm\"".to_string(),
+        "type = \"plugin\", plugin = \"alternate.wasm\", fuel = 5000, flows = 16, by = \"source\""
+            .to_string(),
+        format!("plugin = \"alternate.wasm\", parameters = {{ burst = 2 }}, {CLASSES_OF_PLUGIN}"),
+    ] {
+        let scenario = plugin(&keys).unwrap_or_else(|error| panic!("{error}"));
+        Engine::<()>::new(scenario.network()).unwrap();
+        let files = narrows_scenario::Files::given(
+            scenario.files().iter().map(|file| (file.name.clone(), file.contents.to_vec())),
+        );
+        let written = scenario.to_toml();
+        assert!(Scenario::parse_with(&written, "net.toml", files).unwrap() == scenario, "{written}");
+    }
+    let mut scenario =
+        plugin(&format!("plugin = \"alternate.wasm\", parameters = {{ burst = true }}, {CLASSES_OF_PLUGIN}"))
+            .unwrap();
+    let explained = scenario.explain().to_string();
+    assert!(
+        explained.contains(
+            "a scheduler loaded from a WebAssembly module: alternate.wasm, burst 1, fuel 100000 a call"
+        ),
+        "{explained}"
+    );
+    let mut changes = |text: &str| kinds(&scenario.assign(text).unwrap_or_else(|error| panic!("{error}")));
+    assert_eq!(changes("access.down.scheduler.voip.weight=5"), ["access.down Weight"]);
+    assert_eq!(changes("access.down.scheduler.parameters={ burst = 3 }"), ["access.down Queue"]);
+    assert_eq!(changes("access.down.scheduler.type=drr"), ["access.down Queue"]);
+}
+
+#[test]
+fn what_cannot_be_loaded_is_said() {
+    for (keys, says) in [
+        ("plugin = \"none.wasm\"", &["the file `none.wasm` cannot be read", "net.toml:6:24"][..]),
+        ("plugin = \"text.wasm\"", &["this is no WebAssembly module that can be used", "net.toml:6:24"]),
+        ("type = \"plugin\"", &["`plugin` is missing"]),
+        (
+            "plugin = \"alternate.wasm\", parameters = { bursts = 2 }",
+            &[
+                "the module has no parameter `bursts`: it has `burst`",
+                "did you mean `burst`?",
+                "net.toml:6:57",
+            ],
+        ),
+        (
+            "plugin = \"alternate.wasm\", parameters = { burst = 2000 }",
+            &[
+                "the module refuses `burst = 2000`, with code 1",
+                "net.toml:6:65",
+                "scheduler.parameters.burst",
+            ],
+        ),
+        (
+            "plugin = \"alternate.wasm\", parameters = { burst = \"much\" }",
+            &["expected a whole number, a boolean, a time, a size or a rate"],
+        ),
+        (
+            "plugin = \"alternate.wasm\", fuel = 0",
+            &["found `0`, expected an amount of fuel from 1 to 1000000000"],
+        ),
+        ("plugin = \"alternate.wasm\", flows = 2000", &["the plugin refuses the flow, with code 1"]),
+    ] {
+        let error = plugin(keys).expect_err(keys).to_string();
+        for part in says {
+            assert!(error.contains(part), "{part}\n{error}");
         }
     }
 }

@@ -82,6 +82,10 @@ pub struct MixRun {
     pub lost: [Option<f64>; 2],
     /// By class: the part of the transactions that were answered, of those that ended.
     pub succeeded: Vec<Option<f64>>,
+    /// VoIP's calls that ended: all of VoIP's figures are of so many.
+    pub calls: u64,
+    /// The loss of each tenth of the run, where packets came.
+    pub tenths: Vec<f64>,
     /// Bits a second that the hosts sent, on the wire, retransmissions included.
     pub sent: f64,
 }
@@ -110,7 +114,7 @@ pub fn settings(quick: bool) -> Vec<Setting> {
         ("high noise, VoIP mostly over TCP, load set to 5 % loss", 3, Load::Loss(0.05)),
         ("overload with high noise, load set to 35 % loss", 2, Load::Loss(0.35)),
     ];
-    let (count, media) = if quick { (4, &Medium::BOTH[..1]) } else { (mixes.len(), &Medium::BOTH[..]) };
+    let (count, media) = if quick { (4, &Medium::ALL[..1]) } else { (mixes.len(), &Medium::ALL[..]) };
     let of = |medium: &Medium| {
         let medium = *medium;
         mixes[..count].iter().map(move |&(name, mix, load)| Setting { name, mix, load, medium })
@@ -193,7 +197,8 @@ fn one(
 ) -> Result<MixRun, MixError> {
     let text = scenarios::mix(setting.mix, bits, setting.medium, contender, seed, span);
     let scenario = Scenario::parse(&text, "mix.toml")?;
-    let seen: Rc<RefCell<Seen>> = Rc::default();
+    let seen =
+        Rc::new(RefCell::new(Seen { tenth: Duration::from_nanos(span.nanos() / 10), ..Seen::default() }));
     let theirs = Rc::clone(&seen);
     let observer = move |packet: &Observed<'_>| theirs.borrow_mut().take(packet);
     let mut queue = |link: &str| match contender {
@@ -203,7 +208,7 @@ fn one(
         _ => None,
     };
     let result = observe_with(&scenario, &SimOptions::default(), &mut queue, Box::new(observer))?;
-    let Seen { delays, dropped, ways, bytes } = seen.take();
+    let Seen { delays, dropped, ways, bytes, tenths, .. } = seen.take();
     let classes: Vec<Delays> =
         delays.into_iter().zip(dropped).map(|(delays, dropped)| Delays::new(delays, dropped)).collect();
     let part = |[lost, all]: [u64; 2]| (all > 0).then(|| lost as f64 / all as f64);
@@ -213,6 +218,8 @@ fn one(
         classes,
         lost: ways.map(part),
         succeeded: SOURCES.iter().map(|sources| succeeded(&result.report, sources)).collect(),
+        calls: ended(&result.report, SOURCES[0]).iter().sum(),
+        tenths: tenths.into_iter().filter_map(part).collect(),
         sent: bytes as f64 * 8.0 / span.seconds(),
     })
 }
@@ -238,12 +245,17 @@ fn with_published(faults: Faults, clock: Clock) -> Scheduled<Published> {
 
 /// Which part of the transactions of these sources were answered, of those that ended.
 fn succeeded(report: &Report, sources: &[&str]) -> Option<f64> {
-    let of = report.applications.iter().filter(|application| sources.contains(&application.name.as_str()));
-    let (good, bad) = of.fold((0, 0), |(good, bad), application| {
-        let failed = application.failed_reset + application.failed_timeout + application.refused;
-        (good + application.succeeded, bad + failed)
-    });
+    let [good, bad] = ended(report, sources);
     (good + bad > 0).then(|| good as f64 / (good + bad) as f64)
+}
+
+/// How many transactions of these sources were answered, and how many were not.
+fn ended(report: &Report, sources: &[&str]) -> [u64; 2] {
+    let of = report.applications.iter().filter(|application| sources.contains(&application.name.as_str()));
+    of.fold([0, 0], |[good, bad], application| {
+        let failed = application.failed_reset + application.failed_timeout + application.refused;
+        [good + application.succeeded, bad + failed]
+    })
 }
 
 /// What an observer has seen.
@@ -256,6 +268,10 @@ struct Seen {
     ways: [[u64; 2]; 2],
     /// On the wire.
     bytes: u64,
+    /// Lost, and all, by tenth of the run.
+    tenths: [[u64; 2]; 10],
+    /// How long a tenth is.
+    tenth: Duration,
 }
 
 /// Bytes of a frame beside its IP packet, with preamble and gap.
@@ -266,6 +282,10 @@ impl Seen {
         let Some(class) = SOURCES.iter().position(|sources| sources.contains(&packet.feed)) else { return };
         let way = usize::from(!packet.port.starts_with("client"));
         self.ways[way][1] += 1;
+        let tenth = packet.arrival.nanos() / self.tenth.nanos().max(1);
+        let tenth = &mut self.tenths[tenth.min(9) as usize];
+        tenth[1] += 1;
+        tenth[0] += u64::from(!packet.delivered);
         self.bytes += u64::from(packet.length) + FRAME;
         if packet.delivered {
             self.delays[class].push(packet.at.since(packet.arrival).nanos());
@@ -293,7 +313,11 @@ impl Section {
 
     /// The name that its files begin with.
     pub fn file(&self) -> String {
-        let medium = if self.setting.medium == Medium::Half { "half" } else { "full" };
+        let medium = match self.setting.medium {
+            Medium::Half => "half",
+            Medium::Collisions => "collisions",
+            Medium::Full => "full",
+        };
         let load = match self.setting.load {
             Load::Bits(bits) => format!("{:.0}-mbit", bits / 1e6),
             Load::Loss(loss) => format!("{:.0}-percent", loss * 100.0),

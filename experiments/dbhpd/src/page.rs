@@ -36,8 +36,8 @@ pub fn page(options: &MixOptions, sections: &[Section], chain: &ChainTests) -> S
         options.seed
     )));
     put(&paragraph(
-        "The thesis's link was half duplex, with Ethernet's collisions; here half duplex is one queue and one transmitter for both \
-         directions, without collisions. How its load generator counts load, how large its pages and files were, and when its \
+        "The thesis's link was half duplex, with Ethernet's collisions; here <i>half duplex</i> is one queue and one transmitter for both \
+         directions, and <i>half duplex with collisions</i> two stations that contend by CSMA/CD, each with the scheduler. How its load generator counts load, how large its pages and files were, and when its \
          clients gave up, the thesis does not say: here loads are bits on the wire, pages have 10 kB in the mean (Pareto, shape \
          1.5), files 250 kB, and a page is given up after 10 s.",
     ));

@@ -8,25 +8,28 @@ use std::fmt::Write;
 
 use narrows_core::Duration;
 
-use super::setup::Contender;
+use super::setup::{Contender, FIFO_QUEUE, QUEUE};
 
 /// How the bottleneck's directions share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// One transmitter and one queue for both, as half duplex has one wire. Ethernet's collisions and backoff are not there.
     Half,
+    /// One wire for both, for which the routers at its ends contend by CSMA/CD, each with its queues.
+    Collisions,
     /// One for each.
     Full,
 }
 
 impl Medium {
-    /// Both.
-    pub const BOTH: [Self; 2] = [Self::Half, Self::Full];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Half, Self::Collisions, Self::Full];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Half => "half duplex",
+            Self::Collisions => "half duplex with collisions",
             Self::Full => "full duplex",
         }
     }
@@ -81,15 +84,51 @@ const EXCHANGES: f64 = 4.0;
 
 /// The scheduler's key of a direction, with its queue, by table 7.1 (`order` says which class of the traffic is in which place).
 fn scheduler(contender: Contender, places: Places) -> String {
+    let Some((kind, classes)) = discipline(contender, places) else {
+        return format!("queue = \"{FIFO_QUEUE} packets\"\n");
+    };
+    let mut text = format!("queue = \"{QUEUE} packets\"\nscheduler = {{ type = {kind}, classes = [\n");
+    for class in classes {
+        writeln!(text, "    {{ {class} }},").expect("a string takes everything");
+    }
+    text.push_str("], default = \"drop\" }\n");
+    text
+}
+
+/// The same at both ends of a wire for which they contend.
+fn contention(contender: Contender, places: Places) -> String {
+    let mut text = String::from("scheduler = { type = \"csma-cd\", classes = [\n");
+    for (end, from) in [("client", "up"), ("server", "down")] {
+        let own = match discipline(contender, places) {
+            None => format!("queue = \"{FIFO_QUEUE} packets\""),
+            Some((kind, classes)) => {
+                // A class of classes has no queue.
+                let queue = |class: &String| {
+                    class.contains("match").then(|| format!(", queue = \"{QUEUE} packets\""))
+                };
+                let one =
+                    |class: &String| format!("        {{ {class}{} }},\n", queue(class).unwrap_or_default());
+                let classes: String = classes.iter().map(one).collect();
+                format!("scheduler = {{ type = {kind}, classes = [\n{classes}    ], default = \"drop\" }}")
+            }
+        };
+        writeln!(text, "    {{ name = \"{end}\", match = {{ from = \"{from}\" }}, {own} }},")
+            .expect("a string takes everything");
+    }
+    text.push_str("], default = \"drop\" }\n");
+    text
+}
+
+/// The type of a scheduler and its classes; nothing for a plain queue.
+fn discipline(contender: Contender, places: Places) -> Option<(&'static str, Vec<String>)> {
     let Places { order, table } = places;
     let of = |place: usize| MATCHES[order[place]];
     let matching = |places: &[usize]| {
         let dscps: Vec<&str> = places.iter().map(|&place| of(place).1).collect();
         format!(", match = {{ dscp = [{}] }}", dscps.join(", "))
     };
-    let mut text = String::from("queue = \"50 packets\"\n");
     let classes: Vec<String> = match (contender, table) {
-        (Contender::Fifo, _) => return "queue = \"100 packets\"\n".into(),
+        (Contender::Fifo, _) => return None,
         (Contender::Priq, Table::Mixes) => vec![
             format!("name = \"voip\"{}", matching(&[0])),
             format!("name = \"www-ftp\"{}", matching(&[1, 2])),
@@ -153,12 +192,7 @@ fn scheduler(contender: Contender, places: Places) -> String {
         (Contender::Cbq, Table::Delays) => "\"cbq\", bandwidth = \"100mbit\", avpkt = \"256 bytes\"",
         _ => "\"hpd\"",
     };
-    writeln!(text, "scheduler = {{ type = {kind}, classes = [").expect("a string takes everything");
-    for class in classes {
-        writeln!(text, "    {{ {class} }},").expect("a string takes everything");
-    }
-    text.push_str("], default = \"drop\" }\n");
-    text
+    Some((kind, classes))
 }
 
 fn by_place(count: usize) -> std::ops::Range<usize> {
@@ -194,16 +228,23 @@ pub(super) fn mix(
     let mut text = format!(
         "# Traffic mix {number} at {:.2} Mbit/s on the wire through {}, {}.\n\nseed = {seed}\nduration = \"{}s\"\n\n\
          [hosts.client]\n[hosts.server]\n\n[links.bottleneck]\nbetween = [\"client\", \"server\"]\nrate = \"10mbit\"\n\
-         delay = \"200us\"\noverhead = \"ethernet\"\n",
+         delay = \"200us\"\n",
         bits / 1e6,
         contender.name(),
         medium.name(),
         span.seconds()
     );
-    if medium == Medium::Half {
-        text.push_str("shared = true\n");
-    }
-    text.push_str(&scheduler(contender, Places { order: [0, 1, 2, 3], table: Table::Mixes }));
+    // Where stations contend, preamble and gap are the contention's.
+    text.push_str(match medium {
+        Medium::Half => "overhead = \"ethernet\"\nshared = true\n",
+        Medium::Collisions => "shared = true\n",
+        Medium::Full => "overhead = \"ethernet\"\n",
+    });
+    let places = Places { order: [0, 1, 2, 3], table: Table::Mixes };
+    text.push_str(&match medium {
+        Medium::Collisions => contention(contender, places),
+        Medium::Half | Medium::Full => scheduler(contender, places),
+    });
     let mut source = |name: &str, dscp: &str, entry: String| {
         write!(
             text,
@@ -331,7 +372,7 @@ mod tests {
 
     #[test]
     fn every_mix_is_a_scenario() {
-        for (number, medium) in [(1, Medium::Half), (2, Medium::Full), (3, Medium::Half)] {
+        for (number, medium) in [(1, Medium::Half), (2, Medium::Full), (3, Medium::Collisions)] {
             for contender in Contender::FOUR {
                 let text = mix(number, 7e6, medium, contender, 1, Duration::from_secs(60));
                 if let Err(error) = Scenario::parse(&text, "mix.toml") {

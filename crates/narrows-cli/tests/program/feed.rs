@@ -384,3 +384,124 @@ fn the_example_in_c() {
     assert!(delays.iter().flatten().count() > 0 && delays.iter().flatten().all(|delay| *delay == 300_000));
     assert_eq!(fed(&ended.json())["writers"]["malformed_writers"], 0);
 }
+
+/// The example for device files, compiled.
+fn device_program(scratch: &Scratch) -> String {
+    let program = scratch.file("sch_delay_poll");
+    let source = examples().join("sch_delay_poll.c");
+    let flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-o"];
+    assert!(Command::new("cc").args(flags).arg(&program).arg(&source).status().unwrap().success());
+    quoted(program.to_str().unwrap())
+}
+
+#[test]
+#[ignore = "needs namespaces, root, ping, cc"]
+fn a_device_file_takes_the_delays_of_a_program_that_knows_nothing_of_narrows() {
+    let scratch = Scratch::new();
+    let program = device_program(&scratch);
+    let device = scratch.file("made/sch_delay/eth0");
+    let path = quoted(device.to_str().unwrap());
+    let log = scratch.file("run.log");
+    // 30 values into a lead of 16: it waits in `poll` and in `write` until packets have used some.
+    let line = format!(
+        "exec >&2; narrows feed --device {path} --wake-level 4 -- {program} {path} 3000000 9000000 30 & feeder=$!
+         tries=0; until {FULL}; do tries=$((tries + 1)); test $tries -lt 3000 || exit 3; sleep 0.02; done
+         {program} {path} 1 1; test $? = 3 || exit 4
+         ping -q -i 0.05 -c 30 $NARROWS_SERVER; wait $feeder || exit 5; test -e {path} && exit 6; true"
+    );
+    let flags = [&scenario(&scratch, "on-empty = \"drop\", lead = \"16 values\""), "--json", "-", "--record"];
+    let flags = flags.into_iter().map(|flag| flag as &str).chain([log.to_str().unwrap()]);
+    let ended = finish(&mut run_line(flags, &line)).expect(0);
+    let report = ended.json();
+    sound(&report);
+    let delays = delays(&log, "client.access");
+    assert_eq!(delays.len(), 30);
+    // What came in time was used in order; a busy machine may have let a packet find nothing.
+    let used: Vec<_> = delays.iter().flatten().copied().collect();
+    let expected: Vec<_> = [3_000_000, 9_000_000].into_iter().cycle().take(used.len()).collect();
+    assert!(used.len() >= 16 && used == expected, "{delays:?}");
+    assert!(ended.err.contains("30 values went to access.up/radio"), "{ended}");
+    assert!(!scratch.file("made").exists(), "folders that were made are gone, too");
+}
+
+#[test]
+#[ignore = "needs namespaces, root, python3"]
+fn a_device_file_behaves_as_the_source_says() {
+    let scratch = Scratch::new();
+    let path = scratch.file("delay");
+    let program = scratch.write(
+        "calls.py",
+        "import errno, os, select, signal, sys
+def fails(number, call, *arguments):
+    try:
+        call(*arguments)
+    except OSError as error:
+        assert error.errno == number, error
+    else:
+        assert False, 'no error'
+path, discards = sys.argv[1], len(sys.argv) > 2
+device = os.open(path, os.O_RDWR)
+fails(errno.EBUSY, os.open, path, os.O_RDWR)
+def room(): return int.from_bytes(os.read(device, 8), 'little')
+assert len(os.read(device, 100)) == 4 and room() == 16
+fails(errno.EINVAL, os.read, device, 3)
+fails(errno.EINVAL, os.write, device, bytes(7))
+assert os.write(device, bytes(12)) == 8 and room() == 15
+assert os.write(device, (-5).to_bytes(8, 'little', signed=True)) == 8 and room() == 14
+poll = select.poll()
+poll.register(device, select.POLLIN | select.POLLOUT)
+assert poll.poll(0) == [(device, select.POLLIN | select.POLLOUT)]
+os.write(device, bytes(8 * 10))
+assert room() == 4 and poll.poll(0) == [(device, select.POLLIN)], 'writable from half of the lead on'
+if discards:
+    assert os.write(device, bytes(8 * 100)) == 800 and room() == 0
+else:
+    class Alarm(Exception): pass
+    def ring(*_): raise Alarm
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        taken = os.write(device, bytes(8 * 100))
+        assert taken == 32, taken
+        os.write(device, bytes(8))
+        assert False, 'it did not wait'
+    except Alarm:
+        pass
+    os.set_blocking(device, False)
+    fails(errno.EAGAIN, os.write, device, bytes(8))
+    assert room() == 0
+os.close(device)
+assert os.read(os.open(path, os.O_RDWR), 4) == bytes(4)
+",
+    );
+    let [path, program] = [&path, &program].map(|path| quoted(path.to_str().unwrap()));
+    let line = format!(
+        "exec >&2; narrows feed --device {path} -- python3 {program} {path} || exit 3
+         ping -q -i 0.02 -c 16 $NARROWS_SERVER
+         narrows feed --device {path} --when-full discard -- python3 {program} {path} discard || exit 4
+         narrows feed --device /proc/none/delay && exit 5
+         touch {path}; narrows feed --device {path} && exit 6; true"
+    );
+    let flags = [&scenario(&scratch, "on-empty = \"zero\", lead = \"16 values\"") as &str];
+    let ended = finish(&mut run_line(flags, &line)).expect(0);
+    assert!(ended.err.contains("96 found no room, 1 negative ones counted as no delay"), "{ended}");
+    assert!(ended.err.contains("exists: name a path at which there is nothing"), "{ended}");
+    assert!(ended.err.contains("cannot make /proc/none:"), "{ended}");
+}
+
+#[test]
+#[ignore = "needs namespaces, root, ping, numpy"]
+fn the_device_example_in_python() {
+    let scratch = Scratch::new();
+    let device = quoted(scratch.file("delay").to_str().unwrap());
+    let example = quoted(examples().join("sch_delay.py").to_str().unwrap());
+    let program = format!("narrows feed --device {device} -- python3 {example} {device}");
+    let ended = with_example(&scratch, "on-empty = \"drop\"", &program, FULL);
+    sound(&ended.json());
+    // The first packets may have been faster than numpy.
+    let delays: Vec<_> = delays(&scratch.file("run.log"), "client.access").into_iter().flatten().collect();
+    assert!(
+        delays.len() > 5 && delays.iter().all(|delay| (100_000..=1_300_000).contains(delay)),
+        "{delays:?}"
+    );
+}

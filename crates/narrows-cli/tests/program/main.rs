@@ -30,6 +30,7 @@ mod netem;
 mod ordinary_user;
 mod overload;
 mod pace;
+mod plugin;
 mod preset;
 mod privileges;
 mod probes;

@@ -76,6 +76,7 @@ fn every_algorithm_that_can_be_timed_is_timed() {
         "fq_codel",
         "fq_pie",
         "hpd",
+        "abe",
     ] {
         assert!(all.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {all}");
     }
@@ -87,7 +88,7 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
         (
             &["--algorithms", "none,sjf"][..],
             "--algorithms: `sjf` is no algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, \
-             gfq, kps, sfq, fq_codel, fq_pie, hpd, tbf, htb, cbq, all",
+             gfq, kps, sfq, fq_codel, fq_pie, hpd, abe, tbf, htb, cbq, all",
         ),
         (&["--algorithms", "dcf"], "--algorithms: `dcf` is no algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),

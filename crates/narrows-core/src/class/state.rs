@@ -1,5 +1,6 @@
 //! What a scheduler tells of its classes, besides the counters that all classes have.
 
+use super::failure::Failure;
 use crate::counters::Tally;
 use crate::time::Duration;
 
@@ -11,6 +12,8 @@ pub enum ClassState {
     Delay(DelayState),
     /// A class of a shaper, a leaf or one that has others below it.
     Shaped(ShapedState),
+    /// No class: the scheduler has failed, and all of them are served in order of arrival.
+    Failed(Failure),
 }
 
 /// A class that is served by its delay.

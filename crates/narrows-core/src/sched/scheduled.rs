@@ -53,6 +53,8 @@ pub enum Store {
 pub enum Overload {
     /// The packet that arrives is dropped.
     Arriving,
+    /// The scheduler says whether the packet that arrives is let in ([`Scheduler::refuses`]), by the bound or otherwise.
+    Scheduler,
     /// The flow with the most bytes loses packets: half of them, but no more than `batch`. Only a packet that arrives brings
     /// this about: what is beyond a bound that was made smaller, or was taken over from another queue, goes at the next
     /// arrival.
@@ -86,8 +88,10 @@ impl<S: Scheduler> Scheduled<S> {
     /// A queue without classes. `bound` is for all of them together. The classifier may give no number but those of the
     /// classes or flows to be added, from 0 on.
     pub fn new(scheduler: S, classifier: Classifier, bound: Bound, overload: Overload) -> Self {
+        let mut server = Server::new(scheduler);
+        server.set_bound(bound);
         Self {
-            server: Server::new(scheduler),
+            server,
             classifier,
             stores: Vec::new(),
             bounds: Vec::new(),
@@ -346,10 +350,15 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         if let Some(reason) = self.server.scheduler().never_sends(arriving.length) {
             return self.refuse(flow, arriving, reason, context);
         }
-        if let Overload::Arriving = self.overload
-            && !self.bound.admits(self.backlog, arriving.length)
-        {
-            return self.refuse(flow, arriving, DropReason::QueueFull, context);
+        let refusal = match self.overload {
+            Overload::Arriving => {
+                (!self.bound.admits(self.backlog, arriving.length)).then_some(DropReason::QueueFull)
+            }
+            Overload::Scheduler => self.server.refuses(now, arriving.length),
+            Overload::Longest { .. } => None,
+        };
+        if let Some(reason) = refusal {
+            return self.refuse(flow, arriving, reason, context);
         }
         if let Store::Queue(_) = self.stores[class as usize] {
             self.enqueue_nested(now, flow, arriving, context);
@@ -395,6 +404,7 @@ impl<S: Scheduler> Queue for Scheduled<S> {
 
     fn set_bound(&mut self, bound: Bound) {
         self.bound = bound;
+        self.server.set_bound(bound);
     }
 
     fn bound(&self) -> Bound {

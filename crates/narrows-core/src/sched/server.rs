@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::counters::DropReason;
 use crate::pool::PacketRef;
-use crate::queue::Wire;
+use crate::queue::{Bound, Wire};
 use crate::sched::{
     ClassSettings, ClassState, FlowConfig, FlowId, Flows, Refused, Scheduler, Selection, Waits, Weight,
 };
@@ -79,6 +79,16 @@ impl<S: Scheduler> Server<S> {
     /// What the transmitter is from now on.
     pub fn set_wire(&mut self, now: Time, wire: Wire) {
         self.scheduler.set_wire(now, wire);
+    }
+
+    /// How much may wait, from now on; see [`Scheduler::set_bound`].
+    pub fn set_bound(&mut self, bound: Bound) {
+        self.scheduler.set_bound(bound);
+    }
+
+    /// Why a packet that comes now is not let in: see [`Scheduler::refuses`].
+    pub fn refuses(&mut self, now: Time, length: u32) -> Option<DropReason> {
+        self.scheduler.refuses(now, length)
     }
 
     /// Where the classes stand; see [`Scheduler::states`].

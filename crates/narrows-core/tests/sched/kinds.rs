@@ -1,9 +1,10 @@
 //! All schedulers, each in one line. A new one belongs here.
 
+use narrows_core::queue::Wire;
 use narrows_core::sched::{
-    Cbq, CbqClass, ClassSettings, ClassState, Dcf, DcfConfig, Drr, Fair, Fifo, FlowConfig, FlowId, Flows,
-    Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler, Selection, Served, Server, Waits,
-    Weight, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, ClassSettings, ClassState, CsmaCd, CsmaCdConfig, Dcf, DcfConfig, Drr,
+    Fair, Fifo, FlowConfig, FlowId, Flows, Gfq, Hpd, Htb, HtbClass, Kps, Priority, Qfq, Refused, Scheduler,
+    Selection, Served, Server, Waits, Weight, Wf2q,
 };
 use narrows_core::{Bytes, PacketRef, Rate, Seed, Stream, Time};
 
@@ -40,7 +41,7 @@ const QUANTUM: Bytes = Bytes::new(LONGEST as u64);
 /// Leaves of trees.
 const LEAVES: u32 = 40;
 
-pub(crate) const ALL: [Kind; 13] = [
+pub(crate) const ALL: [Kind; 15] = [
     Kind {
         most: Some(LEAVES),
         declines: true,
@@ -135,12 +136,28 @@ pub(crate) const ALL: [Kind; 13] = [
     },
     Kind { most: None, declines: true, weighted: false, lag: None, name: "dcf", make: || subject(dcf()) },
     Kind {
+        most: None,
+        declines: true,
+        weighted: false,
+        lag: None,
+        name: "csma-cd",
+        make: || subject(csma_cd()),
+    },
+    Kind {
         most: Some(Hpd::CLASSES),
         declines: false,
         weighted: false,
         lag: None,
         name: "hpd",
         make: || subject(Hpd::default()),
+    },
+    Kind {
+        most: Some(Abe::FLOWS),
+        declines: false,
+        weighted: false,
+        lag: None,
+        name: "abe",
+        make: || subject(Abe::new(AbeConfig::default())),
     },
 ];
 
@@ -153,7 +170,7 @@ fn qfq(case: &Case) -> f64 {
     6.0 * L + 2.0 * case.share * L
 }
 
-/// Those whose flows are alike where their configurations are, and trees whose leaves are.
+/// Those whose flows are alike (those of `abe` are of two colours) where their configurations are, and trees whose leaves are.
 pub(crate) fn alike() -> impl Iterator<Item = Kind> {
     let tree = |name, make| Kind { most: Some(8), declines: true, weighted: false, lag: None, name, make };
     let trees = [
@@ -163,7 +180,7 @@ pub(crate) fn alike() -> impl Iterator<Item = Kind> {
             subject(Cbq::new(Rate::UNLIMITED, Bytes::new(1_000), classes).expect("in range"))
         }),
     ];
-    ALL.into_iter().filter(|kind| !["htb", "cbq"].contains(&kind.name)).chain(trees)
+    ALL.into_iter().filter(|kind| !["htb", "cbq", "abe"].contains(&kind.name)).chain(trees)
 }
 
 /// A tree of three levels, with every priority and rates that differ.
@@ -199,6 +216,16 @@ fn cbq() -> Cbq {
     };
     let classes = [inner, inner].into_iter().chain((0..LEAVES).map(leaf)).collect();
     Cbq::new(rate(60), Bytes::new(700), classes).expect("in range")
+}
+
+fn csma_cd() -> CsmaCd {
+    let mut scheduler = CsmaCd::new(CsmaCdConfig::default(), Stream::new(Seed(1), "test", "backoff"));
+    // Without a rate, slots take no time, and who collides once does so to the end.
+    scheduler.set_wire(
+        Time::ZERO,
+        Wire { rate: Rate::from_bits_per_second(10_000_000), overhead: CsmaCd::OVERHEAD },
+    );
+    scheduler
 }
 
 fn dcf() -> Dcf {

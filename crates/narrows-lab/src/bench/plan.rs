@@ -6,11 +6,12 @@ use std::sync::Arc;
 use narrows_core::aqm::{Codel, Pie};
 use narrows_core::queue::{Bound, DropAt};
 use narrows_core::sched::{
-    Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma, Gfq, Hpd, HpdClass,
-    HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled, SfqConfig, ShapingError,
-    Store, Tbf, TbfConfig, Wf2q,
+    Abe, AbeConfig, Cbq, CbqClass, Class, Drr, Fair, Fifo, FlowConfig, FqCodelConfig, FqPieConfig, Gamma,
+    Gfq, Hpd, HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Per1024, Priority, Qfq, Scheduled,
+    SfqConfig, ShapingError, Store, Tbf, TbfConfig, Wf2q,
 };
-use narrows_core::{Bytes, FlowKey, Rate, classify};
+use narrows_core::{Bytes, Duration, FlowKey, Rate, classify};
+use narrows_plugin::{Loaded, Module, abi};
 use narrows_scenario::SchedulerKind as Kind;
 
 use super::{Behind, Chain, Column, Grouped, PerFlow, Quantity, Timing, Workload, WorkloadError, time};
@@ -33,6 +34,7 @@ pub const BENCHED: &[Algorithm] = &[
     Of(Kind::FqCodel),
     Of(Kind::FqPie),
     Of(Kind::Hpd),
+    Of(Kind::Abe),
     Of(Kind::Tbf),
     Of(Kind::Htb),
     Of(Kind::Cbq),
@@ -42,6 +44,7 @@ pub const BENCHED: &[Algorithm] = &[
 pub(super) fn most_flows(algorithm: Algorithm) -> Option<u64> {
     match algorithm {
         Of(Kind::Hpd) => Some(u64::from(Hpd::CLASSES)),
+        Of(Kind::Abe) => Some(u64::from(Abe::FLOWS)),
         Of(Kind::Htb) => Some(Htb::MOST as u64 - 1),
         // It looks at all of them for each packet.
         Of(Kind::Cbq) => Some(128),
@@ -49,9 +52,27 @@ pub(super) fn most_flows(algorithm: Algorithm) -> Option<u64> {
     }
 }
 
+/// A scheduler that is loaded, for the algorithm `plugin`.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    /// The module.
+    pub module: Module,
+    /// The values of its parameters.
+    pub parameters: Vec<(String, i64)>,
+}
+
+impl Plugin {
+    /// One with a memory of its own.
+    fn scheduler(&self) -> Result<Loaded, Failed> {
+        Ok(self.module.scheduler(&self.parameters, abi::FUEL)?)
+    }
+}
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// What the algorithm `plugin` is, if it is among them.
+    pub plugin: Option<Plugin>,
     /// The algorithms, in the order of the table.
     pub algorithms: Vec<Algorithm>,
     /// The loads.
@@ -132,7 +153,7 @@ impl Plan {
             Err(cause) => Err(BenchError::Workload { column: column.name, cause }),
         };
         let columns = columns.into_iter().map(with_workload).collect::<Result<_, _>>()?;
-        Ok(Self { algorithms, columns, packets, runs })
+        Ok(Self { plugin: None, algorithms, columns, packets, runs })
     }
 
     /// Runs all: load by load; in each, round by round; in each round, every algorithm once, so that a machine that
@@ -167,7 +188,10 @@ impl Plan {
                     done += 1;
                     let failed =
                         |cause| BenchError::Subject { algorithm, column: column.name.clone(), cause };
-                    runs.push(nanoseconds(algorithm, workload, self.packets).map_err(failed)?);
+                    runs.push(
+                        nanoseconds(algorithm, self.plugin.as_ref(), workload, self.packets)
+                            .map_err(failed)?,
+                    );
                 }
             }
             let figure = |(&algorithm, runs)| Figure::new(algorithm, number, runs);
@@ -185,16 +209,26 @@ impl Plan {
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// Nanoseconds a packet of one run.
-fn nanoseconds(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<f64, Failed> {
-    let timing = run(algorithm, workload, packets)?;
+fn nanoseconds(
+    algorithm: Algorithm,
+    plugin: Option<&Plugin>,
+    workload: &Workload,
+    packets: u64,
+) -> Result<f64, Failed> {
+    let timing = run(algorithm, plugin, workload, packets)?;
     Ok(timing.nanoseconds_per_packet())
 }
 
 /// One run of an algorithm under a load. It begins with nothing waiting.
 ///
 /// # Errors
-/// When it does not take the flows of the load.
-pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Timing, Failed> {
+/// When it does not take the flows of the load, or a plugin is none or fails.
+pub fn run(
+    algorithm: Algorithm,
+    plugin: Option<&Plugin>,
+    workload: &Workload,
+    packets: u64,
+) -> Result<Timing, Failed> {
     let timing = match algorithm {
         Algorithm::None => time(workload, packets, &mut Chain::default())?,
         // One queue, as the reference's, not one for each flow.
@@ -238,13 +272,29 @@ pub fn run(algorithm: Algorithm, workload: &Workload, packets: u64) -> Result<Ti
             )?
         }
         Of(Kind::Hpd) => time(workload, packets, &mut PerFlow::join(Hpd::new(hpd()), workload)?)?,
+        // No packet takes time here, so its virtual queue is one without a rate, and nothing is too late.
+        Of(Kind::Abe) => time(workload, packets, &mut PerFlow::join(abe(), workload)?)?,
         Of(Kind::Tbf) => time(workload, packets, &mut Grouped::join(tbf()?, workload, |_| ())?)?,
         Of(Kind::Htb) => time(workload, packets, &mut PerFlow::join(htb(workload)?, workload)?)?,
         Of(Kind::Cbq) => time(workload, packets, &mut PerFlow::join(cbq(workload)?, workload)?)?,
+        Of(Kind::Plugin) => {
+            let scheduler = plugin.ok_or("no module is given")?.scheduler()?;
+            let mut subject = PerFlow::join(scheduler, workload)?;
+            let timing = time(workload, packets, &mut subject)?;
+            match subject.scheduler().failure() {
+                Some(failure) => return Err(failure.to_string().into()),
+                None => timing,
+            }
+        }
         // `dcf` lets the medium be idle while packets wait.
         Of(kind) => return Err(format!("`{}` is not timed", kind.name()).into()),
     };
     Ok(timing)
+}
+
+/// Of any age.
+fn abe() -> Abe {
+    Abe::new(AbeConfig { max_delay: Duration::MAX, ..AbeConfig::default() })
 }
 
 /// More than all packets that there will be, so that a bucket never holds anybody up.

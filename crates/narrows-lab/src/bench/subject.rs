@@ -97,6 +97,11 @@ pub struct PerFlow<S: Scheduler> {
 }
 
 impl<S: Scheduler> PerFlow<S> {
+    /// The scheduler, to look at.
+    pub const fn scheduler(&self) -> &S {
+        self.server.scheduler()
+    }
+
     /// All flows of the load join.
     ///
     /// # Errors

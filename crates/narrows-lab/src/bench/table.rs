@@ -182,7 +182,7 @@ mod tests {
         let with_workload = |column| (Workload::new(&column, qmin, qmax).unwrap(), column);
         let columns =
             columns(loads).unwrap().into_iter().map(with_workload).map(|(load, column)| (column, load));
-        let plan = Plan { algorithms, columns: columns.collect(), packets: 1000, runs: 3 };
+        let plan = Plan { plugin: None, algorithms, columns: columns.collect(), packets: 1000, runs: 3 };
         let mut figures = Vec::new();
         for column in 0..plan.columns.len() {
             let none = 10.0 * (column + 1) as f64;

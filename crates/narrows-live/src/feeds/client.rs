@@ -88,6 +88,33 @@ impl Client {
         Ok(())
     }
 
+    /// Asks how many values the run takes now.
+    ///
+    /// # Errors
+    /// As of [`Client::send`].
+    pub fn ask_room(&mut self) -> Result<u64, ClientError> {
+        self.write(&[ASK_ROOM])?;
+        self.room = self.hear()?;
+        self.most = self.most.max(self.room);
+        Ok(self.room)
+    }
+
+    /// Sends of these values what there is room for, and says how many; waits for none to get it.
+    ///
+    /// # Errors
+    /// As of [`Client::send`].
+    pub fn send_what_fits(&mut self, values: &[i64]) -> Result<usize, ClientError> {
+        let room = usize::try_from(self.ask_room()?).unwrap_or(usize::MAX);
+        let fits = &values[..room.min(values.len())];
+        self.send(fits)?;
+        Ok(fits.len())
+    }
+
+    /// The most room that there ever was.
+    pub fn most_room(&self) -> u64 {
+        self.most
+    }
+
     /// Waits until the run has taken all that was sent.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use narrows_core::{Duration, Rate};
 use super::Direction;
 use crate::problem::Problem;
 use crate::trace::Then;
-use crate::value::{self, Delay, DelaySource, LossModel, Policy, SchedulerKind};
+use crate::value::{self, Delay, DelaySource, LossModel, Policy, SchedulerKind, TraceUse};
 
 /// The key that stands for a conflict, and why it is one.
 type Conflict = (&'static str, Problem);
@@ -116,16 +116,26 @@ impl Direction {
                 .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
             ));
         }
-        if let Some(profile) = self.profile.as_ref().filter(|_| scheduler.kind == SchedulerKind::Dcf) {
-            let name = &profile.file.name;
+        if let Some(profile) = self.profile.as_ref().filter(|_| scheduler.kind.is_medium_access()) {
+            let file = &profile.file.name;
             let problem =
-                Problem::new(format!("the profile {name} beside `dcf`, which works the air time out"));
+                Problem::new(format!("the profile {file} beside `{name}`, which works the air time out"));
             return Some(("profile", problem.help("leave one of the two out")));
         }
         if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
             return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
                 "802.11b knows rates of 1, 2, 5.5 and 11 Mbit/s: rate = \"1mbit\", \"2mbit\", \"5.5mbit\" or \"11mbit\"",
             )));
+        }
+        if scheduler.kind == SchedulerKind::CsmaCd
+            && self.rate == Rate::UNLIMITED
+            && !self.trace.as_ref().is_some_and(TraceUse::has_rate)
+        {
+            let problem = Problem::new("`csma-cd` on a link without a rate".to_owned());
+            return Some((
+                "scheduler",
+                problem.help("half-duplex Ethernet has one: rate = \"10mbit\" or \"100mbit\""),
+            ));
         }
         None
     }

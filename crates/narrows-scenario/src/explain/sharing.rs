@@ -90,8 +90,17 @@ fn words(scheduler: &Scheduler) -> String {
     if scheduler.kind == SchedulerKind::Dcf {
         words += &format!(", {}", scheduler.dcf.words());
     }
+    if scheduler.kind == SchedulerKind::CsmaCd {
+        words += &format!(", {}", scheduler.csma_cd.words());
+    }
     if scheduler.kind == SchedulerKind::Hpd {
         words += &format!("; {}", scheduler.hpd.in_force());
+    }
+    if scheduler.kind == SchedulerKind::Plugin {
+        words += &format!(": {}", scheduler.plugin.in_force());
+    }
+    if scheduler.kind == SchedulerKind::Abe {
+        words += &format!("; {}", scheduler.abe.in_force());
     }
     words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.in_force()));
     words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.in_force()));
@@ -156,7 +165,11 @@ fn explained(
         rate_bps: rate.and_then(share),
         longest_bytes: scheduler.kind.wants_longest().then(|| asked.longest().get()),
         parameters: (scheduler.kind == SchedulerKind::Hpd).then(|| value::hpd_words(&asked.hpd)),
-        bound: class.bound.to_string(),
+        bound: if class.bound == Scheduler::NO_BOUND {
+            "that of all".into()
+        } else {
+            class.bound.to_string()
+        },
         drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
         management: queue.policy.words(),
         depth: 0,

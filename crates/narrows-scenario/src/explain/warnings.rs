@@ -320,6 +320,8 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
 
 /// One class may take all the room that there is, and leave none to the others.
 fn fills_the_whole(direction: &Direction) -> Option<String> {
+    // The colours of `abe` share one bound, as they would share one queue.
+    direction.scheduler.as_ref().filter(|scheduler| scheduler.kind != SchedulerKind::Abe)?;
     let (classes, whole) = (direction.classes(), direction.whole_bound()?);
     let reaches = |bound: Bound| match (bound, whole) {
         (Bound::Packets(bound), Bound::Packets(whole)) => bound >= whole,
@@ -352,10 +354,10 @@ fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
 
 /// A medium access protocol for each direction of a wire.
 fn contend_apart(link: &Link) -> bool {
-    let is_dcf = |(_, direction): &(String, &Direction)| {
-        direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind == SchedulerKind::Dcf)
+    let contends = |(_, direction): &(String, &Direction)| {
+        direction.scheduler.as_ref().is_some_and(|scheduler| scheduler.kind.is_medium_access())
     };
-    matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(is_dcf)
+    matches!(link.medium, Medium::Duplex { .. }) && link.directions().iter().any(contends)
 }
 
 /// A queue too small for a packet never lets it through.

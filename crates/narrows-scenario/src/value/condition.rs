@@ -67,7 +67,7 @@ const PROTOCOL: ByHand<u8> = ByHand {
     read: |node, _| parts::protocol(node),
     write: |number| Some(parts::named_text(parts::protocol_name(*number), *number)),
 };
-const CODE_POINT: ByHand<u8> = ByHand {
+pub(crate) const CODE_POINT: ByHand<u8> = ByHand {
     words: || "name such as `\"ef\"`, `\"cs1\"` or `\"af41\"`, or a number from 0 to 63".into(),
     schema: |definitions| schema::named_number(definitions),
     read: |node, _| parts::code_point(node),

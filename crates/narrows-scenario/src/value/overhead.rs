@@ -1,8 +1,8 @@
-//! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`, or a table of its parts.
+//! What a packet costs on the wire: `"ip"`, `"frame"`, `"ethernet"`, `"atm"`, `"wlan"`, `"ethernet-frame"`, or a table of its parts.
 
 use std::ops::Range;
 
-use narrows_core::sched::Dcf;
+use narrows_core::sched::{CsmaCd, Dcf};
 use narrows_core::service::{Cells, Overhead};
 
 use crate::keys::compound::{As, Group, Named};
@@ -17,6 +17,7 @@ const NAMES: &[(&str, Overhead)] = &[
     ("ethernet", Overhead::ETHERNET),
     ("atm", Overhead::ATM),
     ("wlan", Dcf::OVERHEAD),
+    ("ethernet-frame", CsmaCd::OVERHEAD),
 ];
 const BASE: Choice<bool> = Choice { what: "base", choices: &[("ip", false), ("frame", true)] };
 

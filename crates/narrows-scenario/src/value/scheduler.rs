@@ -1,6 +1,7 @@
 //! Schedulers: `"fq_codel"`, `"none"`, `{ type = "qfq", classes = [{ name = "voip", weight = 8, match = { … } }, …] }`, or
 //! `{ type = "drr", flows = 1024, by = "source" }`.
 
+mod abe;
 mod assigned;
 mod bucket;
 mod build;
@@ -8,16 +9,19 @@ mod cbq;
 mod child;
 mod class;
 mod classes;
+mod csma_cd;
 mod dcf;
 mod filter;
 mod hpd;
 mod htb;
 mod kind;
 mod plan;
+mod plugin;
 mod shape;
 mod tbf;
 mod tree;
 
+pub use abe::Abe;
 pub use build::DirectionClass;
 pub use cbq::{Cbq, CbqClass};
 pub use child::Child;
@@ -27,6 +31,7 @@ pub use hpd::Hpd;
 pub(crate) use hpd::class_words as hpd_words;
 pub use htb::HtbClass;
 pub use kind::Kind as SchedulerKind;
+pub use plugin::Plugin;
 pub use shape::ShapedBy;
 pub use tbf::Tbf;
 
@@ -41,7 +46,7 @@ use narrows_core::Bytes;
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::classify::Identity;
 use narrows_core::queue::Bound;
-use narrows_core::sched::{DcfConfig, HpdClass, Weight};
+use narrows_core::sched::{CsmaCdConfig, DcfConfig, HpdClass, Weight};
 use serde_json::{Value as Json, json};
 
 use crate::keys::kind::{ByHand, Choice, Given, Integer, Text, text};
@@ -69,8 +74,14 @@ pub struct Scheduler {
     pub policy: Policy,
     /// The parameters of a DCF.
     pub dcf: DcfConfig,
+    /// The parameters of CSMA/CD.
+    pub csma_cd: CsmaCdConfig,
     /// The parameters of hybrid proportional delay that are not of a class.
     pub hpd: Hpd,
+    /// The parameters of alternative best effort.
+    pub abe: Abe,
+    /// The module of a scheduler that is loaded.
+    pub plugin: Plugin,
     /// The parameters of a token bucket.
     pub tbf: Option<Tbf>,
     /// The parameters of class based queueing.
@@ -98,8 +109,8 @@ pub enum Division {
         /// What makes a flow; nothing for the default.
         by: Option<Identity>,
     },
-    /// By the TOS byte, into three bands.
-    Bands,
+    /// Into classes of the algorithm's own: by the TOS byte into three bands, or by DSCP into two colours.
+    Own,
 }
 
 /// The number of flows, as in FQ-CoDel (RFC 8290, 5.2.1) and Linux.
@@ -178,7 +189,7 @@ impl Keyed for Scheduler {
                 _ => Ok(()),
             },
         )
-        .default("`\"5-tuple\"`; for `dcf` `\"source\"`"),
+        .default("`\"5-tuple\"`; for `dcf` and `csma-cd` `\"source\"`"),
         row!(
             "quantum",
             quantum,
@@ -250,7 +261,7 @@ fn keys_of(kind: Kind) -> Vec<&'static dyn Key> {
         Serves::Classes => (true, false),
         Serves::ClassesOrFlows => (true, true),
         Serves::Flows => (false, true),
-        Serves::Bands => (false, false),
+        Serves::Bands | Serves::Colours => (false, false),
     };
     let mut all = keys::keys::<Scheduler>();
     all.retain(|key| match key.name() {
@@ -284,7 +295,9 @@ impl Scheduler {
         match &node.value {
             Value::Table(table) => {
                 let missing = |p: Problem| p.help(format!("say which scheduler: {}", one_of(&Kind::names())));
-                let kind = table.optional("type", read_kind)?;
+                // Its file says enough.
+                let by_file = table.key("plugin").map(|_| Kind::Plugin);
+                let kind = table.optional("type", read_kind)?.or(by_file);
                 let Some(kind) = kind else {
                     return Err(missing(Problem::new("`type` is missing").at(&node.span)));
                 };
@@ -328,7 +341,10 @@ impl Scheduler {
     fn own(&self) -> Option<&dyn Parameters> {
         match self.kind {
             Kind::Dcf => Some(&self.dcf),
+            Kind::CsmaCd => Some(&self.csma_cd),
             Kind::Hpd => Some(&self.hpd),
+            Kind::Abe => Some(&self.abe),
+            Kind::Plugin => Some(&self.plugin),
             Kind::Tbf => self.tbf.as_ref().map(|own| own as _),
             Kind::Cbq => self.cbq.as_ref().map(|own| own as _),
             _ => self.policy.parameters().map(|own| own as _),
@@ -338,7 +354,10 @@ impl Scheduler {
     fn own_mut(&mut self) -> Option<&mut dyn Parameters> {
         match self.kind {
             Kind::Dcf => Some(&mut self.dcf),
+            Kind::CsmaCd => Some(&mut self.csma_cd),
             Kind::Hpd => Some(&mut self.hpd),
+            Kind::Abe => Some(&mut self.abe),
+            Kind::Plugin => Some(&mut self.plugin),
             Kind::Tbf => self.tbf.as_mut().map(|own| own as _),
             Kind::Cbq => self.cbq.as_mut().map(|own| own as _),
             _ => self.policy.parameters_mut(),
@@ -356,6 +375,10 @@ impl Scheduler {
             Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
                 Err(Problem::new(format!("`{name}` has no classes"))
                     .help("it serves classes that are named, the first first"))
+            }
+            _ if self.kind == Kind::Plugin && !self.plugin.is_given() => {
+                Err(Problem::new("`plugin` has no module")
+                    .help("write the whole: { plugin = \"FILE.wasm\" }"))
             }
             _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
                 Err(Problem::new("`tbf` has no rate and burst")
@@ -440,7 +463,10 @@ impl Scheduler {
             quantum: self.quantum.filter(|_| about.quantum.is_some()),
             policy: if same_policy { self.policy } else { own_policy },
             dcf: if kind == Kind::Dcf { self.dcf } else { DcfConfig::default() },
+            csma_cd: if kind == Kind::CsmaCd { self.csma_cd } else { CsmaCdConfig::default() },
             hpd: if kind == Kind::Hpd { self.hpd } else { Hpd::default() },
+            abe: if kind == Kind::Abe { self.abe.clone() } else { Abe::default() },
+            plugin: if kind == Kind::Plugin { self.plugin.clone() } else { Plugin::default() },
             tbf: self.tbf.filter(|_| kind == Kind::Tbf),
             cbq: self.cbq.filter(|_| kind == Kind::Cbq),
         }
@@ -459,7 +485,10 @@ impl Scheduler {
                 _ => Policy::Fifo,
             },
             dcf: DcfConfig::default(),
+            csma_cd: CsmaCdConfig::default(),
             hpd: Hpd::default(),
+            abe: Abe::default(),
+            plugin: Plugin::default(),
             tbf: None,
             cbq: None,
         }
@@ -522,6 +551,9 @@ fn schema_of(kind: Kind, definitions: &mut Definitions) -> Json {
     let (name, doc) = (kind.name(), kind.words());
     schema::define(definitions, &format!("{name}-scheduler"), |definitions| {
         let mut table = schema::tagged(name, doc, &keys_of(kind), definitions);
+        if kind == Kind::Plugin {
+            table["required"] = json!(["plugin"]);
+        }
         if table["properties"].get("classes").is_some() {
             let has_own = !(kind.about().class_keys)().is_empty();
             let called = if has_own { format!("{name}-class") } else { "Class".into() };
@@ -569,7 +601,7 @@ impl Division {
                 Self::Classes { classes: Vec::new(), filters: Vec::new(), default: None, drops_rest: false }
             }
             Serves::ClassesOrFlows | Serves::Flows => Self::Flows { count: FLOWS, by: None },
-            Serves::Bands => Self::Bands,
+            Serves::Bands | Serves::Colours => Self::Own,
         }
     }
 
@@ -578,7 +610,7 @@ impl Division {
         match self {
             Self::Flows { count, by } => {
                 // The stations of a medium are those who send.
-                let usual = if kind == Kind::Dcf { Identity::Source } else { Identity::FiveTuple };
+                let usual = if kind.is_medium_access() { Identity::Source } else { Identity::FiveTuple };
                 Some((*count, by.unwrap_or(usual)))
             }
             _ => None,
@@ -619,11 +651,14 @@ pub(crate) fn tables() -> Vec<(&'static str, Vec<&'static dyn Key>)> {
         ("match", keys::keys::<Match>()),
         ("hpd", keys::keys::<Hpd>()),
         ("hpd-class", keys::keys::<HpdClass>()),
+        ("abe", keys::keys::<Abe>()),
+        ("plugin", keys::keys::<Plugin>()),
         ("tbf", keys::keys::<Tbf>()),
         ("htb-class", keys::keys::<HtbClass>()),
         ("cbq", keys::keys::<Cbq>()),
         ("cbq-class", keys::keys::<CbqClass>()),
         ("dcf", keys::keys::<DcfConfig>()),
+        ("csma-cd", keys::keys::<CsmaCdConfig>()),
     ];
     tables.extend(hpd::tables());
     tables
@@ -639,6 +674,7 @@ pub(crate) fn registry() -> String {
             Serves::ClassesOrFlows => "classes or flows",
             Serves::Flows => "flows",
             Serves::Bands => "three bands of its own",
+            Serves::Colours => "two colours of its own",
         };
         let quantum = about.quantum.map_or(String::new(), |quantum| quantum.to_string());
         table += &format!("| `\"{}\"` | {serves} | {quantum} | {} |\n", about.name, about.words);

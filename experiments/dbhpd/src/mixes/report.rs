@@ -114,6 +114,7 @@ impl Section {
         if self.table().is_some() {
             all.extend([self.losses(), self.successes()]);
         }
+        all.push(self.certainty());
         all.push(self.tails_in_words());
         all.extend(self.linear());
         all
@@ -158,6 +159,9 @@ impl Section {
                 Medium::Half => {
                     "less: this load fills the queues in bursts only. On the thesis's Ethernet collisions took a part of the \
                      link, which they do not here"
+                }
+                Medium::Collisions => {
+                    "less: this load fills the queues in bursts only, though collisions take a part of the link, as they did there"
                 }
                 Medium::Full => {
                     "less: this load fills the queues in bursts only, with a wire for each direction"
@@ -212,6 +216,32 @@ impl Section {
             text(theirs),
             text(ours)
         )
+    }
+
+    /// How much stands behind the figures: the calls, and intervals of 95 %.
+    fn certainty(&self) -> String {
+        let mut text = String::from("How certain that is (95 %):");
+        for (number, run) in self.runs.iter().take(4).enumerate() {
+            let answered = run.succeeded[0].map_or(0.0, |share| share * run.calls as f64);
+            let (least, most) = wilson(answered, run.calls as f64);
+            let separator = if number == 0 { "" } else { ";" };
+            let calls = if run.calls == 1 { "call" } else { "calls" };
+            write!(
+                text,
+                "{separator} {}: {} {calls} of VoIP, so that {:.0} to {:.0} % succeed",
+                run.name,
+                run.calls,
+                least * 100.0,
+                most * 100.0
+            )
+            .expect("a string takes everything");
+            if let Some((least, most)) = interval(&run.tenths) {
+                write!(text, ", and {:.1} to {:.1} % of all packets are lost", least * 100.0, most * 100.0)
+                    .expect("a string takes everything");
+            }
+        }
+        text + ". Losses by the tenths of a run; calls by Wilson's interval, as if they failed independently. VoIP's delays are \
+                those of the packets of so few calls, which lie close together: no interval is given for them."
     }
 
     /// Whose delays have the longest tail.
@@ -270,6 +300,31 @@ impl Section {
     }
 }
 
+/// The interval of 95 % of a share, of which `good` of `all` were (E. B. Wilson, JASA 22, 1927); everything without any.
+fn wilson(good: f64, all: f64) -> (f64, f64) {
+    if all == 0.0 {
+        return (0.0, 1.0);
+    }
+    const Z: f64 = 1.96;
+    let (share, square) = (good / all, Z * Z / all);
+    let middle = share + square / 2.0;
+    let half = Z * libm::sqrt(share * (1.0 - share) / all + square / (4.0 * all));
+    (((middle - half) / (1.0 + square)).max(0.0), ((middle + half) / (1.0 + square)).min(1.0))
+}
+
+/// The interval of 95 % of the mean of ten batches, by Student's t; nothing where there are not ten.
+fn interval(batches: &[f64]) -> Option<(f64, f64)> {
+    /// 97.5 % with nine degrees of freedom.
+    const T: f64 = 2.262;
+    if batches.len() != 10 {
+        return None;
+    }
+    let mean = batches.iter().sum::<f64>() / 10.0;
+    let variance = batches.iter().map(|batch| (batch - mean) * (batch - mean)).sum::<f64>() / 9.0;
+    let half = T * libm::sqrt(variance / 10.0);
+    Some(((mean - half).max(0.0), (mean + half).min(1.0)))
+}
+
 /// The greatest distance of a distribution from a straight line, up to its point of 99 %.
 fn from_a_line(points: &[(f64, f64)]) -> Option<f64> {
     let &(end, share) = points.iter().find(|(_, share)| *share >= 0.99)?;
@@ -288,6 +343,21 @@ pub(crate) fn milliseconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intervals_are_those_of_the_books() {
+        // Nine of nine: 9/(9 + 1.96²).
+        let (least, most) = wilson(9.0, 9.0);
+        assert!((least - 9.0 / (9.0 + 1.96 * 1.96)).abs() < 1e-9 && most > 0.999_999);
+        assert_eq!(wilson(0.0, 0.0), (0.0, 1.0));
+        assert_eq!(interval(&[0.5; 10]), Some((0.5, 0.5)));
+        let halves: Vec<f64> = (0..10).map(|n| f64::from(n % 2)).collect();
+        let (least, most) = interval(&halves).unwrap();
+        // s = √(10/4/9), and the mean's is a √10th.
+        let half = 2.262 * (2.5_f64 / 9.0 / 10.0).sqrt();
+        assert!((least - 0.5 + half).abs() < 1e-9 && (most - 0.5 - half).abs() < 1e-9);
+        assert_eq!(interval(&[0.1]), None);
+    }
 
     #[test]
     fn a_line_is_told_from_a_step() {

@@ -4,10 +4,11 @@ use narrows_core::classify::{Classifier, Condition, FlowHash, Identity};
 use narrows_core::netem::{self, Chance, Netem, Share};
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::sched::{
-    self, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hpd, HpdClass, HpdConfig,
-    Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig, Weight, Wf2q,
+    self, Abe, AbeConfig, Cbq, CbqClass, Class, Drr, ErrorWidth, Estimator, Fair, FlowConfig, Gfq, Hpd,
+    HpdClass, HpdConfig, Htb, HtbClass, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store, TbfConfig,
+    Weight, Wf2q,
 };
-use narrows_core::{Bytes, Duration, NetemQueue, Rate, Seed};
+use narrows_core::{Bytes, Duration, NetemQueue, Probability, Rate, Seed};
 
 use crate::foreign::{Gate, Slots};
 
@@ -34,6 +35,8 @@ pub(crate) enum SchedulerPlan {
     Htb,
     /// The same with a class of each kind.
     Cbq,
+    /// Two plain classes, by length; green may wait so long.
+    Abe(Duration),
     /// Lets packets go in slots of so many nanoseconds only.
     Slots(u64),
 }
@@ -64,6 +67,7 @@ impl QueuePlan {
                 SchedulerPlan::Hpd => classes(hpd(), bound, overload, limits),
                 SchedulerPlan::Htb => classes(htb(), bound, overload, limits),
                 SchedulerPlan::Cbq => classes(cbq(), bound, overload, limits),
+                SchedulerPlan::Abe(max_delay) => abe(max_delay, bound, limits),
                 SchedulerPlan::Slots(nanos) => {
                     classes(Slots::new(Duration::from_nanos(nanos)), bound, overload, limits)
                 }
@@ -86,6 +90,25 @@ fn hpd() -> Hpd {
         ..HpdClass::default()
     };
     Hpd::new(HpdConfig { classes: (0..6).map(class).collect(), ..HpdConfig::default() })
+}
+
+/// Green packets are the short ones. Without limits none is too late.
+fn abe(max_delay: Duration, bound: Bound, limits: Limits) -> Box<dyn Queue> {
+    let short = Condition { lengths: Some(0..=400), ..Condition::default() };
+    let (max_delay, default) = match limits {
+        Limits::None => (Duration::MAX, Some(1)),
+        Limits::Tight => (max_delay, None),
+    };
+    let long = Condition { lengths: Some(401..=1200), ..Condition::default() };
+    let rules = Classifier::Rules { rules: vec![(short, 0), (long, 1)], default };
+    let config = AbeConfig { max_delay, bias: Probability::from_ratio(2, 3).expect("below 1") };
+    let mut queue = Scheduled::new(Abe::new(config), rules, bound, Overload::Scheduler);
+    for _ in 0..2 {
+        let class =
+            Class { flow: FlowConfig::default(), bound: ENOUGH, drop_at: DropAt::Tail, store: Store::Plain };
+        queue.add_class(class).expect("it takes two flows");
+    }
+    Box::new(queue)
 }
 
 /// What each of six leaves has: rate in Mbit/s, parent, priority.

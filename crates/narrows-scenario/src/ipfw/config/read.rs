@@ -180,7 +180,11 @@ impl Reader<'_, '_> {
         let word = self.words.expect("the type of a scheduler")?;
         let name = word.text.to_ascii_lowercase();
         let Some(kind) = SCHEDULERS.iter().find(|kind| kind.word == name) else {
-            const REFUSED: &[(&str, &str)] = &[("gfq", "use `qfq` or `kps`"), ("drr", "ipfw calls it `rr`")];
+            const REFUSED: &[(&str, &str)] = &[
+                ("gfq", "use `qfq` or `kps`"),
+                ("abe", "a link without rules has it: `scheduler = \"abe\"`"),
+                ("drr", "ipfw calls it `rr`"),
+            ];
             let known: Vec<&str> = SCHEDULERS.iter().map(|kind| kind.word).collect();
             return Err(unknown(word, &name, "type of a scheduler", &known, REFUSED));
         };

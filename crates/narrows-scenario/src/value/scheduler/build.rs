@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use narrows_core::classify::{self, Classifier, FlowHash};
 use narrows_core::queue::{self, Bound, DropAt};
 use narrows_core::sched::{
-    self, Cbq, CbqClass, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled, ShapingError, Store,
-    TbfConfig, Weight,
+    self, Abe, Cbq, CbqClass, CsmaCd, Dcf, FlowConfig, Hpd, HtbClass, Overload, Peak, Scheduled,
+    ShapingError, Store, TbfConfig, Weight,
 };
 use narrows_core::{NetemQueue, Seed, Stream};
 
@@ -55,8 +55,8 @@ impl Scheduler {
         };
         match self.serves {
             // All alike, and not what anybody wrote.
-            Division::Flows { .. } | Division::Bands => Ok(()),
-            Division::Classes { .. } => self.build(plan).map(|_| ()),
+            Division::Flows { .. } | Division::Own if self.kind != Kind::Plugin => Ok(()),
+            _ => self.build(plan).map(|_| ()),
         }
     }
 
@@ -82,13 +82,14 @@ impl Scheduler {
         }
         let classes = self.classes();
         let classifier = match &self.serves {
-            Division::Bands => classify::pfifo_fast(),
+            Division::Own if self.kind == Kind::PfifoFast => classify::pfifo_fast(),
             Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => {
                 filtered(&classes, filters, default.as_deref(), plan.addresses)
             }
             _ => classifier(&classes, plan.addresses),
         };
-        let mut scheduled = Scheduled::new(algorithm, classifier, bound, Overload::Arriving);
+        let overload = if self.kind == Kind::Abe { Overload::Scheduler } else { Overload::Arriving };
+        let mut scheduled = Scheduled::new(algorithm, classifier, bound, overload);
         for (index, class) in classes.iter().enumerate() {
             let queue = class.queue.unwrap_or(plan.queue);
             let bound = self.class_bound(class, plan.queue, plan.default);
@@ -139,6 +140,8 @@ impl Scheduler {
         let own = class.queue.and_then(|queue| queue.bound);
         let whole = (self.kind == Kind::Tbf).then(|| self.whole_bound(queue, default)).flatten();
         match &class.child {
+            // The virtual queue's is that of both colours.
+            None if self.kind == Kind::Abe => Self::NO_BOUND,
             None => own.or(whole).or(queue.bound).unwrap_or(default),
             Some(Child::Scheduler(inner)) => inner.whole_bound(queue, default).unwrap_or(Self::NO_BOUND),
             Some(Child::Netem(netem)) => netem.limit(),
@@ -161,9 +164,26 @@ impl Scheduler {
         Dcf::new(self.dcf, Stream::new(plan.seed, plan.link, "backoff"))
     }
 
+    pub(super) fn csma_cd(&self, plan: Plan<'_>) -> CsmaCd {
+        CsmaCd::new(self.csma_cd, Stream::new(plan.seed, plan.link, "backoff"))
+    }
+
     pub(super) fn hpd(&self) -> Hpd {
         let classes = self.classes().iter().map(|class| class.hpd).collect();
         Hpd::new(self.hpd.config(classes))
+    }
+
+    /// The classes of alternative best effort, in the order of the engine's numbers.
+    fn colours(&self) -> Vec<Class> {
+        let green = Match { dscps: self.abe.green.clone(), ..Match::default() };
+        vec![
+            Class { name: "green".into(), matches: vec![green], ..Class::all() },
+            Class { name: "blue".into(), ..Class::all() },
+        ]
+    }
+
+    pub(super) fn abe(&self) -> Abe {
+        Abe::new(self.abe.config())
     }
 
     pub(super) fn cbq(&self) -> Result<Cbq, ShapingError> {
@@ -229,14 +249,15 @@ impl Scheduler {
                 .map(|index| classes[index].clone())
                 .collect(),
             Division::Flows { .. } => Vec::new(),
-            Division::Bands => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
+            Division::Own if self.kind == Kind::Abe => self.colours(),
+            Division::Own => BANDS.map(|name| Class { name: name.into(), ..Class::all() }).into(),
         }
     }
 
     /// What belongs to each of the classes in force, in one line.
     pub(crate) fn class_words(&self) -> Vec<String> {
         match &self.serves {
-            Division::Bands => {
+            Division::Own if self.kind == Kind::PfifoFast => {
                 let asks =
                     ["asks for low delay", "asks for neither, or for both", "asks for high throughput"];
                 asks.map(|what| format!("{what} by its TOS bits")).into()
@@ -256,7 +277,8 @@ impl Scheduler {
     /// How much may wait in all: given, or where flows share it, that of the direction's queue if that is given, or the
     /// algorithm's published default, or that of the direction. Nothing where classes have bounds of their own alone.
     pub(crate) fn whole_bound(&self, queue: Queue, default: Bound) -> Option<Bound> {
-        let of_flows = || self.has_flows().then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
+        let shared = self.has_flows() || self.kind == Kind::Abe;
+        let of_flows = || shared.then(|| queue.bound.or(self.published_bound()).unwrap_or(default));
         let of_latency = || self.tbf.and_then(|tbf| tbf.bound());
         self.bound.or_else(of_latency).or_else(of_flows)
     }

@@ -211,7 +211,7 @@ impl Class {
                 "weight",
                 match kind {
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
-                    Kind::Dcf => "its classes are stations, which all contend alike",
+                    Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
                     Kind::Hpd => {
                         "what it holds in proportion are delays: say `ddp`, the least of which is served best"
                     }

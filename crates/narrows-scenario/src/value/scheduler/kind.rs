@@ -3,7 +3,7 @@
 use narrows_core::aqm::{CodelConfig, PieConfig};
 use narrows_core::queue;
 use narrows_core::sched::{
-    DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
+    CsmaCdConfig, DcfConfig, Drr, Fair, Fifo, Gfq, HpdClass, Kps, Priority, Qfq, Tbf as Bucket, Wf2q,
 };
 use narrows_core::{Bytes, sched};
 
@@ -24,6 +24,8 @@ pub(crate) enum Serves {
     Flows,
     /// Three bands of its own.
     Bands,
+    /// Two colours of its own.
+    Colours,
 }
 
 /// Makes the engine's queue of what a scenario says.
@@ -120,7 +122,10 @@ schedulers! {
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
     Dcf "dcf" "stations contend by the DCF of 802.11b" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
+    CsmaCd "csma-cd" "stations contend by the CSMA/CD of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
     Hpd "hpd" "delays in proportion, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
+    Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), keys::<super::Abe>();
+    Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin.scheduler()?, plan), weights(), longest(), keys::<super::Plugin>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), keys::<Tbf>();
     Htb "htb" "a tree of token buckets, which borrow from those above" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
     Cbq "cbq" "a tree of classes, kept to their rates by their idle times" Classes, |it, plan| it.assemble(it.cbq()?, plan), keys::<super::Cbq>(), class_keys::<CbqClass>();
@@ -130,6 +135,11 @@ impl Kind {
     /// Its name in a scenario.
     pub fn name(self) -> &'static str {
         self.about().name
+    }
+
+    /// Whether what it serves are stations that contend for a medium.
+    pub(crate) fn is_medium_access(self) -> bool {
+        matches!(self, Self::Dcf | Self::CsmaCd)
     }
 
     /// What it does, for people.
@@ -155,7 +165,7 @@ impl Kind {
     /// Whether its name alone says enough.
     pub(crate) fn is_enough_by_name(self) -> bool {
         // `prio` is, for queues of a pipe.
-        !matches!(self, Self::Tbf | Self::Htb | Self::Cbq)
+        !matches!(self, Self::Tbf | Self::Htb | Self::Cbq | Self::Plugin)
     }
 
     /// The names of all.

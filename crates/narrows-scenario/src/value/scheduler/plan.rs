@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use narrows_core::Seed;
 use narrows_core::queue::Bound;
 use narrows_core::sched::{Refused, ShapingError};
+use narrows_plugin::LoadError;
 
 use crate::value::queue::Queue;
 
@@ -36,6 +37,7 @@ pub(crate) struct Refusal {
 pub(crate) enum Why {
     Refused(Refused),
     Shaping(ShapingError),
+    Load(LoadError),
 }
 
 impl From<ShapingError> for Refusal {
@@ -44,11 +46,18 @@ impl From<ShapingError> for Refusal {
     }
 }
 
+impl From<LoadError> for Refusal {
+    fn from(error: LoadError) -> Self {
+        Self { class: None, why: Why::Load(error) }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
             Why::Refused(refused) => refused.fmt(f),
             Why::Shaping(error) => error.fault.fmt(f),
+            Why::Load(error) => error.fmt(f),
         }
     }
 }

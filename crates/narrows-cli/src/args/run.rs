@@ -1,0 +1,179 @@
+//! What `run`, `shell` and `up` may be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum, ValueHint};
+use narrows_live::run_name::RunName;
+
+use super::LinkFlags;
+use super::means::{Cabling, Capture, Pace};
+use super::offered::Offered;
+use super::virtual_time::VirtualTime;
+use crate::report::ReportArgs;
+
+/// What nobody can guess, at the end of the help.
+const ENVIRONMENT_HELP: &str = "\
+Programs of the run find in their environment:
+  NARROWS_SERVER, NARROWS_SERVER6  the address of the host at the other end
+  NARROWS_CLIENT, NARROWS_CLIENT6  the address of the host in which CMD runs
+  NARROWS_HOST_NAME, …6            the address of each host, by its name in capitals
+  NARROWS_FEED, …_LINK_UP_NAME     the socket of the only feed; that of each feed, by link and name in capitals
+
+Examples:
+  narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'
+  narrows run --rate 1.5mbit/0.5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
+  narrows run scenarios/adsl.toml --record run.log -- sh -c 'ping -c 5 $NARROWS_SERVER'";
+
+#[derive(Debug, Args)]
+#[command(after_help = ENVIRONMENT_HELP)]
+pub(crate) struct Run {
+    /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    #[command(flatten)]
+    pub(crate) live: Live,
+    #[command(flatten)]
+    pub(crate) probes: Probes,
+    #[command(flatten)]
+    pub(crate) virtual_time: VirtualTime,
+    /// The program to run and its arguments
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The program's own measurement.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Probes")]
+pub(crate) struct Probes {
+    /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
+    #[arg(
+        long,
+        value_name = "PER SECOND",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "100",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) probe: Option<u32>,
+    /// The DSCP of probes: a name such as ef, or a number [default: 0]
+    #[arg(long, value_name = "DSCP", requires = "probe")]
+    pub(crate) probe_dscp: Option<String>,
+    /// The length of probes, from the IP header on
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "probe",
+        default_value_t = narrows_live::probe::LENGTH,
+        value_parser = clap::value_parser!(u16).range(i64::from(narrows_live::probe::LENGTH)..=1500)
+    )]
+    pub(crate) probe_length: u16,
+    /// The UDP port that probes go to
+    #[arg(
+        long,
+        value_name = "PORT",
+        requires = "probe",
+        default_value_t = narrows_live::probe::PORT,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub(crate) probe_port: u16,
+    /// Let queues mark probes with "congestion experienced" instead of dropping them (ECT(0)); the report counts them
+    #[arg(long, requires = "probe")]
+    pub(crate) probe_ecn: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows shell --delay 100ms --internet
+  narrows shell scenarios/adsl.toml --on server 'iperf3 -s'")]
+pub(crate) struct Shell {
+    /// The scenario file; without one, the flags describe one link
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) link: LinkFlags,
+    #[command(flatten)]
+    pub(crate) live: Live,
+    #[command(flatten)]
+    pub(crate) virtual_time: VirtualTime,
+}
+
+/// What a run in real time may be told besides its network.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The run")]
+pub(crate) struct Live {
+    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<RunName>,
+    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    #[arg(long, value_name = "LINK.KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// The host in which CMD runs [default: the scenario's first]
+    #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
+    pub(crate) host: Option<String>,
+    /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; any number of times.
+    /// They start together, and CMD waits until they listen
+    #[arg(long, value_names = ["HOST", "COMMAND"], num_args = 2, action = clap::ArgAction::Append)]
+    pub(crate) on: Vec<String>,
+    /// How long CMD waits until programs of --on listen on a TCP or UDP port; 0s: not at all
+    #[arg(long, value_name = "TIME", default_value = "2s", requires = "on")]
+    pub(crate) on_timeout: String,
+    /// Put the host, as in [server], before each line that programs of --on write; auto: in a terminal
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) labels: Labels,
+    /// Write what programs of --on write to DIR/HOST.log instead
+    #[arg(long, value_name = "DIR", requires = "on")]
+    pub(crate) logs: Option<PathBuf>,
+    /// The seed of every random draw [default: the scenario's, or 1]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Let the hosts reach the outside through the far end, by address translation on this host
+    #[arg(long)]
+    pub(crate) internet: bool,
+    /// Keep the input log: `narrows sim --replay FILE` gives the same verdict for every packet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Keep whole packets in the log, instead of their first 128 bytes
+    #[arg(long, requires = "record")]
+    pub(crate) record_whole: bool,
+    #[command(flatten)]
+    pub(crate) capture: Capture,
+    #[command(flatten)]
+    pub(crate) cabling: Cabling,
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+    /// Run independent components of the network on up to so many threads; auto: as many as the host has room for, or as
+    /// --cpu names
+    #[arg(long, value_name = "N", default_value = "auto")]
+    pub(crate) shards: Shards,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `--labels`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Labels {
+    Auto,
+    Always,
+    Never,
+}
+
+/// `--shards`: how many at most; nothing for `auto`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shards(pub(crate) Option<usize>);
+
+impl FromStr for Shards {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(number @ 1..=1024) => Ok(Self(Some(number))),
+            _ if text == "auto" => Ok(Self(None)),
+            _ => Err("it is a number from 1 to 1024, or auto".into()),
+        }
+    }
+}

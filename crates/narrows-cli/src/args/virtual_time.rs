@@ -1,0 +1,74 @@
+//! What a run in exact virtual time may be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+/// Whether to run in exact virtual time, and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Exact virtual time")]
+pub(crate) struct VirtualTime {
+    /// Run everything inside a guest kernel whose clock stands still while anything computes and jumps to the next event when
+    /// all is idle: no lateness, the same result at every run, no root. The host's files are seen there and protected
+    #[arg(long = "virtual")]
+    pub(crate) wanted: bool,
+    /// The guest kernel: a kept version, or the path of an executable [default: the newest kept]
+    #[arg(long, value_name = "VERSION|PATH", requires = "wanted")]
+    pub(crate) kernel: Option<OsString>,
+    /// Let programs in the guest write to this folder, or file, of the host; any number of times [default: none]
+    #[arg(long, value_name = "PATH", requires = "wanted")]
+    pub(crate) write: Vec<PathBuf>,
+    /// How much memory the guest has, as in 512M or 2G
+    #[arg(long, value_name = "SIZE", requires = "wanted", default_value = "1G")]
+    pub(crate) memory: Memory,
+    /// End the run when virtual time has stood still for so long in real time, because a program spins: 60s, or never
+    #[arg(long, value_name = "TIME", requires = "wanted", default_value = "60s")]
+    pub(crate) stall: String,
+    /// The wall clock of the guest at its start: seconds since 1970, or now, with which no two runs are the same
+    /// [default: 2026-01-01T00:00:00Z]
+    #[arg(long, value_name = "SECONDS", requires = "wanted")]
+    pub(crate) wall_clock: Option<WallClock>,
+}
+
+/// `--memory`, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory(pub(crate) u64);
+
+impl FromStr for Memory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (digits, shift) = match text.as_bytes().last() {
+            Some(b'M') => (&text[..text.len() - 1], 20),
+            Some(b'G') => (&text[..text.len() - 1], 30),
+            _ => ("", 0),
+        };
+        let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        let size = size.filter(|size| (64 << 20..=1 << 40).contains(size));
+        size.map(Self)
+            .ok_or_else(|| "it is a size from 64M to 1024G, in whole M or G (MiB, GiB), as in 2G".into())
+    }
+}
+
+/// `--wall-clock`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WallClock {
+    Now,
+    /// Nanoseconds since 1970.
+    At(u64),
+}
+
+impl FromStr for WallClock {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "now" {
+            return Ok(Self::Now);
+        }
+        let seconds = text.parse::<u64>().ok().filter(|seconds| *seconds <= 1 << 32);
+        let nanoseconds = seconds.map(|seconds| Self::At(seconds * 1_000_000_000));
+        nanoseconds.ok_or_else(|| "it is a number of seconds since 1970 up to 4294967296, or now".into())
+    }
+}

@@ -1,0 +1,61 @@
+//! The parameters of alternative best effort: `{ type = "abe", green = ["ef", 44], max-delay = "20ms", bias = "100%" }`.
+
+use narrows_core::sched::AbeConfig;
+use narrows_core::{Duration, Probability};
+
+use crate::keys::kind::Several;
+use crate::keys::quantity::{Percentage, Time};
+use crate::keys::{Keyed, Row, row};
+use crate::value::condition::CODE_POINT;
+
+/// The parameters of alternative best effort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abe {
+    /// The code points of green packets.
+    pub green: Vec<u8>,
+    /// How long a green packet may wait.
+    pub max_delay: Duration,
+    /// How often green goes first where either could.
+    pub bias: Probability,
+}
+
+/// Expedited forwarding (RFC 3246): what asks for a low delay.
+const EF: u8 = 46;
+
+impl Default for Abe {
+    fn default() -> Self {
+        let AbeConfig { max_delay, bias } = AbeConfig::default();
+        Self { green: vec![EF], max_delay, bias }
+    }
+}
+
+impl Keyed for Abe {
+    const ROWS: &'static [Row<Self>] = &[
+        row!("green", green, Several(CODE_POINT), "The DSCPs of green packets. All others are blue."),
+        row!(
+            "max-delay",
+            max_delay,
+            Time::ANY,
+            "The longest that a green packet waits. One that would wait longer is dropped, with the reason `too late`."
+        ),
+        row!(
+            "bias",
+            bias,
+            Percentage,
+            "How often green goes first where the first packet of either colour could wait for the other."
+        ),
+    ];
+}
+
+impl Abe {
+    pub(super) const fn config(&self) -> AbeConfig {
+        AbeConfig { max_delay: self.max_delay, bias: self.bias }
+    }
+
+    pub(crate) fn in_force(&self) -> String {
+        format!(
+            "green waits for {} at most, and goes first in {} of open decisions",
+            self.max_delay, self.bias
+        )
+    }
+}

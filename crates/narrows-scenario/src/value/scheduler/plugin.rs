@@ -1,0 +1,142 @@
+//! A scheduler that is loaded: `{ plugin = "drr.wasm", parameters = { quantum = "1500 bytes" } }`.
+
+use std::ops::Range;
+
+use narrows_plugin::{LoadError, Loaded, Module, abi};
+use serde_json::json;
+
+use crate::files::NamedFile;
+use crate::keys::Form;
+use crate::keys::kind::{ByHand, Integer};
+use crate::keys::{Keyed, Row, row};
+use crate::node::{Node, Table, Value};
+use crate::problem::Problem;
+use crate::surroundings::Surroundings;
+use crate::units;
+use crate::value::file::FILE;
+
+/// A module and what it is told.
+#[derive(Clone, Debug)]
+pub struct Plugin {
+    /// The file of the module; nothing before it is read.
+    pub file: Option<NamedFile>,
+    /// What it has been made into.
+    module: Option<Module>,
+    /// The values of its parameters.
+    pub parameters: Vec<(String, i64)>,
+    /// How much fuel it has for a call.
+    pub fuel: u64,
+}
+
+impl PartialEq for Plugin {
+    /// The module is what the file says.
+    fn eq(&self, other: &Self) -> bool {
+        (&self.file, &self.parameters, self.fuel) == (&other.file, &other.parameters, other.fuel)
+    }
+}
+
+impl Default for Plugin {
+    /// Without a module, which must be said.
+    fn default() -> Self {
+        Self { file: None, module: None, parameters: Vec::new(), fuel: abi::FUEL }
+    }
+}
+
+const FUEL: Integer = Integer { what: "an amount of fuel", low: 1, high: abi::MOST_FUEL as i64 };
+const PARAMETERS: ByHand<Vec<(String, i64)>> = ByHand {
+    words: || "table of whole numbers, booleans, times, sizes and rates".into(),
+    schema: |_| {
+        let value = json!({ "type": ["integer", "boolean", "string"] });
+        json!({ "type": "object", "additionalProperties": value })
+    },
+    read: |node, _| {
+        let table = node.table("the values of parameters, such as { quantum = 1500 }")?;
+        table
+            .iter()
+            .map(|(key, node)| Ok((key.name.clone(), parameter(node).map_err(|p| p.inside(&key.name))?)))
+            .collect()
+    },
+    write: |parameters| {
+        let mut table = Table::default();
+        for (name, value) in parameters {
+            table.put(name, Value::Integer(value.to_string()));
+        }
+        (!parameters.is_empty()).then_some(Value::Table(table))
+    },
+};
+
+/// A whole number as it is, a boolean as 1 or 0, and what has a unit in nanoseconds, bytes or bits a second.
+fn parameter(node: &Node) -> Result<i64, Problem> {
+    let number = |number: u64| i64::try_from(number).ok();
+    let read = match &node.value {
+        Value::Integer(_) => Some(node.integer("a whole number", i64::MIN..i64::MAX)?),
+        Value::Boolean(yes) => Some(i64::from(*yes)),
+        Value::String(_) => units::time(node)
+            .map(|time| time.nanos())
+            .or_else(|_| units::size(node).map(|bytes| bytes.get()))
+            .or_else(|_| units::rate(node).map(|rate| rate.bits_per_second()))
+            .ok()
+            .and_then(number),
+        _ => None,
+    };
+    read.ok_or_else(|| node.expected("a whole number, a boolean, a time, a size or a rate"))
+}
+
+impl Keyed for Plugin {
+    const ROWS: &'static [Row<Self>] = &[
+        Row::new(
+            "plugin",
+            &FILE,
+            "The module: a WebAssembly file that exports [what a scheduler does](writing-a-scheduler.md#a-scheduler-that-is-loaded).",
+            |of: &Self| FILE.write(&of.file),
+            |of: &mut Self, node, around: Surroundings<'_>| {
+                of.file = FILE.read(node, around)?;
+                let bytes = of.file.as_ref().map(|file| &*file.contents).unwrap_or_default();
+                let module = Module::new(bytes);
+                of.module = Some(module.map_err(|error| Problem::new(error.to_string()).at(&node.span))?);
+                Ok(())
+            },
+        )
+        .required(),
+        row!("parameters", parameters, PARAMETERS, "What the module is told. Its names are the module's own; a time is given in nanoseconds, a size in bytes, a rate in bits a second.").default("the module's own"),
+        row!("fuel", fuel, FUEL, "How much fuel each call of the module has: about so many instructions. A call that needs more fails."),
+    ];
+
+    fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {
+        let Err(error) = self.scheduler() else { return Ok(()) };
+        let problem = Problem::new(error.to_string());
+        let parameters = table.get("parameters");
+        Err(match (&error, parameters.and_then(|node| node.table("").ok())) {
+            (LoadError::NoParameter { name, known }, Some(table)) => {
+                let known = known.iter().map(String::as_str);
+                let at = table.key(name).map_or(place, |key| &key.span);
+                problem.at(at).did_you_mean(name, known).inside("parameters")
+            }
+            (LoadError::Refused { name, .. }, Some(table)) => {
+                let at = table.get(name).map_or(place, |node| &node.span);
+                problem.at(at).inside(name).inside("parameters")
+            }
+            _ => problem.at(table.get("plugin").map_or(place, |node| &node.span)),
+        })
+    }
+}
+
+impl Plugin {
+    /// Whether there is a module.
+    pub(super) const fn is_given(&self) -> bool {
+        self.module.is_some()
+    }
+
+    /// A scheduler of the module, with a memory of its own.
+    pub(super) fn scheduler(&self) -> Result<Loaded, LoadError> {
+        self.module.as_ref().ok_or(LoadError::NoModule)?.scheduler(&self.parameters, self.fuel)
+    }
+
+    pub(crate) fn in_force(&self) -> String {
+        let file = self.file.as_ref().map_or("no file", |file| &file.name);
+        let parameters: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let with = if parameters.is_empty() { String::new() } else { format!(", {}", parameters.join(", ")) };
+        format!("{file}{with}, fuel {} a call", self.fuel)
+    }
+}
