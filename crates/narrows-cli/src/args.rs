@@ -21,7 +21,7 @@ use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, WaitBy};
 pub(crate) use networks::{Exec, Up};
 use offered::Offered;
-pub(crate) use run::{Live, Probes, Run, Shell};
+pub(crate) use run::{Labels, Live, Probes, Run, Shell};
 pub(crate) use standing::{Attach, Bridge, DirectionName, FailName, Standing};
 pub(crate) use virtual_time::{VirtualTime, WallClock};
 

@@ -1,5 +1,7 @@
 //! `narrows doctor`: what this host is like, and which of narrows' modes work here, for this user.
 
+mod remedies;
+
 use std::collections::BTreeMap;
 use std::{io, thread};
 
@@ -11,6 +13,7 @@ use narrows_io::ways;
 
 use serde::Serialize;
 
+use self::remedies::Facts;
 use crate::json::Json;
 use crate::output::{Failure, columns};
 
@@ -40,6 +43,11 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     this_user(&mut page, held, &namespaces);
     page.heading("What works here", MODES);
     modes(&mut page, privileged, &namespaces);
+    let remedies = Facts::find(privileged, namespaces.is_ok()).remedies();
+    if !remedies.is_empty() {
+        page.heading("What to do", "remedies");
+        remedies.iter().for_each(|(problem, remedy)| page.say(problem, remedy));
+    }
     let able = privileged || namespaces.is_ok();
     let short = if able { "live runs work" } else { "only virtual time (`narrows sim`) works" };
     args.json.put(SCHEMA, &page.found(able), || page.text(short))?;

@@ -74,7 +74,13 @@ fn go(args: &VirtualTime, live: &Live, seed: u64, interactive: bool) -> Result<u
     let outer = [RUN_ENVIRONMENT, NAME_ENVIRONMENT, control::ENVIRONMENT];
     machine.environment.retain(|(name, _)| !outer.iter().any(|outer| name == outer));
     let files = [live.report.json.path(), live.record.as_deref(), live.capture.capture.as_deref()];
-    let files = files.into_iter().flatten().filter(|path| *path != Path::new("-"));
+    if let Some(logs) = &live.logs {
+        // What is to be written to has to be there.
+        std::fs::create_dir_all(logs)
+            .map_err(|cause| Failure::Other(format!("--logs: cannot make {}: {cause}", logs.display())))?;
+    }
+    let files =
+        files.into_iter().flatten().filter(|path| *path != Path::new("-")).chain(live.logs.as_deref());
     let writable = args.write.iter().map(PathBuf::as_path).chain(files).map(std::path::absolute);
     machine.writable = writable.collect::<io::Result<Vec<PathBuf>>>().map_err(here)?;
     machine.memory = args.memory.0;

@@ -2,8 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use narrows_core::FlowKey;
 use narrows_io::cable_end::Backend;
@@ -17,12 +18,15 @@ use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Wish};
 use narrows_live::run_record::{Identity, RunKind};
+use narrows_live::service_output::OutputPlan;
+use narrows_live::services::Service;
 use narrows_live::stay::Stay;
-use narrows_scenario::{Scenario, code_point};
+use narrows_scenario::{Scenario, code_point, span_of_time};
 
-use crate::args::{self, BackendName, Live, Probes, RunBefore, WaitBy};
+use crate::args::{self, BackendName, Labels, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario;
+use crate::hints;
 use crate::in_virtual_time;
 use crate::output::{Failure, say};
 use crate::report::{self, Kept, conclude};
@@ -121,9 +125,10 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         },
         command: job.command,
         host: live.host.clone(),
-        beside: live.on.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+        beside: services(live),
+        patience: Duration::from_nanos(span_of_time("on-timeout", &live.on_timeout)?.nanos()),
+        output: output_plan(live),
         environment: job.environment,
-        output_to_stderr: live.report.json.takes_stdout(),
         greeting: job.greeting && !live.report.quiet,
         stay: job.stay,
         record: live.record.clone(),
@@ -137,6 +142,8 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         threads: Threads { most: live.shards.0, processors: live.pace.cpu.clone() },
         run_folder,
     };
+    let server = server(&scenario, live.host.as_deref());
+    hints::unexpanded(&options.command, &server).into_iter().for_each(say);
     let outcome = run::run(scenario, &options)?;
     conclude(&outcome.report, &live.report, &kept)?;
     if let Some(broken) = &outcome.broken {
@@ -144,7 +151,40 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
             "narrows: the run ended early: {broken}; a program, or somebody on the host, took an interface of the run away"
         ));
     }
+    if outcome.status != 0 && env::var_os("NARROWS_SERVER").is_none() {
+        hints::expanded_to_nothing(&options.command, &server).into_iter().for_each(say);
+    }
     Ok(verdict(outcome.status, &outcome.report))
+}
+
+/// The name of another host than CMD's, as hints have it.
+fn server(scenario: &Scenario, host: Option<&str>) -> String {
+    let mut names = scenario.hosts.iter().map(|host| host.name.as_str());
+    let host = host.or_else(|| names.clone().next());
+    names.find(|name| Some(*name) != host).unwrap_or("server").to_owned()
+}
+
+/// The programs of `--on`.
+fn services(live: &Live) -> Vec<Service> {
+    let service = |pair: &[String]| Service { host: pair[0].clone(), line: pair[1].clone() };
+    live.on.chunks_exact(2).map(service).collect()
+}
+
+/// Labels are for people: in a pipe a program reads what programs write.
+fn output_plan(live: &Live) -> OutputPlan {
+    let to_stderr = live.report.json.takes_stdout();
+    let is_terminal = if to_stderr { io::stderr().is_terminal() } else { io::stdout().is_terminal() };
+    let no_color = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    OutputPlan {
+        labels: match live.labels {
+            Labels::Auto => is_terminal,
+            Labels::Always => true,
+            Labels::Never => false,
+        },
+        colours: is_terminal && !no_color,
+        logs: live.logs.clone(),
+        to_stderr,
+    }
 }
 
 /// What to capture.

@@ -17,6 +17,7 @@ mod events;
 mod exec;
 mod feed;
 mod help;
+mod hints;
 mod in_virtual_time;
 mod ipfw;
 mod json;

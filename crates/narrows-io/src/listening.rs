@@ -33,12 +33,39 @@ pub fn sockets_beside(process: u32) -> usize {
     of_file("sockstat") + of_file("sockstat6")
 }
 
+/// Whether a program of this process group listens in the namespace of its leader.
+pub fn group_listens(leader: u32) -> bool {
+    let listening = inodes(&leader.to_string());
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut members = processes.filter(|process| {
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        // Behind the name, which may hold anything: state, parent, group.
+        let group = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(2));
+        group.and_then(|group| group.parse().ok()) == Some(leader)
+    });
+    members.any(|member| {
+        let descriptors = fs::read_dir(member.path().join("fd")).into_iter().flatten().flatten();
+        descriptors.filter_map(|descriptor| fs::read_link(descriptor.path()).ok()).any(|target| {
+            // As in `socket:[4711]`.
+            let inode = target.to_str().and_then(|name| name.strip_prefix("socket:[")?.strip_suffix(']'));
+            inode.is_some_and(|inode| listening.iter().any(|listens| listens == inode))
+        })
+    })
+}
+
 fn count(process: &str) -> usize {
+    inodes(process).len()
+}
+
+/// The numbers of the sockets that listen in a process's namespace.
+fn inodes(process: &str) -> Vec<String> {
     let of_table = |(table, state): &(&str, &str)| {
         let rows = fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
-        rows.lines().skip(1).filter(|row| row.split_whitespace().nth(3) == Some(state)).count()
+        let rows = rows.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
+        let listen = rows.filter(|row| row.get(3) == Some(state));
+        listen.map(|row| row.get(9).copied().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
-    LISTENS.iter().map(of_table).sum()
+    LISTENS.iter().flat_map(of_table).collect()
 }
 
 #[cfg(test)]
@@ -58,6 +85,7 @@ mod tests {
             let mut sleeper = crate::process::spawn(sleeper, namespace).unwrap();
             assert_eq!(listeners_beside(sleeper.id()), count);
             assert_eq!(sockets_beside(sleeper.id()), count);
+            assert!(!group_listens(sleeper.id()), "a listener of another process");
             sleeper.signal(nix::sys::signal::Signal::SIGKILL).unwrap();
             sleeper.wait().unwrap();
         }

@@ -1,55 +1,50 @@
 //! A whole run: set the stage, start the programs, run the loop, report, clean up.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use narrows_core::{BuildError, Engine};
+use narrows_core::Engine;
 use narrows_io::descriptors;
 use narrows_io::host;
-use narrows_io::listening;
 use narrows_io::privileges::{self, Capability};
-use narrows_io::process::{self, Running, Signal, SpawnError};
+use narrows_io::process::{self, Running, Signal};
 use narrows_io::wait::{EndSignal, EndSignals, wake_on_time};
 use narrows_report::{Kind, LatenessBound, ProbeReport, Report, RunInfo};
 use narrows_scenario::{Scenario, printable};
 
 use crate::cabling::Cabling;
 use crate::capture::CapturePlan;
-use crate::control::{ControlError, ControlSocket};
+use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::entrance::{Entrances, environment};
-use crate::feeds::FeedError;
 use crate::names::{Names, Resolver};
 use crate::outside::{OutsideError, WayToTheOutside};
 use crate::probe::{ProbePlan, Probes};
 use crate::renumber::step_aside;
+pub use crate::run_error::RunError;
+pub(crate) use crate::run_error::system;
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
 pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
-use crate::stage::{Host, Stage, StageError};
-use crate::standing_error::StandingError;
+use crate::service_output::{OutputPlan, ServiceOutput};
+use crate::services::{Service, Services, chosen_host, listeners};
+use crate::stage::{Host, Stage};
 use crate::stay::Stay;
 use crate::visitors::Visitors;
 
 /// How long programs may take to end when they are asked to, before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often, and how far apart, one looks whether a program started beside CMD listens: for two seconds.
-const LOOKS: usize = 200;
-const PAUSE: Duration = Duration::from_millis(10);
 /// How long probes that are on their way are awaited after a signal.
 const AWAITED_IF_ASKED: Duration = Duration::from_millis(400);
 /// How long they are awaited before one looks whether that makes sense.
 const AWAITED_AT_ONCE: Duration = Duration::from_millis(200);
 /// Where what is read came longer ago than this, the network is further behind than packets are worth waiting for.
 const MOST_BEHIND: narrows_core::Duration = narrows_core::Duration::from_millis(500);
-/// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
-const LONG_LOOK: usize = 100;
 /// What is needed from when all programs are started: to end them, to put back what was changed, and to write the report
 /// where other users' folders are.
 const NEEDED: [Capability; 5] = [
@@ -72,12 +67,13 @@ pub struct RunOptions {
     /// The host in which it runs; the scenario's first if none is named.
     pub host: Option<String>,
     /// Programs started before it, each in a host, by a shell; they end with the run.
-    pub beside: Vec<(String, String)>,
+    pub beside: Vec<Service>,
+    /// For how long CMD waits until they listen.
+    pub patience: Duration,
+    /// Where what they write goes.
+    pub output: OutputPlan,
     /// What the program finds in its environment beside what every program of the run does.
     pub environment: Vec<(String, OsString)>,
-    /// Whether what programs of the run write to the standard output goes to the standard error: the standard output is for
-    /// something else, such as the report.
-    pub output_to_stderr: bool,
     /// Whether to say on the standard error where one is, before the program starts.
     pub greeting: bool,
     /// Without a program: the network stays up until a signal, or somebody's asking, ends it as it is meant to.
@@ -124,68 +120,6 @@ pub struct Outcome {
     pub status: u8,
     /// What ended the run before its time.
     pub broken: Option<String>,
-}
-
-/// Why a run could not begin, or broke off.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The scenario's network.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// The hosts.
-    #[error(transparent)]
-    Stage(#[from] StageError),
-    /// The interfaces of a bridge, or the one that is attached to.
-    #[error(transparent)]
-    Standing(#[from] StandingError),
-    /// The way to the outside.
-    #[error(transparent)]
-    Outside(#[from] OutsideError),
-    /// The program.
-    #[error(transparent)]
-    Spawn(#[from] SpawnError),
-    /// A program beside CMD.
-    #[error("`{line}`, started in host `{host}`, ended before CMD began: {status}")]
-    Beside {
-        /// Where.
-        host: String,
-        /// The program, as it was given.
-        line: String,
-        /// How it ended.
-        status: ExitStatus,
-    },
-    /// The loop.
-    #[error(transparent)]
-    Loop(#[from] LoopError),
-    /// The control socket.
-    #[error(transparent)]
-    Control(#[from] ControlError),
-    /// The sockets of feeds.
-    #[error(transparent)]
-    Feed(#[from] FeedError),
-    /// There is no such host.
-    #[error("no host `{found}`: the scenario has {}", hosts.join(", "))]
-    NoSuchHost {
-        /// As asked for.
-        found: String,
-        /// Those there are.
-        hosts: Vec<String>,
-    },
-    /// A host without a link.
-    #[error("host `{0}` is on no link, so nothing leads outside from it")]
-    NoLink(String),
-    /// A call to the system failed.
-    #[error("cannot {action}: {cause}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// Why not.
-        cause: io::Error,
-    },
-}
-
-pub(crate) fn system(action: &'static str) -> impl FnOnce(io::Error) -> RunError {
-    move |cause| RunError::System { action, cause }
 }
 
 /// Runs a scenario in real time. To be called from the main thread: programs end with the thread that started them.
@@ -260,7 +194,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         greet();
         stay.tell(&name).map_err(system("tell who waits that the network is up"))
     };
-    let result = play(&mut network, (&stage, &names), options, &environment, &mut signals, ready);
+    let mut output = ServiceOutput::new(options.output.clone());
+    let result =
+        play(&mut network, (&stage, &names), options, &environment, &mut signals, &mut output, ready);
     if options.stay.is_some() {
         Stay::tell_end();
     }
@@ -275,6 +211,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     visitors.as_ref().map_or(Ok(()), Visitors::ask).map_err(system("end programs in the hosts"))?;
     process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
     visitors.as_mut().map_or(Ok(()), |all| all.end(GRACE)).map_err(system("end programs in the hosts"))?;
+    output.finish();
     let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
         // Its programs have nobody to talk to any more, but what happened until then is known.
@@ -343,30 +280,21 @@ fn play(
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
+    output: &mut ServiceOutput,
     ready: impl FnOnce(&Stay) -> Result<(), RunError>,
 ) -> Result<Played, RunError> {
-    let mut beside: Vec<(&String, &String, Running)> = Vec::new();
     // Before there is any packet.
-    let mut listening = BTreeMap::new();
-    for (name, _) in &options.beside {
-        let host = chosen_host(stage, Some(name))?;
-        listening.insert(name, listening::listeners(&host.namespace).map_err(StageError::from)?);
-    }
-    for (name, line) in &options.beside {
-        let host = chosen_host(stage, Some(name))?;
-        let listening = listening.entry(name).or_default();
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", line]).envs(environment.iter().cloned()).stdin(Stdio::null());
-        // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
-        command.process_group(0);
-        redirect(&mut command, options)?;
-        let mut program = process::spawn_with(command, &host.namespace, names.of(host))?;
-        if let Some(signal) = wait_until_it_listens(network, host, listening, &mut program, line, signals)? {
-            beside.into_iter().for_each(|(_, _, program)| program.leave());
-            program.leave();
+    let listeners = listeners(&options.beside, stage)?;
+    let mut services = Services::start(&options.beside, (stage, names), environment, output)?;
+    match services.wait_until_they_listen(network, &listeners, options.patience, signals)? {
+        Ok(late) => late.iter().for_each(|words| {
+            // Whoever closed the standard error does not want to know.
+            let _ = writeln!(io::stderr(), "narrows: {}", printable(words));
+        }),
+        Err(signal) => {
+            services.leave();
             return Ok(Played::by_signal(signal));
         }
-        beside.push((name, line, program));
     }
     let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
     let probes = probes.map_err(system("send probes"))?;
@@ -406,15 +334,8 @@ fn play(
         played.status = 0;
     }
     played.notes.extend(notes);
-    for (host, line, program) in &mut beside {
-        if let Some(status) = program.try_wait().map_err(system("look after a program"))?
-            && !status.success()
-        {
-            played.notes.push(format!("`{line}` in host `{host}` ended early: {status}"));
-        }
-    }
-    // They are asked to end, and not killed, once the network is halted.
-    beside.into_iter().for_each(|(_, _, program)| program.leave());
+    played.notes.extend(services.failures()?);
+    services.leave();
     if let Some(probes) = probes {
         // Probes on their way still want to arrive.
         probes.stop();
@@ -459,48 +380,11 @@ fn command(options: &RunOptions, environment: &[(String, OsString)]) -> Option<C
 
 /// Where a program's output goes, if not where ours does.
 fn redirect(command: &mut Command, options: &RunOptions) -> Result<(), RunError> {
-    if options.output_to_stderr {
+    if options.output.to_stderr {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         command.stdout(stderr.map_err(system("give a program the standard error"))?);
     }
     Ok(())
-}
-
-/// Keeps the network going until a program that was started beside CMD listens, has ended well, or has had its time.
-/// Gives the signal that asked us to end meanwhile.
-fn wait_until_it_listens(
-    network: &mut Director,
-    host: &Host,
-    listening: &mut usize,
-    program: &mut Running,
-    line: &str,
-    signals: &mut EndSignals,
-) -> Result<Option<i32>, RunError> {
-    let mut sockets = None;
-    for look in 0..LOOKS {
-        if let End::Signal(ended) = network.run_for(PAUSE, None, signals)? {
-            return Ok(Some(ended.signal as i32));
-        }
-        match program.try_wait().map_err(system("look after a program"))? {
-            Some(status) if status.success() => return Ok(None),
-            Some(status) => {
-                let (host, line) = (host.name.clone(), line.to_owned());
-                return Err(RunError::Beside { host, line, status });
-            }
-            None => {}
-        }
-        let sockets_now = Some(listening::sockets_beside(program.id()));
-        if sockets_now == sockets && look % LONG_LOOK != 0 {
-            continue;
-        }
-        sockets = sockets_now;
-        let before = *listening;
-        *listening = listening::listeners_beside(program.id()).max(before);
-        if *listening > before {
-            return Ok(None);
-        }
-    }
-    Ok(None)
 }
 
 /// Keeps the network going until the program has ended. A signal that asks us to end is passed on to it, and it is
@@ -589,15 +473,4 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 /// As shells say it.
 pub(crate) fn by_signal(signal: i32) -> u8 {
     128 + signal as u8 // signals go up to 64
-}
-
-fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, RunError> {
-    let found = match name {
-        None => stage.hosts.first(),
-        Some(name) => stage.host(name),
-    };
-    found.ok_or_else(|| RunError::NoSuchHost {
-        found: name.unwrap_or_default().to_owned(),
-        hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
-    })
 }

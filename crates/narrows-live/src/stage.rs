@@ -30,12 +30,14 @@ use narrows_io::route_socket::{NetlinkError, RouteSocket};
 use narrows_io::stack::StackError;
 use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
-use self::cable::{End, MTU, lay_cable};
+use self::cable::{End, lay_cable};
 use crate::cabling::{Cabling, FarEnd};
 use crate::local::Neighbours;
 
 /// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
 const FIRST_END: u32 = 1 << 20;
+/// The longest MTU of a TAP device, which counts its Ethernet header: enough for any other interface, too.
+const MOST_MTU: u32 = 65_521;
 /// More networks than these, and hosts have a default route instead of one to each.
 const MOST_NETWORKS: usize = 64;
 
@@ -99,6 +101,8 @@ pub struct Interface {
     pub mac: MacAddress,
     /// Its addresses.
     pub addresses: Vec<IpPrefix>,
+    /// Its MTU.
+    pub mtu: u32,
     /// Who is at the other end.
     pub peer: Peer,
     /// What lies behind the router at the other end, and is reached by that.
@@ -200,7 +204,8 @@ impl Stage {
 
     fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), StageError> {
         let ports = scenario.ports();
-        let mut laying = cabling.lay(ports.len(), MTU);
+        let mtu = |port| scenario.interface_mtu(port).min(MOST_MTU);
+        let mut laying = cabling.lay(ports.len(), ports.iter().map(mtu).max().unwrap_or_default());
         for (number, port) in ports.iter().enumerate() {
             let Some(peer) = peer(scenario, port) else { continue };
             let behind = |route: HostRoute| Behind { network: prefix(route.to), gateway: route.via };
@@ -209,6 +214,7 @@ impl Stage {
                 name: interface_name(&port.link),
                 mac: mac(number),
                 addresses: prefixes(&port.addresses),
+                mtu: mtu(port),
                 peer,
                 behind: scenario.routes(port).into_iter().map(behind).collect(),
             };

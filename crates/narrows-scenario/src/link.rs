@@ -130,6 +130,12 @@ impl Link {
         }
     }
 
+    /// The largest MTU of its directions, or of one of them.
+    pub(crate) fn mtu(&self, way: Option<Way>) -> Option<u32> {
+        let ways = [Way::Up, Way::Down].into_iter().filter(|of| way.is_none_or(|way| way == *of));
+        ways.filter_map(|way| Some(self.direction(way)?.settings.mtu?.bytes)).max()
+    }
+
     /// The directions that `way` stands for, or both; none of a link with rules.
     pub(crate) fn directions_mut(&mut self, way: Option<Way>) -> Vec<&mut Direction> {
         match (&mut self.medium, way) {

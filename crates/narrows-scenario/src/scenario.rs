@@ -28,6 +28,9 @@ use crate::timeline::{Entry, Timeline};
 use crate::topology::{self, Fault, HostRoute, Interface, Port, Topology};
 use crate::traffic::Traffic;
 
+/// Hosts have interfaces of at least this MTU, so that what a smaller one of a link does is seen.
+const ETHERNET_MTU: u32 = 1500;
+
 pub use difference::{Difference, Differing};
 pub use ipfw::IpfwChange;
 pub use ipfw_commands::CommandsAt;
@@ -161,6 +164,18 @@ impl Scenario {
     /// name: packets for the router itself leave there, and those that it sends enter.
     pub fn interfaces(&self) -> &[Interface] {
         &self.topology.interfaces
+    }
+
+    /// The MTU of the host's interface at this port: the smallest of the links up to the peer, the larger of both ways, and at
+    /// least Ethernet's 1500. Links without an MTU take any length, so that where the whole way has none, it is the largest
+    /// of the scenario's.
+    pub fn interface_mtu(&self, port: &Port) -> u32 {
+        let smallest = |back: bool| {
+            let hops = port.hops.iter().map(move |&hop| if back { hop.back() } else { hop });
+            hops.filter_map(|hop| self.links[hop.link].mtu(Some(hop.way))).min()
+        };
+        let largest = || self.links.iter().filter_map(|link| link.mtu(None)).max();
+        smallest(false).max(smallest(true)).or_else(largest).unwrap_or(ETHERNET_MTU).max(ETHERNET_MTU)
     }
 
     /// The networks that a host reaches by the router at the other end of this port, and not better by another port of its.

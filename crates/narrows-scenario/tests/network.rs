@@ -86,15 +86,16 @@ fn a_shared_medium_serves_one_packet_at_a_time() {
 #[test]
 fn the_default_bound_is_one_product_of_rate_and_the_round_trip_of_the_whole_path() {
     let scenario = parse(CHAIN);
-    // The path's round trip is 1 + 1 + 2 ms: 8 Mbit/s · 4 ms / (8 · 1498 bytes) = 2.67, at least 4.
-    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").bound(), Bound::Packets(4));
+    // The path's round trip is 1 + 1 + 2 ms: 8 Mbit/s · 4 ms / (8 · 1498 bytes) = 2.67, at least what
+    // leaves within 25 ms: 16.7.
+    assert_eq!(scenario.links[0].direction(Way::Up).expect("a wire").bound(), Bound::Packets(17));
     let bound = |lines: &str| {
         let text = format!("[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\n{lines}\n");
         let direction = parse(&text).links[0].direction(Way::Down).expect("a wire").clone();
         (direction.bound(), direction.default_bound.to_string())
     };
     // The queues of the latency matrix: 10 Mbit/s with 20, 100 and 400 ms.
-    for (delay, packets) in [("10ms", 17), ("50ms", 84), ("200ms", 334)] {
+    for (delay, packets) in [("10ms", 20), ("50ms", 84), ("200ms", 334)] {
         assert_eq!(bound(&format!("rate = \"10mbit\"\ndelay = \"{delay}\"")).0, Bound::Packets(packets));
     }
     // One way only, and a mean.
@@ -111,10 +112,20 @@ fn the_default_bound_is_one_product_of_rate_and_the_round_trip_of_the_whole_path
     assert_eq!(
         bound("rate = \"10mbit\"\ndelay = \"0ms\""),
         (
-            Bound::Packets(4),
-            "default: one bandwidth-delay product, 10mbit × 0s round trip, but at least 4, in packets of 1498 bytes".into()
+            Bound::Packets(20),
+            "default: one bandwidth-delay product, 10mbit × 0s round trip, but at least 20 for senders that bunch, in packets of 1498 bytes".into()
         )
     );
+    // The floor: 4 packets, 25 ms up to 20 packets, 10 ms.
+    for (rate, packets) in
+        [("1mbit", 4), ("4mbit", 9), ("10mbit", 20), ("20mbit", 20), ("100mbit", 84), ("1gbit", 835)]
+    {
+        assert_eq!(
+            bound(&format!("rate = \"{rate}\"\ndelay = \"0.1ms\"")).0,
+            Bound::Packets(packets),
+            "{rate}"
+        );
+    }
     for rate in ["unlimited", "down"] {
         assert_eq!(
             bound(&format!("rate = \"{rate}\"\ndelay = \"10ms\"")),

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use narrows_live::run_name::RunName;
 
 use super::LinkFlags;
@@ -115,10 +115,19 @@ pub(crate) struct Live {
     /// The host in which CMD runs [default: the scenario's first]
     #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,
-    /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; CMD waits until
-    /// it listens, for 2 s at most
+    /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; any number of times.
+    /// They start together, and CMD waits until they listen
     #[arg(long, value_names = ["HOST", "COMMAND"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) on: Vec<String>,
+    /// How long CMD waits until programs of --on listen on a TCP or UDP port; 0s: not at all
+    #[arg(long, value_name = "TIME", default_value = "2s", requires = "on")]
+    pub(crate) on_timeout: String,
+    /// Put the host, as in [server], before each line that programs of --on write; auto: in a terminal
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) labels: Labels,
+    /// Write what programs of --on write to DIR/HOST.log instead
+    #[arg(long, value_name = "DIR", requires = "on")]
+    pub(crate) logs: Option<PathBuf>,
     /// The seed of every random draw [default: the scenario's, or 1]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -143,6 +152,14 @@ pub(crate) struct Live {
     pub(crate) shards: Shards,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
+}
+
+/// `--labels`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Labels {
+    Auto,
+    Always,
+    Never,
 }
 
 /// `--shards`: how many at most; nothing for `auto`.

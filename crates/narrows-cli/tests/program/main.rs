@@ -41,6 +41,7 @@ mod roles;
 mod sched_bench;
 mod sched_lab;
 mod schedulers;
+mod services;
 mod shards;
 mod simulation;
 mod tc;

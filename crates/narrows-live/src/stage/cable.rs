@@ -15,8 +15,6 @@ use super::{Cable, Host, Interface, StageError};
 use crate::cabling::{Cabling, FarEnd, Laying};
 use crate::local::Neighbours;
 
-/// The interfaces' MTU: that of Ethernet.
-pub(super) const MTU: u32 = 1500;
 /// Frames that wait at a host's end where the ring to ours is full: as many as the kernel has in such a queue usually.
 const HELD_BACK: u32 = 1000;
 /// How long a cable may take until it carries; the kernel says so within microseconds.
@@ -67,7 +65,12 @@ fn veth(
 ) -> Result<CableEnd, StageError> {
     let (near, cabling) = (end.name.as_str(), laying.cabling());
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
-    create_numbered_veth(&VethEnd { namespace: wire, name: near, mac: None }, end.number, &far, MTU)?;
+    create_numbered_veth(
+        &VethEnd { namespace: wire, name: near, mac: None },
+        end.number,
+        &far,
+        interface.mtu,
+    )?;
     switch_offloads(wire, near, cabling)?;
     stack::silence(wire, near)?;
     let mut sockets = RouteSocket::open(wire)?;
@@ -86,7 +89,7 @@ fn veth(
 /// A TAP device in the host's namespace.
 fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd, StageError> {
     let Host { namespace, .. } = host;
-    let tap = Tap::create(namespace, &interface.name, interface.mac, MTU, cabling.trains);
+    let tap = Tap::create(namespace, &interface.name, interface.mac, interface.mtu, cabling.trains);
     let tap = tap.map_err(narrows_io::cable_end::CableEndError::from)?;
     namespace.run(|| bring_up(host, interface, cabling))??;
     Ok(CableEnd::Tap(Box::new(tap)))

@@ -118,7 +118,7 @@ fn default_bounds_go_by_the_longest_round_trip_over_a_link() {
             other => panic!("{other:?}"),
         }
     };
-    let packets = |round_trip_ms: u64| (round_trip_ms * 10_000u64).div_ceil(1498 * 8);
+    let packets = |round_trip_ms: u64| (round_trip_ms * 10_000u64).div_ceil(1498 * 8).max(20);
     // b to c by near (9 ms; r does not spread), back by off (54 ms).
     assert_eq!(bound("b", Way::Up), packets(63));
     assert_eq!(bound("b", Way::Down), packets(63));

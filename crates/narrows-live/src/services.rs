@@ -1,0 +1,188 @@
+//! Programs that are started in hosts before CMD (`--on`): all at once, and CMD begins once each of them listens, has ended
+//! well, or has had its time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use narrows_io::listening;
+use narrows_io::process::{self, Running};
+use narrows_io::wait::EndSignals;
+
+use crate::director::{Director, End};
+use crate::names::Names;
+use crate::run_error::{RunError, system};
+use crate::service_output::ServiceOutput;
+use crate::stage::{Host, Stage, StageError};
+
+/// How far apart one looks whether programs listen.
+const PAUSE: Duration = Duration::from_millis(10);
+/// One look in so many is made even where as many sockets are in use as before: one may have gone as another came.
+const LONG_LOOK: u32 = 100;
+
+/// A program to start in a host.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// The host.
+    pub host: String,
+    /// The program, for a shell.
+    pub line: String,
+}
+
+/// Those that were started.
+#[derive(Debug)]
+pub(crate) struct Services<'a> {
+    started: Vec<Started<'a>>,
+}
+
+#[derive(Debug)]
+struct Started<'a> {
+    service: &'a Service,
+    program: Running,
+    is_ready: bool,
+}
+
+/// The listeners of a host that has programs which do not listen yet.
+#[derive(Debug)]
+struct Awaited {
+    /// Before any of its programs was started.
+    before: usize,
+    /// Sockets in use at the last look.
+    sockets: Option<usize>,
+}
+
+impl<'a> Services<'a> {
+    /// Starts all of them.
+    pub(crate) fn start(
+        services: &'a [Service],
+        (stage, names): (&Stage, &Names),
+        environment: &[(String, OsString)],
+        output: &mut ServiceOutput,
+    ) -> Result<Self, RunError> {
+        let mut started = Vec::new();
+        for service in services {
+            let host = chosen_host(stage, Some(&service.host))?;
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", &service.line]).envs(environment.iter().cloned()).stdin(Stdio::null());
+            // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
+            command.process_group(0);
+            output.connect(&mut command, host)?;
+            let program = process::spawn_with(command, &host.namespace, names.of(host))?;
+            started.push(Started { service, program, is_ready: false });
+        }
+        Ok(Self { started })
+    }
+
+    /// Keeps the network going until every program listens, has ended well, or the time is over. Gives the signal that asked
+    /// us to end meanwhile; or those that do not listen, in words.
+    pub(crate) fn wait_until_they_listen(
+        &mut self,
+        network: &mut Director,
+        listeners: &BTreeMap<String, usize>,
+        patience: Duration,
+        signals: &mut EndSignals,
+    ) -> Result<Result<Vec<String>, i32>, RunError> {
+        let awaited = |(host, &before): (&String, _)| (host.clone(), Awaited { before, sockets: None });
+        let mut hosts: BTreeMap<String, Awaited> = listeners.iter().map(awaited).collect();
+        let looks = u32::try_from(patience.as_millis().div_ceil(PAUSE.as_millis())).unwrap_or(u32::MAX);
+        for look in 0..looks {
+            if self.started.iter().all(|started| started.is_ready) {
+                return Ok(Ok(Vec::new()));
+            }
+            if let End::Signal(ended) = network.run_for(PAUSE, None, signals)? {
+                return Ok(Err(ended.signal as i32));
+            }
+            self.look_for_ends()?;
+            for (host, awaited) in &mut hosts {
+                self.look_at(host, awaited, look % LONG_LOOK == 0);
+            }
+        }
+        if patience.is_zero() {
+            return Ok(Ok(Vec::new()));
+        }
+        let late = self.started.iter().filter(|started| !started.is_ready);
+        let words = late.map(|Started { service: Service { host, line }, .. }| {
+            format!("`{line}` in host `{host}` did not listen within {patience:?}: CMD begins without it")
+        });
+        Ok(Ok(words.collect()))
+    }
+
+    /// A program that has ended well is ready; one that has not ends the run.
+    fn look_for_ends(&mut self) -> Result<(), RunError> {
+        for Started { service, program, is_ready } in
+            self.started.iter_mut().filter(|started| !started.is_ready)
+        {
+            match program.try_wait().map_err(system("look after a program"))? {
+                Some(status) if status.success() => *is_ready = true,
+                Some(status) => {
+                    let Service { host, line } = (*service).clone();
+                    return Err(RunError::Beside { host, line, status });
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Which programs of a host listen by now. A single one may have left its process group, as daemons do: it is ready when
+    /// anything listens. Of several, each one's group is asked.
+    fn look_at(&mut self, host: &str, awaited: &mut Awaited, closely: bool) {
+        let mut of_host: Vec<_> = self.started.iter_mut().filter(|one| one.service.host == host).collect();
+        let is_alone = of_host.len() == 1;
+        of_host.retain(|started| !started.is_ready);
+        let Some(first) = of_host.first() else { return };
+        let sockets = Some(listening::sockets_beside(first.program.id()));
+        if sockets == awaited.sockets && !closely {
+            return;
+        }
+        awaited.sockets = sockets;
+        if listening::listeners_beside(first.program.id()) <= awaited.before {
+            return;
+        }
+        for started in of_host {
+            started.is_ready = is_alone || listening::group_listens(started.program.id());
+        }
+    }
+
+    /// Notes of those that failed after CMD had begun.
+    pub(crate) fn failures(&mut self) -> Result<Vec<String>, RunError> {
+        let mut notes = Vec::new();
+        for Started { service: Service { host, line }, program, .. } in &mut self.started {
+            if let Some(status) = program.try_wait().map_err(system("look after a program"))?
+                && !status.success()
+            {
+                notes.push(format!("`{line}` in host `{host}` ended early: {status}"));
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Lets them go on: they are asked to end, and not killed, once the network is halted.
+    pub(crate) fn leave(self) {
+        self.started.into_iter().for_each(|started| started.program.leave());
+    }
+}
+
+/// How many programs listen in the hosts of these, before any of them is started.
+pub(crate) fn listeners(services: &[Service], stage: &Stage) -> Result<BTreeMap<String, usize>, RunError> {
+    let mut listeners = BTreeMap::new();
+    for Service { host, .. } in services {
+        let Host { namespace, .. } = chosen_host(stage, Some(host))?;
+        listeners.insert(host.clone(), listening::listeners(namespace).map_err(StageError::from)?);
+    }
+    Ok(listeners)
+}
+
+/// The host of this name, or the first.
+pub(crate) fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, RunError> {
+    let found = match name {
+        None => stage.hosts.first(),
+        Some(name) => stage.host(name),
+    };
+    found.ok_or_else(|| RunError::NoSuchHost {
+        found: name.unwrap_or_default().to_owned(),
+        hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
+    })
+}
