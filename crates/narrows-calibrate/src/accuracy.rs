@@ -7,9 +7,9 @@ use narrows_core::{Duration, Seed, Stream};
 use narrows_lab::statistics::Sample;
 use narrows_live::director::Wait;
 use narrows_report::Quantiles;
-use narrows_scenario::Scenario;
 use serde::Serialize;
 
+use crate::asked::{Path, Setting};
 use crate::bed::Bed;
 use crate::kernel::Qdisc;
 use crate::measured::Spread;
@@ -26,46 +26,6 @@ const BETWEEN: [u32; 3] = [195_000, 325_000, 455_000];
 pub(crate) const COMMON: Setting = Setting::Constant(100_000);
 /// How late, at most, all but one in a hundred are below the knee.
 const KNEE: f64 = 50_000.0;
-
-/// What packets go through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Path {
-    /// A cable between the hosts.
-    Cable,
-    /// A forwarder that holds packets and does nothing else.
-    Forwarder,
-    /// A narrows.
-    Narrows,
-    /// A cable, and the kernel's usual queueing discipline at its near end.
-    PfifoFast,
-    /// The same with the kernel's network emulator.
-    Netem,
-}
-
-/// The delay that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Setting {
-    /// So many nanoseconds.
-    Constant(u64),
-    /// Normal; packets may overtake one another.
-    Reordering {
-        /// In nanoseconds.
-        mean: u64,
-        /// In nanoseconds.
-        sd: u64,
-    },
-    /// Normal and correlated over time, so that the order is kept.
-    Ordered {
-        /// In nanoseconds.
-        mean: u64,
-        /// In nanoseconds.
-        sd: u64,
-        /// Over which it is correlated, in nanoseconds.
-        length: u64,
-    },
-}
 
 /// What became of packets at one rate with one delay.
 #[derive(Clone, Debug, Serialize)]
@@ -223,49 +183,6 @@ impl Accuracy {
     /// Whether the sender kept up, and all arrived.
     pub fn is_sustained(&self) -> bool {
         self.lost == 0 && self.offered_per_second > 0.99 * f64::from(self.asked_per_second)
-    }
-}
-
-impl Setting {
-    /// The mean, in nanoseconds.
-    pub const fn mean(self) -> u64 {
-        match self {
-            Self::Constant(mean) | Self::Reordering { mean, .. } | Self::Ordered { mean, .. } => mean,
-        }
-    }
-
-    pub(crate) fn normal(self) -> Option<(f64, f64)> {
-        match self {
-            Self::Constant(_) => None,
-            Self::Reordering { mean, sd } | Self::Ordered { mean, sd, .. } => Some((mean as f64, sd as f64)),
-        }
-    }
-
-    /// A percentile of the delay asked for; of the ends of a distribution, those of 100,000 packets.
-    fn quantile(self, percent: u32) -> f64 {
-        match self.normal() {
-            None => self.mean() as f64,
-            Some((mean, sd)) => mean + sd * quantile((f64::from(percent) / 100.0).clamp(1e-5, 1.0 - 1e-5)),
-        }
-    }
-
-    fn scenario(self) -> Result<Scenario, CalibrateError> {
-        let delay = match self {
-            Self::Constant(0) => String::new(),
-            Self::Constant(delay) => format!("delay = \"{delay}ns\""),
-            Self::Reordering { mean, sd } => {
-                format!(
-                    "delay = {{ normal = {{ mean = \"{mean}ns\", sd = \"{sd}ns\" }}, order = \"allow\" }}"
-                )
-            }
-            Self::Ordered { mean, sd, length } => format!(
-                "delay = {{ normal = {{ mean = \"{mean}ns\", sd = \"{sd}ns\" }}, correlation = \"{length}ns\" }}"
-            ),
-        };
-        let text = format!(
-            "[hosts.client]\n[hosts.server]\n[links.link]\nbetween = [\"client\", \"server\"]\n{delay}\n"
-        );
-        Ok(Scenario::parse(&text, "calibrate")?)
     }
 }
 

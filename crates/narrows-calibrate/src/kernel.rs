@@ -4,7 +4,7 @@
 use narrows_core::model::quantile;
 use narrows_io::host::has_qdisc;
 
-use crate::accuracy::{Path, Setting};
+use crate::asked::{Path, Setting};
 
 /// Packets that a `netem` holds: more than come in the longest delay at the greatest rate.
 const LIMIT: u32 = 100_000;

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod accuracy;
+mod asked;
 mod bed;
 mod floor;
 mod kernel;
@@ -21,7 +22,8 @@ mod together;
 mod traffic;
 mod verdict;
 
-pub use accuracy::{Accuracy, Path, Setting};
+pub use accuracy::Accuracy;
+pub use asked::{Path, Setting};
 pub use floor::Floor;
 pub use measured::Spread;
 pub use round_trip::{Load, RoundTrip};

@@ -3,7 +3,8 @@
 use narrows_core::model::quantile;
 use narrows_lab::plot::{Axis, Figure, Line, Panel, Style};
 
-use crate::accuracy::{Accuracy, COMMON, Path, Setting};
+use crate::accuracy::{Accuracy, COMMON};
+use crate::asked::{Path, Setting};
 use crate::numbers::thousands;
 use crate::together::Together;
 use crate::{Calibration, Sender, Spread};

@@ -1,7 +1,8 @@
 //! What the host is good for, in a sentence.
 
 use crate::Calibration;
-use crate::accuracy::{Accuracy, COMMON, Path};
+use crate::accuracy::{Accuracy, COMMON};
+use crate::asked::Path;
 use crate::numbers::{micros, thousands};
 
 pub(crate) fn verdict(all: &Calibration) -> String {

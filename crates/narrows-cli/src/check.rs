@@ -4,7 +4,7 @@ use std::path::Path;
 
 use narrows_scenario::ipfw::Script;
 use narrows_scenario::tc;
-use narrows_scenario::{Interfaces, LinkFlags, Ports, Scenario, Way};
+use narrows_scenario::{LinkFlags, Ports, Scenario, Way};
 
 use crate::args;
 use crate::output::{Failure, print, say};
@@ -35,19 +35,10 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What `--interface` says, each time that it is given.
-pub(crate) fn interfaces(given: &[String]) -> Result<Interfaces, Failure> {
-    let mut interfaces = Interfaces::default();
-    for text in given {
-        interfaces.add(text).map_err(|error| Failure::Other(format!("--interface: {error}")))?;
-    }
-    Ok(interfaces)
-}
-
 /// The script of `--ipfw`, or that of the short form, and what it is called.
 fn rules(flags: &args::LinkFlags) -> Result<Option<(Script, String)>, Failure> {
     if let Some(path) = &flags.ipfw {
-        let script = Script::load(path, &interfaces(&flags.interfaces)?)?;
+        let script = Script::load(path, &crate::ipfw::interfaces(&flags.interfaces)?)?;
         for (line, remark) in
             script.lines.iter().flat_map(|line| line.remarks.iter().map(move |one| (line, one)))
         {

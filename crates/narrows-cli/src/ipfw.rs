@@ -9,7 +9,6 @@ use narrows_scenario::{Interfaces, read_text};
 
 use serde::Serialize;
 
-use crate::check::interfaces;
 use crate::json::Json;
 use crate::output::{Failure, print};
 
@@ -141,4 +140,13 @@ fn explained<'a>(file: &'a str, interfaces: &Interfaces) -> Result<Explanation<'
     let scenario = script.scenario(file)?.to_toml();
     let lines = script.lines.iter().map(ToString::to_string);
     Ok(Explanation { file, explanation: lines.collect(), scenario })
+}
+
+/// What `--interface` says, each time that it is given.
+pub(crate) fn interfaces(given: &[String]) -> Result<Interfaces, Failure> {
+    let mut interfaces = Interfaces::default();
+    for text in given {
+        interfaces.add(text).map_err(|error| Failure::Other(format!("--interface: {error}")))?;
+    }
+    Ok(interfaces)
 }
