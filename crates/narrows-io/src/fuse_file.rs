@@ -5,7 +5,7 @@
 //! length and nothing cached, `open` may say that it is busy, and `poll` waits. What a device has and this has not: a device
 //! number, and `stat` calls it a regular file.
 //!
-//! Source: `linux/fuse.h`, protocol 7.31; [`message`] has the layouts.
+//! Source: `linux/fuse.h`, protocol 7.31; `message` has the layouts.
 
 mod message;
 

@@ -122,7 +122,7 @@ pub(crate) struct Live {
     /// How long CMD waits until programs of --on listen on a TCP or UDP port; 0s: not at all
     #[arg(long, value_name = "TIME", default_value = "2s", requires = "on")]
     pub(crate) on_timeout: String,
-    /// Put the host, as in [server], before each line that programs of --on write; auto: in a terminal
+    /// Put the host, as `[server]`, before each line that programs of --on write; auto: in a terminal
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) labels: Labels,
     /// Write what programs of --on write to DIR/HOST.log instead
