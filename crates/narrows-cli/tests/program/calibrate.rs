@@ -15,7 +15,7 @@ fn a_table_a_page_and_figures_that_agree() {
     for part in [
         "The host's floor",
         "     mean    median",
-        "narrows   1ms",
+        "narrows    1ms",
         "100 links in series",
         "A delay of 10 ms",
         "32 links",
