@@ -52,7 +52,7 @@ pub use write::LogWriter;
 
 /// What a log begins with, and the version of the format.
 const MAGIC: [u8; 4] = *b"narr";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The oldest version that is read: it lacks kinds of records, and is the same otherwise.
 const OLDEST: u32 = 1;
 

@@ -71,6 +71,15 @@ impl DefaultBound {
         Self { packets: product.max(floor).min(MOST_PACKETS), reason }
     }
 
+    /// What it was before it had a floor for senders that bunch.
+    pub(crate) fn without_floor(self) -> Self {
+        let Reason::Product { rate, round_trip, assumed, .. } = self.reason else { return self };
+        let product = packets_in(rate, round_trip);
+        let floor = (product < LEAST).then_some(LEAST);
+        let reason = Reason::Product { rate, round_trip, assumed, floor };
+        Self { packets: product.clamp(LEAST, MOST_PACKETS), reason }
+    }
+
     /// The bound.
     pub const fn bound(self) -> Bound {
         Bound::Packets(self.packets)

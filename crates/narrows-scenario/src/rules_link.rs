@@ -127,6 +127,11 @@ impl RulesLink {
         self.queues.of_pipe(pipe)
     }
 
+    /// The default bounds of its pipes.
+    pub(crate) fn default_bounds_mut(&mut self) -> impl Iterator<Item = &mut crate::bound::DefaultBound> {
+        self.pipes.values_mut().map(|pipe| &mut pipe.direction.default_bound)
+    }
+
     /// Works out the bounds of queues that are given none. `beside` is the round trip over the links that lie in a row with
     /// this one. A packet's way back is taken to be as long as the pipe.
     pub(crate) fn set_default_bounds(&mut self, beside: Option<Duration>) {

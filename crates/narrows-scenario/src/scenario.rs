@@ -290,6 +290,19 @@ impl Scenario {
         Ok(())
     }
 
+    /// Gives queues without a bound the default that they had before that got its floor for senders that bunch: input logs up
+    /// to version 2 were recorded so.
+    pub fn forget_floor_of_default_bounds(&mut self) {
+        for link in &mut self.links {
+            for direction in link.directions_mut(None) {
+                direction.default_bound = direction.default_bound.without_floor();
+            }
+            if let Medium::Rules(rules) = &mut link.medium {
+                rules.default_bounds_mut().for_each(|bound| *bound = bound.without_floor());
+            }
+        }
+    }
+
     /// What changes when.
     pub fn timeline(&self) -> Timeline {
         Timeline::new(self.timeline.clone())

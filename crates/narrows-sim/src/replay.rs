@@ -118,6 +118,9 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     let contents = files.whole().iter().map(|(name, contents)| (name.as_str(), contents.clone()));
     let mut scenario = Scenario::parse_with(&header.scenario, &name, Files::given(contents))?;
     scenario.seed = header.seed.0;
+    if log.version() < 3 {
+        scenario.forget_floor_of_default_bounds();
+    }
     let engine: Engine<Body> = Engine::new(scenario.network())?;
     check_names(&name, &header, &engine)?;
 

@@ -197,6 +197,48 @@ const REQUESTS: [(u64, &str); 4] = [
 ];
 
 /// The log has the commands of a request in one record, and they were done one after the other.
+/// Up to version 2 of the format a queue without a bound held one bandwidth-delay product, and no less than four packets.
+#[test]
+fn a_log_has_the_default_bound_of_its_time() {
+    let text = "[hosts.client]\n[hosts.server]\n[links.access]\nrate = \"10mbit\"\ndelay = \"1ms\"\n\
+        between = [\"client\", \"server\"]\n";
+    let engine: Engine<()> = Engine::new(Scenario::parse(text, "t").unwrap().network()).unwrap();
+    let header = Header {
+        program: "narrows test".into(),
+        started: WallTime::from_nanos(0),
+        seed: Seed(1),
+        keep: Keep::Headers,
+        scenario: text.into(),
+        ports: engine
+            .ports()
+            .map(|port| Port { name: engine.port_name(port).into(), layer: LinkLayer::Ethernet })
+            .collect(),
+        links: engine.links().map(|link| engine.view(link).name().into()).collect(),
+    };
+    let port = engine.ports().next().unwrap();
+    let path = common::folder("replay-bounds").join("run.log");
+    let mut log = LogWriter::create(&path, &header).unwrap();
+    let frame = frame(1300);
+    for _ in 0..40 {
+        log.arrived(Time::ZERO, Duration::ZERO, port.into(), &frame, 42).unwrap();
+    }
+    log.write(&Record::Ended(Ended {
+        at: Time::from_nanos(1_000_000_000),
+        arrivals: 40,
+        ..Ended::default()
+    }))
+    .unwrap();
+    drop(log);
+    let dropped = || replayed(&path).report.conservation.dropped_packets;
+    // One is on the wire, and 20 wait.
+    assert_eq!(dropped(), 19);
+    let mut bytes = std::fs::read(&path).unwrap();
+    assert_eq!(bytes[4], 3);
+    bytes[4] = 2;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(dropped(), 35);
+}
+
 #[test]
 fn a_request_of_several_commands_replays_as_they_were_done_one_by_one() {
     let path = common::folder("replay-ipfw").join("run.log");

@@ -14,6 +14,7 @@ use crate::file::{Input, ReadError, recognised};
 #[derive(Debug)]
 pub struct LogReader<R> {
     input: Input<R>,
+    version: u32,
     header: Header,
     buffer: Vec<u8>,
     /// Where the record begins that is in the buffer but was not given out yet, if there is one, or why there is none.
@@ -64,7 +65,12 @@ impl<R: Read> LogReader<R> {
             return Err(input.truncated(start, "the header", 4));
         }
         let header = decoded(&input, start, &buffer)?;
-        Ok(Self { input, header, buffer, ready: None, done: false })
+        Ok(Self { input, version, header, buffer, ready: None, done: false })
+    }
+
+    /// The version of the format. Before version 3, queues without a bound had another default.
+    pub const fn version(&self) -> u32 {
+        self.version
     }
 
     /// What holds for the whole run.

@@ -111,7 +111,7 @@ fn the_format_stays_as_it_is() {
     three.push(Record::Fed(fed));
     three.push(Record::File(FilePart { name: "t", length: 200, offset: 198, bytes: &[7, 8] }));
     let file = written(&header, &three);
-    let mut expected = b"narr\x02\0\0\0".to_vec();
+    let mut expected = b"narr\x03\0\0\0".to_vec();
     expected.extend_from_slice(b"\x15\0\0\0\x01n\xac\x02\x07\x01\x40\x01s\x01\x03c.a\0\x01\x04a.up");
     expected.extend_from_slice(b"\x0b\0\0\0\0\x64\0\0\xea\x0b\x04\x01\x02\x03\xff");
     expected.extend_from_slice(b"\x1a\0\0\0\x01\xc8\x01\x16access.down.rate=2mbit");
@@ -121,7 +121,7 @@ fn the_format_stays_as_it_is() {
     assert_eq!(file, expected);
 }
 
-/// What version 1 has, version 2 has in the same bytes.
+/// What version 1 has, later ones have in the same bytes.
 #[test]
 fn a_log_of_version_1_is_read() {
     let mut records = records();
@@ -129,10 +129,10 @@ fn a_log_of_version_1_is_read() {
     let mut file = written(&header(Keep::Whole), &records);
     file[4] = 1;
     assert!(matches!(compare(&file, &records), (count, None) if count == records.len()));
-    for version in [0, 3] {
+    for version in [0, 4] {
         file[4] = version;
         let error = LogReader::new("f", &file[..]).expect_err("no such version");
-        let expected = format!("it is one of version {version}, and this program reads versions 1 to 2");
+        let expected = format!("it is one of version {version}, and this program reads versions 1 to 3");
         assert!(error.to_string().contains(&expected), "{error}");
     }
 }
@@ -228,8 +228,8 @@ fn damage_and_foreign_files_are_named_with_their_place() {
     let error = |file: &[u8]| compare(file, &records()).1.expect("it is no good log").to_string();
     assert_eq!(error(b""), "f is not an input log of narrows: it is empty");
     assert_eq!(error(&[0x0a, 0x0d, 0x0d, 0x0a]), "f is not an input log of narrows: it is a pcapng capture");
-    let later = "f is not an input log that can be read here: it is one of version 3, and this program reads versions 1 to 2";
-    assert_eq!(error(b"narr\x03\0\0\0"), later);
+    let later = "f is not an input log that can be read here: it is one of version 4, and this program reads versions 1 to 3";
+    assert_eq!(error(b"narr\x04\0\0\0"), later);
 
     let file = written(&header(Keep::Whole), &[]);
     let at = format!("f is damaged: at byte {}, ", file.len());
