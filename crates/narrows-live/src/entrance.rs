@@ -12,6 +12,7 @@ use narrows_io::address::IpPrefix;
 use narrows_io::etc_files::EtcFiles;
 
 use crate::control::{self, ControlSocket, Entrance, HostOfRun, InterfaceOfRun};
+use crate::feeds::capitals;
 use crate::names::Names;
 use crate::run_record::{self, NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::stage::{Host, Stage, one_of_each};
@@ -104,9 +105,7 @@ fn common_environment(stage: &Stage, control: &ControlSocket) -> Vec<(String, Os
     }
     for host in &stage.hosts {
         if let Some(interface) = host.interfaces.first() {
-            let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-            let name: String = host.name.chars().map(letter).collect();
-            add(&mut all, &format!("HOST_{name}"), &interface.addresses);
+            add(&mut all, &format!("HOST_{}", capitals(&host.name)), &interface.addresses);
         }
     }
     all

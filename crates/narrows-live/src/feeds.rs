@@ -277,8 +277,8 @@ pub fn environment(places: &[Place]) -> Vec<(String, PathBuf)> {
     all
 }
 
-/// As part of the name of a variable.
-fn capitals(name: &str) -> String {
+/// A name as part of that of a variable.
+pub fn capitals(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 

@@ -211,7 +211,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     visitors.as_ref().map_or(Ok(()), Visitors::ask).map_err(system("end programs in the hosts"))?;
     process::end_descendants(first, GRACE).map_err(system("end the programs of the run"))?;
     visitors.as_mut().map_or(Ok(()), |all| all.end(GRACE)).map_err(system("end programs in the hosts"))?;
-    output.finish();
+    let logs = output.finish();
     let (Played { status, probes, notes, .. }, broken) = match result {
         Ok(played) => (played, None),
         // Its programs have nobody to talk to any more, but what happened until then is known.
@@ -220,7 +220,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
         }
         Err(error) => return Err(error),
     };
-    info.notes.extend(notes);
+    info.notes.extend(notes.into_iter().chain(logs));
     if broken.is_none() {
         halted?;
     }

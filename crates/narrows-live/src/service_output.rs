@@ -42,8 +42,9 @@ pub(crate) struct ServiceOutput {
     files: BTreeMap<String, Arc<Mutex<File>>>,
     /// Labels by host, in the order in which their first programs came.
     hosts: Vec<String>,
-    done: Sender<()>,
-    ended: Receiver<()>,
+    /// Each stream says at its end why it could not be written, if so.
+    done: Sender<Option<io::Error>>,
+    ended: Receiver<Option<io::Error>>,
     going: usize,
 }
 
@@ -79,11 +80,18 @@ impl ServiceOutput {
         Ok(())
     }
 
-    /// Waits until the last lines are written. To be called when all programs have ended.
-    pub(crate) fn finish(&mut self) {
-        while self.going > 0 && self.ended.recv_timeout(LAST_LINES).is_ok() {
+    /// Waits until the last lines are written. To be called when all programs have ended. Gives a note where a log is not
+    /// whole.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        let mut failed = None;
+        while self.going > 0
+            && let Ok(error) = self.ended.recv_timeout(LAST_LINES)
+        {
             self.going -= 1;
+            failed = failed.or(error);
         }
+        let folder = self.plan.logs.as_ref()?.display();
+        Some(format!("the logs in {folder} are not whole: {}", failed?))
     }
 
     fn label(&mut self, host: &str) -> String {
@@ -117,9 +125,11 @@ impl ServiceOutput {
         let (reader, writer) = io::pipe().map_err(system("make a pipe"))?;
         let done = self.done.clone();
         let copying = move || {
-            copy_lines(reader, label.as_bytes(), |line| sink.write(line));
+            let mut failed = None;
+            // The programs go on: what they write is read, wanted or not.
+            copy_lines(reader, label.as_bytes(), |line| failed = failed.take().or(sink.write(line).err()));
             // Nobody waits any more where the run has ended.
-            let _ = done.send(());
+            let _ = done.send(failed);
         };
         thread::Builder::new().name("output".into()).spawn(copying).map_err(system("start a thread"))?;
         self.going += 1;
@@ -128,16 +138,15 @@ impl ServiceOutput {
 }
 
 impl Sink {
-    /// Whoever does not want it any more gets nothing; the programs go on.
-    fn write(&self, line: &[u8]) {
-        let _ = match self {
+    fn write(&self, line: &[u8]) -> io::Result<()> {
+        match self {
             Self::Stdout => {
                 let mut out = io::stdout().lock();
                 out.write_all(line).and_then(|()| out.flush())
             }
             Self::Stderr => io::stderr().lock().write_all(line),
             Self::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line),
-        };
+        }
     }
 }
 

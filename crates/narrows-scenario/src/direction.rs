@@ -205,7 +205,7 @@ impl Direction {
     /// The rate over time, for bounds: the mean of the trace where it has one.
     pub(crate) fn mean_rate(&self) -> Rate {
         match (&self.exact_netem, &self.trace) {
-            (Some(netem), _) => netem.rate().min(self.rate),
+            (Some(netem), _) => netem.rate(),
             (None, Some(trace)) if trace.has_rate() => trace.mean_rate().unwrap_or(Rate::UNLIMITED),
             _ => self.own_rate(),
         }

@@ -325,3 +325,17 @@ fn losses_that_never_end_and_shares_of_next_to_nothing() {
     let told = link(smooth).explain().to_string();
     assert!(told.contains("gamma, shape 64, scale 500us") && !told.contains("0.00 %"), "{told}");
 }
+
+/// What tc has as `netem` with a `pfifo` in it: the queue that is shown is the one in it.
+#[test]
+fn a_queue_in_netems_single_queue_is_shown() {
+    let link = |more: &str| {
+        let text = format!(
+            "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nup = {{ exact-netem = \"delay 20ms limit 400\"{more} }}\n"
+        );
+        narrows_scenario::Scenario::parse(&text, "t").unwrap().explain().to_string()
+    };
+    assert!(link("").contains("400 packets (the single queue"), "{}", link(""));
+    let inside = link(", queue = \"10 packets\"");
+    assert!(inside.contains("10 packets (given)") && inside.contains("limit 400"), "{inside}");
+}

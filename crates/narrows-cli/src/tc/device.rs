@@ -4,6 +4,7 @@ use std::env;
 use std::net::{IpAddr, UdpSocket};
 
 use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_live::feeds::capitals;
 
 use crate::output::Failure;
 
@@ -63,8 +64,7 @@ fn no_link(name: &str) -> Failure {
 
 /// Whether this program runs in that host: the address that the run tells its programs is one of ours.
 fn is_here(host: &str) -> bool {
-    let name: String =
-        host.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    let name = capitals(host);
     ["", "6"].iter().any(|family| {
         let address = env::var(format!("NARROWS_HOST_{name}{family}")).unwrap_or_default();
         address.parse::<IpAddr>().is_ok_and(|address| UdpSocket::bind((address, 0)).is_ok())

@@ -79,6 +79,12 @@ fn lines_have_labels_or_files_of_their_hosts() {
     assert_eq!(server.lines().count(), 1001, "{server}");
     assert!(server.starts_with("out 0\nerr 0\nout 1\n") && server.ends_with("end\n"), "{server}");
     assert_eq!(fs::read_to_string(logs.join("client.log")).unwrap(), "me\n");
+    // A disk that is full: the program goes on, and the report says so.
+    fs::remove_file(logs.join("server.log")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", logs.join("server.log")).unwrap();
+    let flags = ["--logs", logs.to_str().unwrap(), "--on", "server", "echo lost"];
+    let full = finish(&mut run(flags, "true")).expect(0);
+    assert!(full.err.contains("are not whole: No space left on device"), "{full}");
 }
 
 #[test]

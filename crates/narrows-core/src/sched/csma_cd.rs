@@ -186,6 +186,10 @@ impl CsmaCd {
                 self.contending.pop_first();
                 starting.push(flow);
                 last = last.max(ready);
+                // Without a limit on the rate nothing lasts long enough to collide with.
+                if self.rate == Rate::UNLIMITED {
+                    break;
+                }
             }
             match starting[..] {
                 [winner] => {

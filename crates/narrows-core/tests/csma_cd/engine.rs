@@ -107,6 +107,23 @@ fn the_attempt_limit_is_a_drop_with_its_reason_and_its_own_counter() {
     assert_eq!(counters.dropped(DropReason::Collisions).packets, 3);
 }
 
+/// As a trace or a change may have it for a while.
+#[test]
+fn without_a_limit_on_the_rate_nothing_collides() {
+    let mut net = Net::new(csma_cd(CsmaCdConfig::default(), DropAt::Tail), Rate::UNLIMITED);
+    for station in (0..3).chain(0..3) {
+        net.hand_in(micros(1), station, 1500);
+    }
+    net.poll(micros(2));
+    let delivered = |verdict| matches!(verdict, Verdict::Delivered(_));
+    assert_eq!(
+        net.events.iter().filter(|&&(_, verdict, ..)| delivered(verdict)).count(),
+        6,
+        "{:?}",
+        net.events
+    );
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Packet(u8, u32),

@@ -195,7 +195,7 @@ pub(super) fn drop_word(drop: DropAt) -> &'static str {
 
 /// How much may wait, and why that much: in each class, or in all flows, or in the one queue.
 pub(super) fn bound(direction: &Direction) -> (Bound, String) {
-    if let Some(netem) = &direction.exact_netem {
+    if let Some(netem) = direction.single_netem() {
         return (netem.limit(), "the single queue: what waits and what is in flight together".into());
     }
     let given = match direction.queue.bound {
