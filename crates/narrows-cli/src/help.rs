@@ -108,6 +108,10 @@ pub(crate) fn man(args: &Man) -> Result<u8, Failure> {
 }
 
 #[cfg(test)]
+#[path = "../tests/program/book/markdown.rs"]
+mod markdown;
+
+#[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
     use std::ffi::OsString;
@@ -188,6 +192,114 @@ mod tests {
             assert!(examples.contains(&path.join(" ")), "{path:?}: {examples}");
             examples.lines().for_each(parses);
         }
+    }
+
+    /// A shell's text as commands, each with its words: of what is in `$(…)` and of what `sh -c` gets, too. Redirections are left out.
+    fn commands(text: &str) -> Vec<Vec<String>> {
+        let (mut all, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), None::<String>, None);
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            match (c, quote) {
+                (c, Some(open)) if c == open => quote = None,
+                (c, Some('\'')) => word.get_or_insert_default().push(c),
+                ('$', _) if rest.peek() == Some(&'(') => {
+                    let (mut depth, mut within) = (0, String::new());
+                    for c in rest.by_ref() {
+                        depth += i32::from(c == '(') - i32::from(c == ')');
+                        within.push(c);
+                        if depth == 0 {
+                            break;
+                        }
+                    }
+                    all.extend(commands(&within[1..within.len() - 1]));
+                    word.get_or_insert_default().push('1');
+                }
+                ('\\', _) => match rest.next() {
+                    Some('\n') | None => {}
+                    Some(c) => word.get_or_insert_default().push(c),
+                },
+                (c, Some(_)) => word.get_or_insert_default().push(c),
+                ('\'' | '"', None) => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                ('#', None) if word.is_none() => while rest.next_if(|c| *c != '\n').is_some() {},
+                (';' | '|' | '&' | '\n' | '(' | ')' | '<' | '>', None) => {
+                    words.extend(word.take());
+                    all.push(std::mem::take(&mut words));
+                    if c == '>' || c == '<' {
+                        // Where to; what stands behind that is rare, and no word of ours.
+                        while rest.next_if(|c| !";|&\n".contains(*c) || *c == '&').is_some() {}
+                    }
+                }
+                (c, None) if c.is_whitespace() => words.extend(word.take()),
+                (c, None) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        all.push(words);
+        let inner: Vec<Vec<String>> = all
+            .iter()
+            .flat_map(|words| {
+                words.windows(3).filter(|of| of[0] == "sh" && of[1].starts_with('-') && of[1].ends_with('c'))
+            })
+            .flat_map(|of| commands(&of[2]))
+            .collect();
+        all.into_iter().chain(inner).filter(|words| !words.is_empty()).collect()
+    }
+
+    #[test]
+    fn a_shells_text_is_taken_apart() {
+        let text =
+            "a=1 x 'y z' \\\n  \"w $(narrows ls -q)\" | b >f # no\nfor i in 1 2; do sh -c 'c d; e'; done";
+        let words: Vec<String> = commands(text).iter().map(|words| words.join("/")).collect();
+        assert_eq!(
+            words,
+            ["narrows/ls/-q", "a=1/x/y z/w 1", "b", "for/i/in/1/2", "do/sh/-c/c d; e", "done", "c/d", "e"]
+        );
+    }
+
+    /// Whether or not tests run it: what the documentation shows is a command line of ours.
+    #[test]
+    fn each_command_of_the_documentation_parses() {
+        let mut seen = 0;
+        for page in markdown::pages() {
+            let blocks = markdown::blocks(&markdown::read(&page));
+            for block in &blocks {
+                let known: &[&str] =
+                    if block.language == "sh" { &["needs", "norun", "status"] } else { &["file"] };
+                for name in block.attributes.keys() {
+                    assert!(
+                        known.contains(&name.as_str()),
+                        "{page}:{}: `{name}` is none of {known:?}",
+                        block.line
+                    );
+                }
+            }
+            for block in blocks.iter().filter(|block| block.language == "sh") {
+                for words in commands(&block.text) {
+                    let Some(start) = words.iter().position(|word| word == "narrows") else { continue };
+                    // `install narrows …` and the like are about the file.
+                    let before = |word: &String| {
+                        word.contains('=')
+                            || ["do", "then", "if", "!", "time", "sudo"].contains(&word.as_str())
+                    };
+                    if !words[..start].iter().all(before) {
+                        continue;
+                    }
+                    let arguments: Vec<OsString> = words[start..].iter().map(Into::into).collect();
+                    if let Err(error) = crate::usage::parse(&arguments) {
+                        let is_asked_for = matches!(
+                            error.kind(),
+                            clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion
+                        );
+                        assert!(is_asked_for, "{page}:{}: {}\n{error}", block.line, words.join(" "));
+                    }
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 150, "only {seen} commands were found");
     }
 
     #[test]

@@ -41,12 +41,18 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// README and everything in docs.
+/// README and everything below docs.
 fn pages() -> Vec<(String, String)> {
-    let files = std::fs::read_dir(root().join("docs")).expect("there are docs");
-    let mut files: Vec<PathBuf> = files.map(|entry| entry.expect("it can be read").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
-    files.push(root().join("README.md"));
+    let (mut files, mut folders) = (vec![root().join("README.md")], vec![root().join("docs")]);
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(folder).expect("there are docs");
+        let (inner, here): (Vec<_>, Vec<_>) =
+            entries.map(|entry| entry.expect("it can be read").path()).partition(|path| path.is_dir());
+        folders.extend(inner);
+        files.extend(
+            here.into_iter().filter(|file| file.extension().is_some_and(|extension| extension == "md")),
+        );
+    }
     files.sort();
     files.into_iter().map(|file| (file.display().to_string(), read(&file))).collect()
 }
@@ -57,7 +63,10 @@ fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
     let mut open: Option<(bool, usize, String)> = None;
     for (number, line) in page.lines().enumerate() {
         match (&mut open, line.strip_prefix("```")) {
-            (None, Some(word)) => open = Some((word == language, number + 2, String::new())),
+            // Behind a comma stands what other tests have to know.
+            (None, Some(info)) => {
+                open = Some((info.split(',').next() == Some(language), number + 2, String::new()));
+            }
             (Some(_), Some("")) => match open.take() {
                 Some((true, start, text)) => blocks.push((start, text)),
                 _ => continue,

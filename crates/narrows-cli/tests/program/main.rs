@@ -8,6 +8,7 @@
 mod attach;
 mod backend;
 mod bad_input;
+mod book;
 mod bridge;
 mod calibrate;
 mod captured;
