@@ -66,10 +66,16 @@ fmt: ## format the sources
 doc: ## the API's documentation, in target/doc
 	cargo doc --no-deps --workspace --locked
 
+book: ## the documentation as HTML, in target/book, with every link checked
+	@scripts/book
+
+pictures: build ## the book's pictures that are measured, made again
+	@PATH="$(dir $(abspath $(NARROWS))):$$PATH" scripts/pictures
+
 install: build ## the program, into PREFIX/bin (default /usr/local)
 	install -D -m 755 $(NARROWS) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/narrows
 
 clean: ## what was built
 	cargo clean
 
-.PHONY: help build dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak
+.PHONY: help build book pictures dbhpd demo demo-delays demo-schedulers demo-dbhpd demo-rules demo-attach demo-virtual test test-fast test-hosts test-kernel fuzz miri bench fmt doc install clean bench-live soak
