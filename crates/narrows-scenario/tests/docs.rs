@@ -90,7 +90,7 @@ fn completed(fragment: &str) -> String {
     let key = first.split(['=', ' ']).next().unwrap_or_default();
     let is_about_a_link = !first.starts_with('[') && !TOP.contains(&key);
     let hosts = if has("[hosts.") { "" } else { HOSTS };
-    match (has("[links."), is_about_a_link) {
+    match (has("[links"), is_about_a_link) {
         (true, _) => format!("{fragment}{hosts}"),
         (false, true) => format!("{LINK}{fragment}{hosts}"),
         (false, false) => format!("{fragment}{hosts}{LINK}"),
