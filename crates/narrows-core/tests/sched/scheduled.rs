@@ -319,7 +319,10 @@ fn a_class_that_drops_at_the_head_keeps_its_turn() {
 fn other_rules_leave_what_waits_where_it_is() {
     let rules = |class| Classifier::Rules { rules: vec![(Condition::default(), class)], default: None };
     let mut queue = Scheduled::new(Priority::default(), rules(1), ENOUGH, Overload::Arriving);
-    (0..2).for_each(|_| queue.add_class(plain(10)).expect("any flow"));
+    for band in 0..2 {
+        let flow = FlowConfig { band, ..FlowConfig::default() };
+        queue.add_class(Class { flow, ..plain(10) }).expect("any flow");
+    }
     let mut stand = Stand::new(Seed(1));
     let mut enqueue = |queue: &mut Scheduled<Priority>| {
         let packet = stand.insert(Time::ZERO, FlowKey::default(), 1000);
