@@ -106,8 +106,10 @@ fn dualpi2_is_as_tc_has_it() {
             beta = 3.19921875, step = \"800us\", step-min-backlog = \"2 packets\", weights = { low = 75, classic = 25 }")
     );
     // tc says: target=16.7ms tupdate=16.7ms alpha=0.166660 beta=3.000000, of which 42 and 768 256ths are left.
-    let by_round_trip = usual
-        .replace("step = ", "target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, step = ");
+    let by_round_trip = usual.replace(
+        "step = ",
+        "target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, step = ",
+    );
     assert_eq!(of("max_rtt 100ms"), key(&by_round_trip));
     assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
     for (words, title, at, says) in [
