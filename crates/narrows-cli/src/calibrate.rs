@@ -65,7 +65,7 @@ pub(crate) fn calibrate(args: &Calibrate) -> Result<u8, Failure> {
     }
     if found.interrupted {
         // Where nobody listens, the exit status says it.
-        let _ = writeln!(io::stderr(), "narrows: interrupted: these are the measurements until then");
+        let _ = writeln!(io::stderr(), "narrows: interrupted: partial measurements follow");
         return Ok(INTERRUPTED);
     }
     Ok(0)

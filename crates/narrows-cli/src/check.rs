@@ -15,8 +15,8 @@ const SCHEMA: u32 = 2;
 const LONGEST: usize = 200;
 
 /// What `--netem` means, once for each program.
-const DOUBLE_QUEUE: &str = "narrows: --netem means a double queue: `limit` bounds what waits for the rate, not what is in \
-     flight behind it, and correlations leave distributions as they are; --exact-netem is the kernel's single queue";
+const DOUBLE_QUEUE: &str = "narrows: --netem maps to two queues: `limit` counts waiting packets, not those in flight, and correlations keep the \
+     distribution; --exact-netem is the kernel's single queue";
 
 pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
     if args.schema {

@@ -83,14 +83,14 @@ pub(crate) fn approach(run: &Client, scenario: &Scenario, file: &Path) -> Result
 }
 
 fn restless() -> Failure {
-    Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again"))
+    Failure::Other(format!("others changed the run {TRIES} times in the meantime; try again"))
 }
 
 /// What makes a scenario of what a run has in force, and the generation of that.
 fn from_run(run: &Client, after: &Scenario, file: &Path) -> Result<(Difference, u64), Failure> {
     let current = run.scenario()?;
     // Files that it names are found where those of the scenario are.
-    let name = file.with_file_name("what the run has in force");
+    let name = file.with_file_name("the current settings of the run");
     let before = Scenario::parse(&current.toml, &name.to_string_lossy())?;
     Ok((before.difference(after), current.generation))
 }

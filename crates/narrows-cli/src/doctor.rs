@@ -45,7 +45,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     modes(&mut page, privileged, &namespaces);
     let remedies = Facts::find(privileged, namespaces.is_ok()).remedies();
     if !remedies.is_empty() {
-        page.heading("What to do", "remedies");
+        page.heading("How to fix it", "remedies");
         remedies.iter().for_each(|(problem, remedy)| page.say(problem, remedy));
     }
     let able = privileged || namespaces.is_ok();
@@ -117,7 +117,7 @@ impl Page {
             }
             text.push('\n');
         }
-        text + &format!("In short\n  {short}\n")
+        text + &format!("Summary\n  {short}\n")
     }
 }
 
@@ -154,7 +154,7 @@ fn this_host(page: &mut Page) {
 
 fn this_user(page: &mut Page, held: io::Result<Capabilities>, namespaces: &io::Result<()>) {
     let who = match (host::user(), ways::in_user_namespace()) {
-        (0, Ok(true)) => "root of a user namespace, which is nobody special to the host".into(),
+        (0, Ok(true)) => "root of a user namespace, unprivileged on the host".into(),
         (0, _) => "root".into(),
         (user, _) => format!("user {user}"),
     };
@@ -163,9 +163,9 @@ fn this_user(page: &mut Page, held: io::Result<Capabilities>, namespaces: &io::R
     page.say(
         "user namespaces",
         match namespaces {
-            Ok(()) => "can be made: `run` and `shell` work without root, between hosts of the run's own".into(),
+            Ok(()) => "available: `run` and `shell` work without root".into(),
             Err(error) => format!(
-                "cannot be made ({error}): `run` and `shell` need root, or capabilities of the program's file; or have the \
+                "unavailable ({error}): `run` and `shell` need root, or file capabilities on the program; or have the \
                  administrator set user.max_user_namespaces above 0, kernel.unprivileged_userns_clone=1 or \
                  kernel.apparmor_restrict_unprivileged_userns=0, whichever this host has"
             ),
@@ -174,9 +174,9 @@ fn this_user(page: &mut Page, held: io::Result<Capabilities>, namespaces: &io::R
     page.say(
         "locked memory",
         match ways::lockable_memory() {
-            Ok(None) => "without a limit".into(),
+            Ok(None) => "unlimited".into(),
             Ok(Some(bytes)) => format!(
-                "{} kB (`ulimit -l`); counts for AF_XDP's memory, unless CAP_IPC_LOCK is held, as by root",
+                "{} kB (`ulimit -l`); limits AF_XDP memory unless CAP_IPC_LOCK is held, as by root",
                 bytes / 1024
             ),
             Err(error) => unknown(error),
@@ -190,7 +190,7 @@ const PRIVILEGES: &str = "root, or these capabilities";
 /// Each mode: whether it works, or what it lacks and who can give it that.
 fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
     let here = ways::in_user_namespace().unwrap_or(false);
-    let over_what = if here { ", over what is in this user namespace" } else { "" };
+    let over_what = if here { ", within this user namespace" } else { "" };
     let needs = |what: &str| match privileged {
         true => format!("yes{over_what}"),
         false => format!("no: {what} needs {PRIVILEGES}"),
@@ -203,22 +203,22 @@ fn modes(page: &mut Page, privileged: bool, namespaces: &io::Result<()>) {
             (false, Err(_)) => format!("no: without user namespaces they need {PRIVILEGES}"),
         },
     );
-    page.say("  existing hosts", needs("a host in a namespace that exists"));
-    page.say("  --internet", needs("address translation on this host"));
-    page.say("bridge", needs("an interface that exists"));
+    page.say("  existing hosts", needs("a host in an existing namespace"));
+    page.say("  --internet", needs("NAT on this host"));
+    page.say("bridge", needs("an existing interface"));
     page.say("attach", attach(privileged, here));
     page.say("--backend af_packet", packet_sockets(namespaces));
     page.say("--backend af_xdp", af_xdp());
     page.say("--backend tap", tap());
     priorities(page);
     page.say("--virtual", in_a_guest(privileged, namespaces));
-    page.say("sim, check and others", "yes: they need nothing");
+    page.say("sim, check and others", "yes: no requirements");
 }
 
 /// Exact virtual time.
 fn in_a_guest(privileged: bool, namespaces: &io::Result<()>) -> String {
     match GuestKernel::find(None) {
-        _ if host::time_is_virtual() => "yes: this is a guest already".into(),
+        _ if host::time_is_virtual() => "yes: already inside a guest".into(),
         _ if !privileged && namespaces.is_err() => "no: it needs user namespaces, or root".into(),
         Ok(kernel) => format!("yes, in the guest kernel {}", kernel.version),
         Err(error) => format!("no: {error}"),
@@ -290,12 +290,11 @@ fn real_time_share() -> String {
     let share = match RealTimeShare::read() {
         Ok(share) => share,
         Err(error) => {
-            return format!("unknown ({error}): the packet loop rests as with the kernel's default");
+            return format!("unknown ({error}): the packet thread pauses as for the kernel's default");
         }
     };
     match (share.runtime, share.rest()) {
-        (None, _) => "without a bound: a packet loop with --wait spin and real-time priority leaves others nothing of its \
-                      processor"
+        (None, _) => "unlimited: a packet thread with --wait spin and real-time priority starves others on its processor"
             .into(),
         (Some(0), _) => "none (kernel.sched_rt_runtime_us is 0): --priority real-time does not work".into(),
         (Some(runtime), rest) => {
@@ -310,10 +309,8 @@ fn real_time_share() -> String {
 
 fn processors() -> String {
     match host::processors() {
-        1 => {
-            "1: the packet loop and the programs under test share it; expect lateness of milliseconds".into()
-        }
-        2 => "2: the packet loop takes up to one of them".into(),
+        1 => "1: shared by packet thread and programs under test; expect milliseconds of lateness".into(),
+        2 => "2: the packet thread uses up to one of them".into(),
         many => many.to_string(),
     }
 }

@@ -105,7 +105,7 @@ fn find(all: &[KnownRun], name: &str) -> Result<KnownRun, Failure> {
             let alive = all.iter().filter(|run| run.liveness != Liveness::Dead);
             let others: Vec<_> = alive.map(KnownRun::called).collect();
             let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
-            Err(Failure::Other(format!("no run `{name}` is going on; going on: {others}")))
+            Err(Failure::Other(format!("no active run `{name}`; active: {others}")))
         }
     }
 }

@@ -141,20 +141,19 @@ fn refuse(live: &Live) -> Result<(), Failure> {
         ),
         (
             matches!(pace.wait, Some(WaitBy::Spin | WaitBy::Hybrid)),
-            "--wait: a loop that looks without pause lets no virtual time pass; in exact virtual time it is --wait timer, \
-             which is never late there",
+            "--wait: busy polling stops virtual time; --virtual uses --wait timer, which is never late there",
         ),
-        (!pace.cpu.is_empty(), "--cpu: a guest has one processor, which is infinitely fast"),
+        (!pace.cpu.is_empty(), "--cpu: a guest has one, infinitely fast processor"),
         (
             matches!(pace.priority, RunBefore::High | RunBefore::RealTime),
-            "--priority: nobody comes late in exact virtual time, so nobody needs to be before others",
+            "--priority: has no effect in exact virtual time, where nothing is late",
         ),
         (
             live.shards.0.is_some_and(|most| most > 1),
             "--shards: a guest has one processor, so one thread is as fast as several",
         ),
-        (live.cabling.busy_poll, "--busy-poll: looking without pause lets no virtual time pass"),
-        (live.internet, "--internet: the outside lives in real time, and cannot be reached in virtual time"),
+        (live.cabling.busy_poll, "--busy-poll: busy polling stops virtual time"),
+        (live.internet, "--internet: real hosts cannot be reached in virtual time"),
     ];
     match reasons.into_iter().find(|(refused, _)| *refused) {
         Some((_, why)) => Err(Failure::Other(format!("{why} (with --virtual)"))),

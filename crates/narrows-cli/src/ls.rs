@@ -116,7 +116,7 @@ fn runs(args: &Ls) -> Result<u8, Failure> {
     let found = Runs { runs: known.iter().map(listed).collect() };
     args.json.put(SCHEMA, &found, || {
         if known.is_empty() {
-            return "no run is going on\n".into();
+            return "no run is active\n".into();
         }
         let rows: Vec<_> = known.iter().zip(&found.runs).map(|(run, listed)| row(run, listed)).collect();
         table(["NAME", "RUN", "COMMAND", "SINCE", "HOSTS", "LINKS", "RATE", "STATE"], &rows)

@@ -153,7 +153,7 @@ fn refused(assignments: &[String], error: &ScenarioError) -> Failure {
 }
 
 fn restless() -> Failure {
-    Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again"))
+    Failure::Other(format!("others changed the run {TRIES} times in the meantime; try again"))
 }
 
 /// Does what a command says. It is a change of what is there: where somebody else was faster, once more from what is there

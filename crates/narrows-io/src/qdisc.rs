@@ -10,7 +10,7 @@ impl RouteSocket {
     /// from 6.16 on, and up to 6.17 may forget to go on (commit 5442a9da6978); on those nothing is done.
     ///
     /// # Errors
-    /// When the interface is gone, or has a discipline of somebody else's.
+    /// When the interface is gone, or has a qdisc of somebody else's.
     pub fn hold_back(&mut self, name: &str, packets: u32) -> Result<(), NetlinkError> {
         match kernel_version() {
             Some((6, 16 | 17)) => Ok(()),

@@ -23,7 +23,7 @@ pub struct Cabling {
 impl Cabling {
     /// What a reader of the report should know about the way that was asked for.
     pub fn remark(self) -> Option<String> {
-        let tap = "hosts are at TAP devices, which have no stamps: a packet has arrived when it was read";
+        let tap = "TAP devices have no receive timestamps: packets count as arriving when read";
         (self.backend == Some(Backend::Tap)).then(|| tap.into())
     }
 

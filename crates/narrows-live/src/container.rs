@@ -26,7 +26,7 @@ const LONGEST_ANSWER: u64 = 4 << 20;
 pub enum ContainerError {
     /// Nobody to ask.
     #[error(
-        "no container engine answers, so `{name}` cannot be found: {}; start Docker, or Podman's socket (systemctl start \
+        "no container engine answers, so container `{name}` cannot be found: {}; start Docker, or Podman's socket (systemctl start \
          podman.socket), name it by {DOCKER_HOST}, or give the container's first process with --pid", tried.join(", ")
     )]
     NoEngine {

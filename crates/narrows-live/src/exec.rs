@@ -93,13 +93,13 @@ impl Place {
     pub fn find(run: &Client, host: &str) -> Result<Self, ExecError> {
         let (entrance, number) = run.enter(host)?;
         let number = number.ok_or(ExecError::Unseen)?;
-        let run = OtherProcess::open(number).map_err(system("look after the run"))?;
+        let run = OtherProcess::open(number).map_err(system("supervise the run"))?;
         join_user_namespace(number)
             .map_err(|cause| ExecError::Closed { action: "enter the user namespace of the run", cause })?;
         let path = format!("/proc/{number}/fd/{}", entrance.namespace);
         let namespace = Namespace::open(&path)?.labelled(format!("host `{host}`"));
         // As it goes on, it was its number that was looked at.
-        if run.is_over().map_err(system("look after the run"))? {
+        if run.is_over().map_err(system("supervise the run"))? {
             return Err(ExecError::Over);
         }
         let files = entrance.files.iter().map(|(name, text)| (name.as_str(), text.clone().into_bytes()));
@@ -135,9 +135,9 @@ impl Place {
                 if status.signal().is_some_and(|signal| ASKED_BY_THE_RUN.contains(&signal)) {
                     // It may be the run that asked, which is over soon then.
                     let mut run = [Waiting::readable(&self.run)];
-                    wait(&mut run, Some(later(SOON))).map_err(system("look after the run"))?;
+                    wait(&mut run, Some(later(SOON))).map_err(system("supervise the run"))?;
                 }
-                let run_is_over = self.run.is_over().map_err(system("look after the run"))?;
+                let run_is_over = self.run.is_over().map_err(system("supervise the run"))?;
                 return Ok(Ended { status: exit_code(status), run_is_over });
             }
             if has_signal

@@ -165,10 +165,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(options.cabling.remark());
     info.notes.extend(testbed.cabling_note().map(String::from));
     if !scenario.traffic.is_empty() || scenario.duration.is_some() {
-        info.notes.push(
-            "the scenario's own traffic and duration are for virtual time, and had no part in this run"
-                .into(),
-        );
+        info.notes
+            .push("a scenario's own traffic and duration apply to virtual time only and were ignored".into());
     }
     info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
     let (threads, remark) = threads(options);
@@ -457,7 +455,7 @@ fn open_uplink(
     match opened {
         Ok(uplink) => Ok((Some(uplink), None)),
         Err(error) if options.uplink == Uplink::Optional => {
-            Ok((None, Some(format!("the network around this run is not reached from inside it: {error}"))))
+            Ok((None, Some(format!("no uplink from inside this run: {error}"))))
         }
         Err(error) => Err(error.into()),
     }

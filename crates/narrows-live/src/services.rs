@@ -114,7 +114,7 @@ impl<'a> Services<'a> {
         for Started { service, program, is_ready } in
             self.started.iter_mut().filter(|started| !started.is_ready)
         {
-            match program.try_wait().map_err(system("look after a program"))? {
+            match program.try_wait().map_err(system("supervise a program"))? {
                 Some(status) if status.success() => *is_ready = true,
                 Some(status) => {
                     let Service { host, line } = (*service).clone();
@@ -150,7 +150,7 @@ impl<'a> Services<'a> {
     pub(crate) fn failures(&mut self) -> Result<Vec<String>, RunError> {
         let mut notes = Vec::new();
         for Started { service: Service { host, line }, program, .. } in &mut self.started {
-            if let Some(status) = program.try_wait().map_err(system("look after a program"))?
+            if let Some(status) = program.try_wait().map_err(system("supervise a program"))?
                 && !status.success()
             {
                 notes.push(format!("`{line}` in host `{host}` ended early: {status}"));

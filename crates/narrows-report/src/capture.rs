@@ -26,8 +26,8 @@ impl CaptureReport {
         let Self { file, written_packets, missing_packets: missing, error, .. } = self;
         let written = match (written_packets, error) {
             (Some(written), _) => format!("the capture {file} has {}", packets(*written)),
-            (None, Some(error)) => format!("the capture {file} ENDS EARLY: {error}"),
-            (None, None) => format!("the capture {file} ENDS EARLY"),
+            (None, Some(error)) => format!("the capture {file} IS INCOMPLETE: {error}"),
+            (None, None) => format!("the capture {file} IS INCOMPLETE"),
         };
         match missing {
             0 => written,

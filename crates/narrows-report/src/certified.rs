@@ -35,7 +35,7 @@ pub(crate) fn print(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     if real && report.certificates.iter().any(|c| c.measured_ns.is_none() && c.kept) {
         writeln!(f, "  no packet was released, so no bound could be broken")?;
     }
-    report.untrue.iter().try_for_each(|untrue| intervals(untrue, f))
+    report.lateness_violations.iter().try_for_each(|violation| intervals(violation, f))
 }
 
 impl Certificate {
@@ -47,7 +47,7 @@ impl Certificate {
         let measured = match measured_ns {
             Some(nanos) => format!(": {}", span(*nanos)),
             None if *later_packets == 0 => String::new(),
-            None => ": without end, as the system lost packets".into(),
+            None => ": unbounded, as the system lost packets".into(),
         };
         let later = match later_packets {
             0 => String::new(),
@@ -56,22 +56,22 @@ impl Certificate {
         };
         let implausible = match self.implausible_stamp_packets {
             0 => String::new(),
-            number => format!("; {} had receive stamps that cannot be true", packets(number)),
+            number => format!("; {} had impossible receive timestamps", packets(number)),
         };
         format!("{name} at most {bound}, {verdict}{measured}{later}{implausible}")
     }
 }
 
-fn intervals(untrue: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Result {
+fn intervals(violation: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Result {
     // Those with the most packets, in order of time.
-    let mut shown: Vec<_> = untrue.intervals.iter().collect();
+    let mut shown: Vec<_> = violation.intervals.iter().collect();
     shown.sort_by_key(|interval| std::cmp::Reverse(interval.packets));
     shown.truncate(MOST_SHOWN);
     shown.sort_by_key(|interval| interval.start_ns);
     let each = shown.iter().map(|interval| {
         let (from, length) = (interval.start_ns, interval.end_ns - interval.start_ns);
-        let (packets, most) = (packets(interval.packets), span(interval.most_ns));
-        let taken = [(interval.stolen_ns, "stolen"), (interval.waited_ns, "waiting for a processor")];
+        let (packets, most) = (packets(interval.packets), span(interval.max_ns));
+        let taken = [(interval.stolen_ns, "stolen"), (interval.waited_ns, "run-queue wait")];
         let taken = taken.into_iter().filter_map(|(nanos, what)| {
             let nanos = nanos.filter(|nanos| *nanos >= WORTH_TELLING)?;
             Some(format!("{} {what}", span(nanos)))
@@ -82,11 +82,11 @@ fn intervals(untrue: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Result {
         format!("at {} for {} {packets} by up to {most}{cause}", span(from), span(length))
     });
     let mut text = each.collect::<Vec<_>>().join(", ");
-    let more = untrue.intervals.len() - shown.len();
+    let more = violation.intervals.len() - shown.len();
     if more > 0 {
         text += &format!(", and {more} more times");
     }
-    writeln!(f, "  later than {}, {}:", run_span(untrue.bound_ns), packets(untrue.packets))?;
+    writeln!(f, "  later than {}, {}:", run_span(violation.bound_ns), packets(violation.packets))?;
     wrapped(&text).into_iter().try_for_each(|line| writeln!(f, "    {line}"))
 }
 

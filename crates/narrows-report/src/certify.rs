@@ -46,7 +46,7 @@ pub struct LatenessViolation {
 }
 
 /// When a run was later than its bounds. Nothing in virtual time, and for bounds that were never broken.
-pub(crate) fn untrue(totals: &Totals) -> Vec<LatenessViolation> {
+pub(crate) fn violations(totals: &Totals) -> Vec<LatenessViolation> {
     let released = totals.lateness.as_ref().map_or(0, Spread::count);
     totals.watches.iter().filter(|watch| watch.packets > 0).map(|watch| of_watch(watch, released)).collect()
 }
@@ -182,7 +182,7 @@ mod tests {
             let totals = Totals::of(meter);
             let spreads = [&totals.lateness, &totals.input_lateness, &totals.sent]
                 .map(|spread| crate::figures::quantiles(spread.as_ref().unwrap()));
-            (spreads, certificates(&totals), untrue(&totals), totals.later_than, totals.lost)
+            (spreads, certificates(&totals), violations(&totals), totals.later_than, totals.lost)
         };
         assert_eq!(all(&sum), all(&whole));
     }
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(all.implausible_stamps, 1, "of another thread");
         let [median, max] = &certificates(&Totals::of(&meter))[..] else { panic!("two bounds") };
         assert_eq!((median.measured_ns, median.later_packets), (Some(5_000), 0));
-        let sentence = "max at most 1 s, BROKEN: 5.000 µs; 1 packet had receive stamps that cannot be true";
+        let sentence = "max at most 1 s, BROKEN: 5.000 µs; 1 packet had impossible receive timestamps";
         assert_eq!(max.sentence(), sentence);
     }
 
@@ -214,14 +214,14 @@ mod tests {
             _ => 100,
         };
         let meter = meter(&[(Quantile::Max, 100)], (0..100).map(lateness));
-        let [untrue] = &untrue(&Totals::of(&meter))[..] else { panic!("one bound") };
-        assert_eq!((untrue.packets, untrue.share), (6, 0.06));
-        let seen: Vec<_> = untrue.intervals.iter().map(|i| (i.start_ns, i.end_ns, i.packets)).collect();
+        let [violation] = &violations(&Totals::of(&meter))[..] else { panic!("one bound") };
+        assert_eq!((violation.packets, violation.share), (6, 0.06));
+        let seen: Vec<_> = violation.intervals.iter().map(|i| (i.start_ns, i.end_ns, i.packets)).collect();
         assert_eq!(
             seen,
             [(3_000_000, 5_200_000, 3), (20_000_000, 20_300_000, 1), (40_000_000, 60_101_000, 2)]
         );
-        assert_eq!(untrue.intervals[2].most_ns, 15_000_000);
+        assert_eq!(violation.intervals[2].max_ns, 15_000_000);
     }
 
     #[test]
@@ -245,8 +245,8 @@ mod tests {
     fn a_run_that_was_asked_for_nothing_watches_for_a_millisecond() {
         let meter = meter(&[], [999, 1000, 1001]);
         assert!(certificates(&Totals::of(&meter)).is_empty());
-        let untrue = untrue(&Totals::of(&meter));
-        assert_eq!((untrue.len(), untrue[0].bound_ns, untrue[0].packets), (1, 1_000_000, 1));
+        let violation = violations(&Totals::of(&meter));
+        assert_eq!((violation.len(), violation[0].bound_ns, violation[0].packets), (1, 1_000_000, 1));
     }
 
     #[test]

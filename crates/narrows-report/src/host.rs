@@ -63,12 +63,12 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
     if kind == Kind::ExactVirtual {
         return writeln!(
             f,
-            "  the clock stood still while anything computed; each look at it takes it on by some nanoseconds"
+            "  the clock stands still while programs compute; each read advances it by some nanoseconds"
         );
     }
     let (used, share) = (run_span(host.loop_processor_ns), percent(host.loop_processor_share));
     let wait = &host.wait;
-    writeln!(f, "  the packet loop ({wait}) used {used} of processor time, {share} of the run")?;
+    writeln!(f, "  packet thread ({wait}): {used} CPU time, {share} of the run")?;
     if host.threads.len() > 1 {
         let threads = host.threads.iter().map(|thread| {
             let processor = thread.processor.map(|processor| format!(" on processor {processor}"));
@@ -87,18 +87,15 @@ pub(crate) fn print(host: &HostReport, kind: Kind, f: &mut Formatter<'_>) -> fmt
         writeln!(f, "  it ran {}", place.join(", "))?;
     }
     if host.rested_ns > 0 {
-        writeln!(f, "  it paused for {} so that the kernel would not stop it", span(host.rested_ns))?;
+        writeln!(f, "  paused for {} to stay below the kernel's real-time limit", span(host.rested_ns))?;
     }
     if let Some(waited) = host.waited_ns.filter(|waited| *waited >= WORTH_TELLING) {
-        writeln!(f, "  it waited {} for its turn while others of this host had the processor", span(waited))?;
+        writeln!(f, "  run-queue wait: {}", span(waited))?;
     }
     match (host.stolen_ns, host.stolen_share) {
         (Some(stolen), Some(share)) if stolen > 0 => {
             let (stolen, share) = (span(stolen), percent(share));
-            writeln!(
-                f,
-                "  other machines on the same hardware took {stolen} from this one, {share} of its processors"
-            )
+            writeln!(f, "  CPU steal: {stolen}, {share} of the processors")
         }
         _ => Ok(()),
     }

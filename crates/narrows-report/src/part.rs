@@ -181,7 +181,7 @@ impl Report {
             sent_lateness: totals.sent.as_ref().map(quantiles),
             straggler_lateness: totals.stragglers.as_ref().map(quantiles),
             certificates: certify::certificates(totals),
-            untrue: certify::untrue(totals),
+            lateness_violations: certify::violations(totals),
             capture: None,
             host: None,
             trains: None,

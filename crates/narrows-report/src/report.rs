@@ -30,7 +30,7 @@ use crate::shaped::ShapedClassReport;
 use crate::trains::TrainsReport;
 
 /// The version of the fields.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What a run says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,8 @@ pub struct Report {
     /// What became of each bound on lateness that was asked for.
     pub certificates: Vec<Certificate>,
     /// When packets were later than these bounds, or than 1 ms where none was asked for.
-    pub untrue: Vec<LatenessViolation>,
+    #[serde(alias = "untrue")]
+    pub lateness_violations: Vec<LatenessViolation>,
     /// What became of the capture of a live run; nothing without one.
     pub capture: Option<CaptureReport>,
     /// What the host did meanwhile; nothing in virtual time.
@@ -94,7 +95,8 @@ pub struct Report {
 
 fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
-        SCHEMA => Ok(SCHEMA),
+        // Of the first, some fields had other names, which are read yet.
+        1 | SCHEMA => Ok(SCHEMA),
         other => Err(D::Error::custom(format!("a report of schema {other}, expected schema {SCHEMA}"))),
     }
 }
@@ -138,9 +140,9 @@ pub struct Direction {
     pub marked_packets: u64,
     /// Packets sent past the delay.
     pub reordered_packets: u64,
-    /// Packets held back until those before them had left, because order is kept: they leave at one instant with
-    /// another.
-    pub held_back_packets: u64,
+    /// Packets delayed until those before them had left, because order is kept: they leave at the same instant as another.
+    #[serde(alias = "held_back_packets")]
+    pub delayed_to_keep_order_packets: u64,
     /// Packets cut into pieces.
     pub fragmented_packets: u64,
     /// Of the duplicated packets, those that are pieces.

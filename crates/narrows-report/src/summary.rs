@@ -18,7 +18,7 @@ pub const LINES: usize = 11;
 /// Notes that it has at the most.
 const MOST_NOTES: usize = 2;
 /// How notes begin that every run may have.
-const ROUTINE: [&str; 2] = ["changed at ", "address resolution: "];
+const ROUTINE: [&str; 2] = ["changed at ", "ARP/ND: "];
 /// No narrower than this, however narrow the terminal.
 const NARROWEST: usize = 60;
 

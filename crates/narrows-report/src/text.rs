@@ -108,7 +108,7 @@ fn one_direction(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
         ("corrupted", d.corrupted_packets),
         ("marked", d.marked_packets),
         ("reordered", d.reordered_packets),
-        ("held back to keep order", d.held_back_packets),
+        ("delayed to keep order", d.delayed_to_keep_order_packets),
         ("cut up", d.fragmented_packets),
         ("more pieces", d.pieces_packets),
     ]
@@ -154,7 +154,7 @@ fn wire(d: &Direction, f: &mut Formatter<'_>) -> fmt::Result {
     }
     writeln!(f, "; counted: {}", d.overhead)?;
     let wait = d.queueing_mean_ns.filter(|&wait| wait > 0).map(span);
-    let wait = wait.map(|wait| format!("packets waited {wait} on average"));
+    let wait = wait.map(|wait| format!("mean wait {wait}"));
     let busy = d.utilisation_share.map(|busy| format!("{} of the time", percent(busy)));
     match (busy, wait) {
         (Some(busy), Some(wait)) => writeln!(f, "  busy         {busy}; {wait}"),
@@ -332,7 +332,7 @@ fn delays(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         columns(label, width, &pair.delay, f)?;
     }
     if rows.iter().any(|(_, pair)| pair.queueing.max_ns > 0) {
-        writeln!(f, "of that, waiting in queues")?;
+        writeln!(f, "of which queueing")?;
         for (label, pair) in rows.iter().filter(|(_, pair)| pair.queueing.max_ns > 0) {
             columns(label, width, &pair.queueing, f)?;
         }
@@ -368,10 +368,10 @@ fn probes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, ", {} lost ({})", count(probe.lost_packets), percent(probe.lost_share))?;
         match probe.overhead_ns {
             Some(over) if over >= 0 => {
-                writeln!(f, "    the median is {} over the configured delay", span(over as u64))?
+                writeln!(f, "    p50 is {} above the configured delay", span(over as u64))?
             }
             Some(under) => {
-                writeln!(f, "    the median is {} under the configured delay", span(under.unsigned_abs()))?
+                writeln!(f, "    p50 is {} below the configured delay", span(under.unsigned_abs()))?
             }
             None => {}
         }
@@ -445,12 +445,15 @@ fn remarks(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let wrong = [
         (
             losses.implausible_stamp_packets,
-            "packets came with receive stamps that cannot be true, and count as arriving when they were read: no bound on \
+            "packets had impossible receive timestamps and count as arriving when read: no bound on \
              lateness is kept",
         ),
-        (losses.receive_ring_dropped_packets, "packets were lost by the system before they could be read"),
-        (losses.send_failed_packets, "packets were refused by the system when they were to be sent"),
-        (losses.refused_packets, "packets were refused because the network held as much as it may"),
+        (
+            losses.receive_ring_dropped_packets,
+            "packets lost by the system before they could be read (receive overload)",
+        ),
+        (losses.send_failed_packets, "packets refused by the system on sending"),
+        (losses.refused_packets, "packets refused at the memory cap of the network"),
     ];
     let wrong = wrong.into_iter().filter(|(number, _)| *number > 0);
     let mut lines: Vec<_> = wrong.map(|(number, what)| format!("{} {what}", count(number))).collect();

@@ -73,7 +73,7 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
     let losses = &report.losses;
     if losses.implausible_stamp_packets > 0 {
         let stamps = packets(losses.implausible_stamp_packets);
-        found.push((Trust::Poor, format!("{stamps} had receive stamps that cannot be true")));
+        found.push((Trust::Poor, format!("{stamps} had impossible receive timestamps")));
     }
     let handled = report.conservation.in_packets + losses.receive_ring_dropped_packets;
     let lost = [
@@ -93,10 +93,11 @@ fn findings(report: &Report) -> Vec<(Trust, String)> {
 
 /// Packets that were late, where no bound says how late they may be, and inputs that were taken late.
 fn late(report: &Report) -> Option<(Trust, String)> {
-    let usual = if report.certificates.is_empty() { &report.untrue[..] } else { &[] };
-    if let Some(untrue) = usual.iter().find(|untrue| untrue.packets > 0) {
-        let bound = run_span(untrue.bound_ns);
-        let what = format!("{} ({}) more than {bound} late", packets(untrue.packets), percent(untrue.share));
+    let usual = if report.certificates.is_empty() { &report.lateness_violations[..] } else { &[] };
+    if let Some(violation) = usual.iter().find(|violation| violation.packets > 0) {
+        let bound = run_span(violation.bound_ns);
+        let what =
+            format!("{} ({}) more than {bound} late", packets(violation.packets), percent(violation.share));
         let p99 = report.lateness.as_ref().map_or(0, |late| late.quantiles.p99_ns);
         return Some((if p99 > LATE_NS { Trust::Poor } else { Trust::Fair }, what));
     }

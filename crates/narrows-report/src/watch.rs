@@ -82,7 +82,8 @@ pub struct ViolationInterval {
     /// How many of them.
     pub packets: u64,
     /// How late the latest of them was.
-    pub most_ns: u64,
+    #[serde(alias = "most_ns")]
+    pub max_ns: u64,
     /// What the hypervisor gave to others in the seconds that it touches, over all processors; nothing where the kernel does
     /// not say.
     pub stolen_ns: Option<u64>,
@@ -131,14 +132,14 @@ impl Watch {
             last.start_ns = last.start_ns.min(start);
             last.end_ns = last.end_ns.max(end);
             last.packets += 1;
-            last.most_ns = last.most_ns.max(lateness.nanos());
+            last.max_ns = last.max_ns.max(lateness.nanos());
             return;
         }
         self.intervals.push(ViolationInterval {
             start_ns: start,
             end_ns: end,
             packets: 1,
-            most_ns: lateness.nanos(),
+            max_ns: lateness.nanos(),
             // Who knows the host fills them in.
             stolen_ns: None,
             waited_ns: None,
@@ -178,6 +179,6 @@ impl ViolationInterval {
     fn join(&mut self, later: &Self) {
         self.end_ns = self.end_ns.max(later.end_ns);
         self.packets += later.packets;
-        self.most_ns = self.most_ns.max(later.most_ns);
+        self.max_ns = self.max_ns.max(later.max_ns);
     }
 }

@@ -167,7 +167,7 @@ fn lateness_and_losses_of_a_live_run_are_told() {
     let text = report.text().to_string();
     println!("{text}");
     assert!(text.contains("1.00 % by more than 10 µs, 1.00 % by more than 100 µs\n"));
-    assert!(text.contains("3 packets were lost by the system before they could be read\n"));
+    assert!(text.contains("3 packets lost by the system before they could be read (receive overload)\n"));
 }
 
 /// The text as a whole, and no line longer than 100 columns.
@@ -285,7 +285,7 @@ fn fields_carry_their_units() {
     let end = Time::from_nanos(2_000_000_000);
     run(&mut engine, &mut meter, end);
     let json = serde_json::to_value(Report::new(&info(end), &engine, &meter)).unwrap();
-    assert_eq!(json["schema"], 1);
+    assert_eq!(json["schema"], 2);
     assert_eq!(json["kind"], "virtual");
     assert_eq!(json["round_trips"][0]["round_trip_ns"], 100_000_000);
     assert_eq!(json["directions"][0]["wire_bps"], 1_000_000);
@@ -432,7 +432,7 @@ fn broken_bounds_and_when_they_were_are_told() {
         loop_processor_share: 0.06,
         threads: Vec::new(),
     });
-    let interval = &mut report.untrue[0].intervals[0];
+    let interval = &mut report.lateness_violations[0].intervals[0];
     (interval.stolen_ns, interval.waited_ns) = (Some(20_000_000), Some(999_999));
     assert_eq!(report.certificates.iter().map(|c| c.kept).collect::<Vec<_>>(), [true, false]);
     let text = report.text().to_string();
@@ -460,7 +460,7 @@ fn broken_bounds_and_when_they_were_are_told() {
     assert_eq!(json["certificates"][1]["quantile"], "p99");
     assert_eq!(json["certificates"][1]["kept"], false);
     assert_eq!(json["certificates"][1]["bound_ns"], 50_000);
-    assert_eq!(json["untrue"][1]["intervals"][0]["packets"], 3);
+    assert_eq!(json["lateness_violations"][1]["intervals"][0]["packets"], 3);
     assert_eq!(json["lateness"]["histogram"][0], serde_json::json!({ "up_to_ns": 5_000, "packets": 97 }));
     assert_eq!(json["host"]["stolen_ns"], 80_000_000);
     let packets = json["lateness"]["histogram"].as_array().unwrap().iter().map(|s| s["packets"].as_u64());

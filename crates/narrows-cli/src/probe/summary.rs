@@ -38,8 +38,8 @@ impl Guess {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Half => "delays are half of the round trip, and both ways are taken to lose alike",
-            Self::Whole => "delays and losses are those of the round trip",
+            Self::Half => "each way has half of the round-trip time and equal loss",
+            Self::Whole => "each way has the whole round-trip time and its loss",
         }
     }
 }

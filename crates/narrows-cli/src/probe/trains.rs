@@ -147,13 +147,13 @@ impl fmt::Display for Measured {
         if self.is_lower_bound {
             return write!(
                 f,
-                "rate: {} or more: answers came as fast as this host had sent",
+                "rate: at least {}: answers arrived as fast as this host sent",
                 shown(self.p50_bps)
             );
         }
         write!(
             f,
-            "rate: p50 {}, p10 {}, p90 {} of {} trains; of the narrowest link both ways, IP packets",
+            "rate: p50 {}, p10 {}, p90 {} ({} trains; bottleneck of both ways, IP bytes)",
             shown(self.p50_bps),
             shown(self.p10_bps),
             shown(self.p90_bps),

@@ -37,7 +37,7 @@ fn distribution(profile: &Profile) -> Panel {
     // Below the first point and above the last one their own times count.
     let ends = [(first.0, 0.0), (last.0, 1.0)];
     let curve = [ends[0]].into_iter().chain(corners.iter().map(place)).chain([ends[1]]).collect();
-    let mut lines = vec![Line::new("share of packets with no more", 0, curve)];
+    let mut lines = vec![Line::new("cumulative share of packets", 0, curve)];
     let air_time = profile.air_time();
     let times = air_time.times();
     // One time for all is a line in the middle of its axis.
@@ -53,8 +53,8 @@ fn distribution(profile: &Profile) -> Panel {
         lines.push(Line::new("from here on lost after that time", 2, line).styled(Style::Dashed));
     }
     Panel {
-        title: "how long a packet holds the link beyond its bits".into(),
-        x: Axis::linear("air time beyond the bits", "s").within(0.0, end),
+        title: "extra air time per packet".into(),
+        x: Axis::linear("extra air time", "s").within(0.0, end),
         y: Axis::linear("probability", "").within(0.0, 1.0),
         lines,
     }
@@ -66,8 +66,8 @@ fn throughput(profile: &Profile, rate: Rate) -> Panel {
         LENGTHS.step_by(10).filter_map(|bytes| Some((f64::from(bytes), profile.throughput(bytes)?.rate_bps)));
     let whole = vec![(0.0, bits), (f64::from(*LENGTHS.end()), bits)];
     Panel {
-        title: "what is left of the rate when packets always wait".into(),
-        x: Axis::linear("length of packets", "B").within(0.0, f64::from(*LENGTHS.end())),
+        title: "effective rate under constant load".into(),
+        x: Axis::linear("packet length", "B").within(0.0, f64::from(*LENGTHS.end())),
         y: Axis::linear("throughput", "bit/s").covering(0.0, 0.0),
         lines: vec![
             Line::new("throughput", 0, carried.collect()),

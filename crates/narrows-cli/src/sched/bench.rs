@@ -81,7 +81,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<u8, Failure> {
     let figures = figures.map_err(|error| Failure::Other(error.to_string()))?;
     let part = interrupted().is_some();
     bench.json.put_part(super::SCHEMA, &json(&plan, &figures), part, || table(&plan, &figures))?;
-    Ok(status_or_interrupted(0, "these are the runs until then"))
+    Ok(status_or_interrupted(0, "partial results follow"))
 }
 
 /// The module in a file, which takes these parameters.

@@ -91,7 +91,7 @@ pub(crate) fn compare(args: &Compare) -> Result<u8, Failure> {
     if !is_stdout(args.plot.as_deref()) {
         args.json.put_part(super::SCHEMA, &comparison.json(), part, || comparison.text().to_string())?;
     }
-    Ok(status_or_interrupted(0, "these are the algorithms whose run was whole"))
+    Ok(status_or_interrupted(0, "results of complete runs follow"))
 }
 
 fn weight(text: &str) -> Result<(String, Weight), String> {

@@ -118,7 +118,7 @@ pub(crate) fn differentiation(args: &Differentiation) -> Result<u8, Failure> {
     if !is_stdout(args.plot.as_deref()) {
         args.json.put_part(super::SCHEMA, &found.json(), part, || found.text().to_string())?;
     }
-    Ok(status_or_interrupted(0, "these are the loads until then"))
+    Ok(status_or_interrupted(0, "partial results follow"))
 }
 
 fn ddps(text: &str) -> Result<Vec<u32>, Failure> {

@@ -130,7 +130,7 @@ pub(crate) fn fairness(args: &Fairness) -> Result<u8, Failure> {
     if !is_stdout(args.plot.as_deref()) {
         args.json.put_part(super::SCHEMA, &found.json(), part, || found.text().to_string())?;
     }
-    Ok(status_or_interrupted(if found.holds() { 0 } else { BROKEN }, "these are the trials until then"))
+    Ok(status_or_interrupted(if found.holds() { 0 } else { BROKEN }, "partial results follow"))
 }
 
 /// The scenario's parser reads the rate, and says what is wrong with it.

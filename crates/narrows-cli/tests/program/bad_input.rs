@@ -226,8 +226,8 @@ fn programs_and_hosts_that_are_not_there() {
 
 #[test]
 fn runs_that_are_not_there() {
-    refused(finish(&mut narrows(["set", "--run", "1", "link.rate=1mbit"])), &["no run `1` is going on"]);
-    refused(finish(&mut narrows(["stats", "--run", "1"])), &["no run `1` is going on"]);
+    refused(finish(&mut narrows(["set", "--run", "1", "link.rate=1mbit"])), &["no active run `1`"]);
+    refused(finish(&mut narrows(["stats", "--run", "1"])), &["no active run `1`"]);
     let mut inside = narrows(["set", "link.rate=1mbit"]);
     refused(
         finish(inside.env("NARROWS_CONTROL", "/no/such.sock")),

@@ -138,7 +138,7 @@ fn a_run_becomes_like_a_scenario_that_was_edited() {
 
     std::fs::write(&file, NET.replace("1ms", "3ms") + "loss = \"2%\"\n").unwrap();
     let shown = finish(&mut diff()).expect(1).out;
-    assert_eq!(shown, "a run can have, while it goes on:\n  l.delay=3ms\n  l.loss=2%\n");
+    assert_eq!(shown, "applicable while running:\n  l.delay=3ms\n  l.loss=2%\n");
     finish(&mut set()).expect(0);
     assert_eq!(run.generation(), 1, "one change at one instant");
     assert_eq!(finish(&mut diff()).expect(0).out, "no difference\n");
@@ -146,12 +146,12 @@ fn a_run_becomes_like_a_scenario_that_was_edited() {
     // A host more is another run's; the rest goes, if that is wanted.
     std::fs::write(&file, NET.to_owned() + "[hosts.c]\n").unwrap();
     let refused = finish(&mut set()).expect(2).err;
-    assert!(refused.contains("only another run can have:\n  hosts.c: nothing → {}\n"), "{refused}");
+    assert!(refused.contains("needs a new run:\n  hosts.c: nothing → {}\n"), "{refused}");
     assert_eq!(run.generation(), 1);
     let partly = finish(set().arg("--partly")).expect(0).err;
     assert!(partly.contains("hosts.c"), "{partly}");
     assert_eq!(run.generation(), 2);
-    assert_eq!(finish(&mut diff()).expect(1).out, "only another run can have:\n  hosts.c: nothing → {}\n");
+    assert_eq!(finish(&mut diff()).expect(1).out, "needs a new run:\n  hosts.c: nothing → {}\n");
     run.end();
 
     let before = scratch.write("before.toml", NET);

@@ -26,7 +26,7 @@ fn four_runs_do_not_disturb_one_another() {
 
     // Which one is meant must be said, and the choice is there to read.
     let ended = finish(&mut narrows(["set", "link.delay=1ms"])).expect(2);
-    assert!(ended.err.contains("several runs are going on: say which with --run"), "{ended}");
+    assert!(ended.err.contains("several runs are active: select one with --run"), "{ended}");
     assert!(names.iter().all(|name| ended.err.contains(name)), "{ended}");
     finish(&mut narrows(["set", "--run", &names[2], "link.down.delay=5ms", "link.up.delay=6ms"])).expect(0);
     let ended = finish(&mut narrows(["stats", "--run", &names[2]])).expect(0);
@@ -81,7 +81,7 @@ fn a_run_is_talked_to_from_inside_and_from_outside() {
     assert!(!changes[0].contains("at 0s"), "dated by the clock, and not by the last packet: {ended}");
 
     let ended = finish(&mut narrows(["set", "--run", &name, "link.rate=2mbit"])).expect(2);
-    assert!(ended.err.contains(&format!("no run `{name}` is going on")), "{ended}");
+    assert!(ended.err.contains(&format!("no active run `{name}`")), "{ended}");
 }
 
 #[test]

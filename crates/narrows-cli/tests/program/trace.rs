@@ -166,7 +166,10 @@ fn a_path_is_measured_into_a_trace_of_half_its_round_trips() {
         assert!(summary["min_ns"].as_u64().unwrap() >= 30_000_000, "{summary}");
     }
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.starts_with("# measured by echoes to") && text.contains("half of the round trip"), "{text}");
+    assert!(
+        text.starts_with("# measured by echoes to") && text.contains("half of the round-trip time"),
+        "{text}"
+    );
     let info = finish(&mut crate::common::narrows(["trace", "info", file.to_str().unwrap(), "--json", "-"]))
         .expect(0)
         .json();
@@ -188,7 +191,7 @@ fn a_path_is_written_as_a_scenario() {
         "{narrows} probe $NARROWS_SERVER --count 3 --interval 5ms --trains 3 --scenario {quoted_file}"
     );
     let done = finish(&mut run(["--rate", "1mbit", "--delay", "15ms", "--quiet"], &line)).expect(0);
-    assert!(done.out.contains("rate: p50 ") && done.out.contains(" of 3 trains"), "{done}");
+    assert!(done.out.contains("rate: p50 ") && done.out.contains(" (3 trains"), "{done}");
     let checked =
         finish(&mut crate::common::narrows(["check", file.to_str().unwrap(), "--json", "-"])).expect(0);
     assert!(checked.out.contains("path.csv"), "{checked}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{Finished, NARROWS, Scratch, Started, eventually, finish, kill, quoted, start};
 use crate::leftovers::{RunFolder, turn};
 
-/// A file by which the run folder stays when no run is going on.
+/// A file by which the run folder stays when no run is active.
 const STAYS: &str = "stays";
 
 /// A run folder and a state folder of a test's own, in which all networks go down with it.
@@ -121,7 +121,7 @@ fn a_network_stays_up_is_entered_changed_and_taken_down() {
     assert!(down.out.starts_with(&format!("lab ({number}) is down\n")), "{down}");
     assert!(down.out.contains("accurate") && down.out.contains("link.up"), "the summary: {down}");
     assert_eq!(place.runs(), <[Value; 0]>::default());
-    assert_eq!(place.narrows(["ls"]).expect(0).out, "no run is going on\n");
+    assert_eq!(place.narrows(["ls"]).expect(0).out, "no run is active\n");
     assert!(fs::read_to_string(output).unwrap().contains("narrows run lab is up"));
     assert_eq!(place.left(), <[String; 0]>::default());
     let kept = place.narrows(["report", "--list"]).expect(0).out;
@@ -154,7 +154,7 @@ fn exec_ends_as_its_command_and_passes_signals_on() {
     let wrong = place.narrows(["exec", "lab", "client", "no-such-program"]).expect(2).err;
     assert!(wrong.contains("command not found: `no-such-program`"), "{wrong}");
     let wrong = place.narrows(["exec", "lob", "client", "true"]).expect(2).err;
-    assert!(wrong.contains("no run `lob` is going on; going on: lab ("), "{wrong}");
+    assert!(wrong.contains("no active run `lob`; active: lab ("), "{wrong}");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn a_name_is_one_runs_and_the_caller_hears_what_goes_wrong() {
     assert_eq!(down.matches(" is down\n").count(), 3, "{down}");
     assert_eq!(place.narrows(["down", "--all"]).expect(0).out, "no network is up\n");
     let wrong = place.narrows(["down", "lab"]).expect(2).err;
-    assert_eq!(wrong, "narrows: no run `lab` is going on; going on: none\n");
+    assert_eq!(wrong, "narrows: no active run `lab`; active: none\n");
 }
 
 #[test]
@@ -308,11 +308,11 @@ fn an_ordinary_user_keeps_a_network_up_that_nobody_else_enters() {
     let ended = crate::ordinary_user::as_nobody(&line).expect(0);
     assert!(ended.out.starts_with("lab\nlab\n") && ended.out.contains("1 received"), "{ended}");
     assert!(ended.out.contains("10.213.0.2/24") && ended.out.contains("status 9\nstatus 2\n"), "{ended}");
-    assert!(ended.err.contains(&format!("no run `{number}` is going on")), "{ended}");
+    assert!(ended.err.contains(&format!("no active run `{number}`")), "{ended}");
     assert!(ended.err.contains("`5` has no unit"), "where there is no file for it, too: {ended}");
     assert!(ended.err.contains("Permission denied"), "the run folder of another user: {ended}");
     assert!(ended.out.contains("drwx------") && ended.out.contains("srw-------"), "{ended}");
-    assert!(ended.out.ends_with("no run is going on\n") && ended.out.contains(" is down\n"), "{ended}");
+    assert!(ended.out.ends_with("no run is active\n") && ended.out.contains(" is down\n"), "{ended}");
 }
 
 #[test]

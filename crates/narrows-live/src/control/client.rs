@@ -285,16 +285,16 @@ pub enum ControlError {
     #[error("{0}")]
     Refused(String),
     /// The run has changed since.
-    #[error("the run has changed since it was read (generation {}): {}", .0.generation, or_none(&.0.changes))]
+    #[error("the run was changed in the meantime (generation {}): {}", .0.generation, or_none(&.0.changes))]
     Stale(Stale),
     /// There is no run to talk to.
-    #[error("no run is going on ({} holds no control socket)", .0.display())]
+    #[error("no run is active ({} holds no control socket)", .0.display())]
     NoRun(PathBuf),
     /// There are several.
-    #[error("several runs are going on: say which with --run, one of {}", .0.join(", "))]
+    #[error("several runs are active: select one with --run: {}", .0.join(", "))]
     SeveralRuns(Vec<String>),
     /// There is no run of that name or number.
-    #[error("no run `{run}` is going on; going on: {}", or_none(others))]
+    #[error("no active run `{run}`; active: {}", or_none(others))]
     NoSuchRun {
         /// As asked for.
         run: String,

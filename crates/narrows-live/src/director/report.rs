@@ -97,8 +97,7 @@ impl Director {
         let capture: Option<CaptureReport> = capture.map(|(capture, at)| capture.finish(at));
         let answered: u64 = self.sampled().map(|sampled| sampled.answered).sum();
         if answered > 0 {
-            info.notes
-                .push(format!("address resolution: {answered} frames were answered or ended at the ports"));
+            info.notes.push(format!("ARP/ND: {answered} frames handled locally"));
         }
         info.notes.extend(self.plan.notes());
         Ok(Report { capture, ..self.report(info) })
@@ -129,7 +128,9 @@ impl Director {
             });
         if let Some(host) = &self.host {
             host.disturbances.look();
-            for interval in report.untrue.iter_mut().flat_map(|untrue| &mut untrue.intervals) {
+            for interval in
+                report.lateness_violations.iter_mut().flat_map(|violation| &mut violation.intervals)
+            {
                 let [start, end] = [interval.start_ns, interval.end_ns].map(Time::from_nanos);
                 let taken = host.disturbances.around(start, end);
                 (interval.stolen_ns, interval.waited_ns) = (taken.stolen, taken.waited);

@@ -98,8 +98,7 @@ impl Director {
                 self.advance();
                 let now = self.present(info, hurry)?;
                 let Some(now) = now else {
-                    let why =
-                        "this run has so many links that rates are not kept; stats has what they counted";
+                    let why = "too many links for rates; stats shows their counters";
                     return Ok(Reply::Error(why.into()));
                 };
                 serde_json::to_value(now)

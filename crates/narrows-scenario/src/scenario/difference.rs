@@ -151,11 +151,11 @@ impl fmt::Display for Difference {
             return writeln!(f, "no difference");
         }
         if !self.assignments.is_empty() {
-            writeln!(f, "a run can have, while it goes on:")?;
+            writeln!(f, "applicable while running:")?;
             self.assignments.iter().try_for_each(|assignment| writeln!(f, "  {assignment}"))?;
         }
         if !self.others.is_empty() {
-            writeln!(f, "only another run can have:")?;
+            writeln!(f, "needs a new run:")?;
         }
         for Differing { path, before, after } in &self.others {
             match (before, after) {
