@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Events(crate::events::ShowEvents),
     /// Say what makes one scenario of another, and how much of it a run can have while it goes on
     Diff(crate::diff::Diff),
+    /// Watch a run live in the terminal, and change it
+    Top(crate::top::Top),
     /// Print the report of a run as it stands
     Stats(Stats),
     /// Show the report of a run that has ended, in full

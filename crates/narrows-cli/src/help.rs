@@ -26,7 +26,7 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Look at a run and change it, while it goes on and after it",
-        &["stats", "set", "diff", "events", "feed", "tc", "ipfw", "report"],
+        &["top", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report"],
         "narrows set link.down.rate=2mbit",
     ),
     (

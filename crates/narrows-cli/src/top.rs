@@ -1,0 +1,106 @@
+//! `narrows top`: a live view of a run, which changes values, too.
+//!
+//! A client of the control socket: it asks as `narrows stats` does and sets as `narrows set` does, so that the threads that move
+//! packets know nothing of it.
+
+mod app;
+mod editor;
+mod keys;
+mod lateness;
+mod model;
+mod order;
+mod source;
+mod units;
+mod view;
+
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use clap::Args;
+use narrows_io::wait::EndSignals;
+
+use crate::output::Failure;
+use app::{App, Effect};
+use source::{Event, Run};
+use view::Theme;
+
+/// The arguments of `narrows top`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows top
+  narrows top dsl
+  NO_COLOR=1 narrows top --run 4711")]
+pub(crate) struct Top {
+    /// The run, by its name or number [default: the only one, or the one that this shell is inside of]
+    #[arg(value_name = "RUN", conflicts_with = "run")]
+    which: Option<String>,
+    /// The same, as of other commands
+    #[arg(long)]
+    run: Option<String>,
+}
+
+pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
+    let which = args.which.as_deref().or(args.run.as_deref());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    if !stdout().is_terminal() || is_dumb {
+        let run = which.map_or(String::new(), |run| format!(" --run {run}"));
+        return Err(Failure::Other(format!(
+            "top needs a terminal that it can draw on: narrows stats --watch{run} prints the same figures as lines, with --json \
+             for programs"
+        )));
+    }
+    let run = Run::find(which)?;
+    let (events, happens) = channel();
+    let failed = |what: &'static str| move |cause| Failure::Other(format!("cannot {what}: {cause}"));
+    // Before there are other threads, which would get them.
+    let signals = EndSignals::catch().map_err(failed("take signals"))?;
+    let mut terminal = ratatui::try_init().map_err(failed("draw on the terminal"))?;
+    let _restored = Restored;
+
+    let (hurry, hurried) = sync_channel(1);
+    let (wants, wanted) = channel();
+    let start = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
+    let (to, of) = (events.clone(), run.clone());
+    start(Box::new(move || source::ask(of, &hurried, &to)));
+    let (to, of) = (events.clone(), run.clone());
+    start(Box::new(move || source::change(&of, &wanted, &to)));
+    let to = events.clone();
+    start(Box::new(move || drop(source::signals(signals, &to))));
+    start(Box::new(move || source::keys(&events)));
+
+    let colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let mut app = App::new(run.about);
+    loop {
+        terminal
+            .draw(|frame| view::draw(frame, &mut app, Theme { colours }, view::now()))
+            .map_err(failed("draw on the terminal"))?;
+        let Ok(first) = happens.recv() else { return Ok(0) };
+        // What has come meanwhile is drawn at once.
+        for event in std::iter::once(first).chain(happens.try_iter()) {
+            let effect = match event {
+                Event::Key(key) => keys::press(&mut app, key),
+                event => app.take(event),
+            };
+            match effect {
+                Some(Effect::Quit) => return Ok(0),
+                // One that is on its way is enough.
+                Some(Effect::Look) => drop(hurry.try_send(())),
+                Some(Effect::Change(change)) => drop(wants.send(change)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// Gives the terminal back, however one gets out. A panic's message comes after that by the hook that `try_init` sets.
+struct Restored;
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        // A terminal that is gone needs none of it.
+        let _ = ratatui::try_restore();
+    }
+}
