@@ -104,3 +104,6 @@ impl Drop for Restored {
         let _ = ratatui::try_restore();
     }
 }
+
+#[cfg(test)]
+mod tests;

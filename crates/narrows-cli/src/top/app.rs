@@ -247,9 +247,11 @@ impl App {
 
     /// The command that does the same.
     pub(super) fn set_line(&self, assignments: &[String]) -> String {
-        let quoted = assignments.iter().map(|text| match text.contains([' ', '"', '{', '\'', '*', '$', '&', '|', ';', '<', '>', '(']) {
-            true => format!("'{}'", text.replace('\'', r"'\''")),
-            false => text.clone(),
+        let quoted = assignments.iter().map(|text| {
+            match text.contains([' ', '"', '{', '\'', '*', '$', '&', '|', ';', '<', '>', '(']) {
+                true => format!("'{}'", text.replace('\'', r"'\''")),
+                false => text.clone(),
+            }
         });
         let run = self.about.name.as_ref().map_or(String::new(), |name| format!(" --run {name}"));
         format!("narrows set{run} {}", quoted.collect::<Vec<_>>().join(" "))
@@ -268,7 +270,8 @@ impl App {
         let Some(settings) = self.line().map(|line| &line.settings) else { return Vec::new() };
         let first = ["rate", "delay", "loss", "queue", "outage"];
         let known = LinkFlags::known().into_iter().map(|flag| flag.name);
-        let rest = known.filter(|name| !first.contains(name) && !["preset", "netem-up", "netem-down"].contains(name));
+        let rest = known
+            .filter(|name| !first.contains(name) && !["preset", "netem-up", "netem-down"].contains(name));
         let all = first.into_iter().chain(rest);
         all.map(|key| (key.to_owned(), value(settings, key))).collect()
     }
@@ -277,11 +280,15 @@ impl App {
 /// The value of a key as it is typed, where it is one of a few words.
 fn value(settings: &CurrentDirection, key: &str) -> Option<String> {
     match key {
-        "rate" => settings.rate_bps.filter(|bps| *bps > 0).map(|bps| Rate::from_bits_per_second(bps).to_string()),
+        "rate" => {
+            settings.rate_bps.filter(|bps| *bps > 0).map(|bps| Rate::from_bits_per_second(bps).to_string())
+        }
         "delay" => settings.delay_ns.map(|nanos| Duration::from_nanos(nanos).to_string()),
         "queue" => {
             let packets = settings.bound_packets.map(Bound::Packets);
-            packets.or(settings.bound_bytes.map(|bytes| Bound::Bytes(Bytes::new(bytes)))).map(|bound| bound.to_string())
+            packets
+                .or(settings.bound_bytes.map(|bytes| Bound::Bytes(Bytes::new(bytes))))
+                .map(|bound| bound.to_string())
         }
         "outage" => Some((!settings.outage).to_string()),
         _ => None,

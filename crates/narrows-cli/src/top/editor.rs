@@ -104,7 +104,10 @@ mod tests {
         assert_eq!(editor.text(), "access.rate=");
         "2µ".chars().for_each(|c| press(&mut editor, KeyCode::Char(c), KeyModifiers::NONE));
         press(&mut editor, KeyCode::Left, KeyModifiers::NONE);
-        assert_eq!((editor.text().as_str(), editor.before_cursor().as_str()), ("access.rate=2µ", "access.rate=2"));
+        assert_eq!(
+            (editor.text().as_str(), editor.before_cursor().as_str()),
+            ("access.rate=2µ", "access.rate=2")
+        );
         press(&mut editor, KeyCode::Delete, KeyModifiers::NONE);
         press(&mut editor, KeyCode::Backspace, KeyModifiers::NONE);
         assert_eq!(editor.text(), "access.rate=");

@@ -31,7 +31,8 @@ pub(super) fn press(app: &mut App, key: KeyEvent) -> Option<Effect> {
         return Some(Effect::Quit);
     }
     // What was refused is read first; where a line is being edited, editing goes on.
-    if app.refusal.take().is_some() && matches!(key.code, KeyCode::Esc | KeyCode::Enter | KeyCode::Char(' ')) {
+    if app.refusal.take().is_some() && matches!(key.code, KeyCode::Esc | KeyCode::Enter | KeyCode::Char(' '))
+    {
         return None;
     }
     match app.prompt.take() {
@@ -100,7 +101,9 @@ fn command(app: &mut App, key: KeyEvent) -> Option<Effect> {
             app.go(0);
             app.page = Page::Link;
         }
-        KeyCode::Esc | KeyCode::Backspace | KeyCode::Enter if app.page == Page::Link => app.page = Page::Table,
+        KeyCode::Esc | KeyCode::Backspace | KeyCode::Enter if app.page == Page::Link => {
+            app.page = Page::Table
+        }
         KeyCode::Esc => app.order.filter.clear(),
         KeyCode::Char('/') => {
             app.page = Page::Table;

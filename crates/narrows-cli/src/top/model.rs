@@ -132,7 +132,9 @@ impl CountedDirection {
             wire_bits: direction.wire_bits,
             dropped: direction.dropped_packets,
             reasons: reasons.collect(),
-            classes: classes.map(|class| (class.name.clone(), (class.sent_bytes, class.dropped_packets))).collect(),
+            classes: classes
+                .map(|class| (class.name.clone(), (class.sent_bytes, class.dropped_packets)))
+                .collect(),
         }
     }
 }
@@ -176,10 +178,13 @@ impl Model {
             let key = key(direction);
             let then = before.directions.get(&key);
             let settings = present.get(&(key.0.as_str(), key.1)).map(|one| (*one).clone());
-            let late = ports.behind(direction).and_then(|port| counted.released.since(&before.released, port));
+            let late =
+                ports.behind(direction).and_then(|port| counted.released.since(&before.released, port));
             let mut line = line(direction, then, settings, span, late);
             // The first answer has nothing before it but what the run knows itself.
-            if let Some(now) = now.and_then(|now| now.links.iter().find(|now| (&now.link, now.lane) == (&key.0, key.1))) {
+            if let Some(now) =
+                now.and_then(|now| now.links.iter().find(|now| (&now.link, now.lane) == (&key.0, key.1)))
+            {
                 (line.bps, line.drops) = (now.delivered.one_second_bps, now.dropped_packets);
                 line.utilisation = utilisation(&line.settings, line.bps);
             }

@@ -1,6 +1,6 @@
 //! The order of directions, and which of them are shown.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 
 use super::model::{Line, Model};
 
@@ -73,23 +73,30 @@ impl Order {
             .iter()
             .filter(|line| filter.is_empty() || has(&line.name) || has(&line.from) || has(&line.to))
             .collect();
-        let share = |line: &Line| line.utilisation.unwrap_or(-1.0);
-        match self.column {
-            Column::Link => {}
-            Column::Utilisation => {
-                lines.sort_by(|a, b| share(b).partial_cmp(&share(a)).unwrap_or(Ordering::Equal));
+        if self.column == Column::Link {
+            if self.reversed {
+                lines.reverse();
             }
-            Column::Rate => lines.sort_by_key(|line| Reverse(line.bps)),
+            return lines;
+        }
+        let order = |a: &&Line, b: &&Line| match self.column {
+            Column::Link => Ordering::Equal,
+            Column::Utilisation => {
+                let share = |line: &Line| line.utilisation.unwrap_or(-1.0);
+                share(a).partial_cmp(&share(b)).unwrap_or(Ordering::Equal)
+            }
+            Column::Rate => a.bps.cmp(&b.bps),
             // Unlimited is the greatest.
-            Column::Configured => lines.sort_by_key(|line| Reverse(line.settings.rate_bps.unwrap_or(u64::MAX))),
-            Column::Queue => lines.sort_by_key(|line| Reverse((line.waiting_packets, line.waiting_bytes))),
-            Column::Drops => lines.sort_by_key(|line| Reverse(line.drops)),
-            Column::Delay => lines.sort_by_key(|line| Reverse(line.settings.delay_ns)),
-            Column::Late => lines.sort_by_key(|line| Reverse(line.late.map(|late| late.p99_ns))),
-        }
-        if self.reversed {
-            lines.reverse();
-        }
+            Column::Configured => {
+                let rate = |line: &Line| line.settings.rate_bps.unwrap_or(u64::MAX);
+                rate(a).cmp(&rate(b))
+            }
+            Column::Queue => (a.waiting_packets, a.waiting_bytes).cmp(&(b.waiting_packets, b.waiting_bytes)),
+            Column::Drops => a.drops.cmp(&b.drops),
+            Column::Delay => a.settings.delay_ns.cmp(&b.settings.delay_ns),
+            Column::Late => a.late.map(|late| late.p99_ns).cmp(&b.late.map(|late| late.p99_ns)),
+        };
+        lines.sort_by(|a, b| if self.reversed { order(a, b) } else { order(b, a) });
         lines
     }
 }

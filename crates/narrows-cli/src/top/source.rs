@@ -17,8 +17,9 @@ use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
 
 /// How often the run is asked.
 const EACH: Duration = Duration::from_secs(1);
-/// Asking takes at most this part of the time of a run with very many links.
+/// Asking takes at most this part of the time of a run with very many links, up to a time between two questions.
 const PART: u32 = 20;
+const SELDOM: Duration = Duration::from_secs(10);
 /// How often one looks whether a run of that name is there again.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -109,6 +110,8 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
             Err(error) => Event::Silent(error.to_string()),
         };
         let gone = matches!(event, Event::Gone);
+        // That one had to wait for nothing is no work of the run's.
+        let is_silent = matches!(event, Event::Silent(_));
         if events.send(event).is_err() {
             return;
         }
@@ -127,7 +130,8 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
             continue;
         }
         let took = Duration::from_nanos(clock_monotonic().as_nanos().saturating_sub(begun.as_nanos()));
-        match hurry.recv_timeout(EACH.max(took * PART).saturating_sub(took)) {
+        let apart = if is_silent { EACH } else { EACH.max(took * PART).min(SELDOM).saturating_sub(took) };
+        match hurry.recv_timeout(apart) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -136,7 +140,10 @@ pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
 }
 
 /// One answer. Settings are read anew where the run has another generation.
-fn look(run: &Client, settings: &mut Option<Arc<CurrentScenario>>) -> Result<(Stats, Arc<CurrentScenario>), ControlError> {
+fn look(
+    run: &Client,
+    settings: &mut Option<Arc<CurrentScenario>>,
+) -> Result<(Stats, Arc<CurrentScenario>), ControlError> {
     let stats = run.stats()?;
     let current = match settings.as_ref().filter(|known| known.generation == stats.generation) {
         Some(known) => known.clone(),

@@ -20,7 +20,8 @@ pub(super) use theme::Theme;
 /// Draws all of it.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now_ns: u64) {
     let [head, body, foot] =
-        Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
+        Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)])
+            .areas(frame.area());
     // A line of the table is its head.
     app.scroll(usize::from(body.height).saturating_sub(1).max(1));
     frame.render_widget(Paragraph::new(header(app, theme, now_ns, head.width.into())), head);
@@ -55,17 +56,18 @@ fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'stati
     let mut first = vec![
         Span::styled("narrows top ", theme.dim()),
         Span::styled(clean(&name), theme.bold()),
-        Span::raw(format!("  {}", facts.join(" · "))),
+        Span::raw("  "),
     ];
     match &app.contact {
-        Contact::Ended => first.push(Span::styled("  THE RUN HAS ENDED", theme.bad().patch(theme.bold()))),
-        Contact::Silent(_) => first.push(Span::styled("  NO ANSWER", theme.bad().patch(theme.bold()))),
-        Contact::Awaited => first.push(Span::styled("  waiting for the first answer", theme.dim())),
+        Contact::Ended => first.push(Span::styled("THE RUN HAS ENDED  ", theme.bad().patch(theme.bold()))),
+        Contact::Silent(_) => first.push(Span::styled("NO ANSWER  ", theme.bad().patch(theme.bold()))),
+        Contact::Awaited => first.push(Span::styled("waiting for the first answer  ", theme.dim())),
         Contact::Answers => {}
     }
     if app.is_paused() {
-        first.push(Span::styled("  PAUSED", theme.warning().patch(theme.bold())));
+        first.push(Span::styled("PAUSED  ", theme.warning().patch(theme.bold())));
     }
+    first.push(Span::raw(facts.join(" · ")));
     let second = match (&app.contact, &model.trust) {
         (Contact::Silent(why), _) => vec![Span::styled(shortened(&clean(why), width), theme.bad())],
         (_, Some((trust, line))) => {
@@ -74,11 +76,17 @@ fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'stati
                 Trust::Fair => theme.warning(),
                 Trust::Poor => theme.bad(),
             };
-            vec![Span::styled("● ", light.patch(theme.bold())), Span::raw(shortened(&clean(line), width.saturating_sub(2)))]
+            vec![
+                Span::styled("● ", light.patch(theme.bold())),
+                Span::raw(shortened(&clean(line), width.saturating_sub(2))),
+            ]
         }
         (_, None) => Vec::new(),
     };
-    let mut now = vec![format!("delivered {}bit/s", short(model.delivered_bps)), format!("inside {}", model.inside_packets)];
+    let mut now = vec![
+        format!("delivered {}bit/s", short(model.delivered_bps)),
+        format!("inside {}", model.inside_packets),
+    ];
     if let Some(late) = model.late {
         now.push(format!("p99 lateness now {}", late_text(late.p99_ns)));
     }
@@ -125,7 +133,9 @@ fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         }
         None => {
             let keys = match app.page {
-                Page::Table => "Enter link  / filter  s sort  Space pause  e set  o down  u undo  ? help  q quit",
+                Page::Table => {
+                    "Enter link  / filter  s sort  Space pause  e set  o down  u undo  ? help  q quit"
+                }
                 Page::Link => "Esc all links  ↑↓ other  e set  o down  u undo  Space pause  ? help  q quit",
                 Page::Help => "any key: back",
             };
@@ -156,12 +166,8 @@ fn refusal(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
     let inside = usize::from(width.saturating_sub(4)).max(1);
     let lines: usize = text.lines().map(|line| Text::raw(line).width().div_ceil(inside).max(1)).sum();
     let height = (lines as u16 + 2).min(area.height);
-    let place = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    };
+    let place =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
     let text = Paragraph::new(text.to_owned()).wrap(Wrap { trim: false });
     let within = block.inner(place);

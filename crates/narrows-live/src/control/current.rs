@@ -3,8 +3,8 @@
 use narrows_core::queue::Bound;
 use narrows_core::{Duration, Target};
 use narrows_report::{DirectionInfo, Kind, RunInfo};
-use narrows_scenario::{Lane, Scenario};
 use narrows_scenario::tc::Handle;
+use narrows_scenario::{Lane, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::testbed::interface_name;

@@ -49,16 +49,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     let rate = line.settings.rate_bps.unwrap_or(0);
     let utilisation = line.utilisation.map_or(String::new(), |share| format!(" ({:.0}%)", share * 100.0));
     let apart = app.model().apart_ns();
-    let chart = |title: String, (values, each): (Vec<u64>, usize), most: u64, words: fn(u64) -> String, style| {
-        let greatest = values.iter().copied().max().unwrap_or(0).max(most);
-        let shown = age(values.len() as u64 * each as u64 * apart / 1_000_000_000);
-        Chart { title, scale: format!("to {}, {shown}", words(greatest)), values, most: greatest, style }
-    };
+    let chart =
+        |title: String, (values, each): (Vec<u64>, usize), most: u64, words: fn(u64) -> String, style| {
+            let greatest = values.iter().copied().max().unwrap_or(0).max(most);
+            let shown = age(values.len() as u64 * each as u64 * apart / 1_000_000_000);
+            Chart { title, scale: format!("to {}, {shown}", words(greatest)), values, most: greatest, style }
+        };
     let rates = window(a, |sample| f64::from(sample.bps), mean);
     let waiting = window(b, |sample| f64::from(sample.waiting), greatest);
     let dropped = window(c, |sample| f64::from(sample.drops), greatest);
     let late = window(d, |sample| f64::from(sample.late_ns), greatest);
-    chart(format!("rate {}bit/s{utilisation}", short(line.bps)), rates, rate, short, theme.bar()).draw(frame, a, theme);
+    chart(format!("rate {}bit/s{utilisation}", short(line.bps)), rates, rate, short, theme.bar())
+        .draw(frame, a, theme);
     let bound = line.settings.bound_packets.unwrap_or(0);
     let title = format!("queue {} packets, {}B", short(line.waiting_packets), short(line.waiting_bytes));
     chart(title, waiting, bound, short, theme.warning()).draw(frame, b, theme);
@@ -128,7 +130,8 @@ fn details(line: &Line, theme: Theme) -> Vec<Text<'static>> {
     };
     let mut lines = vec![entry("settings", line.settings.configured.clone())];
     if let Some(delay) = line.settings.delay_ns {
-        let means = format!("mean {} one way; {}bit/s over ten seconds", span(delay), short(line.ten_seconds_bps));
+        let means =
+            format!("mean {} one way; {}bit/s over ten seconds", span(delay), short(line.ten_seconds_bps));
         lines.push(entry("delay", means));
     }
     let total: Vec<String> =
@@ -146,7 +149,8 @@ fn details(line: &Line, theme: Theme) -> Vec<Text<'static>> {
 }
 
 fn classes(classes: &[Class], theme: Theme) -> Vec<Text<'static>> {
-    let width = classes.iter().map(|class| Text::raw(clean(&class.name)).width()).max().unwrap_or(0).clamp(5, 24);
+    let width =
+        classes.iter().map(|class| Text::raw(clean(&class.name)).width()).max().unwrap_or(0).clamp(5, 24);
     let head = format!(
         "{:width$} {:>7} {:>7} {:>6} {:>8} {:>8} {:>10}",
         "CLASS", "WEIGHT", "BIT/S", "SHARE", "WAITING", "DROPS/S", "DROPPED"

@@ -9,7 +9,7 @@ use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use super::super::app::{App, Contact};
 use super::super::model::Line;
 use super::super::order::Column;
-use super::super::units::{short, span};
+use super::super::units::{short, shorter, span};
 use super::theme::Theme;
 use super::{clean, late_text, shortened};
 
@@ -38,7 +38,16 @@ fn columns(width: u16) -> Vec<(Shows, Option<u16>)> {
     let fixed: &[(Shows, u16)] = match width {
         ..60 => &[(Percent, 5), (Rate, 6), (Drops, 6)],
         60..80 => &[(Percent, 5), (Rate, 6), (Configured, 5), (Queue, 8), (Drops, 8), (Delay, 6)],
-        80..112 => &[(Bar, 4), (Percent, 5), (Rate, 6), (Configured, 5), (Queue, 10), (Drops, 14), (Delay, 6), (Late, 6)],
+        80..112 => &[
+            (Bar, 4),
+            (Percent, 5),
+            (Rate, 6),
+            (Configured, 5),
+            (Queue, 10),
+            (Drops, 14),
+            (Delay, 6),
+            (Late, 6),
+        ],
         112.. => &[
             (Bar, 10),
             (Percent, 5),
@@ -88,8 +97,18 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     });
     let at = app.position(&lines);
     let rows = lines.iter().enumerate().skip(app.first).take(app.room).map(|(place, line)| {
-        let cells = columns.iter().zip(&widths).map(|((shows, _), width)| cell(line, *shows, *width, theme));
-        let style = if place == at { theme.selected() } else { Style::new() };
+        let is_selected = place == at;
+        let cells = columns.iter().zip(&widths).map(|((shows, _), width)| {
+            let (text, style) = cell(line, *shows, *width, theme);
+            // Reversed colours are hard to read, and so is a reversed bar.
+            let style = match (is_selected, shows) {
+                (true, Shows::Bar) => style.patch(theme.not_selected()),
+                (true, _) => Style::new(),
+                (false, _) => style,
+            };
+            Cell::new(aligned(Span::styled(text, style), *shows))
+        });
+        let style = if is_selected { theme.selected() } else { Style::new() };
         Row::new(cells.collect::<Vec<_>>()).style(style)
     });
     let head = Row::new(head.collect::<Vec<_>>()).style(theme.dim());
@@ -139,22 +158,25 @@ fn aligned<'a>(text: impl Into<Span<'a>>, shows: Shows) -> Text<'a> {
     }
 }
 
-fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> Cell<'static> {
+fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> (String, Style) {
     let settings = &line.settings;
     let (text, style) = match shows {
         Shows::Name => (clean(&line.name), Style::new()),
         Shows::Bar => (bar(line.utilisation, width), theme.bar()),
         Shows::Percent if settings.outage => ("DOWN".into(), theme.bad().patch(theme.bold())),
-        Shows::Percent => {
-            (line.utilisation.map_or("-".into(), |share| format!("{:.0}%", (share * 100.0).min(999.0))), Style::new())
-        }
+        Shows::Percent => (
+            line.utilisation.map_or("-".into(), |share| format!("{:.0}%", (share * 100.0).min(999.0))),
+            Style::new(),
+        ),
         Shows::Rate => (short(line.bps), Style::new()),
         Shows::TenSeconds => (short(line.ten_seconds_bps), Style::new()),
         Shows::Configured => (settings.rate_bps.map_or("-".into(), short), Style::new()),
         Shows::Queue => (queue(line), Style::new()),
         Shows::WholeQueue => match line.waiting_bytes {
             0 => (queue(line), Style::new()),
-            bytes if settings.bound_bytes.is_none() => (format!("{} {}B", queue(line), short(bytes)), Style::new()),
+            bytes if settings.bound_bytes.is_none() => {
+                (format!("{} {}B", queue(line), short(bytes)), Style::new())
+            }
             _ => (format!("{}p {}", short(line.waiting_packets), queue(line)), Style::new()),
         },
         Shows::Drops if line.drops == 0 => ("0".into(), Style::new()),
@@ -167,7 +189,7 @@ fn cell(line: &Line, shows: Shows, width: u16, theme: Theme) -> Cell<'static> {
         Shows::Ends => (clean(&format!("{} → {}", line.from, line.to)), Style::new()),
         Shows::Settings => (clean(&settings.configured), theme.dim()),
     };
-    Cell::new(aligned(Span::styled(shortened(&text, width.into()), style), shows))
+    (shortened(&text, width.into()), style)
 }
 
 /// Green up to 100 µs, red from 1 ms on.
@@ -179,12 +201,12 @@ pub(super) fn lateness(nanos: u64, theme: Theme) -> Style {
     }
 }
 
-/// What waits, beside the bound: `12/50p`, or in bytes `18.0k/64.0kB`.
+/// What waits, beside the bound: `12/50p`, or in bytes `18k/64kB`.
 fn queue(line: &Line) -> String {
-    let (packets, bytes) = (short(line.waiting_packets), short(line.waiting_bytes));
+    let (packets, bytes) = (shorter(line.waiting_packets), shorter(line.waiting_bytes));
     match (line.settings.bound_packets, line.settings.bound_bytes) {
-        (Some(bound), _) => format!("{packets}/{}p", short(bound)),
-        (None, Some(bound)) => format!("{bytes}/{}B", short(bound)),
+        (Some(bound), _) => format!("{packets}/{}p", shorter(bound)),
+        (None, Some(bound)) => format!("{bytes}/{}B", shorter(bound)),
         (None, None) => format!("{packets}p"),
     }
 }

@@ -41,4 +41,8 @@ impl Theme {
     pub(super) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
+
+    pub(super) fn not_selected(self) -> Style {
+        Style::new().remove_modifier(Modifier::REVERSED)
+    }
 }
