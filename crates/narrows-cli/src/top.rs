@@ -15,11 +15,13 @@ mod view;
 
 use std::env;
 use std::io::{IsTerminal, stdout};
+use std::mem::ManuallyDrop;
 use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use clap::Args;
 use narrows_io::wait::EndSignals;
+use ratatui::DefaultTerminal;
 
 use crate::output::Failure;
 use app::{App, Effect};
@@ -57,8 +59,8 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     let failed = |what: &'static str| move |cause| Failure::Other(format!("cannot {what}: {cause}"));
     // Before there are other threads, which would get them.
     let signals = EndSignals::catch().map_err(failed("take signals"))?;
-    let mut terminal = ratatui::try_init().map_err(failed("draw on the terminal"))?;
-    let _restored = Restored;
+    let terminal = ratatui::try_init().map_err(failed("draw on the terminal"))?;
+    let mut screen = Screen(ManuallyDrop::new(terminal));
 
     let (hurry, hurried) = sync_channel(1);
     let (wants, wanted) = channel();
@@ -74,6 +76,7 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     let colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut app = App::new(run.about);
     loop {
+        let terminal = &mut screen.0;
         terminal
             .draw(|frame| view::draw(frame, &mut app, Theme { colours }, view::now()))
             .map_err(failed("draw on the terminal"))?;
@@ -95,12 +98,14 @@ pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
     }
 }
 
-/// Gives the terminal back, however one gets out. A panic's message comes after that by the hook that `try_init` sets.
-struct Restored;
+/// The terminal, which is given back however one gets out; at a panic by the hook of `try_init`, before the message.
+///
+/// It is not dropped: its own `drop` complains where the terminal is gone, and there is nobody left to read that.
+struct Screen(ManuallyDrop<DefaultTerminal>);
 
-impl Drop for Restored {
+impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs none of it.
+        let _ = self.0.show_cursor();
         let _ = ratatui::try_restore();
     }
 }

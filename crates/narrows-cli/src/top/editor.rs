@@ -122,7 +122,7 @@ mod tests {
         let key = |key: &str, value: Option<&str>| (key.to_owned(), value.map(str::to_owned));
         let keys = [key("rate", Some("10mbit")), key("delay", None), key("duplicate", None)];
         let mut editor = Editor::new("a.up.d");
-        let mut tab = |editor: &mut Editor| {
+        let tab = |editor: &mut Editor| {
             editor.complete("a.up", &keys);
             editor.text()
         };

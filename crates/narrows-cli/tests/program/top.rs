@@ -138,6 +138,9 @@ fn top_listens_to_keys_while_the_run_does_not_answer() {
         ("accurate", "!signal SIGTERM"),
     ];
     restored(&place.top(&["lab"], &steps), 0);
+    // A terminal that is gone is no error.
+    let gone = place.top(&["lab"], &[("accurate", "!hangup")]);
+    assert_eq!(gone.out, "status 0\n", "{gone}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 """A program on a terminal of its own, with a screen that can be read: ROWS COLUMNS STEPS -- COMMAND. STEPS is JSON, a list of
 [what the screen or the output is to say, what is then typed or done]; `!signal NAME` signals the program, `!shell LINE` runs a
-line, `!size ROWS COLUMNS` changes the terminal's size, `!show` prints the screen. Prints the exit status, and whether the
+line, `!size ROWS COLUMNS` changes the terminal's size, `!hangup` takes the terminal away, `!show` prints the screen. Prints the exit status, and whether the
 terminal is set as it was and shows its first screen."""
 
 import fcntl
@@ -128,6 +128,10 @@ for awaited, deed in steps:
         screen.size(rows, columns)
         fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         child.send_signal(signal.SIGWINCH)
+    elif kind == "!hangup":
+        os.close(person)
+        print("status", child.wait(PATIENCE))
+        sys.exit()
     elif kind == "!show":
         while select.select([person], [], [], 0.1)[0]:
             screen.take(os.read(person, 65536))
