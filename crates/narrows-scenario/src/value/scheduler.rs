@@ -407,15 +407,33 @@ impl Scheduler {
         self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
     }
 
-    /// Whether only weights, parameters that a class may change while it runs, and the bound of the whole differ.
+    /// Whether packets are sorted into classes alike.
+    pub(crate) fn sorts_like(&self, other: &Self) -> bool {
+        match (&self.serves, &other.serves) {
+            (
+                Division::Classes { classes, filters, default, drops_rest },
+                Division::Classes { classes: those, filters: others, default: usual, drops_rest: drops },
+            ) => {
+                classes.iter().map(|class| &class.matches).eq(those.iter().map(|class| &class.matches))
+                    && (filters, default, drops_rest) == (others, usual, drops)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether only weights, parameters that a class may change while it runs, the conditions of classes, and the bound of the
+    /// whole differ.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
-            if let Division::Classes { classes, .. } = &mut plain.serves {
+            if let Division::Classes { classes, filters, default, drops_rest } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared with what they inherit.
                     (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
+                    class.matches.clear();
                 }
+                filters.clear();
+                (*default, *drops_rest) = (None, false);
             }
             // What follows from it is the bound of the whole.
             if let Some(tbf) = &mut plain.tbf {
