@@ -215,3 +215,42 @@ pub(super) fn signals(mut signals: EndSignals, events: &Sender<Event>) -> io::Re
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NET: &str = "\
+[hosts.a]
+[hosts.b]
+[links.l]
+between = [\"a\", \"b\"]
+delay = \"5ms\"
+up = { rate = \"10mbit\", scheduler = { type = \"drr\", classes = [{ name = \"x\", weight = 3 }] } }
+";
+
+    fn undone(assignment: &str) -> Option<Vec<String>> {
+        let settings = CurrentScenario {
+            generation: 0,
+            toml: NET.into(),
+            links: Vec::new(),
+            ports: Vec::new(),
+            directions: Vec::new(),
+        };
+        let assignments = vec![assignment.to_owned()];
+        let wanted = Wanted { assignments, settings: Arc::new(settings), is_undo: false };
+        undo(Path::new("net.toml"), &wanted)
+    }
+
+    #[test]
+    fn a_change_is_taken_back_by_what_was_there_before() {
+        let some = |text: &str| Some(vec![text.to_owned()]);
+        assert_eq!(undone("l.up.rate=1mbit"), some("l.up.rate=10mbit"));
+        assert_eq!(undone("l.delay=9ms"), some("l.delay=5ms"));
+        assert_eq!(undone("l.down.outage=true"), some("l.down.outage=false"));
+        assert_eq!(undone("l.up.rate=10mbit"), Some(Vec::new()), "nothing changes");
+        let back = undone("l.up.scheduler.x.weight=4").unwrap();
+        assert!(back[0].starts_with("l.up.scheduler=") && back[0].contains("weight = 3"), "{back:?}");
+        assert_eq!(undone("l.up.rate=soon"), None);
+    }
+}

@@ -45,11 +45,14 @@ pub(super) fn now() -> u64 {
 fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'static>> {
     let (about, model) = (&app.about, app.model());
     let name = about.name.as_ref().map_or_else(|| "a run".to_owned(), ToString::to_string);
-    let mut facts = vec![about.kind.to_string()];
+    // A run of an older version has no record.
+    let mut facts = if about.hosts > 0 { vec![about.kind.to_string()] } else { Vec::new() };
     if about.since_ns > 0 {
         facts.push(age(now_ns.saturating_sub(about.since_ns) / 1_000_000_000));
     }
-    facts.push(format!("{}, {}", counted(about.hosts, "host"), counted(about.links, "link")));
+    if about.hosts > 0 {
+        facts.push(format!("{}, {}", counted(about.hosts, "host"), counted(about.links, "link")));
+    }
     if model.generation > 0 {
         facts.push(format!("generation {}", model.generation));
     }
