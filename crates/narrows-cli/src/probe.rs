@@ -27,10 +27,9 @@ use summary::Guess;
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-It asks by ICMP echo, as ping does: by a ping socket where net.ipv4.ping_group_range allows it, else
-by a raw socket, which needs root. A round trip says nothing about which way its time and its losses
-are on: half of the time is taken for one way, and equal losses for both, unless --whole. The rate is
-that of the narrowest link of both ways; its trains come after the other probes.
+Probes are ICMP echoes: from a ping socket where net.ipv4.ping_group_range allows it, else from a raw
+socket, which needs root. A round trip does not show where its delay and losses occur: each way gets
+half of the delay and equal losses, unless --whole. The rate is that of the bottleneck of both ways.
 
 Examples:
   narrows probe 192.0.2.1 --duration 1min -o path.csv
@@ -44,40 +43,40 @@ Examples:
 pub(crate) struct Probe {
     /// The host at the other end: an address, IPv4 or IPv6, or a name
     address: String,
-    /// Probes in all [default: as many as the duration has]
+    /// Number of probes [default: the duration divided by the interval]
     #[arg(long, value_name = "PROBES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     count: Option<u64>,
-    /// How long to go on [default: 10s, or until Ctrl-C with --drive]
+    /// How long to probe [default: 10s; with --drive until Ctrl-C]
     #[arg(long, value_name = "TIME", conflicts_with = "count")]
     duration: Option<String>,
-    /// From one probe to the next; 1ms or more
+    /// Time between probes; at least 1ms
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: String,
-    /// Bytes in a probe behind the headers of IP and ICMP
+    /// Payload bytes of a probe, after the IP and ICMP headers
     #[arg(long, value_name = "BYTES", default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=LONGEST as i64))]
     size: u16,
-    /// What is not answered after so long is lost
+    /// Count a probe as lost after this time without an answer
     #[arg(long, value_name = "TIME", default_value = "2s")]
     timeout: String,
-    /// The share of losses is taken over so long
+    /// Window over which the loss rate is computed
     #[arg(long, value_name = "TIME", default_value = "1s")]
     window: String,
-    /// Take the whole round trip and its losses for one way
+    /// Attribute the whole round trip and its losses to one way
     #[arg(long)]
     whole: bool,
-    /// Measure the rate of the narrowest link, too, by so many trains of 32 packets; 0 for none [default: 10; 0 with --drive]
+    /// Packet trains that measure the bottleneck rate, 32 packets each; 0: none [default: 10; 0 with --drive]
     #[arg(long, value_name = "TRAINS", value_parser = clap::value_parser!(u16).range(0..=1000))]
     trains: Option<u16>,
-    /// Write a scenario of a link like the path, with the trace in a file of the same name that ends in .csv
+    /// Write a scenario that copies the path, and its trace to a file of the same name ending in .csv
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["output", "whole"])]
     scenario: Option<PathBuf>,
-    /// Write what is measured as a trace, CSV; - is the standard output
+    /// Write the measurements as a CSV trace; - is stdout
     #[arg(short, long, value_name = "FILE.csv")]
     output: Option<PathBuf>,
-    /// Give a link of a run what is measured, as it is measured: access, or access.down for one way
+    /// Apply measurements to a link of a run as they come: access, or access.down for one way
     #[arg(long, value_name = "LINK")]
     drive: Option<String>,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long, requires = "drive")]
     run: Option<String>,
     #[command(flatten)]

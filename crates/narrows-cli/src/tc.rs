@@ -37,21 +37,21 @@ Examples:
   narrows tc filter add dev link.up parent 1: prio 1 flower ip_proto udp dst_port 5060 flowid 1:10
   narrows tc --batch changes.tc
 
-A device is a port of the scenario (client.link), a host with one link, an interface of a host as it is called there
-(link), or a direction of a link (link.up): what packets meet that leave there.")]
+`dev` names a port (client.link), a host with one link, an interface of a host (link), or a direction of
+a link (link.up); the qdisc handles packets that leave there.")]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_precedence_over_arg = true,
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Tc {
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     run: Option<String>,
-    /// Read commands from this file, and do all of them at one instant or none [-: standard input]
+    /// Apply all commands of this file at one instant, or none of them; - is stdin
     #[arg(long, short, value_name = "FILE", conflicts_with = "words")]
     batch: Option<PathBuf>,
-    /// A command of tc: add, change, replace, del or show of qdisc, class or filter
+    /// tc command: add, change, replace, del or show of qdisc, class or filter
     #[arg(
         required_unless_present = "batch",
         trailing_var_arg = true,
@@ -65,7 +65,7 @@ pub(crate) struct Tc {
 
 #[derive(Debug, Subcommand)]
 enum Explained {
-    /// Explain a script of tc or a text of NetEm, with the scenario that it equals
+    /// Explain a tc script or NetEm options, and print the equivalent scenario
     Check(check::Check),
 }
 

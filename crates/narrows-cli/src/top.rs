@@ -36,10 +36,10 @@ Examples:
   narrows top dsl
   NO_COLOR=1 narrows top --run 4711")]
 pub(crate) struct Top {
-    /// The run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(value_name = "RUN", conflicts_with = "run")]
     which: Option<String>,
-    /// The same, as of other commands
+    /// Same as RUN
     #[arg(long)]
     run: Option<String>,
 }
