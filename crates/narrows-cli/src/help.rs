@@ -145,7 +145,7 @@ mod tests {
                     quote = Some(c);
                     word.get_or_insert_default();
                 }
-                ('|' | '<' | '>' | ';' | '#', None) => break,
+                ('|' | '<' | '>' | ';' | '#' | '&', None) => break,
                 (' ', None) => words.extend(word.take()),
                 (c, None) => word.get_or_insert_default().push(c),
             }
