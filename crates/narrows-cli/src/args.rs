@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Events(crate::events::ShowEvents),
     /// Show the differences between two scenarios, or a run and a scenario
     Diff(crate::diff::Diff),
+    /// Watch a run live in the terminal and change it
+    Top(crate::top::Top),
     /// Show the current state and counters of a run
     Stats(Stats),
     /// Show the full report of a finished run

@@ -30,8 +30,9 @@ pub(crate) fn script(shell: ShellName) -> String {
         ShellName::Fish => made + FISH,
         ShellName::Zsh => {
             let named = |line: &str| {
-                let is_of_runs =
-                    ["':run -- ", "'::run -- ", "'*::runs -- "].iter().any(|start| line.starts_with(start));
+                let is_of_runs = ["':run -- ", "'::run -- ", "'::which -- Run, ", "'*::runs -- "]
+                    .iter()
+                    .any(|start| line.starts_with(start));
                 let line =
                     if is_of_runs { line.replace(":_default'", ":_narrows_runs'") } else { line.to_owned() };
                 let line = line.replace(":RUN:_default'", ":RUN:_narrows_runs'");
@@ -52,7 +53,7 @@ _narrows_or_names() {
     case "$cur:$prev:${COMP_WORDS[1]}:$COMP_CWORD" in
         -*) ;;
         *:--run:*) names=$(narrows ls --quiet 2>/dev/null) ;;
-        *:exec:2 | *:ls:2 | *:events:2 | *:down:*) names=$(narrows ls --quiet 2>/dev/null) ;;
+        *:exec:2 | *:ls:2 | *:events:2 | *:top:2 | *:down:*) names=$(narrows ls --quiet 2>/dev/null) ;;
         *:exec:3) names=$(narrows ls --quiet -- "$prev" 2>/dev/null) ;;
     esac
     if [[ -n $names ]]; then
@@ -80,7 +81,7 @@ _narrows_hosts() {
 const FISH: &str = r#"
 complete -c narrows -n "__fish_narrows_using_subcommand exec; and test (count (commandline -opc)) -eq 2" -f -a "(narrows ls --quiet 2>/dev/null)" -d 'run'
 complete -c narrows -n "__fish_narrows_using_subcommand exec; and test (count (commandline -opc)) -eq 3" -f -a "(narrows ls --quiet -- (commandline -opc)[3] 2>/dev/null)" -d 'host'
-complete -c narrows -n "__fish_narrows_using_subcommand down; or __fish_narrows_using_subcommand ls; or __fish_narrows_using_subcommand events" -f -a "(narrows ls --quiet 2>/dev/null)" -d 'run'
+complete -c narrows -n "__fish_narrows_using_subcommand down; or __fish_narrows_using_subcommand ls; or __fish_narrows_using_subcommand events; or __fish_narrows_using_subcommand top" -f -a "(narrows ls --quiet 2>/dev/null)" -d 'run'
 complete -c narrows -n "not __fish_narrows_needs_command" -l run -r -f -a "(narrows ls --quiet 2>/dev/null)"
 "#;
 
@@ -117,6 +118,7 @@ mod tests {
             (&["narrows", "exec", "la"], "lab"),
             (&["narrows", "exec", "lab", ""], "router-a"),
             (&["narrows", "down", "lab", "lo"], "lob"),
+            (&["narrows", "top", ""], "lab lob"),
             (&["narrows", "stats", "--run", "l"], "lab lob"),
             (&["narrows", "ls", "--js"], "--json"),
             (&["narrows", "exe"], "exec"),
@@ -129,10 +131,10 @@ mod tests {
     fn zsh_and_fish_ask_for_names_where_they_belong() {
         let zsh = script(ShellName::Zsh);
         assert!(zsh.starts_with("#compdef narrows\n"), "{}", &zsh[..80]);
-        // exec, events, down; and the host of exec.
-        assert_eq!(zsh.matches("or number:_narrows_runs'").count(), 3);
-        assert!(zsh.contains("in place of the runs:_narrows_runs'"));
-        assert!(zsh.contains("':host -- The host:_narrows_hosts'"));
+        // exec, events, down, ls; top, which has a default; and the host of exec.
+        assert_eq!(zsh.matches("or number:_narrows_runs'").count(), 4);
+        assert_eq!(zsh.matches("around this shell\\]:_narrows_runs'").count(), 1);
+        assert!(zsh.contains("':host -- Host:_narrows_hosts'"));
         assert!(zsh.contains(":RUN:_narrows_runs'") && !zsh.contains(":RUN:_default'"));
         assert_eq!(script(ShellName::Fish).matches("narrows ls --quiet").count(), 4);
         let [bash, fish] = [ShellName::Bash, ShellName::Fish].map(script);

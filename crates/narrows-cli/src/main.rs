@@ -39,6 +39,7 @@ mod shell;
 mod sim;
 mod state;
 mod tc;
+mod top;
 mod trace;
 mod up;
 mod usage;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Command::Set(set) => remote::set(&set),
         Command::Diff(args) => diff::diff(&args),
         Command::Stats(stats) => remote::stats(&stats),
+        Command::Top(args) => top::top(&args),
         Command::Report(args) => report::report(&args),
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),

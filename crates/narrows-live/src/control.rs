@@ -15,7 +15,7 @@ mod runs;
 mod server;
 
 pub use client::{Client, ControlError};
-pub use current::{CurrentLink, CurrentPort, CurrentScenario};
+pub use current::{CurrentDirection, CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};
 pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
 pub use runs::{KnownRun, Liveness, known_runs};

@@ -98,6 +98,34 @@ fn steps_of_the_timeline_are_changes_too() {
     run.end();
 }
 
+#[test]
+#[ignore = "needs namespaces"]
+fn effective_settings_are_those_in_force_defaults_included() {
+    let mut run = Run::start(&["--rate", "10mbit", "--delay", "5ms"]);
+    let mut up = |assignments: &[&str]| {
+        let changed = run.ask(&json!({ "command": "set", "assignments": assignments }));
+        assert!(changed["ok"].is_object(), "{changed}");
+        let scenario = run.ask(&json!({ "command": "scenario" }));
+        let directions = scenario["ok"]["directions"].as_array().unwrap();
+        assert_eq!(directions.len(), 2, "{scenario}");
+        directions.iter().find(|direction| direction["link"] == "link.up").unwrap().clone()
+    };
+    let mut wanted = json!({
+        "link": "link.up", "lane": 0, "from": "client", "to": "server", "rate_bps": 10_000_000, "delay_ns": 5_000_000,
+        "bound_packets": 20, "bound_bytes": null, "outage": false, "configured": "10mbit, queue 20 packets, delay 5ms"
+    });
+    assert_eq!(up(&[]), wanted);
+    // A default bound is worked out when the run begins, and stays.
+    wanted["rate_bps"] = json!(1_000_000);
+    wanted["configured"] = json!("1mbit, queue 20 packets, delay 5ms");
+    assert_eq!(up(&["link.up.rate=1mbit"]), wanted);
+    let down = up(&["link.up.outage=true", "link.up.queue=9kB", "link.up.delay=1ms"]);
+    let keys =
+        ["rate_bps", "delay_ns", "bound_packets", "bound_bytes", "outage"].map(|key| down[key].clone());
+    assert_eq!(json!(keys), json!([0, 1_000_000, null, 9000, true]), "{down}");
+    run.end();
+}
+
 /// Each of two programs changes one option of NetEm again and again that `change` leaves as it is where it is not named.
 #[test]
 #[ignore = "needs namespaces"]

@@ -48,6 +48,7 @@ mod simulation;
 mod tc;
 mod time_namespace;
 mod together;
+mod top;
 mod trace;
 mod traffic;
 mod trains;

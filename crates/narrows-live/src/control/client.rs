@@ -45,6 +45,11 @@ impl Client {
         find(&run_folder(), run).map(|path| Self { path })
     }
 
+    /// Where the control socket is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes assignments, all at one instant; where a generation is given, only if that is still the run's.
     ///
     /// # Errors

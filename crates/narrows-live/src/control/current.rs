@@ -1,8 +1,10 @@
 //! What a run does at present, for clients that show or change it.
 
-use narrows_core::Target;
-use narrows_scenario::Scenario;
+use narrows_core::queue::Bound;
+use narrows_core::{Duration, Target};
+use narrows_report::{DirectionInfo, Kind, RunInfo};
 use narrows_scenario::tc::Handle;
+use narrows_scenario::{Lane, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::testbed::interface_name;
@@ -18,6 +20,34 @@ pub struct CurrentScenario {
     pub links: Vec<CurrentLink>,
     /// The ports of the hosts.
     pub ports: Vec<CurrentPort>,
+    /// The effective settings of each direction of each link. Runs of older versions do not say them.
+    #[serde(default)]
+    pub directions: Vec<CurrentDirection>,
+}
+
+/// The effective settings of one direction of a link, defaults included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentDirection {
+    /// The engine's name of the link, by which it is assigned to: `access.up`.
+    pub link: String,
+    /// The lane: 0, except on a shared medium.
+    pub lane: u8,
+    /// The host where packets come from.
+    pub from: String,
+    /// The host where they go.
+    pub to: String,
+    /// The rate; nothing where it is unlimited or that of a trace.
+    pub rate_bps: Option<u64>,
+    /// The mean one-way delay; nothing where it is unknown.
+    pub delay_ns: Option<u64>,
+    /// The bound of the queue, where it counts packets.
+    pub bound_packets: Option<u64>,
+    /// The bound of the queue, where it counts bytes.
+    pub bound_bytes: Option<u64>,
+    /// Whether the wire is down.
+    pub outage: bool,
+    /// All settings, in one line.
+    pub configured: String,
 }
 
 /// One direction of a link, or a medium that both share.
@@ -75,7 +105,41 @@ impl CurrentScenario {
             link: port.path.first().map_or(String::new(), name),
             interface: interface_name(&port.link),
         });
-        Self { generation, toml: scenario.to_toml(), links: links.collect(), ports: ports.collect() }
+        // The clock is no part of the settings.
+        let info = RunInfo::of(scenario, Kind::Live);
+        let lanes = scenario.links.iter().flat_map(|link| link.lanes());
+        let directions = info.directions.into_iter().zip(lanes);
+        Self {
+            generation,
+            toml: scenario.to_toml(),
+            links: links.collect(),
+            ports: ports.collect(),
+            directions: directions.map(|(info, lane)| CurrentDirection::of(info, &lane)).collect(),
+        }
+    }
+}
+
+impl CurrentDirection {
+    fn of(info: DirectionInfo, lane: &Lane<'_>) -> Self {
+        let bound = lane.direction.whole_bound();
+        Self {
+            link: info.link,
+            lane: info.lane,
+            from: info.from,
+            to: info.to,
+            rate_bps: info.rate_bps,
+            delay_ns: info.delay.map(Duration::nanos),
+            bound_packets: bound.and_then(|bound| match bound {
+                Bound::Packets(packets) => Some(packets),
+                Bound::Bytes(_) => None,
+            }),
+            bound_bytes: bound.and_then(|bound| match bound {
+                Bound::Bytes(bytes) => Some(bytes.get()),
+                Bound::Packets(_) => None,
+            }),
+            outage: lane.direction.outage,
+            configured: info.asked,
+        }
     }
 }
 

@@ -1,0 +1,114 @@
+//! `narrows top`: a live view of a run, which changes values, too.
+//!
+//! A client of the control socket: it asks as `narrows stats` does and sets as `narrows set` does, so that the threads that move
+//! packets know nothing of it.
+
+mod app;
+mod editor;
+mod keys;
+mod lateness;
+mod model;
+mod order;
+mod source;
+mod units;
+mod view;
+
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::mem::ManuallyDrop;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
+
+use clap::Args;
+use narrows_io::wait::EndSignals;
+use ratatui::DefaultTerminal;
+
+use crate::output::Failure;
+use app::{App, Effect};
+use source::{Event, Run};
+use view::Theme;
+
+/// The arguments of `narrows top`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  narrows top
+  narrows top dsl
+  NO_COLOR=1 narrows top --run 4711")]
+pub(crate) struct Top {
+    /// Run, by name or number [default: the only one, or the one around this shell]
+    #[arg(value_name = "RUN", conflicts_with = "run")]
+    which: Option<String>,
+    /// Same as RUN
+    #[arg(long)]
+    run: Option<String>,
+}
+
+pub(crate) fn top(args: &Top) -> Result<u8, Failure> {
+    let which = args.which.as_deref().or(args.run.as_deref());
+    let is_dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    if !stdout().is_terminal() || is_dumb {
+        let run = which.map_or(String::new(), |run| format!(" --run {run}"));
+        return Err(Failure::Other(format!(
+            "top needs a terminal that it can draw on: narrows stats --watch{run} prints the same figures as lines, with --json \
+             for programs"
+        )));
+    }
+    let run = Run::find(which)?;
+    let (events, happens) = channel();
+    let failed = |what: &'static str| move |cause| Failure::Other(format!("cannot {what}: {cause}"));
+    // Before there are other threads, which would get them.
+    let signals = EndSignals::catch().map_err(failed("take signals"))?;
+    let terminal = ratatui::try_init().map_err(failed("draw on the terminal"))?;
+    let mut screen = Screen(ManuallyDrop::new(terminal));
+
+    let (hurry, hurried) = sync_channel(1);
+    let (wants, wanted) = channel();
+    let start = |work: Box<dyn FnOnce() + Send>| drop(thread::spawn(work));
+    let (to, of) = (events.clone(), run.clone());
+    start(Box::new(move || source::ask(of, &hurried, &to)));
+    let (to, of) = (events.clone(), run.clone());
+    start(Box::new(move || source::change(&of, &wanted, &to)));
+    let to = events.clone();
+    start(Box::new(move || drop(source::signals(signals, &to))));
+    start(Box::new(move || source::keys(&events)));
+
+    let colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let mut app = App::new(run.about);
+    loop {
+        let terminal = &mut screen.0;
+        terminal
+            .draw(|frame| view::draw(frame, &mut app, Theme { colours }, view::now()))
+            .map_err(failed("draw on the terminal"))?;
+        let Ok(first) = happens.recv() else { return Ok(0) };
+        // What has come meanwhile is drawn at once.
+        for event in std::iter::once(first).chain(happens.try_iter()) {
+            let effect = match event {
+                Event::Key(key) => keys::press(&mut app, key),
+                event => app.take(event),
+            };
+            match effect {
+                Some(Effect::Quit) => return Ok(0),
+                // One that is on its way is enough.
+                Some(Effect::Look) => drop(hurry.try_send(())),
+                Some(Effect::Change(change)) => drop(wants.send(change)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// The terminal, which is given back however one gets out; at a panic by the hook of `try_init`, before the message.
+///
+/// It is not dropped: its own `drop` complains where the terminal is gone, and there is nobody left to read that.
+struct Screen(ManuallyDrop<DefaultTerminal>);
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.0.show_cursor();
+        let _ = ratatui::try_restore();
+    }
+}
+
+#[cfg(test)]
+mod tests;

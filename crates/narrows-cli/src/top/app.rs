@@ -1,0 +1,296 @@
+//! The state of `top`, and what keys and answers do to it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use narrows_core::queue::Bound;
+use narrows_core::{Bytes, Duration, Rate};
+use narrows_live::control::{CurrentDirection, CurrentScenario};
+use narrows_live::run_record::About;
+use narrows_scenario::LinkFlags;
+
+use super::editor::Editor;
+use super::model::{Key, Line, Model};
+use super::order::Order;
+use super::source::{Event, Refused, Wanted};
+
+/// Changes that can be taken back.
+const MOST_UNDO: usize = 100;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Page {
+    /// All links.
+    #[default]
+    Table,
+    /// One of them.
+    Link,
+    Help,
+}
+
+/// What is asked for in the last line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Prompt {
+    Filter(Editor),
+    /// An assignment.
+    Change(Editor),
+}
+
+/// How the run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Contact {
+    /// It has not answered yet.
+    #[default]
+    Awaited,
+    Answers,
+    /// It is late with an answer.
+    Silent(String),
+    Ended,
+}
+
+/// What the program has to do.
+#[derive(Clone, Debug)]
+pub(super) enum Effect {
+    Quit,
+    /// Ask the run at once.
+    Look,
+    Change(Wanted),
+}
+
+/// The state.
+#[derive(Debug, Default)]
+pub(super) struct App {
+    pub(super) about: About,
+    pub(super) contact: Contact,
+    model: Model,
+    /// What is shown while the picture stands still.
+    frozen: Option<Box<Model>>,
+    settings: Option<Arc<CurrentScenario>>,
+    pub(super) order: Order,
+    pub(super) page: Page,
+    pub(super) prompt: Option<Prompt>,
+    /// The line on which one is.
+    selected: Option<Key>,
+    /// The first line that is shown, and how many there is room for.
+    pub(super) first: usize,
+    pub(super) room: usize,
+    /// How far the details of a link were scrolled.
+    pub(super) scrolled: u16,
+    /// What was last done, in words.
+    pub(super) message: String,
+    /// Why a change was refused.
+    pub(super) refusal: Option<String>,
+    /// Whether a change is under way.
+    pub(super) is_changing: bool,
+    /// A change that waits for settings of this generation or a later one, as the present ones are known to have passed.
+    deferred: Option<(Vec<String>, bool)>,
+    known_generation: u64,
+    undo: VecDeque<Vec<String>>,
+}
+
+impl App {
+    pub(super) fn new(about: About) -> Self {
+        Self { about, ..Self::default() }
+    }
+
+    /// What is to be shown.
+    pub(super) fn model(&self) -> &Model {
+        self.frozen.as_deref().unwrap_or(&self.model)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    pub(super) fn pause(&mut self) {
+        self.frozen = match self.frozen.take() {
+            Some(_) => None,
+            None => Some(Box::new(self.model.clone())),
+        };
+    }
+
+    /// The lines to show.
+    pub(super) fn lines(&self) -> Vec<&Line> {
+        self.order.lines(self.model())
+    }
+
+    /// Where in these one is; the first line where that is nowhere.
+    pub(super) fn position(&self, lines: &[&Line]) -> usize {
+        let is_it = |line: &&Line| Some(&line.key) == self.selected.as_ref();
+        lines.iter().position(is_it).unwrap_or(0)
+    }
+
+    /// The line on which one is.
+    pub(super) fn line(&self) -> Option<&Line> {
+        // One whose details are shown stays, whatever the filter.
+        let own = self.selected.as_ref().and_then(|key| self.model().line(key));
+        let lines = self.lines();
+        match self.page {
+            Page::Link if own.is_some() => own,
+            _ => lines.get(self.position(&lines)).copied(),
+        }
+    }
+
+    /// Goes to a line: so many places further, as far as there are any.
+    pub(super) fn go(&mut self, places: isize) {
+        let lines = self.lines();
+        let last = lines.len().saturating_sub(1);
+        let at = self.position(&lines).saturating_add_signed(places).min(last);
+        let key = lines.get(at).map(|line| line.key.clone());
+        self.selected = key.or(self.selected.take());
+        self.scrolled = 0;
+    }
+
+    /// Has lines on the screen from one on so that the one on which one is can be seen.
+    pub(super) fn scroll(&mut self, room: usize) {
+        let lines = self.lines();
+        let (count, at) = (lines.len(), self.position(&lines));
+        self.room = room;
+        self.first = self.first.min(count.saturating_sub(room)).min(at).max((at + 1).saturating_sub(room));
+    }
+
+    /// Takes what came from the run.
+    pub(super) fn take(&mut self, event: Event) -> Option<Effect> {
+        match event {
+            Event::Answer(stats, settings) => {
+                self.model.take(&stats, &settings);
+                (self.contact, self.settings) = (Contact::Answers, Some(settings));
+                if let Some((assignments, is_undo)) = self.deferred.take() {
+                    return self.want(assignments, is_undo);
+                }
+            }
+            Event::Silent(why) => self.contact = Contact::Silent(why),
+            Event::Gone => self.contact = Contact::Ended,
+            Event::Back(about) => {
+                (self.about, self.contact, self.model) = (*about, Contact::Awaited, Model::default());
+                (self.settings, self.known_generation, self.deferred) = (None, 0, None);
+                self.undo.clear();
+                self.message = "a run of this name has begun".into();
+            }
+            Event::Changed(wanted, result) => return self.changed(*wanted, result),
+            Event::End => return Some(Effect::Quit),
+            Event::Key(_) | Event::Resized => {}
+        }
+        None
+    }
+
+    fn changed(&mut self, wanted: Wanted, result: Result<super::source::Made, Refused>) -> Option<Effect> {
+        self.is_changing = false;
+        let text = wanted.assignments.join(" ");
+        match result {
+            Ok(made) => {
+                self.known_generation = made.generation;
+                self.prompt = None;
+                if wanted.is_undo {
+                    self.undo.pop_back();
+                    self.message = format!("taken back: {}", self.set_line(&wanted.assignments));
+                } else {
+                    let can = if made.undo.is_empty() { "" } else { " (u takes it back)" };
+                    self.message = format!("done: {}{can}", self.set_line(&wanted.assignments));
+                    if !made.undo.is_empty() {
+                        self.undo.push_back(made.undo);
+                    }
+                    if self.undo.len() > MOST_UNDO {
+                        self.undo.pop_front();
+                    }
+                }
+            }
+            Err(Refused::Stale(stale)) => {
+                self.known_generation = stale.generation;
+                let again = if wanted.is_undo { "u" } else { "Enter" };
+                self.refusal = Some(format!(
+                    "{text} was not set: the run has changed since its settings were read.\n\n{}\n\nThe settings are read again; \
+                     {again} then sets it all the same.",
+                    stale.changes.join("\n")
+                ));
+            }
+            Err(Refused::Other(why)) => self.refusal = Some(why),
+        }
+        Some(Effect::Look)
+    }
+
+    /// Has an assignment made that was typed.
+    pub(super) fn change(&mut self, assignment: &str) -> Option<Effect> {
+        self.want(vec![assignment.trim().to_owned()], false)
+    }
+
+    /// Takes the last change back.
+    pub(super) fn take_back(&mut self) -> Option<Effect> {
+        let Some(assignments) = self.undo.back().cloned() else {
+            self.message = "nothing to take back".into();
+            return None;
+        };
+        self.want(assignments, true)
+    }
+
+    fn want(&mut self, assignments: Vec<String>, is_undo: bool) -> Option<Effect> {
+        if self.contact == Contact::Ended {
+            self.message = "the run has ended".into();
+            return None;
+        }
+        if self.is_changing {
+            self.message = "the last change is still under way".into();
+            return None;
+        }
+        let Some(settings) = self.settings.clone() else {
+            self.message = "the run has not answered yet".into();
+            return None;
+        };
+        self.message = format!("asked: {}", self.set_line(&assignments));
+        if settings.generation < self.known_generation {
+            self.deferred = Some((assignments, is_undo));
+            return Some(Effect::Look);
+        }
+        self.is_changing = true;
+        Some(Effect::Change(Wanted { assignments, settings, is_undo }))
+    }
+
+    /// The command that does the same.
+    pub(super) fn set_line(&self, assignments: &[String]) -> String {
+        let quoted = assignments.iter().map(|text| {
+            match text.contains([' ', '"', '{', '\'', '*', '$', '&', '|', ';', '<', '>', '(']) {
+                true => format!("'{}'", text.replace('\'', r"'\''")),
+                false => text.clone(),
+            }
+        });
+        let run = self.about.name.as_ref().map_or(String::new(), |name| format!(" --run {name}"));
+        format!("narrows set{run} {}", quoted.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The assignment that takes the link down, or up: this direction, or both.
+    pub(super) fn outage(&self, both: bool) -> Option<String> {
+        let settings = &self.line()?.settings;
+        let link = settings.link.as_str();
+        let whole = link.strip_suffix(".up").or(link.strip_suffix(".down")).unwrap_or(link);
+        Some(format!("{}.outage={}", if both { whole } else { link }, !settings.outage))
+    }
+
+    /// The keys of the link on which one is, each with its present value where that is one of a few words.
+    pub(super) fn keys(&self) -> Vec<(String, Option<String>)> {
+        let Some(settings) = self.line().map(|line| &line.settings) else { return Vec::new() };
+        let first = ["rate", "delay", "loss", "queue", "outage"];
+        let known = LinkFlags::known().into_iter().map(|flag| flag.name);
+        let rest = known
+            .filter(|name| !first.contains(name) && !["preset", "netem-up", "netem-down"].contains(name));
+        let all = first.into_iter().chain(rest);
+        all.map(|key| (key.to_owned(), value(settings, key))).collect()
+    }
+}
+
+/// The value of a key as it is typed, where it is one of a few words.
+fn value(settings: &CurrentDirection, key: &str) -> Option<String> {
+    match key {
+        "rate" => {
+            settings.rate_bps.filter(|bps| *bps > 0).map(|bps| Rate::from_bits_per_second(bps).to_string())
+        }
+        "delay" => settings.delay_ns.map(|nanos| Duration::from_nanos(nanos).to_string()),
+        "queue" => {
+            let packets = settings.bound_packets.map(Bound::Packets);
+            packets
+                .or(settings.bound_bytes.map(|bytes| Bound::Bytes(Bytes::new(bytes))))
+                .map(|bound| bound.to_string())
+        }
+        "outage" => Some((!settings.outage).to_string()),
+        _ => None,
+    }
+}

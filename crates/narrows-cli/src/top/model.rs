@@ -1,0 +1,352 @@
+//! What `top` knows of a run: the present figures of each direction, those of the last minutes, and their order.
+//!
+//! A run says what it has counted since it began. Figures of the present are the difference of two such answers by the time
+//! between them on the run's own clock, so that they are right whenever one asks, in virtual time as well.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use narrows_live::control::{CurrentDirection, CurrentScenario, Stats};
+use narrows_report::{ClassReport, Direction, Kind, Trust};
+
+use super::lateness::{Late, Ports, Released};
+
+/// Samples that are kept of a direction: ten minutes, one a second.
+const MOST_SAMPLES: usize = 600;
+/// Samples that are kept of all directions together, at 16 bytes each.
+const MOST_SAMPLES_IN_ALL: usize = 1 << 20;
+/// Answers that are nearer to one another are too near for rates: figures stay, and settings are taken.
+const APART: u64 = 500_000_000;
+/// The span of the longer rate.
+const TEN_SECONDS: u64 = 10_000_000_000;
+
+/// Which direction: the engine's link, and its lane.
+pub(super) type Key = (String, u8);
+
+/// The figures of a direction at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Sample {
+    /// What left it, in bits a second.
+    pub(super) bps: f32,
+    /// Packets that wait.
+    pub(super) waiting: u32,
+    /// Packets dropped, a second.
+    pub(super) drops: f32,
+    /// p99 of lateness, in nanoseconds.
+    pub(super) late_ns: u32,
+}
+
+/// A direction of a link at present.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Line {
+    pub(super) key: Key,
+    /// The link, and of a shared medium the host where packets come from.
+    pub(super) name: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// What left it, in bits a second from the network header on.
+    pub(super) bps: u64,
+    /// The same over ten seconds.
+    pub(super) ten_seconds_bps: u64,
+    /// The part of the configured rate that was sent, with the overhead; nothing for an unlimited rate or that of a trace.
+    pub(super) utilisation: Option<f64>,
+    pub(super) waiting_packets: u64,
+    pub(super) waiting_bytes: u64,
+    /// Packets dropped a second.
+    pub(super) drops: u64,
+    /// Each reason for which packets were dropped of late, the main one first, with packets a second.
+    pub(super) reasons: Vec<(String, u64)>,
+    /// Each reason since the start of the run.
+    pub(super) all_reasons: Vec<(String, u64)>,
+    /// How late packets were released at the port that it leads to; nothing where it leads to no port.
+    pub(super) late: Option<Late>,
+    pub(super) classes: Vec<Class>,
+    /// The settings in force.
+    pub(super) settings: CurrentDirection,
+}
+
+/// A class of a direction's scheduler at present.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Class {
+    pub(super) name: String,
+    pub(super) weight: Option<u32>,
+    /// What it sent, in bits a second.
+    pub(super) bps: u64,
+    /// Of what all classes sent of late.
+    pub(super) share: f64,
+    pub(super) waiting_packets: u64,
+    /// Packets dropped a second.
+    pub(super) drops: u64,
+    pub(super) dropped_packets: u64,
+}
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    /// The directions, in the run's order.
+    pub(super) lines: Vec<Line>,
+    /// How far the figures of the run can be trusted, and why.
+    pub(super) trust: Option<(Trust, String)>,
+    /// The report's clock.
+    pub(super) kind: Option<Kind>,
+    /// The instant of the last answer on the run's clock.
+    pub(super) at_ns: u64,
+    /// That of the settings.
+    pub(super) generation: u64,
+    /// What arrived at hosts, in bits a second.
+    pub(super) delivered_bps: u64,
+    pub(super) inside_packets: u64,
+    /// How late packets were released of late, at all ports.
+    pub(super) late: Option<Late>,
+    history: BTreeMap<Key, VecDeque<Sample>>,
+    /// How many answers there were, and the time between the last two.
+    seen: u64,
+    apart_ns: u64,
+    before: Option<Counted>,
+}
+
+/// What a run had counted at an instant.
+#[derive(Clone, Debug, Default)]
+struct Counted {
+    at_ns: u64,
+    delivered_bytes: u64,
+    directions: BTreeMap<Key, CountedDirection>,
+    released: Released,
+}
+
+#[derive(Clone, Debug, Default)]
+struct CountedDirection {
+    bytes: u64,
+    wire_bits: u64,
+    dropped: u64,
+    reasons: BTreeMap<String, u64>,
+    /// Of each class bytes sent, and packets dropped.
+    classes: BTreeMap<String, (u64, u64)>,
+}
+
+impl CountedDirection {
+    fn of(direction: &Direction) -> Self {
+        let reasons = direction.drops.iter().map(|drop| (drop.reason.to_string(), drop.packets));
+        let classes = direction.classes.iter();
+        Self {
+            bytes: direction.delivered.bytes,
+            wire_bits: direction.wire_bits,
+            dropped: direction.dropped_packets,
+            reasons: reasons.collect(),
+            classes: classes
+                .map(|class| (class.name.clone(), (class.sent_bytes, class.dropped_packets)))
+                .collect(),
+        }
+    }
+}
+
+impl Model {
+    /// Takes an answer, with the settings that were in force then.
+    pub(super) fn take(&mut self, stats: &Stats, settings: &CurrentScenario) {
+        let report = &stats.report;
+        // Another run of that name began.
+        if report.end_ns < self.at_ns {
+            *self = Self::default();
+        }
+        let trust_is_new = self.trust.as_ref().map(|(_, line)| line.clone()) != Some(report.trust_line());
+        if trust_is_new {
+            self.trust = Some((report.trust(), report.trust_line()));
+        }
+        let present: BTreeMap<_, _> =
+            settings.directions.iter().map(|one| ((one.link.as_str(), one.lane), one)).collect();
+        self.generation = settings.generation;
+        let is_first = self.before.is_none();
+        if self.before.as_ref().is_some_and(|before| report.end_ns < before.at_ns + APART) {
+            for line in &mut self.lines {
+                let key = (line.key.0.as_str(), line.key.1);
+                line.settings = present.get(&key).map_or_else(|| line.settings.clone(), |one| (*one).clone());
+            }
+            return;
+        }
+        let before = self.before.take().unwrap_or_default();
+        let span = Span(report.end_ns.saturating_sub(before.at_ns));
+        self.seen += 1;
+        self.apart_ns = span.0;
+        let counted = Counted {
+            at_ns: report.end_ns,
+            delivered_bytes: report.ports.iter().map(|port| port.delivered_bytes).sum(),
+            directions: report.directions.iter().map(|one| (key(one), CountedDirection::of(one))).collect(),
+            released: Released::of(report),
+        };
+        let ports = Ports::of(settings);
+        let now = stats.now.as_ref().filter(|_| is_first);
+        let lines = report.directions.iter().map(|direction| {
+            let key = key(direction);
+            let then = before.directions.get(&key);
+            let settings = present.get(&(key.0.as_str(), key.1)).map(|one| (*one).clone());
+            let late =
+                ports.behind(direction).and_then(|port| counted.released.since(&before.released, port));
+            let mut line = line(direction, then, settings, span, late);
+            // The first answer has nothing before it but what the run knows itself.
+            if let Some(now) =
+                now.and_then(|now| now.links.iter().find(|now| (&now.link, now.lane) == (&key.0, key.1)))
+            {
+                (line.bps, line.drops) = (now.delivered.one_second_bps, now.dropped_packets);
+                line.utilisation = utilisation(&line.settings, line.bps);
+            }
+            line
+        });
+        let mut lines: Vec<Line> = lines.collect();
+        let most = (MOST_SAMPLES_IN_ALL / lines.len().max(1)).min(MOST_SAMPLES);
+        for line in &mut lines {
+            let history = self.history.entry(line.key.clone()).or_default();
+            history.push_back(sample(line));
+            while history.len() > most {
+                history.pop_front();
+            }
+            line.ten_seconds_bps = mean_rate(history, span.0);
+        }
+        self.history.retain(|key, _| counted.directions.contains_key(key));
+        self.delivered_bps = match now {
+            Some(now) => now.delivered.one_second_bps,
+            None => span.bits(counted.delivered_bytes.saturating_sub(before.delivered_bytes)),
+        };
+        self.late = counted.released.since_at_all(&before.released);
+        (self.lines, self.at_ns, self.kind) = (lines, report.end_ns, Some(report.kind));
+        self.inside_packets = report.conservation.inside_packets;
+        self.before = Some(counted);
+    }
+
+    /// The figures of the last minutes, the oldest first.
+    pub(super) fn history(&self, key: &Key) -> impl ExactSizeIterator<Item = Sample> + '_ {
+        static NONE: VecDeque<Sample> = VecDeque::new();
+        self.history.get(key).unwrap_or(&NONE).iter().copied()
+    }
+
+    /// How many answers there were.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The time between the last two answers, on the run's clock.
+    pub(super) fn apart_ns(&self) -> u64 {
+        self.apart_ns
+    }
+
+    /// The line of this key.
+    pub(super) fn line(&self, key: &Key) -> Option<&Line> {
+        self.lines.iter().find(|line| line.key == *key)
+    }
+}
+
+fn key(direction: &Direction) -> Key {
+    (direction.link.clone(), direction.lane)
+}
+
+/// The time between two answers, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Span(u64);
+
+impl Span {
+    /// So many in it, a second.
+    fn rate(self, number: u128) -> u64 {
+        let nanos = u128::from(self.0);
+        (number * 1_000_000_000 + nanos / 2).checked_div(nanos).unwrap_or(0) as u64 // no host has a rate beyond 64 bits
+    }
+
+    fn bits(self, bytes: u64) -> u64 {
+        self.rate(u128::from(bytes) * 8)
+    }
+}
+
+fn line(
+    direction: &Direction,
+    then: Option<&CountedDirection>,
+    settings: Option<CurrentDirection>,
+    span: Span,
+    late: Option<Late>,
+) -> Line {
+    let unknown = CountedDirection::default();
+    let then = then.unwrap_or(&unknown);
+    // A run of an older version does not say what is in force.
+    let settings = settings.unwrap_or_else(|| CurrentDirection {
+        link: direction.link.clone(),
+        lane: direction.lane,
+        rate_bps: direction.asked_rate_bps,
+        delay_ns: direction.asked_delay_ns,
+        configured: direction.asked.clone(),
+        ..CurrentDirection::default()
+    });
+    let mut reasons: Vec<(String, u64)> = direction
+        .drops
+        .iter()
+        .map(|drop| {
+            let before = then.reasons.get(&*drop.reason).copied().unwrap_or(0);
+            (drop.reason.to_string(), span.rate(drop.packets.saturating_sub(before).into()))
+        })
+        .filter(|(_, packets)| *packets > 0)
+        .collect();
+    reasons.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
+    let wire_bps = span.rate(direction.wire_bits.saturating_sub(then.wire_bits).into());
+    Line {
+        key: key(direction),
+        name: match direction.lane {
+            0 => direction.link.clone(),
+            _ => format!("{} (from {})", direction.link, direction.from),
+        },
+        from: direction.from.clone(),
+        to: direction.to.clone(),
+        bps: span.bits(direction.delivered.bytes.saturating_sub(then.bytes)),
+        ten_seconds_bps: 0,
+        utilisation: if direction.per_flow { None } else { utilisation(&settings, wire_bps) },
+        waiting_packets: direction.waiting_packets,
+        waiting_bytes: direction.waiting_bytes,
+        drops: span.rate(direction.dropped_packets.saturating_sub(then.dropped).into()),
+        reasons,
+        all_reasons: direction.drops.iter().map(|drop| (drop.reason.to_string(), drop.packets)).collect(),
+        late,
+        classes: classes(&direction.classes, then, span),
+        settings,
+    }
+}
+
+/// The part of the rate that is in use. A link that is down is not used.
+fn utilisation(settings: &CurrentDirection, wire_bps: u64) -> Option<f64> {
+    match settings.rate_bps? {
+        0 => Some(0.0),
+        rate => Some(wire_bps as f64 / rate as f64),
+    }
+}
+
+fn classes(now: &[ClassReport], then: &CountedDirection, span: Span) -> Vec<Class> {
+    let sent = |class: &ClassReport| {
+        let (bytes, _) = then.classes.get(&class.name).copied().unwrap_or_default();
+        // A scheduler that was put in place meanwhile counts anew.
+        class.sent_bytes.checked_sub(bytes).unwrap_or(class.sent_bytes)
+    };
+    let sum: u64 = now.iter().map(sent).sum();
+    let class = |class: &ClassReport| {
+        let (_, dropped) = then.classes.get(&class.name).copied().unwrap_or_default();
+        Class {
+            name: class.name.clone(),
+            weight: class.weight,
+            bps: span.bits(sent(class)),
+            share: sent(class) as f64 / sum.max(1) as f64,
+            waiting_packets: class.waiting_packets,
+            drops: span.rate(class.dropped_packets.saturating_sub(dropped).into()),
+            dropped_packets: class.dropped_packets,
+        }
+    };
+    now.iter().map(class).collect()
+}
+
+fn sample(line: &Line) -> Sample {
+    Sample {
+        bps: line.bps as f32,
+        waiting: u32::try_from(line.waiting_packets).unwrap_or(u32::MAX),
+        drops: line.drops as f32,
+        late_ns: line.late.map_or(0, |late| u32::try_from(late.p99_ns).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The mean over ten seconds of samples that are so far apart.
+fn mean_rate(history: &VecDeque<Sample>, apart: u64) -> u64 {
+    let count = (TEN_SECONDS / apart.max(1)).clamp(1, MOST_SAMPLES as u64) as usize;
+    let taken = history.len().min(count);
+    let sum: f64 = history.iter().rev().take(taken).map(|sample| f64::from(sample.bps)).sum();
+    (sum / taken.max(1) as f64) as u64
+}

@@ -1,0 +1,256 @@
+//! Where events come from. Each source has a thread of its own, so that keys never wait for the run: one asks the run, one makes
+//! changes, one reads keys, one takes signals.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use narrows_io::clock::clock_monotonic;
+use narrows_io::wait::{EndSignals, Waiting, wait};
+use narrows_live::control::{self, Client, ControlError, CurrentScenario, Stale, Stats, known_runs};
+use narrows_live::run_record::About;
+use narrows_scenario::Scenario;
+use ratatui::crossterm::event::{self, KeyEvent, KeyEventKind};
+
+/// How often the run is asked.
+const EACH: Duration = Duration::from_secs(1);
+/// Asking takes at most this part of the time of a run with very many links, up to a time between two questions. Of 1,000 links a
+/// packet thread takes 3 ms to say what they counted: in more than a thousandth of the time that would be seen in its p99.9.
+const PART: u32 = 50;
+const SELDOM: Duration = Duration::from_secs(10);
+/// How often one looks whether a run of that name is there again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// What may happen.
+#[derive(Debug)]
+pub(super) enum Event {
+    Key(KeyEvent),
+    /// The terminal has another size.
+    Resized,
+    /// A signal, or the end of the terminal.
+    End,
+    /// The run answered, with the settings in force.
+    Answer(Box<Stats>, Arc<CurrentScenario>),
+    /// The run does not answer, and why.
+    Silent(String),
+    /// The run has ended.
+    Gone,
+    /// A run of that name began.
+    Back(Box<About>),
+    /// A change was made, or refused.
+    Changed(Box<Wanted>, Result<Made, Refused>),
+}
+
+/// A change that is wanted.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) assignments: Vec<String>,
+    /// What was in force when it was decided.
+    pub(super) settings: Arc<CurrentScenario>,
+    /// Whether it takes another one back.
+    pub(super) is_undo: bool,
+}
+
+/// What came of a change.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// The run's generation after it.
+    pub(super) generation: u64,
+    /// Assignments that take it back; none where it cannot be.
+    pub(super) undo: Vec<String>,
+}
+
+/// Why a change was not made.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// Others changed the run meanwhile.
+    Stale(Stale),
+    /// In words.
+    Other(String),
+}
+
+/// The run, and by which name to find it again.
+#[derive(Clone, Debug)]
+pub(super) struct Run {
+    pub(super) client: Client,
+    pub(super) about: About,
+    /// The number of its process, as its socket says it.
+    number: Option<String>,
+}
+
+impl Run {
+    /// The run that is meant, if it listens.
+    pub(super) fn find(run: Option<&str>) -> Result<Self, ControlError> {
+        let client = Client::find(run)?;
+        client.process()?;
+        let known = known_runs(&control::run_folder()).map(|(known, _)| known).unwrap_or_default();
+        let about = known.into_iter().rfind(|known| known.socket == client.path()).map(|known| known.about);
+        let number = client.path().file_stem().map(|name| name.to_string_lossy().into_owned());
+        Ok(Self { client, about: about.unwrap_or_default(), number })
+    }
+
+    /// The file of its scenario, as far as it can be found, so that files that it names can be: from the folder of the run.
+    fn file(&self) -> PathBuf {
+        let folder = Path::new("/proc").join(self.number.as_deref().unwrap_or("self")).join("cwd");
+        let file = folder.join(&self.about.title);
+        if file.is_file() { file } else { folder.join("the run") }
+    }
+}
+
+/// Asks the run, again and again; at once when `hurry` says so.
+pub(super) fn ask(mut run: Run, hurry: &Receiver<()>, events: &Sender<Event>) {
+    let mut settings: Option<Arc<CurrentScenario>> = None;
+    loop {
+        let begun = clock_monotonic();
+        let event = match look(&run.client, &mut settings) {
+            Ok((stats, settings)) => Event::Answer(Box::new(stats), settings),
+            // An answer that is not understood is one: that of another version.
+            Err(ControlError::Broken { cause, .. }) if cause.kind() == ErrorKind::InvalidData => {
+                Event::Silent(format!("the run is of another version of narrows: {cause}"))
+            }
+            Err(ControlError::Nobody { .. } | ControlError::Broken { .. }) => Event::Gone,
+            Err(error) => Event::Silent(error.to_string()),
+        };
+        let gone = matches!(event, Event::Gone);
+        // That one had to wait for nothing is no work of the run's.
+        let is_silent = matches!(event, Event::Silent(_));
+        if events.send(event).is_err() {
+            return;
+        }
+        if gone {
+            let Some(name) = run.about.name.clone() else { return };
+            run = loop {
+                thread::sleep(AGAIN);
+                if let Ok(run) = Run::find(Some(name.as_str())) {
+                    break run;
+                }
+            };
+            settings = None;
+            if events.send(Event::Back(Box::new(run.about.clone()))).is_err() {
+                return;
+            }
+            continue;
+        }
+        let took = Duration::from_nanos(clock_monotonic().as_nanos().saturating_sub(begun.as_nanos()));
+        let apart = if is_silent { EACH } else { EACH.max(took * PART).min(SELDOM).saturating_sub(took) };
+        match hurry.recv_timeout(apart) {
+            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        while hurry.try_recv().is_ok() {}
+    }
+}
+
+/// One answer. Settings are read anew where the run has another generation.
+fn look(
+    run: &Client,
+    settings: &mut Option<Arc<CurrentScenario>>,
+) -> Result<(Stats, Arc<CurrentScenario>), ControlError> {
+    let stats = run.stats()?;
+    let current = match settings.as_ref().filter(|known| known.generation == stats.generation) {
+        Some(known) => known.clone(),
+        None => Arc::new(run.scenario()?),
+    };
+    *settings = Some(current.clone());
+    Ok((stats, current))
+}
+
+/// Makes changes, one after the other.
+pub(super) fn change(run: &Run, wanted: &Receiver<Wanted>, events: &Sender<Event>) {
+    while let Ok(wanted) = wanted.recv() {
+        let result = make(run, &wanted);
+        if events.send(Event::Changed(Box::new(wanted), result)).is_err() {
+            return;
+        }
+    }
+}
+
+fn make(run: &Run, wanted: &Wanted) -> Result<Made, Refused> {
+    // A run that began again has another socket.
+    let again = run.about.name.as_ref().and_then(|name| Client::find(Some(name.as_str())).ok());
+    let client = again.as_ref().unwrap_or(&run.client);
+    let undo = undo(&run.file(), wanted).unwrap_or_default();
+    match client.set(wanted.assignments.clone(), Some(wanted.settings.generation)) {
+        Ok(changed) => Ok(Made { generation: changed.generation, undo }),
+        Err(ControlError::Stale(stale)) => Err(Refused::Stale(stale)),
+        Err(error) => Err(Refused::Other(error.to_string())),
+    }
+}
+
+/// What takes a change back: the difference between what it makes and what was in force.
+fn undo(file: &Path, wanted: &Wanted) -> Option<Vec<String>> {
+    let before = Scenario::parse(&wanted.settings.toml, &file.to_string_lossy()).ok()?;
+    let mut after = before.clone();
+    after.set(&wanted.assignments).ok()?;
+    Some(after.difference(&before).assignments)
+}
+
+/// Reads keys.
+pub(super) fn keys(events: &Sender<Event>) {
+    loop {
+        let event = match event::read() {
+            Ok(event::Event::Key(key)) if key.kind != KeyEventKind::Release => Event::Key(key),
+            Ok(event::Event::Resize(..)) => Event::Resized,
+            Ok(_) => continue,
+            // The terminal is gone.
+            Err(_) => Event::End,
+        };
+        let is_over = matches!(event, Event::End);
+        if events.send(event).is_err() || is_over {
+            return;
+        }
+    }
+}
+
+/// Waits for a signal that asks to end.
+pub(super) fn signals(mut signals: EndSignals, events: &Sender<Event>) -> io::Result<()> {
+    loop {
+        wait(&mut [Waiting::readable(&signals)], None)?;
+        if signals.take()?.is_some() {
+            let _ = events.send(Event::End);
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NET: &str = "\
+[hosts.a]
+[hosts.b]
+[links.l]
+between = [\"a\", \"b\"]
+delay = \"5ms\"
+up = { rate = \"10mbit\", scheduler = { type = \"drr\", classes = [{ name = \"x\", weight = 3 }] } }
+";
+
+    fn undone(assignment: &str) -> Option<Vec<String>> {
+        let settings = CurrentScenario {
+            generation: 0,
+            toml: NET.into(),
+            links: Vec::new(),
+            ports: Vec::new(),
+            directions: Vec::new(),
+        };
+        let assignments = vec![assignment.to_owned()];
+        let wanted = Wanted { assignments, settings: Arc::new(settings), is_undo: false };
+        undo(Path::new("net.toml"), &wanted)
+    }
+
+    #[test]
+    fn a_change_is_taken_back_by_what_was_there_before() {
+        let some = |text: &str| Some(vec![text.to_owned()]);
+        assert_eq!(undone("l.up.rate=1mbit"), some("l.up.rate=10mbit"));
+        assert_eq!(undone("l.delay=9ms"), some("l.delay=5ms"));
+        assert_eq!(undone("l.down.outage=true"), some("l.down.outage=false"));
+        assert_eq!(undone("l.up.rate=10mbit"), Some(Vec::new()), "nothing changes");
+        let back = undone("l.up.scheduler.x.weight=4").unwrap();
+        assert!(back[0].starts_with("l.up.scheduler=") && back[0].contains("weight = 3"), "{back:?}");
+        assert_eq!(undone("l.up.rate=soon"), None);
+    }
+}

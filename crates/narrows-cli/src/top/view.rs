@@ -1,0 +1,200 @@
+//! What `top` shows.
+
+mod link;
+mod table;
+mod theme;
+
+use narrows_io::clock::clock_realtime;
+use narrows_report::Trust;
+use narrows_scenario::printable;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line as Text, Span};
+use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+
+use super::app::{App, Contact, Page, Prompt};
+use super::keys::HELP;
+use super::units::{age, counted, short, span};
+pub(super) use theme::Theme;
+
+/// Draws all of it.
+pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now_ns: u64) {
+    let [head, body, foot] =
+        Layout::vertical([Constraint::Length(3), Constraint::Min(1), Constraint::Length(1)])
+            .areas(frame.area());
+    // A line of the table is its head.
+    app.scroll(usize::from(body.height).saturating_sub(1).max(1));
+    frame.render_widget(Paragraph::new(header(app, theme, now_ns, head.width.into())), head);
+    match app.page {
+        Page::Table => table::draw(frame, body, app, theme),
+        Page::Link => link::draw(frame, body, app, theme),
+        Page::Help => help(frame, body, theme),
+    }
+    footer(frame, foot, app, theme);
+    if let Some(why) = &app.refusal {
+        refusal(frame, body, why, theme);
+    }
+}
+
+/// Now, since 1970.
+pub(super) fn now() -> u64 {
+    clock_realtime()
+}
+
+/// Which run, how far it can be trusted, what it does as a whole.
+fn header(app: &App, theme: Theme, now_ns: u64, width: usize) -> Vec<Text<'static>> {
+    let (about, model) = (&app.about, app.model());
+    let name = about.name.as_ref().map_or_else(|| "a run".to_owned(), ToString::to_string);
+    // A run of an older version has no record.
+    let mut facts = if about.hosts > 0 { vec![about.kind.to_string()] } else { Vec::new() };
+    if about.since_ns > 0 {
+        facts.push(age(now_ns.saturating_sub(about.since_ns) / 1_000_000_000));
+    }
+    if about.hosts > 0 {
+        facts.push(format!("{}, {}", counted(about.hosts, "host"), counted(about.links, "link")));
+    }
+    if model.generation > 0 {
+        facts.push(format!("generation {}", model.generation));
+    }
+    let mut first = vec![
+        Span::styled("narrows top ", theme.dim()),
+        Span::styled(clean(&name), theme.bold()),
+        Span::raw("  "),
+    ];
+    match &app.contact {
+        Contact::Ended => first.push(Span::styled("THE RUN HAS ENDED  ", theme.bad().patch(theme.bold()))),
+        Contact::Silent(_) => first.push(Span::styled("NO ANSWER  ", theme.bad().patch(theme.bold()))),
+        Contact::Awaited => first.push(Span::styled("waiting for the first answer  ", theme.dim())),
+        Contact::Answers => {}
+    }
+    if app.is_paused() {
+        first.push(Span::styled("PAUSED  ", theme.warning().patch(theme.bold())));
+    }
+    first.push(Span::raw(facts.join(" · ")));
+    let second = match (&app.contact, &model.trust) {
+        (Contact::Silent(why), _) => vec![Span::styled(shortened(&clean(why), width), theme.bad())],
+        (_, Some((trust, line))) => {
+            let light = match trust {
+                Trust::Good => theme.good(),
+                Trust::Fair => theme.warning(),
+                Trust::Poor => theme.bad(),
+            };
+            vec![
+                Span::styled("● ", light.patch(theme.bold())),
+                Span::raw(shortened(&clean(line), width.saturating_sub(2))),
+            ]
+        }
+        (_, None) => Vec::new(),
+    };
+    let mut now = vec![
+        format!("delivered {}bit/s", short(model.delivered_bps)),
+        format!("inside {}", model.inside_packets),
+    ];
+    if let Some(late) = model.late {
+        now.push(format!("p99 lateness now {}", late_text(late.p99_ns)));
+    }
+    let shown = app.lines().len();
+    let arrow = if app.order.reversed { "▲" } else { "▼" };
+    if app.order.reversed || app.order.column != super::order::Column::Link {
+        now.push(format!("by {} {arrow}", app.order.column.name()));
+    }
+    if !app.order.filter.is_empty() {
+        now.push(format!("filter “{}”: {shown} of {}", app.order.filter, model.lines.len()));
+    }
+    vec![Text::from(first), Text::from(second), Text::from(shortened(&clean(&now.join(" · ")), width))]
+}
+
+/// Up to which span most packets were late; a histogram ends somewhere.
+fn late_text(nanos: u64) -> String {
+    if nanos == u64::MAX { ">10s".into() } else { span(nanos) }
+}
+
+/// What is asked for, what was done last, or which keys there are.
+fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
+    let prompt = |frame: &mut Frame<'_>, head: &str, editor: &super::editor::Editor, tail: &str| {
+        // The end of a long line is what one sees of it.
+        let before = format!("{head}{}", editor.before_cursor());
+        let width = Text::raw(clean(&before)).width() as u16;
+        let skipped = (width + 1).saturating_sub(area.width);
+        let line = vec![
+            Span::styled(head.to_owned(), theme.bold()),
+            Span::raw(clean(&editor.text())),
+            Span::styled(tail.to_owned(), theme.dim()),
+        ];
+        frame.render_widget(Paragraph::new(Text::from(line)).scroll((0, skipped)), area);
+        frame.set_cursor_position(Position::new(area.x + width - skipped, area.y));
+    };
+    match &app.prompt {
+        Some(Prompt::Filter(editor)) => prompt(frame, "/", editor, "   Enter keeps it, Esc ends it"),
+        Some(Prompt::Change(editor)) => {
+            let head = app.set_line(&[]);
+            let tail = if app.is_changing { "   …" } else { "   Enter sets it, Esc does not, Tab: keys" };
+            prompt(frame, &head, editor, tail);
+        }
+        None if !app.message.is_empty() => {
+            frame.render_widget(Paragraph::new(Span::styled(clean(&app.message), theme.bold())), area);
+        }
+        None => {
+            let keys = match app.page {
+                Page::Table => {
+                    "Enter link  / filter  s sort  Space pause  e set  o down  u undo  ? help  q quit"
+                }
+                Page::Link => "Esc all links  ↑↓ other  e set  o down  u undo  Space pause  ? help  q quit",
+                Page::Help => "any key: back",
+            };
+            frame.render_widget(Paragraph::new(Span::styled(keys, theme.dim())), area);
+        }
+    }
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+    let line = |(keys, what): &(&'static str, &'static str)| {
+        Text::from(vec![Span::styled(format!("{keys:>22}  "), theme.bold()), Span::raw(*what)])
+    };
+    let mut lines: Vec<_> = HELP.iter().map(line).collect();
+    lines.push(Text::default());
+    let notes = "Rates count from the network header on, utilisation with the link's overhead. Lateness is p99 of the last \
+                 second at the port behind the link, to the next step of its histogram. docs/top.md says more.";
+    lines.push(Text::raw(notes));
+    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
+}
+
+/// Says over the rest why a change was refused.
+fn refusal(frame: &mut Frame<'_>, area: Rect, why: &str, theme: Theme) {
+    let text = clean(why);
+    let text = text.trim_end();
+    let block = Block::bordered().title(" not set ").title_bottom(" Enter: go on ").border_style(theme.bad());
+    let widest = text.lines().map(|line| Text::raw(line).width()).max().unwrap_or(0) as u16;
+    let width = (widest + 4).clamp(30.min(area.width), area.width);
+    let inside = usize::from(width.saturating_sub(4)).max(1);
+    let lines: usize = text.lines().map(|line| Text::raw(line).width().div_ceil(inside).max(1)).sum();
+    let height = (lines as u16 + 2).min(area.height);
+    let place =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
+    frame.render_widget(Clear, place);
+    let text = Paragraph::new(text.to_owned()).wrap(Wrap { trim: false });
+    let within = block.inner(place);
+    frame.render_widget(block, place);
+    let within = Rect { x: within.x + 1, width: within.width.saturating_sub(2), ..within };
+    frame.render_widget(text, within);
+}
+
+/// What a terminal may be shown, wherever it comes from.
+fn clean(text: &str) -> String {
+    printable(text).into_owned()
+}
+
+/// Of a long text the beginning, and that there is more.
+fn shortened(text: &str, width: usize) -> String {
+    if Text::raw(text).width() <= width {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for c in text.chars() {
+        if Text::raw(format!("{short}{c}…")).width() > width {
+            break;
+        }
+        short.push(c);
+    }
+    short + "…"
+}
