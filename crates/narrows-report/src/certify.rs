@@ -26,7 +26,7 @@ pub struct Certificate {
     pub later_packets: u64,
     /// Of all packets that were released or lost by the system.
     pub later_share: f64,
-    /// Packets whose receive stamps cannot be true: where there is one, how late packets were is not known.
+    /// Packets with impossible receive timestamps: where there is one, how late packets were is not known.
     pub implausible_stamp_packets: u64,
     /// Whether the bound was kept. Without packets it was; with an implausible stamp it was not.
     pub kept: bool,

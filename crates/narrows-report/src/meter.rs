@@ -49,7 +49,7 @@ pub struct Meter {
     pub(crate) sent: Option<Box<Spread>>,
     /// By how much stragglers came too late for their instant.
     pub(crate) stragglers: Option<Box<Spread>>,
-    /// Packets whose receive stamps cannot be true.
+    /// Packets with impossible receive timestamps.
     pub(crate) implausible_stamps: u64,
     /// Bounds on lateness that the run is to keep.
     pub(crate) bounds: Vec<LatenessBound>,

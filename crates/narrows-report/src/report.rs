@@ -97,7 +97,7 @@ fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     match u32::deserialize(from)? {
         // Of the first, some fields had other names, which are read yet.
         1 | SCHEMA => Ok(SCHEMA),
-        other => Err(D::Error::custom(format!("a report of schema {other}, expected schema {SCHEMA}"))),
+        other => Err(D::Error::custom(format!("a report of schema {other}, expected schema 1 or {SCHEMA}"))),
     }
 }
 
@@ -281,7 +281,7 @@ pub struct PortReport {
 pub struct Losses {
     /// Packets and changes that came with an instant that had passed.
     pub straggler_inputs: u64,
-    /// Packets whose receive stamps cannot be true: they counted as arriving when they were read.
+    /// Packets with impossible receive timestamps: they counted as arriving when they were read.
     pub implausible_stamp_packets: u64,
     /// Packets that the system lost before they could be read.
     pub receive_ring_dropped_packets: u64,

@@ -18,7 +18,7 @@ pub(crate) struct Totals {
     pub(crate) stragglers: Option<Spread>,
     /// Packets that were never released, for want of room or by a refusal.
     pub(crate) lost: u64,
-    /// Packets whose receive stamps cannot be true.
+    /// Packets with impossible receive timestamps.
     pub(crate) implausible_stamps: u64,
     /// The same for all meters of a run.
     pub(crate) bounds: Vec<LatenessBound>,

@@ -448,11 +448,11 @@ fn broken_bounds_and_when_they_were_are_told() {
   later than 50 µs, 3 packets:
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms
   frames by af_packet
-  the packet loop (hybrid) used 120 ms of processor time, 6.00 % of the run
+  packet thread (hybrid): 120 ms CPU time, 6.00 % of the run
   it ran on processor 1, with real-time priority
-  it paused for 56.60 ms so that the kernel would not stop it
-  it waited 30.00 ms for its turn while others of this host had the processor
-  other machines on the same hardware took 80.00 ms from this one, 2.10 % of its processors
+  paused for 56.60 ms to stay below the kernel's real-time limit
+  run-queue wait: 30.00 ms
+  CPU steal: 80.00 ms, 2.10 % of the processors
 ";
     assert!(text.contains(expected), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100));
@@ -461,6 +461,27 @@ fn broken_bounds_and_when_they_were_are_told() {
     assert_eq!(json["certificates"][1]["kept"], false);
     assert_eq!(json["certificates"][1]["bound_ns"], 50_000);
     assert_eq!(json["lateness_violations"][1]["intervals"][0]["packets"], 3);
+    // A report of schema 1, with the names of its time, reads as the same; one of a schema to come does not.
+    let mut old = json.clone();
+    let renamed = |object: &mut serde_json::Value, from: &str, to: &str| {
+        let value = object.as_object_mut().unwrap().remove(from).unwrap();
+        object[to] = value;
+    };
+    old["schema"] = 1.into();
+    old["lateness_violations"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .flat_map(|violation| violation["intervals"].as_array_mut().unwrap())
+        .for_each(|interval| renamed(interval, "max_ns", "most_ns"));
+    renamed(&mut old, "lateness_violations", "untrue");
+    for direction in old["directions"].as_array_mut().unwrap() {
+        renamed(direction, "delayed_to_keep_order_packets", "held_back_packets");
+    }
+    assert_eq!(serde_json::from_value::<Report>(old.clone()).unwrap(), report);
+    old["schema"] = 3.into();
+    let refused = serde_json::from_value::<Report>(old).unwrap_err().to_string();
+    assert_eq!(refused, "a report of schema 3, expected schema 1 or 2");
     assert_eq!(json["lateness"]["histogram"][0], serde_json::json!({ "up_to_ns": 5_000, "packets": 97 }));
     assert_eq!(json["host"]["stolen_ns"], 80_000_000);
     let packets = json["lateness"]["histogram"].as_array().unwrap().iter().map(|s| s["packets"].as_u64());

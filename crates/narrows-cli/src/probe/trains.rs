@@ -218,12 +218,12 @@ mod tests {
         assert_eq!((all.p10_bps, all.p50_bps, all.p90_bps), (5_000_000, 10_000_000, 40_000_000));
         assert_eq!(
             all.to_string(),
-            "rate: p50 10.00 Mbit/s, p10 5.000 Mbit/s, p90 40.00 Mbit/s of 5 trains; of the narrowest link both ways, IP packets"
+            "rate: p50 10.00 Mbit/s, p10 5.000 Mbit/s, p90 40.00 Mbit/s (5 trains; bottleneck of both ways, IP bytes)"
         );
         let fast = summary(vec![(400_000_000, true), (300_000_000, true), (200_000_000, false)]).unwrap();
         assert_eq!(
             fast.to_string(),
-            "rate: 300.0 Mbit/s or more: answers came as fast as this host had sent"
+            "rate: at least 300.0 Mbit/s: answers arrived as fast as this host sent"
         );
         assert_eq!(summary(Vec::new()), None);
     }

@@ -359,7 +359,7 @@ fn help_is_never_an_error() {
         assert!(done.out.contains("Usage: narrows") && done.err.is_empty(), "{done}");
     }
     let whole = finish(&mut narrows(["--help"])).out;
-    assert!(whole.contains("Put programs behind a network:\n  run "), "{whole}");
+    assert!(whole.contains("Run programs behind an emulated network:\n  run "), "{whole}");
     let version = finish(&mut narrows(["--version"])).expect(0).out;
     assert!(version.starts_with("narrows 0.") && version.contains("features: "), "{version}");
 }

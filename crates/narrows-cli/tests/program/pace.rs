@@ -30,7 +30,7 @@ fn every_way_to_wait_gives_the_same_delays_and_is_reported() {
                 (&3_000_000.into(), &3_000_000.into())
             );
         }
-        assert!(ended.err.contains(&format!("the packet loop ({wait}) used")), "{ended}");
+        assert!(ended.err.contains(&format!("packet thread ({wait}): ")), "{ended}");
     }
 }
 

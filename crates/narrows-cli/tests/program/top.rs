@@ -19,7 +19,7 @@ impl Place {
     /// With a network that is called `lab`.
     fn new() -> Self {
         let place = Self { folder: RunFolder::new(), state: Scratch::new() };
-        // The folder stays when no run is going on: without it, it would be that of everybody.
+        // The folder stays when no run is active: without it, it would be that of everybody.
         fs::write(place.folder.file("stays"), "").unwrap();
         place.up();
         place

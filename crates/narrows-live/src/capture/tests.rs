@@ -180,7 +180,7 @@ fn a_disk_that_fails_ends_the_capture_and_nothing_else() {
     assert_eq!(report.written_packets, None);
     assert!(report.missing_packets > 0);
     assert!(report.error.as_ref().unwrap().contains("Broken pipe"), "{report:?}");
-    assert!(report.sentence().contains("ENDS EARLY: Broken pipe"), "{}", report.sentence());
+    assert!(report.sentence().contains("IS INCOMPLETE: Broken pipe"), "{}", report.sentence());
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn direction(link: &str, lane: u8, ends: [&str; 2], at: u64, bytes: u64, full: u
         "link": link, "lane": lane, "rules": null, "from": ends[0], "to": ends[1], "asked": "", "asked_rate_bps": null,
         "asked_delay_ns": null, "overhead": "IP packets", "offered": throughput(bytes * at), "delivered": throughput(bytes * at),
         "dropped_packets": full, "dropped_share": 0.0, "drops": drops, "duplicated_packets": 0, "corrupted_packets": 0,
-        "marked_packets": 0, "reordered_packets": 0, "held_back_packets": 0, "fragmented_packets": 0, "pieces_packets": 0,
+        "marked_packets": 0, "reordered_packets": 0, "delayed_to_keep_order_packets": 0, "fragmented_packets": 0, "pieces_packets": 0,
         "wire_bits": bytes * at * 25 / 3, "wire_bps": null, "utilisation_share": null, "queueing_mean_ns": null,
         "inside_packets": waiting, "waiting_packets": waiting, "waiting_bytes": waiting * 1200, "flying_packets": 0,
         "classes": [], "shaped": [], "scheduler_failure": null, "per_flow": false, "flows": null
@@ -107,13 +107,13 @@ pub(super) fn stats(at: u64) -> Stats {
 }
 
 fn report(at: u64, directions: Vec<Value>, ports: Vec<Value>) -> Report {
-    let untrue = json!([{ "bound_ns": 1_000_000, "packets": 3, "share": 0.0002, "intervals": [] }]);
+    let late = json!([{ "bound_ns": 1_000_000, "packets": 3, "share": 0.0002, "intervals": [] }]);
     let lateness = ports.first().map(|port| port["lateness"].clone());
     serde_json::from_value(json!({
         "schema": 1, "title": "net.toml", "kind": "live", "seed": 1, "start_ns": 0, "end_ns": at * 1_000_000_000,
         "round_trips": [], "directions": directions, "rules": [], "routers": [], "pairs": [], "feeds": [], "probes": [],
         "applications": [], "ports": ports, "lateness": lateness, "sent_lateness": null, "input_lateness": null,
-        "straggler_lateness": null, "certificates": [], "untrue": untrue, "capture": null, "host": null, "trains": null,
+        "straggler_lateness": null, "certificates": [], "lateness_violations": late, "capture": null, "host": null, "trains": null,
         "losses": {
             "straggler_inputs": 0, "implausible_stamp_packets": 0, "receive_ring_dropped_packets": 0, "send_failed_packets": 0,
             "refused_packets": 0
