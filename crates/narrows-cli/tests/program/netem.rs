@@ -119,12 +119,12 @@ fn published_lines_run_in_virtual_time() {
 fn a_run_says_what_netem_means_once() {
     let line = "ping -q -c 3 -i 0.02 $NARROWS_SERVER >&2";
     let ended = finish(&mut run(["--netem", "delay 5ms", "--json", "-"], line)).expect(0);
-    assert_eq!(ended.err.matches("double queue").count(), 1, "{ended}");
+    assert_eq!(ended.err.matches("maps to two queues").count(), 1, "{ended}");
     for (from, to) in [("client.link", "server.link"), ("server.link", "client.link")] {
         assert_eq!(pair(&ended.json(), from, to)["delay"]["min_ns"], 5_000_000);
     }
     let ended = finish(&mut run(["--exact-netem", "delay 6ms", "--json", "-"], line)).expect(0);
-    assert!(!ended.err.contains("double queue"), "{ended}");
+    assert!(!ended.err.contains("maps to two queues"), "{ended}");
     assert_eq!(pair(&ended.json(), "client.link", "server.link")["delay"]["min_ns"], 6_000_000);
     let one_way = ["--netem-up", "delay 7ms", "--json", "-"];
     let report = finish(&mut run(one_way, line)).expect(0).json();
@@ -174,7 +174,7 @@ fn tc_changes_a_run() {
     refused("qdisc change dev link.up root delay limit 5", "another kind of queueing discipline");
     refused("qdisc add dev link root netem delay 1ms", "which of link.up and link.down");
     refused("qdisc add dev sever root netem delay 1ms", "there is no device `sever`");
-    refused("qdisc add dev link.up parent 1:1 netem delay 1ms", "`parent 1:1`");
+    refused("qdisc add dev link.up parent 1:1 netem delay 1ms", "there is no discipline 1:");
     refused("qdisc change dev link.up root netem dely 1ms", "did you mean `delay`?");
     refused("qdisc change dev link.up root netem delay 1ms seed 4", "`seed`");
     started.tell("go");

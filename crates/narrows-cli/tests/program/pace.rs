@@ -65,7 +65,7 @@ fn programs_have_the_usual_priority_whatever_the_loop_has() {
         assert_eq!(ended.out, "0 0\n", "nice 0 and SCHED_OTHER: {ended}");
         assert!(ended.err.contains(&format!("it ran with {name} priority")), "{ended}");
         assert_eq!(
-            ended.err.contains("so that the kernel would not stop it"),
+            ended.err.contains("to stay below the kernel's real-time limit"),
             name == "real-time",
             "{ended}"
         );

@@ -159,6 +159,6 @@ fn top_says_what_it_needs_and_which_runs_there_are() {
 fn top_of_no_run_leaves_the_terminal_alone() {
     let place = Place::new();
     let ended = place.top(&["lob"], &[]);
-    assert!(ended.out.contains("no run `lob` is going on; going on: lab ("), "{ended}");
+    assert!(ended.out.contains("no active run `lob`; active: lab ("), "{ended}");
     restored(&ended, 2);
 }

@@ -157,7 +157,7 @@ fn a_path_is_measured_into_a_trace_of_half_its_round_trips() {
     );
     let done = finish(&mut run(["--delay", "15ms", "--quiet"], &line)).expect(0);
     assert!(
-        done.out.contains("20 asked, 20 answered, 0 lost") && done.out.contains("delays are half"),
+        done.out.contains("20 asked, 20 answered, 0 lost") && done.out.contains("each way has half"),
         "{done}"
     );
     for path in [&four, &six] {

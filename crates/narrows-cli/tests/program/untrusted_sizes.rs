@@ -77,7 +77,7 @@ fn a_scenario_without_end_is_refused() {
 #[test]
 #[ignore = "needs namespaces"]
 fn memory_that_runs_out_is_an_error_in_a_line() {
-    for kilobytes in [45_000, 60_000, 90_000, 120_000] {
+    for kilobytes in [60_000, 75_000, 90_000, 120_000] {
         let line = format!("ulimit -v {kilobytes}; exec {NARROWS} run --quiet --delay 1ms -- true");
         let ended = finish(Command::new("sh").args(["-c", &line]));
         // Never by a signal.
