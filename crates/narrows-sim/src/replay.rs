@@ -11,13 +11,13 @@ use narrows_frame::parse::parse_cut;
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::{Files, Scenario};
 
-use crate::body::{Body, Frame};
 use crate::changes::Links;
 use crate::compare::Comparison;
 use crate::drive::Watch;
 use crate::error::SimError;
 use crate::simulate::{SimOptions, watchers, write_json};
 use crate::watched::Watched;
+use narrows_traffic::{Body, Frame};
 
 /// What came of a replay. Prints as a short summary for a person.
 #[derive(Clone, Debug, PartialEq)]
@@ -332,7 +332,7 @@ impl Replay {
         let frame = || {
             Box::new(Frame { bytes: arrived.frame.to_vec(), original: arrived.length, layer: named.layer })
         };
-        let body = Body { feed: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
+        let body = Body { source: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
         let packet: Packet<Body> = parsed.with(body);
         self.network.hand_in(arrived.at, port, packet)?;
         self.network.poll(arrived.at)?;

@@ -4,7 +4,6 @@ use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
 use narrows_report::Meter;
 use narrows_scenario::EngineChange;
 
-use crate::body::{Arrived, Body};
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
@@ -12,8 +11,9 @@ use crate::names::Names;
 use crate::observe::Observing;
 use crate::packets::PacketRecords;
 use crate::series::Series;
+use narrows_traffic::{Arrived, Body};
 
-/// An engine, its meter, and the outputs. Inputs are handed in in the order of their instants.
+/// An engine, its meter, and the outputs. Sources are handed in in the order of their instants.
 pub(crate) struct Watched {
     pub(crate) engine: Engine<Body>,
     pub(crate) meter: Meter,

@@ -6,12 +6,11 @@ use std::io::BufReader;
 use std::path::Path;
 
 use narrows_core::{Packet, Time};
-use narrows_frame::WallTime;
 use narrows_frame::capture::CaptureReader;
 use narrows_frame::parse::parse_cut;
+use narrows_frame::{ReadError, WallTime};
 
 use crate::body::Frame;
-use crate::error::SimError;
 
 /// A capture that is played. It reads one packet ahead.
 pub(crate) struct CaptureFeed {
@@ -32,7 +31,7 @@ struct Captured {
 
 impl CaptureFeed {
     /// Opens a capture whose first packet enters at `start`. With `keep` the bytes of its packets go with them.
-    pub(crate) fn open(file: &Path, start: Time, keep: bool) -> Result<Self, SimError> {
+    pub(crate) fn open(file: &Path, start: Time, keep: bool) -> Result<Self, ReadError> {
         let reader = CaptureReader::open(file)?;
         let mut feed = Self { reader, keep, start, first: None, next: None };
         feed.advance()?;
@@ -44,7 +43,7 @@ impl CaptureFeed {
     }
 
     /// Takes the packet that was peeked at.
-    pub(crate) fn take(&mut self) -> Result<(Packet<()>, Option<Box<Frame>>), SimError> {
+    pub(crate) fn take(&mut self) -> Result<(Packet<()>, Option<Box<Frame>>), ReadError> {
         let Captured { at, packet, frame } = self.next.take().expect("its instant was peeked at");
         self.advance()?;
         // A capture of several interfaces may be a little out of order. Time does not go back.
@@ -54,7 +53,7 @@ impl CaptureFeed {
         Ok((packet, frame))
     }
 
-    fn advance(&mut self) -> Result<(), SimError> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         let Some(captured) = self.reader.read()? else { return Ok(()) };
         let first = *self.first.get_or_insert(captured.instant);
         let layer = captured.interface.layer();
