@@ -17,7 +17,7 @@ use narrows_io::wait::{EndSignals, Waiting, wait};
 use narrows_io::{offload, stack};
 use narrows_live::cabling::Cabling;
 use narrows_live::director::{Director, End, Threads, Wait};
-use narrows_live::stage::{Host, Stage};
+use narrows_live::testbed::{Host, Testbed};
 use narrows_report::{Kind, Report, RunInfo};
 use narrows_scenario::Scenario;
 
@@ -53,12 +53,12 @@ impl Bed {
         scenario: &Scenario,
         network: NetworkConfig,
         how: Wait,
-        prepare: impl FnOnce(&Stage) -> Result<L, CalibrateError>,
+        prepare: impl FnOnce(&Testbed) -> Result<L, CalibrateError>,
         load: impl FnOnce(L) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Report), CalibrateError> {
-        let mut stage = Stage::set(scenario, Cabling::default())?;
-        let prepared = prepare(&stage)?;
-        let (engine, cables) = (Engine::new(network)?, stage.take_cables());
+        let mut testbed = Testbed::create(scenario, Cabling::default())?;
+        let prepared = prepare(&testbed)?;
+        let (engine, cables) = (Engine::new(network)?, testbed.take_cables());
         let one = Threads { most: Some(1), ..Threads::default() };
         let mut packets = Director::new(engine, scenario.clone(), cables, &one)?;
         packets.wait_by(how);
@@ -113,9 +113,9 @@ impl Bed {
         delay: impl Fn(u64) -> u64,
         load: impl FnOnce(Ends) -> Result<T, CalibrateError> + Send + 'static,
     ) -> Result<(T, Vec<i64>), CalibrateError> {
-        let mut stage = Stage::set(scenario, Cabling::default())?;
-        let ends = ends(&stage)?;
-        let mut cables = stage.take_cables();
+        let mut testbed = Testbed::create(scenario, Cabling::default())?;
+        let ends = ends(&testbed)?;
+        let mut cables = testbed.take_cables();
         let (Some(mut to), Some(mut from)) = (cables.pop(), cables.pop()) else {
             return Err(CalibrateError::Hosts);
         };
@@ -126,13 +126,13 @@ impl Bed {
 }
 
 /// The first host's first interface, and the last one's.
-fn ends(stage: &Stage) -> Result<Ends, CalibrateError> {
+fn ends(testbed: &Testbed) -> Result<Ends, CalibrateError> {
     let end = |host: Option<&Host>| {
         host.and_then(|host| {
             host.interfaces.first().map(|interface| (host.namespace.try_clone(), interface.name.clone()))
         })
     };
-    let (Some(near), Some(far)) = (end(stage.hosts.first()), end(stage.hosts.last())) else {
+    let (Some(near), Some(far)) = (end(testbed.hosts.first()), end(testbed.hosts.last())) else {
         return Err(CalibrateError::Hosts);
     };
     Ends::open((&near.0?, &near.1), (&far.0?, &far.1))

@@ -36,7 +36,7 @@ use narrows_io::packet_socket::PacketSocketError;
 use narrows_io::route_socket::NetlinkError;
 use narrows_io::stack::StackError;
 use narrows_live::director::LoopError;
-use narrows_live::stage::StageError;
+use narrows_live::testbed::TestbedError;
 use narrows_scenario::ScenarioError;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub struct Calibration {
 pub enum CalibrateError {
     /// The hosts.
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Testbed(#[from] TestbedError),
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

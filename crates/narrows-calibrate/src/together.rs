@@ -62,9 +62,9 @@ pub(crate) fn measure(bed: &mut Bed, effort: Effort, send_ns: f64) -> Result<Vec
         link.lanes = vec![Target::Port("sink.l0".into())];
         link.delay = Box::new(UntilGrid);
     }
-    let prepare = |stage: &narrows_live::stage::Stage| {
+    let prepare = |testbed: &narrows_live::testbed::Testbed| {
         let mut sockets = Vec::new();
-        for host in &stage.hosts {
+        for host in &testbed.hosts {
             let interface = host.interfaces.first().ok_or(CalibrateError::Hosts)?;
             sockets.push(PacketSocket::open(&host.namespace, &interface.name)?);
         }

@@ -1,12 +1,12 @@
 //! The command line.
 
+mod inline;
 mod itself;
 mod link_keys;
 mod means;
 mod networks;
 mod offered;
 mod run;
-mod standing;
 mod virtual_time;
 
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::json::Json;
 use crate::report::ReportArgs;
+pub(crate) use inline::{Attach, Bridge, DirectionName, FailName, Inline};
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
 pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, WaitBy};
 pub(crate) use networks::{Exec, Up};
 use offered::Offered;
 pub(crate) use run::{Labels, Live, Probes, Run, Shell};
-pub(crate) use standing::{Attach, Bridge, DirectionName, FailName, Standing};
 pub(crate) use virtual_time::{VirtualTime, WallClock};
 
 /// The version, and the commit that it is made of.
@@ -121,9 +121,9 @@ pub(crate) enum Command {
     Man(Man),
     /// Print completions for a shell
     Completions(Completions),
-    /// The keeper of a guest: started by `run --virtual` alone
+    /// The supervisor of a guest: started by `run --virtual` alone
     #[command(hide = true)]
-    GuestKeeper {
+    GuestSupervisor {
         /// The descriptor that its plan is in
         descriptor: i32,
     },

@@ -6,12 +6,12 @@ use narrows_live::run_record::RunKind;
 use narrows_scenario::Way;
 
 use crate::args::{self, DirectionName, FailName};
+use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
-use crate::standing::{capabilities, conclude, prepare};
 
 pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     let devices = [(args.interface.as_str(), Way::Up)];
-    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.standing)?;
+    let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Attach, &args.inline)?;
     if !capabilities()?.all() {
         return Err(Failure::Other(
             "attaching to an interface needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN over the host, as it loads programs \
@@ -32,12 +32,12 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
     };
     let fails_closed = args.fail == FailName::Closed;
     let options =
-        AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, standing };
+        AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, inline };
     let outcome = attach::attach(scenario, &options)?;
     let remedy = if fails_closed && outcome.gone.is_empty() {
         "nothing passes there now; attach once more, or let everything pass with: narrows clean"
     } else {
         "attach once more when it is there again"
     };
-    conclude(&outcome, &args.standing, "network", remedy)
+    conclude(&outcome, &args.inline, "network", remedy)
 }

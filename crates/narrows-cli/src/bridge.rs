@@ -5,13 +5,13 @@ use narrows_live::run_record::RunKind;
 use narrows_scenario::Way;
 
 use crate::args;
+use crate::inline::{capabilities, conclude, prepare};
 use crate::output::Failure;
-use crate::standing::{capabilities, conclude, prepare};
 
 pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
     // What leaves at IF2 has come in at IF1.
     let devices = [(args.first.as_str(), Way::Down), (args.second.as_str(), Way::Up)];
-    let (scenario, standing) = prepare(&devices, args.scenario.as_deref(), RunKind::Bridge, &args.standing)?;
+    let (scenario, inline) = prepare(&devices, args.scenario.as_deref(), RunKind::Bridge, &args.inline)?;
     let held = capabilities()?;
     if !(held.net_admin && held.net_raw) {
         return Err(Failure::Other(
@@ -20,7 +20,7 @@ pub(crate) fn bridge(args: &args::Bridge) -> Result<u8, Failure> {
         ));
     }
     let interfaces = [args.first.clone(), args.second.clone()];
-    let options = BridgeOptions { interfaces, namespace: args.netns.clone(), standing };
+    let options = BridgeOptions { interfaces, namespace: args.netns.clone(), inline };
     let outcome = bridge::bridge(scenario, &options)?;
-    conclude(&outcome, &args.standing, "bridge", "bring it up again, and start the bridge once more")
+    conclude(&outcome, &args.inline, "bridge", "bring it up again, and start the bridge once more")
 }

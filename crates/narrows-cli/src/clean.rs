@@ -16,13 +16,13 @@ use narrows_io::ledger::{self, Cleared, LedgerError};
 use narrows_io::marked::Mark;
 use narrows_io::namespace::Namespace;
 use narrows_io::own_folder::{OwnFolder, remove_if_empty};
-use narrows_io::rearranged;
+use narrows_io::saved_interface;
 use narrows_io::unix_socket::{Listener, listener};
 use narrows_live::control;
 use narrows_live::feeds;
+use narrows_live::inline::INTERFACES;
 use narrows_live::run::SETTINGS;
-use narrows_live::run_record::{self, RecordName, Standing, look, records};
-use narrows_live::standing::INTERFACES;
+use narrows_live::run_record::{self, RecordName, RunState, look, records};
 
 use crate::output::{Failure, print};
 
@@ -80,7 +80,7 @@ impl Cleaning {
         let Some(here) = self.said.note(here) else { return Ok(()) };
         let settings = ledger::restore_abandoned(&here, &self.folder.path().join(SETTINGS));
         self.put_back(settings, |setting| format!("put {} back to {}", setting.key, setting.before))?;
-        let interfaces = rearranged::restore_abandoned(&here, &self.folder.path().join(INTERFACES));
+        let interfaces = saved_interface::restore_abandoned(&here, &self.folder.path().join(INTERFACES));
         self.put_back(interfaces, |interface| format!("put {} back as it was", interface.interface))
     }
 
@@ -97,7 +97,7 @@ impl Cleaning {
                     continue;
                 }
                 match look(&self.folder, &run) {
-                    Ok(Some((Standing::Gone(locked), _))) => {
+                    Ok(Some((RunState::Gone(locked), _))) => {
                         self.run(&run, &locked)?;
                         seen.push(run);
                     }

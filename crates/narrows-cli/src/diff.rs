@@ -88,9 +88,9 @@ fn restless() -> Failure {
 
 /// What makes a scenario of what a run has in force, and the generation of that.
 fn from_run(run: &Client, after: &Scenario, file: &Path) -> Result<(Difference, u64), Failure> {
-    let in_force = run.scenario()?;
+    let current = run.scenario()?;
     // Files that it names are found where those of the scenario are.
     let name = file.with_file_name("what the run has in force");
-    let before = Scenario::parse(&in_force.toml, &name.to_string_lossy())?;
-    Ok((before.difference(after), in_force.generation))
+    let before = Scenario::parse(&current.toml, &name.to_string_lossy())?;
+    Ok((before.difference(after), current.generation))
 }

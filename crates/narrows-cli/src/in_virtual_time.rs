@@ -41,12 +41,12 @@ pub(crate) fn shell(args: &Shell) -> Result<u8, Failure> {
     go(&args.virtual_time, &args.live, scenario.seed, true)
 }
 
-/// The keeper's part.
+/// The supervisor's part.
 pub(crate) fn keep(descriptor: i32) -> Result<u8, Failure> {
     match narrows_guest::keep(descriptor) {
         Ok(()) => Ok(0),
         Err(error) => Err(Failure::Other(format!(
-            "a guest's keeper is started by `narrows run --virtual` alone: {error}"
+            "a guest's supervisor is started by `narrows run --virtual` alone: {error}"
         ))),
     }
 }

@@ -16,7 +16,7 @@ use narrows_live::capture::CapturePlan;
 use narrows_live::control;
 use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
-use narrows_live::run::{self, RunOptions, Wish};
+use narrows_live::run::{self, RunOptions, Uplink};
 use narrows_live::run_record::{Identity, RunKind};
 use narrows_live::service_output::OutputPlan;
 use narrows_live::services::Service;
@@ -111,10 +111,10 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         enter_user_namespace(InnerUser::Root)?;
     }
     let nested = env::var_os(run::RUN_ENVIRONMENT).is_some();
-    let outside = match (live.internet, nested) {
-        (true, _) => Wish::Yes,
-        (false, true) => Wish::IfPossible,
-        (false, false) => Wish::No,
+    let uplink = match (live.internet, nested) {
+        (true, _) => Uplink::Required,
+        (false, true) => Uplink::Optional,
+        (false, false) => Uplink::Off,
     };
     let options = RunOptions {
         identity: Identity {
@@ -134,7 +134,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         record: live.record.clone(),
         record_whole: live.record_whole,
         capture,
-        outside,
+        uplink,
         probe: job.probe,
         bounds,
         cabling: cabling(&live.cabling)?,

@@ -19,6 +19,7 @@ mod feed;
 mod help;
 mod hints;
 mod in_virtual_time;
+mod inline;
 mod ipfw;
 mod json;
 mod kernel;
@@ -36,7 +37,6 @@ mod report;
 mod sched;
 mod shell;
 mod sim;
-mod standing;
 mod state;
 mod tc;
 mod trace;
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         Command::Clean => clean::clean(),
         Command::Man(args) => help::man(&args),
         Command::Completions(args) => completions::completions(&args),
-        Command::GuestKeeper { descriptor } => in_virtual_time::keep(descriptor),
+        Command::GuestSupervisor { descriptor } => in_virtual_time::keep(descriptor),
         Command::GuestInit { .. } => in_virtual_time::init(),
     };
     match result {

@@ -6,7 +6,7 @@ mod device;
 mod show;
 
 use clap::{Args, Subcommand};
-use narrows_live::control::{Client, ControlError, LinkInForce, ScenarioInForce};
+use narrows_live::control::{Client, ControlError, CurrentLink, CurrentScenario};
 use narrows_report::Report;
 use narrows_scenario::netem::{self, Command, Qdisc, Verb};
 use narrows_scenario::tc::ClassShow;
@@ -61,10 +61,10 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     let text = args.words.join(" ");
     if let Some(show) = ClassShow::parse(&text)? {
         let run = Client::find(args.run.as_deref())?;
-        let in_force = run.scenario()?;
-        let link = show.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+        let current = run.scenario()?;
+        let link = show.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
         let report = report(&run, show.statistics)?;
-        print(&classes::show(&in_force, link, report.as_ref()))?;
+        print(&classes::show(&current, link, report.as_ref()))?;
         return Ok(0);
     }
     let command = Command::parse(&text)?;
@@ -76,10 +76,10 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         )));
     }
     if command.verb == Verb::Show {
-        let in_force = run.scenario()?;
-        let link = command.device.as_deref().map(|device| link_of(&in_force, device)).transpose()?;
+        let current = run.scenario()?;
+        let link = command.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
         let report = report(&run, command.statistics)?;
-        print(&show::show(&in_force, link, command.device.as_deref(), report.as_ref()))?;
+        print(&show::show(&current, link, command.device.as_deref(), report.as_ref()))?;
         return Ok(0);
     }
     change(&run, &command)?;
@@ -91,12 +91,12 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
 fn change(run: &Client, command: &Command) -> Result<(), Failure> {
     let device = command.device.as_deref().ok_or_else(|| Failure::Other("`dev` is missing".into()))?;
     for _ in 0..TRIES {
-        let in_force = run.scenario()?;
-        let link = link_of(&in_force, device)?;
+        let current = run.scenario()?;
+        let link = link_of(&current, device)?;
         let new = replacement(command, link)?;
         let assignments =
             new.into_iter().map(|(key, value)| format!("{}.{key}={value}", link.link)).collect();
-        match run.set(assignments, Some(in_force.generation)) {
+        match run.set(assignments, Some(current.generation)) {
             Err(ControlError::Stale(_)) => {}
             result => return Ok(result.map(|_| ())?),
         }
@@ -110,9 +110,9 @@ fn report(run: &Client, statistics: bool) -> Result<Option<Report>, Failure> {
 }
 
 /// What a command makes of a link: keys and values.
-fn replacement(command: &Command, link: &LinkInForce) -> Result<Vec<netem::Assignment>, Failure> {
+fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assignment>, Failure> {
     let before = link.netem.as_deref().map(netem::parse).transpose()?;
-    let there = before.is_some() || !link.unsaid.is_empty();
+    let there = before.is_some() || !link.unrepresentable.is_empty();
     let nothing = || {
         Failure::Other(format!(
             "there is no queueing discipline at {} to {}: `add` puts one there",
@@ -132,7 +132,7 @@ fn replacement(command: &Command, link: &LinkInForce) -> Result<Vec<netem::Assig
         (Verb::Add, _) if there => Err(Failure::Other(format!(
             "there is a queueing discipline at {} already: {}\n`change` or `replace` changes it, `del` takes it away",
             link.link,
-            link.netem.clone().unwrap_or_else(|| link.unsaid.join(", "))
+            link.netem.clone().unwrap_or_else(|| link.unrepresentable.join(", "))
         ))),
         (Verb::Change, _) if !there => Err(nothing()),
         // As in the kernel, to replace a discipline by one of its kind is to change it, unless it has a new name.
@@ -158,6 +158,6 @@ fn replacement(command: &Command, link: &LinkInForce) -> Result<Vec<netem::Assig
 }
 
 /// The names of what a device may be, for help.
-fn known(in_force: &ScenarioInForce) -> String {
-    devices(in_force).join(", ")
+fn known(current: &CurrentScenario) -> String {
+    devices(current).join(", ")
 }

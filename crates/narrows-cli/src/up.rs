@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, process};
 
-use narrows_io::bound::{hand_down, handed_down, without_terminal};
+use narrows_io::child_lifetime::{hand_down, handed_down, without_terminal};
 use narrows_io::clock::clock_realtime;
 use narrows_live::control::{self, Client, KnownRun, Liveness, known_runs};
 use narrows_live::run_name::RunName;

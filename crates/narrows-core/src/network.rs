@@ -228,7 +228,7 @@ impl Network {
         from.counters.arrived.add(packet.length);
         let entry = from.entry;
         let packet = self.pool.insert(id, self.now, packet);
-        if self.pool.is_beyond_memory() {
+        if self.pool.over_memory_cap() {
             let length = self.decide(packet, Verdict::Dropped { at: None, reason: DropReason::Memory });
             self.ports[usize::from(port.index())].counters.refused.add(length);
         } else {

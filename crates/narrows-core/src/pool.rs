@@ -274,7 +274,7 @@ impl Pool {
     }
 
     /// Whether the packets inside take more memory than they may.
-    pub(crate) const fn is_beyond_memory(&self) -> bool {
+    pub(crate) const fn over_memory_cap(&self) -> bool {
         self.bytes + RECORD * self.inside > self.memory
     }
 
@@ -439,9 +439,9 @@ impl Pool {
         if packet.0 != origin {
             self.release(packet);
         }
-        let keeper = self.get_mut(PacketRef(origin));
-        keeper.family -= 1;
-        let last = keeper.uses() == 0;
+        let supervisor = self.get_mut(PacketRef(origin));
+        supervisor.family -= 1;
+        let last = supervisor.uses() == 0;
         if last {
             self.release(PacketRef(origin));
         }

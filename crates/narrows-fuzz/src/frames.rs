@@ -7,7 +7,7 @@ use narrows_frame::answer::{self, IcmpError};
 use narrows_frame::edit::Edits;
 use narrows_frame::parse::{Parsed, parse, parse_cut};
 use narrows_frame::{LinkLayer, MacAddress};
-use narrows_live::local::Neighbours;
+use narrows_live::neighbor_proxy::NeighborProxy;
 use narrows_report::{Kind, Meter, Report, RunInfo};
 use narrows_scenario::{Files, Scenario};
 
@@ -36,12 +36,12 @@ pub fn frame(bytes: &[u8]) {
         edits(&parsed, bytes, &mut out);
         answers(layer, bytes, &mut out);
     }
-    let mut neighbours = Neighbours::default();
+    let mut neighbours = NeighborProxy::default();
     neighbours.judge(bytes, &mut out);
     neighbours.add("198.18.0.2".parse().expect("an address"), MacAddress(odd::STATIONS[0]));
     neighbours.add("2001:2::2".parse().expect("an address"), MacAddress(odd::STATIONS[0]));
     neighbours.judge(bytes, &mut out);
-    for neighbours in [neighbours, Neighbours::transparent()] {
+    for neighbours in [neighbours, NeighborProxy::transparent()] {
         if neighbours.too_big(bytes, Bytes::new(1400), &mut out) {
             parse(LinkLayer::Ethernet, &out);
         }

@@ -1,4 +1,4 @@
-//! What the guest's first process and the host's keeper say to each other, over a serial line with eight-bit bytes.
+//! What the guest's first process and the host's supervisor say to each other, over a serial line with eight-bit bytes.
 //!
 //! Each message is one byte that says what it is, its length in four bytes (little-endian), and so many bytes. A zero byte
 //! between messages means nothing: it wakes a reader.

@@ -30,14 +30,14 @@ use crate::channel::FromGuest;
 use crate::limits::LIMITS;
 use crate::plan::Plan;
 
-/// Where the keeper's folder is seen until the file system is laid out.
+/// Where the supervisor's folder is seen until the file system is laid out.
 pub(crate) const KEPT: &str = "/sys";
-/// What the keeper calls its plan there.
+/// What the supervisor calls its plan there.
 pub(crate) const PLAN: &str = "plan";
 /// And what the program is to read.
 pub(crate) const INPUT: &str = "input";
 
-/// Runs the plan that the keeper left. Returns only if the host cannot be told what went wrong: then to its console.
+/// Runs the plan that the supervisor left. Returns only if the host cannot be told what went wrong: then to its console.
 pub fn init() -> io::Error {
     match set_up() {
         Ok((plan, streams)) => serve(&plan, streams),

@@ -7,7 +7,7 @@
 //! a network, any shell.
 //!
 //! ```text
-//! caller ── Machine::run ── keeper (namespaces of its own) ──┬── guest kernel ── init ── the program
+//! caller ── Machine::run ── supervisor (namespaces of its own) ──┬── guest kernel ── init ── the program
 //!                                                            ├── clock: a socket, `controller`
 //!                                                            └── serial line: `channel`
 //! ```
@@ -16,11 +16,11 @@
 mod channel;
 mod controller;
 mod init;
-mod keeper;
 pub mod kernel;
 mod limits;
 pub mod machine;
 mod plan;
+mod supervisor;
 
 pub use init::init;
-pub use keeper::keep;
+pub use supervisor::keep;

@@ -1,8 +1,8 @@
 //! A guest booted as the calling user, with one program in it.
 //!
-//! Two processes of ours serve a guest. The *keeper* is a copy of narrows in a user, mount and process namespace of its own:
+//! Two processes of ours serve a guest. The *supervisor* is a copy of narrows in a user, mount and process namespace of its own:
 //! it boots the guest kernel, controls its clock and carries bytes. The caller only waits for it, hands signals on, and puts
-//! the terminal back if the keeper was killed; if the caller is killed, the keeper ends the guest in order. Whichever goes,
+//! the terminal back if the supervisor was killed; if the caller is killed, the supervisor ends the guest in order. Whichever goes,
 //! the kernel ends the rest, and all files were in a file system of the namespace's own.
 
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use narrows_io::bound::{end_of, end_with_us, hand_down};
+use narrows_io::child_lifetime::{end_of, end_with_us, hand_down};
 use narrows_io::host::{self, Capabilities};
 use narrows_io::terminal::Settings;
 use narrows_io::user_namespace::{InnerUser, start_in_user_namespace};
@@ -23,8 +23,8 @@ use nix::unistd::Pid;
 
 use crate::plan::Plan;
 
-/// What the keeper is called on narrows' own command line, before the number of the descriptor that it gets.
-pub const KEEPER: &str = "guest-keeper";
+/// What the supervisor is called on narrows' own command line, before the number of the descriptor that it gets.
+pub const KEEPER: &str = "guest-supervisor";
 /// What the guest's first process is called on narrows' own command line.
 pub const INIT: &str = "guest-init";
 
@@ -42,7 +42,7 @@ pub const STALL: Duration = Duration::from_secs(60);
 /// while anything computes, and jumps to the next event when nothing does.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// narrows itself, of which the keeper and the guest's first process are copies; its `main` calls [`crate::keep`] and
+    /// narrows itself, of which the supervisor and the guest's first process are copies; its `main` calls [`crate::keep`] and
     /// [`crate::init`] for the words [`KEEPER`] and [`INIT`].
     pub narrows: PathBuf,
     /// The guest kernel's executable.
@@ -100,23 +100,23 @@ impl Machine {
     pub fn run(&self) -> Result<Ended, MachineError> {
         let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
         let terminal = Terminal::remember();
-        let mut keeper = self.start(Stdio::inherit(), Stdio::inherit(), Stdio::inherit())?;
-        let end = end_of(&keeper.child).map_err(failed("watch the keeper"))?;
+        let mut supervisor = self.start(Stdio::inherit(), Stdio::inherit(), Stdio::inherit())?;
+        let end = end_of(&supervisor.child).map_err(failed("watch the supervisor"))?;
         let status = loop {
             let mut descriptors = [Waiting::readable(&end), Waiting::readable(&signals)];
             wait(&mut descriptors, None).map_err(failed("wait for the guest"))?;
             while let Some(signal) = signals.take().map_err(failed("read signals"))? {
-                // From the terminal the keeper has it, too. It fails if that has ended.
+                // From the terminal the supervisor has it, too. It fails if that has ended.
                 if !signal.from_terminal {
-                    let _ = kill(Pid::from_raw(keeper.child.id() as i32), signal.signal);
+                    let _ = kill(Pid::from_raw(supervisor.child.id() as i32), signal.signal);
                 }
             }
-            if let Some(status) = keeper.child.try_wait().map_err(failed("wait for the keeper"))? {
+            if let Some(status) = supervisor.child.try_wait().map_err(failed("wait for the supervisor"))? {
                 break status;
             }
         };
         terminal.put_back();
-        keeper.result(status)
+        supervisor.result(status)
     }
 
     /// The same with other streams: what the program writes is returned, and its input is `input`. May be called by any thread
@@ -130,20 +130,20 @@ impl Machine {
         let mut file = File::from(file);
         let written = file.write_all(input).and_then(|()| file.seek(SeekFrom::Start(0)));
         written.map_err(failed("write the program's input"))?;
-        let mut keeper = self.start(file.into(), Stdio::piped(), Stdio::piped())?;
+        let mut supervisor = self.start(file.into(), Stdio::piped(), Stdio::piped())?;
         let (mut out, mut error) = (Vec::new(), Vec::new());
-        let (from_out, from_error) = (keeper.child.stdout.take(), keeper.child.stderr.take());
+        let (from_out, from_error) = (supervisor.child.stdout.take(), supervisor.child.stderr.take());
         let read = std::thread::scope(|scope| {
             let reader = scope.spawn(|| from_error.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut error)));
             let read = from_out.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut out));
             read.and(reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader broke off"))))
         });
         read.map_err(failed("read what the program writes"))?;
-        let status = keeper.child.wait().map_err(failed("wait for the keeper"))?;
-        Ok(Output { ended: keeper.result(status)?, stdout: out, stderr: error })
+        let status = supervisor.child.wait().map_err(failed("wait for the supervisor"))?;
+        Ok(Output { ended: supervisor.result(status)?, stdout: out, stderr: error })
     }
 
-    fn start(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> Result<Keeper, MachineError> {
+    fn start(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> Result<Supervisor, MachineError> {
         let capabilities = Capabilities::effective().map_err(failed("read this process's capabilities"))?;
         let file = memfd_create(c"plan", MFdFlags::MFD_CLOEXEC)
             .map_err(|errno| failed("make a file")(errno.into()))?;
@@ -162,8 +162,8 @@ impl Machine {
             host::user_namespaces().map_err(MachineError::UserNamespaces)?;
             start_in_user_namespace(&mut command, InnerUser::Root);
         }
-        let child = command.spawn().map_err(failed("start the keeper"))?;
-        Ok(Keeper { child, file })
+        let child = command.spawn().map_err(failed("start the supervisor"))?;
+        Ok(Supervisor { child, file })
     }
 
     fn plan(&self) -> Plan {
@@ -235,30 +235,30 @@ pub enum MachineError {
     /// Virtual time stood still.
     #[error("{0}")]
     Stalled(String),
-    /// The keeper was killed.
-    #[error("the guest's keeper was ended from outside ({0}); the guest ended with it")]
-    KeeperGone(ExitStatus),
+    /// The supervisor was killed.
+    #[error("the guest's supervisor was ended from outside ({0}); the guest ended with it")]
+    SupervisorGone(ExitStatus),
 }
 
 fn failed(what: &'static str) -> impl Fn(io::Error) -> MachineError {
     move |cause| MachineError::Failed { what, cause }
 }
 
-/// A keeper at work, and the file that it leaves its account in.
-struct Keeper {
+/// A supervisor at work, and the file that it leaves its account in.
+struct Supervisor {
     child: Child,
     file: File,
 }
 
-impl Keeper {
+impl Supervisor {
     fn result(mut self, status: ExitStatus) -> Result<Ended, MachineError> {
         if !status.success() {
-            return Err(MachineError::KeeperGone(status));
+            return Err(MachineError::SupervisorGone(status));
         }
         let mut bytes = Vec::new();
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
-        read.map_err(failed("read the keeper's account"))?;
-        let account = Plan::decode(&bytes).map_err(failed("read the keeper's account"))?;
+        read.map_err(failed("read the supervisor's account"))?;
+        let account = Plan::decode(&bytes).map_err(failed("read the supervisor's account"))?;
         let text = |name| account.all(name).next().map(|text| text.to_string_lossy().into_owned());
         if let Some(why) = text("stalled") {
             return Err(MachineError::Stalled(why));
@@ -266,9 +266,9 @@ impl Keeper {
         if let Some(why) = text("failed") {
             return Err(MachineError::Guest(why));
         }
-        let number = |name| account.number(name).map_err(failed("read the keeper's account"));
+        let number = |name| account.number(name).map_err(failed("read the supervisor's account"));
         Ok(Ended {
-            status: number("status")? as u8, // the keeper wrote eight bits
+            status: number("status")? as u8, // the supervisor wrote eight bits
             virtual_time: Duration::from_nanos(number("virtual time")?),
             real_time: Duration::from_nanos(number("real time")?),
             remarks: account.all("remark").map(|text| text.to_string_lossy().into_owned()).collect(),

@@ -1,7 +1,7 @@
 //! A barrier across an interface: nothing passes but what narrows itself puts there.
 //!
 //! It is a classifier of the kernel's (`cls_bpf` below a `clsact` discipline), so it stays when the process that raised it
-//! has ended in whatever way; [`crate::rearranged`] remembers it. Other classifiers of the interface see what passes, as
+//! has ended in whatever way; [`crate::saved_interface`] remembers it. Other classifiers of the interface see what passes, as
 //! before.
 
 use std::os::fd::{AsFd, AsRawFd};

@@ -21,8 +21,8 @@ use narrows_io::detour::{Detour, DetourError, Diverted};
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::PacketSocketOptions;
-use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::RouteSocket;
+use narrows_io::saved_interface::SavedInterface;
 use narrows_io::wait::{EndSignals, wake_on_time};
 use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
@@ -30,13 +30,13 @@ use narrows_scenario::Scenario;
 
 use crate::cabling::FarEnd;
 use crate::container;
-use crate::local::Neighbours;
-use crate::run::{RunError, system};
-use crate::stage::Cable;
-use crate::standing::{
-    Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
-    control, find, has_filters, namespace, settle_me,
+use crate::inline::{
+    Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
+    find, has_filters, namespace, settle_me,
 };
+use crate::neighbor_proxy::NeighborProxy;
+use crate::run::{RunError, system};
+use crate::testbed::Cable;
 
 /// How long what is inside may take to come out, in the end.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ pub struct AttachOptions {
     /// Whether nothing passes when we are gone without having ended in order.
     pub fails_closed: bool,
     /// How it stands there.
-    pub standing: StandingOptions,
+    pub inline: InlineOptions,
 }
 
 /// Puts a scenario's network onto an interface until the time is over, a signal comes, or the interface vanishes.
@@ -74,48 +74,48 @@ pub struct AttachOptions {
 /// # Errors
 /// When anything cannot be set up, with everything as it was before; or when the loop breaks off, which leaves the interface
 /// closed where it fails closed.
-pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<StandingOutcome, RunError> {
+pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<InlineOutcome, RunError> {
     check_scenario(&scenario)?;
     let (namespace, reference, process) = options.whereabouts.open()?;
     let all = RouteSocket::open(&namespace).and_then(|mut sockets| sockets.interfaces());
-    let interface = find(&all.map_err(StandingError::from)?, &namespace, &options.interface)?;
+    let interface = find(&all.map_err(InlineError::from)?, &namespace, &options.interface)?;
     if interface.generic_xdp && options.diverted != Diverted::Out {
-        return Err(StandingError::GenericXdp(interface.name).into());
+        return Err(InlineError::GenericXdp(interface.name).into());
     }
     settle_me(&mut scenario, &namespace, std::slice::from_ref(&interface))?;
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let standing = &options.standing;
+    let inline = &options.inline;
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.title = format!("{} on {}", info.title, interface.name);
-    let control = control(standing, &scenario, &info.title)?;
-    let mut watch = Watch::on(&namespace, std::slice::from_ref(&interface)).map_err(StandingError::from)?;
+    let control = control(inline, &scenario, &info.title)?;
+    let mut watch = Watch::on(&namespace, std::slice::from_ref(&interface)).map_err(InlineError::from)?;
     if let Some(process) = process {
-        watch = watch.and_process(process).map_err(StandingError::from)?;
+        watch = watch.and_process(process).map_err(InlineError::from)?;
     }
-    let folder = standing.run_folder.join(INTERFACES);
-    let claimed = Rearranged::claim(&namespace, reference.as_deref(), &interface, &folder)
-        .map_err(StandingError::from)?;
-    let detour = Detour::lay(&namespace, &interface, standing.cabling.trains).map_err(StandingError::from)?;
+    let folder = inline.run_folder.join(INTERFACES);
+    let claimed = SavedInterface::claim(&namespace, reference.as_deref(), &interface, &folder)
+        .map_err(InlineError::from)?;
+    let detour = Detour::lay(&namespace, &interface, inline.cabling.trains).map_err(InlineError::from)?;
     let mut cables = Vec::new();
-    let mut laying = standing.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), interface.mtu);
+    let mut laying = inline.cabling.or(Backend::AfPacket).lay(scenario.ports().len(), interface.mtu);
     for ((port, end), far) in scenario.ports().iter().zip(detour.ends()).zip(detour.far_ends()) {
         let sockets = PacketSocketOptions::default();
-        let end = laying.open(detour.wire(), end, sockets).map_err(StandingError::from)?;
-        let far = FarEnd::of(&end, &namespace, far).map_err(StandingError::from)?;
-        let neighbours = Neighbours::transparent();
+        let end = laying.open(detour.wire(), end, sockets).map_err(InlineError::from)?;
+        let far = FarEnd::of(&end, &namespace, far).map_err(InlineError::from)?;
+        let neighbours = NeighborProxy::transparent();
         let laid = laying.began();
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far, stations: None });
     }
     info.notes.extend(notes(&namespace, &interface)?);
     let ground = Ground { signals, control, watch, info };
-    let mut network = Standing::new(engine, scenario, cables, ground, standing)?;
+    let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let closed = if options.fails_closed { options.diverted.hooks() } else { &[] };
     let mut attached = Attached { claimed, detour, closed };
     attached.divert(options.diverted)?;
-    network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), standing);
-    network.run(standing.duration, |change| attached.heed(change))?;
+    network.greet(&format!("on {} in {namespace}, {}", interface.name, words(options.diverted)), inline);
+    network.run(inline.duration, |change| attached.heed(change))?;
     if network.ended_well() {
         attached.open()?;
     }
@@ -126,15 +126,15 @@ pub fn attach(mut scenario: Scenario, options: &AttachOptions) -> Result<Standin
     let Attached { claimed, detour, .. } = attached;
     drop(detour);
     // Else a barrier is to stay, where there is still something to bar.
-    if ended_well || claimed.is_gone().map_err(StandingError::from)? {
-        outcome.put_back(claimed).map_err(StandingError::from)?;
+    if ended_well || claimed.is_gone().map_err(InlineError::from)? {
+        outcome.put_back(claimed).map_err(InlineError::from)?;
     }
     Ok(outcome)
 }
 
 impl Whereabouts {
     /// The namespace, what it is opened by, and the process that it goes by.
-    fn open(&self) -> Result<(Namespace, Option<String>, Option<u32>), StandingError> {
+    fn open(&self) -> Result<(Namespace, Option<String>, Option<u32>), InlineError> {
         let (reference, process, label) = match self {
             Self::Here => (None, None, None),
             Self::Namespace(name) => (Some(name.clone()), None, None),
@@ -157,7 +157,7 @@ impl Whereabouts {
 
 /// A network that is on its interface.
 struct Attached {
-    claimed: Rearranged,
+    claimed: SavedInterface,
     detour: Detour,
     /// Where nothing is to pass but through us.
     closed: &'static [Direction],
@@ -165,7 +165,7 @@ struct Attached {
 
 impl Attached {
     /// Leads frames through us, and only then frees what a killed run had closed.
-    fn divert(&mut self, diverted: Diverted) -> Result<(), StandingError> {
+    fn divert(&mut self, diverted: Diverted) -> Result<(), InlineError> {
         let was_closed = self.claimed.is_closed();
         let diverting = self.close().and_then(|()| Ok(self.detour.divert(diverted)?));
         match diverting {
@@ -179,7 +179,7 @@ impl Attached {
         }
     }
 
-    fn close(&mut self) -> Result<(), StandingError> {
+    fn close(&mut self) -> Result<(), InlineError> {
         for &direction in self.closed {
             let program = self.detour.barrier(direction).map_err(DetourError::from)?;
             self.claimed.close(direction, &program)?;
@@ -192,7 +192,7 @@ impl Attached {
     }
 
     /// Takes our barriers away, while frames still come through us.
-    fn open(&mut self) -> Result<(), StandingError> {
+    fn open(&mut self) -> Result<(), InlineError> {
         if self.closed.contains(&Direction::Ingress) {
             let program = self.detour.open_barrier().map_err(DetourError::from)?;
             self.claimed.close(Direction::Ingress, &program)?;
@@ -237,7 +237,7 @@ fn words(diverted: Diverted) -> &'static str {
 }
 
 /// What a reader of the report should know about the interface.
-fn notes(namespace: &Namespace, interface: &Interface) -> Result<Vec<String>, StandingError> {
+fn notes(namespace: &Namespace, interface: &Interface) -> Result<Vec<String>, InlineError> {
     let mut notes = Vec::new();
     if has_filters(namespace, interface)? {
         notes.push(format!(

@@ -9,7 +9,7 @@
 //! unchanged but for what the link does to it: address resolution, VLAN tags and what is not IP cross like the rest.
 //! Nobody has an address here, so the network answers nothing itself, but for packets that are too long for it.
 //!
-//! Offloads of both interfaces are switched off while the bridge stands, and put back after it ([`Rearranged`]); the
+//! Offloads of both interfaces are switched off while the bridge stands, and put back after it ([`SavedInterface`]); the
 //! promiscuous membership ends with the socket. Frames that the other end of a cable handed over in one piece, or with
 //! their checksum left open, are made into those that a wire would have carried ([`narrows_io::packet_socket`]).
 
@@ -18,20 +18,20 @@ use narrows_io::cable_end::Backend;
 use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
 use narrows_io::packet_socket::{Offloads, PacketSocketOptions};
-use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::RouteSocket;
+use narrows_io::saved_interface::SavedInterface;
 use narrows_io::wait::{EndSignals, wake_on_time};
 use narrows_io::watch::{Change, Watch};
 use narrows_report::{Kind, RunInfo};
 use narrows_scenario::Scenario;
 
-use crate::local::Neighbours;
-use crate::run::{RunError, system};
-use crate::stage::Cable;
-use crate::standing::{
-    Ground, Heed, INTERFACES, Standing, StandingError, StandingOptions, StandingOutcome, check_scenario,
-    control, find, has_filters, namespace, settle_me,
+use crate::inline::{
+    Ground, Heed, INTERFACES, Inline, InlineError, InlineOptions, InlineOutcome, check_scenario, control,
+    find, has_filters, namespace, settle_me,
 };
+use crate::neighbor_proxy::NeighborProxy;
+use crate::run::{RunError, system};
+use crate::testbed::Cable;
 
 /// What to put the network between.
 #[derive(Debug)]
@@ -41,14 +41,14 @@ pub struct BridgeOptions {
     /// The namespace that they are in, by name, path or `pid:N`; else that of the caller.
     pub namespace: Option<String>,
     /// How it stands there.
-    pub standing: StandingOptions,
+    pub inline: InlineOptions,
 }
 
 /// Puts a scenario's network between two interfaces until the time is over, a signal comes, or an interface goes down.
 ///
 /// # Errors
 /// When anything cannot be set up, with everything as it was before.
-pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<StandingOutcome, RunError> {
+pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<InlineOutcome, RunError> {
     check_scenario(&scenario)?;
     let namespace = namespace(options.namespace.as_deref())?;
     let found = interfaces(&namespace, &options.interfaces)?;
@@ -56,37 +56,38 @@ pub fn bridge(mut scenario: Scenario, options: &BridgeOptions) -> Result<Standin
     let engine = Engine::new(scenario.network())?;
     wake_on_time().map_err(system("set the timer slack"))?;
     let signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let standing = &options.standing;
+    let inline = &options.inline;
     let mut info = RunInfo::of(&scenario, Kind::Live);
     info.title = format!("{} between {} and {}", info.title, found[0].name, found[1].name);
-    let control = control(standing, &scenario, &info.title)?;
-    let mut rearranged = Vec::new();
+    let control = control(inline, &scenario, &info.title)?;
+    let mut saved = Vec::new();
     for interface in &found {
-        let folder = standing.run_folder.join(INTERFACES);
-        let changed = Rearranged::plain_packets(&namespace, options.namespace.as_deref(), interface, &folder)
-            .map_err(StandingError::from)?;
-        rearranged.push(changed);
+        let folder = inline.run_folder.join(INTERFACES);
+        let changed =
+            SavedInterface::plain_packets(&namespace, options.namespace.as_deref(), interface, &folder)
+                .map_err(InlineError::from)?;
+        saved.push(changed);
     }
-    info.notes.extend(notes(&namespace, &found, &rearranged)?);
+    info.notes.extend(notes(&namespace, &found, &saved)?);
     let mut cables = Vec::new();
     let mtu = found.iter().map(|interface| interface.mtu).max().unwrap_or_default();
-    let mut laying = standing.cabling.or(Backend::AfPacket).lay(found.len(), mtu);
+    let mut laying = inline.cabling.or(Backend::AfPacket).lay(found.len(), mtu);
     for (port, interface) in scenario.ports().iter().zip(&found) {
         let sockets = PacketSocketOptions { offloads: Offloads::Finished, ..PacketSocketOptions::default() };
-        let end = laying.open(&namespace, &interface.name, sockets).map_err(StandingError::from)?;
-        let neighbours = Neighbours::transparent();
+        let end = laying.open(&namespace, &interface.name, sockets).map_err(InlineError::from)?;
+        let neighbours = NeighborProxy::transparent();
         let laid = laying.began();
         cables.push(Cable { name: port.name.clone(), end, laid, neighbours, far: None, stations: None });
     }
-    let watch = Watch::on(&namespace, &found).map_err(StandingError::from)?;
+    let watch = Watch::on(&namespace, &found).map_err(InlineError::from)?;
     let ground = Ground { signals, control, watch, info };
-    let mut network = Standing::new(engine, scenario, cables, ground, standing)?;
+    let mut network = Inline::new(engine, scenario, cables, ground, inline)?;
     let [first, second] = &options.interfaces;
-    network.greet(&format!("a bridge between {first} and {second}"), standing);
-    network.run(standing.duration, heed)?;
+    network.greet(&format!("a bridge between {first} and {second}"), inline);
+    network.run(inline.duration, heed)?;
     let mut outcome = network.finish()?;
-    for changed in rearranged {
-        outcome.put_back(changed).map_err(StandingError::from)?;
+    for changed in saved {
+        outcome.put_back(changed).map_err(InlineError::from)?;
     }
     Ok(outcome)
 }
@@ -106,19 +107,19 @@ fn heed(change: Change) -> Heed {
 }
 
 /// Finds both interfaces, and whether they can be used.
-fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], StandingError> {
+fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 2], InlineError> {
     let all = RouteSocket::open(namespace)?.interfaces()?;
     let find = |name: &String| {
         let found = find(&all, namespace, name)?;
         match found.master.and_then(|master| all.iter().find(|other| other.index == master)) {
             Some(master) => {
-                Err(StandingError::Enslaved { interface: name.clone(), master: master.name.clone() })
+                Err(InlineError::Enslaved { interface: name.clone(), master: master.name.clone() })
             }
             None => Ok(found),
         }
     };
     if names[0] == names[1] {
-        return Err(StandingError::Same(names[0].clone()));
+        return Err(InlineError::Same(names[0].clone()));
     }
     Ok([find(&names[0])?, find(&names[1])?])
 }
@@ -127,8 +128,8 @@ fn interfaces(namespace: &Namespace, names: &[String; 2]) -> Result<[Interface; 
 fn notes(
     namespace: &Namespace,
     found: &[Interface; 2],
-    rearranged: &[Rearranged],
-) -> Result<Vec<String>, StandingError> {
+    saved: &[SavedInterface],
+) -> Result<Vec<String>, InlineError> {
     let mut notes = Vec::new();
     let [first, second] = found;
     if first.mtu != second.mtu {
@@ -153,7 +154,7 @@ fn notes(
             ));
         }
     }
-    for changed in rearranged.iter().filter(|changed| !changed.stuck().is_empty()) {
+    for changed in saved.iter().filter(|changed| !changed.stuck().is_empty()) {
         let (name, stuck) = (changed.interface(), changed.stuck().join(", "));
         notes.push(format!(
             "{name} cannot switch off {stuck}: packets may have been joined before they came here"

@@ -8,16 +8,16 @@
 //! generation of that: where the run has moved on since, nothing is changed and the answer says what was.
 
 mod client;
+mod current;
 mod events;
 mod hosts;
-mod in_force;
 mod runs;
 mod server;
 
 pub use client::{Client, ControlError};
+pub use current::{CurrentLink, CurrentPort, CurrentScenario};
 pub use events::{Event, EventsSince, Happening};
 pub use hosts::{Entrance, HostOfRun, InterfaceOfRun};
-pub use in_force::{LinkInForce, PortInForce, ScenarioInForce};
 pub use runs::{KnownRun, Liveness, known_runs};
 pub use server::ControlSocket;
 
@@ -63,7 +63,7 @@ pub enum Request {
     },
     /// Say where the sockets of feeds are. Answered by a list of [`Place`](crate::feeds::Place).
     Feeds {},
-    /// Say what is in force: the scenario with its present values. Answered by [`ScenarioInForce`].
+    /// Say what is in force: the scenario with its present values. Answered by [`CurrentScenario`].
     Scenario {},
     /// Report what has happened so far. Answered by [`Stats`].
     Stats {},

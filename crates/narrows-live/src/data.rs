@@ -55,7 +55,7 @@ use crate::clock::Clock;
 use crate::feeds::Feeds;
 use crate::recorder::Recorder;
 use crate::router::Routers;
-use crate::stage::{self, Cable};
+use crate::testbed::{self, Cable};
 
 /// How long before an event the loop stops sleeping: twice as long as timers were late of late, within these. A timer
 /// wakes a thread some 50 µs late, and a processor that had fallen asleep on a virtual machine several times that.
@@ -356,6 +356,6 @@ impl DataLoop {
 
 impl Drop for DataLoop {
     fn drop(&mut self) {
-        stage::close(self.ports.drain(..).filter_map(|port| port.cable).collect());
+        testbed::close(self.ports.drain(..).filter_map(|port| port.cable).collect());
     }
 }

@@ -44,7 +44,7 @@ use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
-use crate::stage::Cable;
+use crate::testbed::Cable;
 
 pub use crate::data::LoopError;
 pub use crate::data::pace::{Pace, PaceError, Wait};

@@ -15,7 +15,7 @@ use crate::control::{self, ControlSocket, Entrance, HostOfRun, InterfaceOfRun};
 use crate::feeds::capitals;
 use crate::names::Names;
 use crate::run_record::{self, NAME_ENVIRONMENT, RUN_ENVIRONMENT};
-use crate::stage::{Host, Stage, one_of_each};
+use crate::testbed::{Host, Testbed, one_of_each};
 
 /// The ways into all hosts of a run.
 #[derive(Debug)]
@@ -36,15 +36,15 @@ struct Way {
 
 impl Entrances {
     /// Those of a run, whose hosts stay as long as it does.
-    pub(crate) fn new(stage: &Stage, names: &Names, control: &ControlSocket) -> Self {
+    pub(crate) fn new(testbed: &Testbed, names: &Names, control: &ControlSocket) -> Self {
         let way = |host: &Host| Way {
             host: HostOfRun::of(host),
             namespace: host.namespace.as_fd().as_raw_fd(),
-            environment: own_environment(stage, host),
+            environment: own_environment(testbed, host),
             files: names.of(host).cloned(),
         };
-        let environment = common_environment(stage, control);
-        Self { hosts: stage.hosts.iter().map(way).collect(), environment }
+        let environment = common_environment(testbed, control);
+        Self { hosts: testbed.hosts.iter().map(way).collect(), environment }
     }
 
     /// The hosts.
@@ -86,14 +86,18 @@ impl HostOfRun {
 }
 
 /// What programs of the run find in their environment in this host: how to reach the hosts and the run.
-pub(crate) fn environment(stage: &Stage, host: &Host, control: &ControlSocket) -> Vec<(String, OsString)> {
-    let mut all = common_environment(stage, control);
-    all.extend(own_environment(stage, host));
+pub(crate) fn environment(
+    testbed: &Testbed,
+    host: &Host,
+    control: &ControlSocket,
+) -> Vec<(String, OsString)> {
+    let mut all = common_environment(testbed, control);
+    all.extend(own_environment(testbed, host));
     all
 }
 
 /// In every host.
-fn common_environment(stage: &Stage, control: &ControlSocket) -> Vec<(String, OsString)> {
+fn common_environment(testbed: &Testbed, control: &ControlSocket) -> Vec<(String, OsString)> {
     let mut all = vec![
         (RUN_ENVIRONMENT.to_owned(), std::process::id().to_string().into()),
         (NAME_ENVIRONMENT.to_owned(), control.name().to_string().into()),
@@ -103,7 +107,7 @@ fn common_environment(stage: &Stage, control: &ControlSocket) -> Vec<(String, Os
     if let Some(outer) = std::env::var_os("NARROWS_SERVER") {
         all.push(("NARROWS_OUTER_SERVER".to_owned(), outer));
     }
-    for host in &stage.hosts {
+    for host in &testbed.hosts {
         if let Some(interface) = host.interfaces.first() {
             add(&mut all, &format!("HOST_{}", capitals(&host.name)), &interface.addresses);
         }
@@ -112,12 +116,12 @@ fn common_environment(stage: &Stage, control: &ControlSocket) -> Vec<(String, Os
 }
 
 /// In one host: its own address, and that of the other end.
-fn own_environment(stage: &Stage, host: &Host) -> Vec<(String, OsString)> {
+fn own_environment(testbed: &Testbed, host: &Host) -> Vec<(String, OsString)> {
     let mut all = Vec::new();
     if let Some(interface) = host.interfaces.first() {
         add(&mut all, "CLIENT", &interface.addresses);
     }
-    if let Some((_, interface)) = stage.server_of(host) {
+    if let Some((_, interface)) = testbed.server_of(host) {
         add(&mut all, "SERVER", &interface.addresses);
     }
     all

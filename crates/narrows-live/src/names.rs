@@ -17,7 +17,7 @@ use narrows_io::etc_files::EtcFiles;
 use narrows_scenario::Scenario;
 
 use crate::dns::Forwarder;
-use crate::stage::Host;
+use crate::testbed::Host;
 
 /// What programs of the run's hosts find in `/etc`.
 #[derive(Debug, Default)]

@@ -24,7 +24,7 @@ use narrows_io::wait::{Waiting, wait};
 pub use narrows_report::ProbePacket;
 use narrows_report::{OneWay, ProbeMeter, ProbeReport};
 
-use crate::stage::{Host, Interface, Stage, one_of_each};
+use crate::testbed::{Host, Interface, Testbed, one_of_each};
 
 /// How many probes to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Probes {
     ///
     /// # Errors
     /// When sockets or threads cannot be had.
-    pub fn start(plan: &ProbePlan, stage: &Stage) -> io::Result<Self> {
+    pub fn start(plan: &ProbePlan, testbed: &Testbed) -> io::Result<Self> {
         let (stop, given_up) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (done, far) = UnixStream::pair()?;
         let far = Arc::new(far);
@@ -97,9 +97,9 @@ impl Probes {
             directions.push(direction);
             io::Result::Ok(())
         };
-        for host in &stage.hosts {
+        for host in &testbed.hosts {
             for interface in &host.interfaces {
-                let peer = stage.host(&interface.peer.name);
+                let peer = testbed.host(&interface.peer.name);
                 let other =
                     peer.and_then(|peer| peer.interfaces.iter().find(|at| at.mac == interface.peer.mac));
                 if let (Some(peer), Some(other)) = (peer, other) {
@@ -108,9 +108,9 @@ impl Probes {
             }
         }
         let routed = |host: &&Host| host.interfaces.first().is_some_and(|interface| interface.peer.is_router);
-        if let Some(host) = stage.hosts.iter().find(routed)
+        if let Some(host) = testbed.hosts.iter().find(routed)
             && let Some(interface) = host.interfaces.first()
-            && let Some(server) = stage.server_of(host)
+            && let Some(server) = testbed.server_of(host)
         {
             start((host, interface), server)?;
             start(server, (host, interface))?;

@@ -5,15 +5,15 @@ use narrows_io::namespace::Namespace;
 use narrows_io::route_socket::RouteSocket;
 use narrows_scenario::{Address, HostAddress, Scenario};
 
-use crate::stage::{self, StageError};
+use crate::testbed::{self, TestbedError};
 
 /// Leaves alone the networks that are in use where narrows was started, which may be a host of another run, and in
 /// existing namespaces that are to be hosts.
-pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), StageError> {
+pub(crate) fn step_aside(scenario: &mut Scenario) -> Result<(), TestbedError> {
     let mut taken = in_use(&Namespace::current()?)?;
     for host in &scenario.hosts {
-        if let Some(existing) = stage::existing(host)? {
-            taken.extend(in_use(&existing).map_err(|cause| stage::of_host(&host.name, cause))?);
+        if let Some(existing) = testbed::existing(host)? {
+            taken.extend(in_use(&existing).map_err(|cause| testbed::of_host(&host.name, cause))?);
         }
     }
     // A default route overlaps everything, and takes nothing.
@@ -60,7 +60,7 @@ fn pin_end(given: &mut Vec<HostAddress>, link: &str, addresses: &[Address]) {
 }
 
 /// The addresses and routes of a namespace.
-fn in_use(namespace: &Namespace) -> Result<Vec<IpPrefix>, StageError> {
+fn in_use(namespace: &Namespace) -> Result<Vec<IpPrefix>, TestbedError> {
     let mut sockets = RouteSocket::open(namespace)?;
     let addresses = sockets.addresses()?.into_iter().map(|address| address.prefix);
     Ok(addresses.chain(sockets.routes()?.into_iter().map(|route| route.destination)).collect())

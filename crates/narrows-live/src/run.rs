@@ -1,4 +1,4 @@
-//! A whole run: set the stage, start the programs, run the loop, report, clean up.
+//! A whole run: create the testbed, start the programs, run the loop, report, clean up.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 use crate::entrance::{Entrances, environment};
 use crate::names::{Names, Resolver};
-use crate::outside::{OutsideError, WayToTheOutside};
+use crate::nat_uplink::{NatUplink, UplinkError};
 use crate::probe::{ProbePlan, Probes};
 use crate::renumber::step_aside;
 pub use crate::run_error::RunError;
@@ -33,8 +33,8 @@ use crate::run_record::{About, Identity};
 pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use crate::service_output::{OutputPlan, ServiceOutput};
 use crate::services::{Service, Services, chosen_host, listeners};
-use crate::stage::{Host, Stage};
 use crate::stay::Stay;
+use crate::testbed::{Host, Testbed};
 use crate::visitors::Visitors;
 
 /// How long programs may take to end when they are asked to, before they are killed.
@@ -84,8 +84,8 @@ pub struct RunOptions {
     pub record_whole: bool,
     /// What to capture, with verdicts.
     pub capture: Option<CapturePlan>,
-    /// Whether the hosts reach the outside, through the far end of the link of CMD's host.
-    pub outside: Wish,
+    /// Whether the hosts reach what this host reaches, through the far end of the link of CMD's host.
+    pub uplink: Uplink,
     /// Probes to send.
     pub probe: Option<ProbePlan>,
     /// How frames get from the kernel to the engine and back.
@@ -100,15 +100,15 @@ pub struct RunOptions {
     pub run_folder: PathBuf,
 }
 
-/// How much something is wanted.
+/// Whether hosts of a run reach what this host reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// Not at all.
-    No,
-    /// If it can be had; otherwise the report says why not.
-    IfPossible,
-    /// Or else the run fails.
-    Yes,
+pub enum Uplink {
+    /// They do not.
+    Off,
+    /// They do where that is possible; otherwise the report says why not.
+    Optional,
+    /// They do, or the run fails.
+    Required,
 }
 
 /// How a run ended.
@@ -137,19 +137,19 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     descriptors::allow_many().map_err(system("allow more descriptors"))?;
     // From here on there is something to put back; who asks us to end meanwhile is heard once it all stands.
     let mut signals = EndSignals::catch().map_err(system("catch signals"))?;
-    let mut stage = Stage::set(&scenario, options.cabling)?;
-    let host = chosen_host(&stage, options.host.as_deref())?;
-    let (outside, refusal) = open_outside(&stage, host, options)?;
-    stage.add_routes(outside.as_ref().map(WayToTheOutside::host))?;
-    let resolver = outside.as_ref().map_or(Resolver::Absent, |way| Resolver::Ours(way.forwarder()));
+    let mut testbed = Testbed::create(&scenario, options.cabling)?;
+    let host = chosen_host(&testbed, options.host.as_deref())?;
+    let (uplink, refusal) = open_uplink(&testbed, host, options)?;
+    testbed.add_routes(uplink.as_ref().map(NatUplink::host))?;
+    let resolver = uplink.as_ref().map_or(Resolver::Absent, |nat| Resolver::Ours(nat.forwarder()));
     let (names, no_names) = Names::new(&scenario, resolver);
     let kind = if host::time_is_virtual() { Kind::ExactVirtual } else { Kind::Live };
     let mut info = RunInfo::of(&scenario, kind);
     let about = About::new(&options.identity, &scenario, &info.title);
     let control = ControlSocket::open(&options.run_folder, &about)?;
-    let mut environment = environment(&stage, host, &control);
+    let mut environment = environment(&testbed, host, &control);
     let (name, id) = (control.name().clone(), control.run_id());
-    let greeting = options.greeting.then(|| greeting(&name, &stage, host, options));
+    let greeting = options.greeting.then(|| greeting(&name, &testbed, host, options));
     let greet = || {
         if let Some(greeting) = &greeting {
             // Whoever closed the standard error does not want to know.
@@ -163,19 +163,19 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(refusal);
     info.notes.extend(no_names);
     info.notes.extend(options.cabling.remark());
-    info.notes.extend(stage.cabling_note().map(String::from));
+    info.notes.extend(testbed.cabling_note().map(String::from));
     if !scenario.traffic.is_empty() || scenario.duration.is_some() {
         info.notes.push(
             "the scenario's own traffic and duration are for virtual time, and had no part in this run"
                 .into(),
         );
     }
-    info.notes.extend(outside.iter().flat_map(WayToTheOutside::remarks));
+    info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
     let (threads, remark) = threads(options);
     info.notes.extend(remark);
-    let mut network = Director::new(engine, scenario, stage.take_cables(), &threads)?;
+    let mut network = Director::new(engine, scenario, testbed.take_cables(), &threads)?;
     network.certify(&options.bounds);
-    let entrances = Entrances::new(&stage, &names, &control);
+    let entrances = Entrances::new(&testbed, &names, &control);
     network.listen(control, info.clone());
     network.let_in(entrances);
     network.open_feeds(&options.run_folder)?;
@@ -196,7 +196,7 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     };
     let mut output = ServiceOutput::new(options.output.clone());
     let result =
-        play(&mut network, (&stage, &names), options, &environment, &mut signals, &mut output, ready);
+        play(&mut network, (&testbed, &names), options, &environment, &mut signals, &mut output, ready);
     if options.stay.is_some() {
         Stay::tell_end();
     }
@@ -276,7 +276,7 @@ impl Played {
 /// Starts the programs, and keeps the network going until they have ended.
 fn play(
     network: &mut Director,
-    (stage, names): (&Stage, &Names),
+    (testbed, names): (&Testbed, &Names),
     options: &RunOptions,
     environment: &[(String, OsString)],
     signals: &mut EndSignals,
@@ -284,8 +284,8 @@ fn play(
     ready: impl FnOnce(&Stay) -> Result<(), RunError>,
 ) -> Result<Played, RunError> {
     // Before there is any packet.
-    let listeners = listeners(&options.beside, stage)?;
-    let mut services = Services::start(&options.beside, (stage, names), environment, output)?;
+    let listeners = listeners(&options.beside, testbed)?;
+    let mut services = Services::start(&options.beside, (testbed, names), environment, output)?;
     match services.wait_until_they_listen(network, &listeners, options.patience, signals)? {
         Ok(late) => late.iter().for_each(|words| {
             // Whoever closed the standard error does not want to know.
@@ -296,11 +296,11 @@ fn play(
             return Ok(Played::by_signal(signal));
         }
     }
-    let probes = options.probe.as_ref().map(|plan| Probes::start(plan, stage)).transpose();
+    let probes = options.probe.as_ref().map(|plan| Probes::start(plan, testbed)).transpose();
     let probes = probes.map_err(system("send probes"))?;
     let program = match command(options, environment) {
         Some(mut command) => {
-            let host = chosen_host(stage, options.host.as_deref())?;
+            let host = chosen_host(testbed, options.host.as_deref())?;
             redirect(&mut command, options)?;
             Some(process::spawn_with(command, &host.namespace, names.of(host))?)
         }
@@ -424,12 +424,12 @@ fn accompany(
 }
 
 /// Who is where, in a line for each host.
-fn greeting(name: &RunName, stage: &Stage, host: &Host, options: &RunOptions) -> String {
+fn greeting(name: &RunName, testbed: &Testbed, host: &Host, options: &RunOptions) -> String {
     let mut text = match options.stay {
         Some(_) => format!("narrows run {name} is up; Ctrl-C or narrows down {name} ends it"),
         None => format!("narrows run {name}: this is `{}`; exit ends the run", host.name),
     };
-    for host in &stage.hosts {
+    for host in &testbed.hosts {
         for interface in &host.interfaces {
             let addresses: Vec<_> =
                 interface.addresses.iter().map(|prefix| prefix.address.to_string()).collect();
@@ -439,24 +439,24 @@ fn greeting(name: &RunName, stage: &Stage, host: &Host, options: &RunOptions) ->
     text
 }
 
-/// Opens the way to the outside that is wanted, or says why there is none.
-fn open_outside(
-    stage: &Stage,
+/// Opens the uplink that is wanted, or says why there is none.
+fn open_uplink(
+    testbed: &Testbed,
     host: &Host,
     options: &RunOptions,
-) -> Result<(Option<WayToTheOutside>, Option<String>), RunError> {
-    if options.outside == Wish::No {
+) -> Result<(Option<NatUplink>, Option<String>), RunError> {
+    if options.uplink == Uplink::Off {
         return Ok((None, None));
     }
     let Some(first) = host.interfaces.first() else { return Err(RunError::NoLink(host.name.clone())) };
-    let far = stage.host(&first.peer.name).and_then(|peer| Some((peer, peer.interfaces.first()?)));
+    let far = testbed.host(&first.peer.name).and_then(|peer| Some((peer, peer.interfaces.first()?)));
     let opened = match far {
-        Some((far, link)) => WayToTheOutside::open(far, link, &options.run_folder.join(SETTINGS)),
-        None => Err(OutsideError::Router { host: host.name.clone(), router: first.peer.name.clone() }),
+        Some((far, link)) => NatUplink::open(far, link, &options.run_folder.join(SETTINGS)),
+        None => Err(UplinkError::Router { host: host.name.clone(), router: first.peer.name.clone() }),
     };
     match opened {
-        Ok(way) => Ok((Some(way), None)),
-        Err(error) if options.outside == Wish::IfPossible => {
+        Ok(uplink) => Ok((Some(uplink), None)),
+        Err(error) if options.uplink == Uplink::Optional => {
             Ok((None, Some(format!("the network around this run is not reached from inside it: {error}"))))
         }
         Err(error) => Err(error.into()),

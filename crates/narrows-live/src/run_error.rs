@@ -10,9 +10,9 @@ use narrows_io::process::SpawnError;
 use crate::control::ControlError;
 use crate::director::LoopError;
 use crate::feeds::FeedError;
-use crate::outside::OutsideError;
-use crate::stage::StageError;
-use crate::standing_error::StandingError;
+use crate::inline_error::InlineError;
+use crate::nat_uplink::UplinkError;
+use crate::testbed::TestbedError;
 
 /// Why a run could not begin, or broke off.
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +22,13 @@ pub enum RunError {
     Build(#[from] BuildError),
     /// The hosts.
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Testbed(#[from] TestbedError),
     /// The interfaces of a bridge, or the one that is attached to.
     #[error(transparent)]
-    Standing(#[from] StandingError),
+    Inline(#[from] InlineError),
     /// The way to the outside.
     #[error(transparent)]
-    Outside(#[from] OutsideError),
+    Outside(#[from] UplinkError),
     /// The program.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

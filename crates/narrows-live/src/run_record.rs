@@ -194,7 +194,7 @@ fn named(folder: &OwnFolder) -> Result<Vec<(RecordName, About)>, OwnFolderError>
     let mut all = Vec::new();
     for record in records(folder)? {
         // One that nobody understands has no name that somebody could mean.
-        if let Ok(Some((Standing::GoingOn, about))) = look(folder, &record) {
+        if let Ok(Some((RunState::GoingOn, about))) = look(folder, &record) {
             all.push((record, about));
         }
     }
@@ -210,7 +210,7 @@ impl Drop for HeldRecord {
 
 /// Whether a run is still going on.
 #[derive(Debug)]
-pub enum Standing {
+pub enum RunState {
     /// It is.
     GoingOn,
     /// Its process is gone. The record is locked as long as this value lives, so that nobody else cleans up after it.
@@ -229,7 +229,7 @@ pub fn records(folder: &OwnFolder) -> Result<Vec<RecordName>, OwnFolderError> {
 ///
 /// # Errors
 /// When that cannot be told.
-pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(Standing, About)>, RunRecordError> {
+pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(RunState, About)>, RunRecordError> {
     let file_name = name.to_string();
     let path = folder.path().join(&file_name);
     let refused = |verb, cause| RunRecordError::Refused { verb, path: path.clone(), cause };
@@ -252,17 +252,17 @@ pub fn look(folder: &OwnFolder, name: &RecordName) -> Result<Option<(Standing, A
     // Whoever holds it is going on, whatever it says.
     let Some(Contents { process, about }) = contents else {
         return if is_held {
-            Ok(Some((Standing::GoingOn, About::default())))
+            Ok(Some((RunState::GoingOn, About::default())))
         } else {
             Err(RunRecordError::Unreadable(path))
         };
     };
     if is_held {
-        return Ok(Some((Standing::GoingOn, about)));
+        return Ok(Some((RunState::GoingOn, about)));
     }
     let is_running = process.is_running().map_err(|cause| refused("tell who wrote", cause))?;
     // From another PID namespace the lock alone tells.
-    let standing = if is_running == Some(true) { Standing::GoingOn } else { Standing::Gone(file) };
+    let standing = if is_running == Some(true) { RunState::GoingOn } else { RunState::Gone(file) };
     Ok(Some((standing, about)))
 }
 
@@ -331,14 +331,14 @@ mod tests {
         let record = HeldRecord::write(folder.path(), About::default()).unwrap();
         let [name] = &records(&folder).unwrap()[..] else { panic!("one record") };
         assert_eq!((name.run, name.id), (std::process::id(), record.id()));
-        assert!(matches!(look(&folder, name), Ok(Some((Standing::GoingOn, _)))));
+        assert!(matches!(look(&folder, name), Ok(Some((RunState::GoingOn, _)))));
         // Even as seen from where its number means nothing.
         let path = folder.path().join(name.to_string());
         let text = fs::read_to_string(&path).unwrap();
         let mut elsewhere: serde_json::Value = serde_json::from_str(&text).unwrap();
         elsewhere["pid-namespace"] = 1.into();
         fs::write(&path, elsewhere.to_string()).unwrap();
-        assert!(matches!(look(&folder, name), Ok(Some((Standing::GoingOn, _)))));
+        assert!(matches!(look(&folder, name), Ok(Some((RunState::GoingOn, _)))));
         drop(record);
         assert_eq!(records(&folder).unwrap(), []);
         assert!(look(&folder, name).unwrap().is_none());
@@ -369,7 +369,7 @@ mod tests {
         });
         let dead = RecordName { run: 7, id: RunId(1) };
         drop(folder.replace(&dead.to_string(), &text.unwrap(), Lock::Exclusive).unwrap());
-        let Ok(Some((Standing::Gone(_), about))) = look(&folder, &dead) else { panic!("it is dead") };
+        let Ok(Some((RunState::Gone(_), about))) = look(&folder, &dead) else { panic!("it is dead") };
         assert_eq!((about.name.unwrap().as_str(), about.hosts), ("lab", 3));
         assert_eq!(HeldRecord::write(folder.path(), lab()).unwrap().name().as_str(), "lab");
     }
@@ -385,15 +385,15 @@ mod tests {
         };
         // A lock that got lost is not all that is looked at.
         put(&own);
-        assert!(matches!(look(&folder, &name), Ok(Some((Standing::GoingOn, _)))));
+        assert!(matches!(look(&folder, &name), Ok(Some((RunState::GoingOn, _)))));
         for gone in [
             ProcessIdentity { started: own.started - 1, ..own.clone() },
             ProcessIdentity { boot: "earlier".into(), ..own.clone() },
             ProcessIdentity { pid_namespace: 1, ..own.clone() },
         ] {
             put(&gone);
-            let Ok(Some((Standing::Gone(_locked), _))) = look(&folder, &name) else { panic!("{gone:?}") };
-            assert!(matches!(look(&folder, &name), Ok(Some((Standing::GoingOn, _)))), "somebody cleans up");
+            let Ok(Some((RunState::Gone(_locked), _))) = look(&folder, &name) else { panic!("{gone:?}") };
+            assert!(matches!(look(&folder, &name), Ok(Some((RunState::GoingOn, _)))), "somebody cleans up");
         }
         put(&ProcessIdentity { process: own.process + 1, ..own });
         assert!(matches!(look(&folder, &name), Err(RunRecordError::Unreadable(_))));

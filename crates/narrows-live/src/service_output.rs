@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::run_error::{RunError, system};
-use crate::stage::Host;
+use crate::testbed::Host;
 
 /// A longer line is written in pieces.
 const LONGEST_LINE: u64 = 1 << 16;

@@ -15,7 +15,7 @@ use crate::director::{Director, End};
 use crate::names::Names;
 use crate::run_error::{RunError, system};
 use crate::service_output::ServiceOutput;
-use crate::stage::{Host, Stage, StageError};
+use crate::testbed::{Host, Testbed, TestbedError};
 
 /// How far apart one looks whether programs listen.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -57,13 +57,13 @@ impl<'a> Services<'a> {
     /// Starts all of them.
     pub(crate) fn start(
         services: &'a [Service],
-        (stage, names): (&Stage, &Names),
+        (testbed, names): (&Testbed, &Names),
         environment: &[(String, OsString)],
         output: &mut ServiceOutput,
     ) -> Result<Self, RunError> {
         let mut started = Vec::new();
         for service in services {
-            let host = chosen_host(stage, Some(&service.host))?;
+            let host = chosen_host(testbed, Some(&service.host))?;
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &service.line]).envs(environment.iter().cloned()).stdin(Stdio::null());
             // A Ctrl-C is for CMD; they are asked to end once that has, with time to write what they have.
@@ -166,23 +166,26 @@ impl<'a> Services<'a> {
 }
 
 /// How many programs listen in the hosts of these, before any of them is started.
-pub(crate) fn listeners(services: &[Service], stage: &Stage) -> Result<BTreeMap<String, usize>, RunError> {
+pub(crate) fn listeners(
+    services: &[Service],
+    testbed: &Testbed,
+) -> Result<BTreeMap<String, usize>, RunError> {
     let mut listeners = BTreeMap::new();
     for Service { host, .. } in services {
-        let Host { namespace, .. } = chosen_host(stage, Some(host))?;
-        listeners.insert(host.clone(), listening::listeners(namespace).map_err(StageError::from)?);
+        let Host { namespace, .. } = chosen_host(testbed, Some(host))?;
+        listeners.insert(host.clone(), listening::listeners(namespace).map_err(TestbedError::from)?);
     }
     Ok(listeners)
 }
 
 /// The host of this name, or the first.
-pub(crate) fn chosen_host<'a>(stage: &'a Stage, name: Option<&str>) -> Result<&'a Host, RunError> {
+pub(crate) fn chosen_host<'a>(testbed: &'a Testbed, name: Option<&str>) -> Result<&'a Host, RunError> {
     let found = match name {
-        None => stage.hosts.first(),
-        Some(name) => stage.host(name),
+        None => testbed.hosts.first(),
+        Some(name) => testbed.host(name),
     };
     found.ok_or_else(|| RunError::NoSuchHost {
         found: name.unwrap_or_default().to_owned(),
-        hosts: stage.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
+        hosts: testbed.hosts.iter().map(|host| format!("`{}`", host.name)).collect(),
     })
 }

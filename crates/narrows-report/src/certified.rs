@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use crate::certify::{Certificate, Untrue};
+use crate::certify::{Certificate, LatenessViolation};
 use crate::host::WORTH_TELLING;
 use crate::human::wrapped;
 use crate::human::{count, packets, percent, run_span, span};
@@ -62,7 +62,7 @@ impl Certificate {
     }
 }
 
-fn intervals(untrue: &Untrue, f: &mut Formatter<'_>) -> fmt::Result {
+fn intervals(untrue: &LatenessViolation, f: &mut Formatter<'_>) -> fmt::Result {
     // Those with the most packets, in order of time.
     let mut shown: Vec<_> = untrue.intervals.iter().collect();
     shown.sort_by_key(|interval| std::cmp::Reverse(interval.packets));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figures::{Spread, share};
 use crate::totals::Totals;
-use crate::watch::{LatenessBound, Quantile, UntrueInterval, Watch};
+use crate::watch::{LatenessBound, Quantile, ViolationInterval, Watch};
 
 /// What became of a bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct Certificate {
 
 /// When packets were later than a bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Untrue {
+pub struct LatenessViolation {
     /// The bound: one that was asked for, or else 1 ms.
     pub bound_ns: u64,
     /// Packets that were released later.
@@ -42,17 +42,17 @@ pub struct Untrue {
     /// Of those that were released.
     pub share: f64,
     /// When, in order of time, at most 16: where there were more, neighbours are joined.
-    pub intervals: Vec<UntrueInterval>,
+    pub intervals: Vec<ViolationInterval>,
 }
 
 /// When a run was later than its bounds. Nothing in virtual time, and for bounds that were never broken.
-pub(crate) fn untrue(totals: &Totals) -> Vec<Untrue> {
+pub(crate) fn untrue(totals: &Totals) -> Vec<LatenessViolation> {
     let released = totals.lateness.as_ref().map_or(0, Spread::count);
     totals.watches.iter().filter(|watch| watch.packets > 0).map(|watch| of_watch(watch, released)).collect()
 }
 
-fn of_watch(watch: &Watch, released: u64) -> Untrue {
-    Untrue {
+fn of_watch(watch: &Watch, released: u64) -> LatenessViolation {
+    LatenessViolation {
         bound_ns: watch.bound.nanos(),
         packets: watch.packets,
         share: share(watch.packets, released),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::app::ApplicationReport;
 use crate::capture::CaptureReport;
-use crate::certify::{Certificate, Untrue};
+use crate::certify::{Certificate, LatenessViolation};
 use crate::class::ClassReport;
 use crate::feed::FeedReport;
 use crate::figures::Quantiles;
@@ -77,7 +77,7 @@ pub struct Report {
     /// What became of each bound on lateness that was asked for.
     pub certificates: Vec<Certificate>,
     /// When packets were later than these bounds, or than 1 ms where none was asked for.
-    pub untrue: Vec<Untrue>,
+    pub untrue: Vec<LatenessViolation>,
     /// What became of the capture of a live run; nothing without one.
     pub capture: Option<CaptureReport>,
     /// What the host did meanwhile; nothing in virtual time.

@@ -74,7 +74,7 @@ pub struct LatenessBound {
 
 /// A time in which packets were later than a bound, no two of them more than 10 ms apart unless intervals were joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UntrueInterval {
+pub struct ViolationInterval {
     /// The instant at which the first of them should have been released.
     pub start_ns: u64,
     /// The instant at which the last of them was.
@@ -95,7 +95,7 @@ pub struct UntrueInterval {
 pub(crate) struct Watch {
     pub(crate) bound: Duration,
     pub(crate) packets: u64,
-    pub(crate) intervals: Vec<UntrueInterval>,
+    pub(crate) intervals: Vec<ViolationInterval>,
 }
 
 impl Watch {
@@ -134,7 +134,7 @@ impl Watch {
             last.most_ns = last.most_ns.max(lateness.nanos());
             return;
         }
-        self.intervals.push(UntrueInterval {
+        self.intervals.push(ViolationInterval {
             start_ns: start,
             end_ns: end,
             packets: 1,
@@ -173,7 +173,7 @@ impl Watch {
     }
 }
 
-impl UntrueInterval {
+impl ViolationInterval {
     /// Takes in one that begins later.
     fn join(&mut self, later: &Self) {
         self.end_ns = self.end_ns.max(later.end_ns);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use clap::ValueEnum;
-use narrows_io::bound::{end_of, end_with_us};
+use narrows_io::child_lifetime::{end_of, end_with_us};
 use narrows_io::fuse_file::FuseFile;
 use narrows_io::process::Signal;
 use narrows_io::wait::{EndSignals, Waiting, wait};

@@ -2,18 +2,14 @@
 
 use std::fmt::{self, Write};
 
-use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_live::control::{CurrentLink, CurrentScenario};
 use narrows_report::{ClassReport, Direction, Report, ShapedClassReport};
-use narrows_scenario::tc::ClassInForce;
+use narrows_scenario::tc::CurrentClass;
 
 /// A line for each class of a link, or of all of them; with the counters of a report, if there is one.
-pub(super) fn show(
-    in_force: &ScenarioInForce,
-    only: Option<&LinkInForce>,
-    report: Option<&Report>,
-) -> String {
+pub(super) fn show(current: &CurrentScenario, only: Option<&CurrentLink>, report: Option<&Report>) -> String {
     let mut text = String::new();
-    for link in in_force.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {
+    for link in current.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {
         for class in link.tree.iter().flat_map(|tree| &tree.classes) {
             line(&mut text, class).expect("writing to a string does not fail");
             if let Some(report) = report.filter(|_| class.outermost) {
@@ -24,7 +20,7 @@ pub(super) fn show(
     text
 }
 
-fn line(text: &mut String, class: &ClassInForce) -> fmt::Result {
+fn line(text: &mut String, class: &CurrentClass) -> fmt::Result {
     write!(text, "class {} {}", class.kind, class.handle)?;
     match &class.parent {
         Some(parent) => write!(text, " parent {parent}")?,
@@ -41,12 +37,12 @@ fn line(text: &mut String, class: &ClassInForce) -> fmt::Result {
 }
 
 /// What a report says of a class that has packets.
-pub(super) fn counted<'a>(report: &'a Report, link: &str, class: &ClassInForce) -> Option<&'a ClassReport> {
+pub(super) fn counted<'a>(report: &'a Report, link: &str, class: &CurrentClass) -> Option<&'a ClassReport> {
     lanes(report, link).flat_map(|lane| &lane.classes).find(|one| one.name == class.name)
 }
 
 /// What it says of a class of a shaper.
-fn shaped<'a>(report: &'a Report, link: &str, class: &ClassInForce) -> Option<&'a ShapedClassReport> {
+fn shaped<'a>(report: &'a Report, link: &str, class: &CurrentClass) -> Option<&'a ShapedClassReport> {
     lanes(report, link).flat_map(|lane| &lane.shaped).find(|one| one.name == class.name)
 }
 
@@ -55,13 +51,13 @@ fn lanes<'a>(report: &'a Report, link: &str) -> impl Iterator<Item = &'a Directi
 }
 
 /// How often a class wanted to send and might not, or sent for its bound.
-pub(super) fn over_limit(report: &Report, link: &str, class: &ClassInForce) -> u64 {
+pub(super) fn over_limit(report: &Report, link: &str, class: &CurrentClass) -> u64 {
     let shaped = shaped(report, link, class).map(|class| class.over_limit);
     let delayed = || Some(counted(report, link, class)?.delay?.over_limit);
     shaped.or_else(delayed).unwrap_or(0)
 }
 
-fn statistics(text: &mut String, report: &Report, link: &str, class: &ClassInForce) -> fmt::Result {
+fn statistics(text: &mut String, report: &Report, link: &str, class: &CurrentClass) -> fmt::Result {
     let (counted, shaped) = (counted(report, link, class), shaped(report, link, class));
     // Of a class with others below it, only the shaper knows what it sent.
     let (bytes, packets, dropped) = match (counted, shaped) {

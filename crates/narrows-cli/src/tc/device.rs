@@ -3,27 +3,27 @@
 use std::env;
 use std::net::{IpAddr, UdpSocket};
 
-use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_live::control::{CurrentLink, CurrentScenario};
 use narrows_live::feeds::capitals;
 
 use crate::output::Failure;
 
 /// The names of all devices: links, ports, and hosts with one link.
-pub(super) fn devices(in_force: &ScenarioInForce) -> Vec<String> {
-    let links = in_force.links.iter().map(|link| link.link.clone());
-    let ports = in_force.ports.iter().map(|port| port.port.clone());
-    let hosts = in_force.ports.iter().map(|port| port.host.clone());
-    let single = |host: &String| in_force.ports.iter().filter(|port| port.host == *host).count() == 1;
+pub(super) fn devices(current: &CurrentScenario) -> Vec<String> {
+    let links = current.links.iter().map(|link| link.link.clone());
+    let ports = current.ports.iter().map(|port| port.port.clone());
+    let hosts = current.ports.iter().map(|port| port.host.clone());
+    let single = |host: &String| current.ports.iter().filter(|port| port.host == *host).count() == 1;
     links.chain(ports).chain(hosts.filter(single)).collect()
 }
 
 /// What packets meet that leave at a device.
-pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result<&'a LinkInForce, Failure> {
-    let link = |name: &str| in_force.links.iter().find(|link| link.link == name);
+pub(super) fn link_of<'a>(current: &'a CurrentScenario, device: &str) -> Result<&'a CurrentLink, Failure> {
+    let link = |name: &str| current.links.iter().find(|link| link.link == name);
     if let Some(link) = link(device) {
         return Ok(link);
     }
-    let of_hosts: Vec<_> = in_force.ports.iter().filter(|port| port.interface == device).collect();
+    let of_hosts: Vec<_> = current.ports.iter().filter(|port| port.interface == device).collect();
     // Where several have one of that name, it is that of the host in which we are.
     let own = match of_hosts[..] {
         [port] => Some(port),
@@ -32,14 +32,14 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
     if let Some(port) = own {
         return link(&port.link).ok_or_else(|| no_link(&port.link));
     }
-    let at: Vec<&str> = in_force
+    let at: Vec<&str> = current
         .ports
         .iter()
         .filter(|port| port.port == device || port.host == device)
         .map(|port| port.link.as_str())
         .collect();
     let ports = || -> Vec<&str> {
-        in_force.ports.iter().filter(|port| port.host == device).map(|port| port.port.as_str()).collect()
+        current.ports.iter().filter(|port| port.host == device).map(|port| port.port.as_str()).collect()
     };
     match at[..] {
         [name] => link(name).ok_or_else(|| no_link(name)),
@@ -48,7 +48,7 @@ pub(super) fn link_of<'a>(in_force: &'a ScenarioInForce, device: &str) -> Result
             Err(Failure::Other(if both.iter().all(|name| link(name).is_some()) {
                 format!("`{device}` is a link of two directions: which of {} is meant?", both.join(" and "))
             } else {
-                format!("there is no device `{device}`; there are: {}", super::known(in_force))
+                format!("there is no device `{device}`; there are: {}", super::known(current))
             }))
         }
         _ => Err(Failure::Other(format!(

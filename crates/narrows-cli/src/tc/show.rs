@@ -2,22 +2,22 @@
 
 use std::fmt::Write;
 
-use narrows_live::control::{LinkInForce, ScenarioInForce};
+use narrows_live::control::{CurrentLink, CurrentScenario};
 use narrows_report::{Direction, Report};
-use narrows_scenario::tc::{ClassInForce, Handle, InForce, QdiscInForce};
+use narrows_scenario::tc::{CurrentClass, CurrentConfig, CurrentQdisc, Handle};
 
 use super::classes;
 
 /// A line for each link, or for one; with the counters of a report, if there is one. What stands behind `#` is no part of
 /// tc's layout.
 pub(super) fn show(
-    in_force: &ScenarioInForce,
-    only: Option<&LinkInForce>,
+    current: &CurrentScenario,
+    only: Option<&CurrentLink>,
     device: Option<&str>,
     report: Option<&Report>,
 ) -> String {
     let mut text = String::new();
-    for (number, link) in (0..).zip(&in_force.links) {
+    for (number, link) in (0..).zip(&current.links) {
         if only.is_some_and(|only| only.link != link.link) {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn show(
     text
 }
 
-fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std::fmt::Result {
+fn line(text: &mut String, number: u32, link: &CurrentLink, named: bool) -> std::fmt::Result {
     let device = if named { format!(" dev {}", link.link) } else { String::new() };
     let handle = u32::from(Handle::FIRST) + number;
     match link.netem.as_deref() {
@@ -53,8 +53,8 @@ fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std:
     if link.exact {
         text.push_str("  # exact-netem: the single queue");
     }
-    if !link.unsaid.is_empty() {
-        write!(text, "  # besides, not in NetEm's words: {}", link.unsaid.join(", "))?;
+    if !link.unrepresentable.is_empty() {
+        write!(text, "  # besides, not in NetEm's words: {}", link.unrepresentable.join(", "))?;
     }
     text.push('\n');
     Ok(())
@@ -63,8 +63,8 @@ fn line(text: &mut String, number: u32, link: &LinkInForce, named: bool) -> std:
 /// A line for each discipline of a tree; with a report the counters, and of hybrid proportional delay the code points.
 fn disciplines(
     text: &mut String,
-    link: &LinkInForce,
-    tree: &InForce,
+    link: &CurrentLink,
+    tree: &CurrentConfig,
     named: bool,
     report: Option<&Report>,
 ) -> std::fmt::Result {
@@ -78,8 +78,8 @@ fn disciplines(
         if !qdisc.options.is_empty() {
             write!(text, " {}", qdisc.options)?;
         }
-        if number == 0 && !tree.unsaid.is_empty() {
-            write!(text, "  # besides, not shown in tc's words: {}", tree.unsaid.join(", "))?;
+        if number == 0 && !tree.unrepresentable.is_empty() {
+            write!(text, "  # besides, not shown in tc's words: {}", tree.unrepresentable.join(", "))?;
         }
         text.push('\n');
         let Some(report) = report else { continue };
@@ -101,13 +101,13 @@ fn disciplines(
 /// What the report says of a discipline of a tree: of one in a class what it says of that class, and nothing of those deeper.
 fn counters(
     text: &mut String,
-    link: &LinkInForce,
-    tree: &InForce,
-    qdisc: &QdiscInForce,
+    link: &CurrentLink,
+    tree: &CurrentConfig,
+    qdisc: &CurrentQdisc,
     report: &Report,
 ) -> std::fmt::Result {
     let mut outermost = tree.classes.iter().filter(|class| class.outermost);
-    let own: Vec<&ClassInForce> = outermost.clone().filter(|class| class.is_of(qdisc)).collect();
+    let own: Vec<&CurrentClass> = outermost.clone().filter(|class| class.is_of(qdisc)).collect();
     if !own.is_empty() {
         let over = own.iter().map(|class| classes::over_limit(report, &link.link, class)).sum();
         sent(text, &link.link, report, over)

@@ -308,16 +308,16 @@ fn memory_that_runs_out_is_said() {
 #[ignore = "needs guest kernel"]
 fn nothing_is_left_of_a_killed_run() {
     let folder = Scratch::new();
-    for victim in ["caller", "keeper"] {
+    for victim in ["caller", "supervisor"] {
         let mut command = inside(["--json", "report"], "echo ready; while :; do sleep 1; done");
         let mut running = start(command.current_dir(folder.path()).env("NARROWS_TEST_MARK", victim));
         running.until_it_says("ready");
-        let keeper = child_of(running.id());
-        let kernel = child_of(keeper);
-        let killed = if victim == "caller" { running.id() } else { keeper };
+        let supervisor = child_of(running.id());
+        let kernel = child_of(supervisor);
+        let killed = if victim == "caller" { running.id() } else { supervisor };
         assert!(Command::new("kill").args(["-9", &killed.to_string()]).status().unwrap().success());
         running.wait();
-        for process in [keeper, kernel] {
+        for process in [supervisor, kernel] {
             for _ in 0..1000 {
                 if !is_running(process) {
                     break;

@@ -71,7 +71,7 @@ impl Link {
     }
 
     fn enqueue_piece(&mut self, now: Time, piece: PacketRef, pool: &mut Pool, drops: &mut Drops) {
-        if pool.is_beyond_memory() {
+        if pool.over_memory_cap() {
             return drops.push(piece, DropReason::Memory);
         }
         self.enqueue(now, piece, pool, drops);

@@ -158,7 +158,7 @@ impl Link {
         self.propagate(now, packet, visit, pool, drops);
         if let Some(twin) = twin {
             self.counters[lane].duplicated.add(length);
-            if pool.is_beyond_memory() {
+            if pool.over_memory_cap() {
                 return drops.push(twin, DropReason::Memory);
             }
             self.propagate_twin(now, twin, visit, pool, drops);

@@ -182,7 +182,7 @@ proptest! {
         }
         all.sort_by_key(|change| change.0);
         run(link, &packets, all);
-        let in_force = |now: Time, count: usize, half: u64| {
+        let current = |now: Time, count: usize, half: u64| {
             (1..count)
                 .filter(|&number| changes[..number].iter().sum::<u64>() / half <= now.nanos())
                 .max()
@@ -194,8 +194,8 @@ proptest! {
             if borders.flat_map(|at| [at, at / 2]).any(|at| at == now.nanos()) {
                 continue;
             }
-            prop_assert_eq!(rate, rates[in_force(now, rates.len(), 1)].at(now), "at {}", now);
-            prop_assert_eq!(bound, bounds[in_force(now, bounds.len(), 2)].at(now), "at {}", now);
+            prop_assert_eq!(rate, rates[current(now, rates.len(), 1)].at(now), "at {}", now);
+            prop_assert_eq!(bound, bounds[current(now, bounds.len(), 2)].at(now), "at {}", now);
         }
     }
 }

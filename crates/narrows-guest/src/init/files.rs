@@ -12,7 +12,7 @@ use nix::unistd::{chdir, pivot_root};
 use super::KEPT;
 use crate::plan::Plan;
 
-/// The keeper's empty folders, of which the overlay is made.
+/// The supervisor's empty folders, of which the overlay is made.
 pub(crate) const UPPER: &str = "upper";
 pub(crate) const ROOT: &str = "root";
 /// Its folder of files that may be written, by number, and the one in which the guest has them.

@@ -151,7 +151,7 @@ impl Streams {
     fn lead(&self, command: &mut Command) -> io::Result<()> {
         match &self.pair {
             Some(pair) => terminal::lead_session(command, pair.programs.try_clone()?),
-            None => narrows_io::bound::without_terminal(command),
+            None => narrows_io::child_lifetime::without_terminal(command),
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::runs::names;
 use super::{
-    Changed, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, ScenarioInForce, Stale, Stats,
+    Changed, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, Stale, Stats,
     Status, run_folder, sockets,
 };
 use crate::feeds::Place;
@@ -78,7 +78,7 @@ impl Client {
     ///
     /// # Errors
     /// When the run does not answer.
-    pub fn scenario(&self) -> Result<ScenarioInForce, ControlError> {
+    pub fn scenario(&self) -> Result<CurrentScenario, ControlError> {
         self.ask(&Request::Scenario {})
     }
 

@@ -8,7 +8,7 @@ use narrows_io::unix_socket::{Listener, listener};
 
 use super::{socket_name, sockets};
 use crate::run_name::RunName;
-use crate::run_record::{About, RecordName, RunRecordError, Standing, look, number, records};
+use crate::run_record::{About, RecordName, RunRecordError, RunState, look, number, records};
 
 /// Whether a run is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +61,9 @@ pub fn known_runs(folder: &Path) -> Result<(Vec<KnownRun>, Vec<RunRecordError>),
         match look(&own, &RecordName { run, id }) {
             Ok(Some((standing, about))) => {
                 let liveness = match standing {
-                    Standing::Gone(_) => Liveness::Dead,
-                    Standing::GoingOn if listener(&socket) == Listener::There => Liveness::GoingOn,
-                    Standing::GoingOn => Liveness::Silent,
+                    RunState::Gone(_) => Liveness::Dead,
+                    RunState::GoingOn if listener(&socket) == Listener::There => Liveness::GoingOn,
+                    RunState::GoingOn => Liveness::Silent,
                 };
                 all.push(KnownRun { number: run, about, liveness, socket });
             }

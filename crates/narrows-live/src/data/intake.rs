@@ -6,7 +6,7 @@ use narrows_frame::parse::parse_cut;
 use narrows_io::packet_socket::ReceiveBatch;
 
 use super::{DataLoop, Input, LoopError, Outgoing};
-use crate::local::Fate;
+use crate::neighbor_proxy::Fate;
 
 /// Batches received from one port before the others have their turn.
 const BATCHES_A_TURN: usize = 4;

@@ -11,7 +11,7 @@ use narrows_scenario::ipfw::Command;
 use super::Director;
 use super::ipfw::Printer;
 use super::plan::{Prepared, What, feeds_of};
-use crate::control::{Changed, Happening, Reply, Request, ScenarioInForce, Stats, Status};
+use crate::control::{Changed, CurrentScenario, Happening, Reply, Request, Stats, Status};
 use crate::data::LoopError;
 use crate::data::changes::{Asked, Decision};
 use crate::data::orders::{Answer, Order};
@@ -73,7 +73,7 @@ impl Director {
             Request::Feeds {} => serde_json::to_value(self.places()),
             Request::Scenario {} => {
                 self.advance();
-                serde_json::to_value(ScenarioInForce::of(self.plan.scenario(), self.plan.generation()))
+                serde_json::to_value(CurrentScenario::of(self.plan.scenario(), self.plan.generation()))
             }
             Request::Stats {} => {
                 let report = self.report_so_far(info, hurry)?;

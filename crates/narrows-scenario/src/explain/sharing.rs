@@ -94,31 +94,31 @@ fn words(scheduler: &Scheduler) -> String {
         words += &format!(", {}", scheduler.csma_cd.words());
     }
     if scheduler.kind == SchedulerKind::Hpd {
-        words += &format!("; {}", scheduler.hpd.in_force());
+        words += &format!("; {}", scheduler.hpd.effective());
     }
     if scheduler.kind == SchedulerKind::Plugin {
-        words += &format!(": {}", scheduler.plugin.in_force());
+        words += &format!(": {}", scheduler.plugin.effective());
     }
     if scheduler.kind == SchedulerKind::Abe {
-        words += &format!("; {}", scheduler.abe.in_force());
+        words += &format!("; {}", scheduler.abe.effective());
     }
-    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.in_force()));
-    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.in_force()));
+    words += &scheduler.tbf.map_or(String::new(), |tbf| format!(", {}", tbf.effective()));
+    words += &scheduler.cbq.map_or(String::new(), |cbq| format!(", {}", cbq.effective()));
     words
 }
 
 /// Each class, those above others before them.
 fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation> {
-    let (named, in_force) = (scheduler.named(), scheduler.classes());
+    let (named, current) = (scheduler.named(), scheduler.classes());
     let leaves = scheduler.direction_classes(direction.queue, direction.default_bound.bound());
     let leaf = |class: &Class| {
-        leaves.iter().zip(&in_force).find(|(leaf, _)| leaf.name == class.name).map(|(leaf, _)| leaf)
+        leaves.iter().zip(&current).find(|(leaf, _)| leaf.name == class.name).map(|(leaf, _)| leaf)
     };
     let inner = |index: usize| {
         let class = &named[index];
         ClassExplanation {
             name: class.name.clone(),
-            shaped: class.shape.as_ref().map(|shape| shape.in_force(false)),
+            shaped: class.shape.as_ref().map(|shape| shape.effective(false)),
             depth: value::depth(named, index),
             inner: true,
             ..ClassExplanation::default()
@@ -127,7 +127,7 @@ fn classes(direction: &Direction, scheduler: &Scheduler) -> Vec<ClassExplanation
     if named.is_empty() {
         return leaves
             .iter()
-            .zip(&in_force)
+            .zip(&current)
             .map(|(class, asked)| explained(direction, scheduler, &leaves, class, asked))
             .collect();
     }
@@ -173,7 +173,7 @@ fn explained(
         drop: queue.has_place_to_drop().then(|| drop_word(queue.drop).into()),
         management: queue.policy.words(),
         depth: 0,
-        shaped: asked.shape.as_ref().map(|shape| shape.in_force(true)),
+        shaped: asked.shape.as_ref().map(|shape| shape.effective(true)),
         inner: false,
         netem: match &asked.child {
             Some(Child::Netem(netem)) => Some(netem.to_string()),

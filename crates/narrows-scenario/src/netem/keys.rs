@@ -30,9 +30,9 @@ const KEYS: &[Key] = &[
     chance::CORRUPT_KEY,
     chance::REORDER_KEY,
     slot::SLOTS,
-    Key::unsaid("trace", "\"none\""),
-    Key::unsaid("exact-netem", "\"none\""),
-    Key::unsaid("scheduler", "\"none\""),
+    Key::unrepresentable("trace", "\"none\""),
+    Key::unrepresentable("exact-netem", "\"none\""),
+    Key::unrepresentable("scheduler", "\"none\""),
 ];
 
 impl Netem {
@@ -65,19 +65,19 @@ impl Netem {
 
 /// What a direction does, in NetEm's words as far as they go.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InForce {
+pub struct CurrentConfig {
     /// Nothing for a plain link, or one of which NetEm could say nothing.
     pub qdisc: Option<Qdisc>,
     /// Whether it is NetEm's single queue.
     pub exact: bool,
     /// Keys of the direction whose values NetEm has no words for.
-    pub unsaid: Vec<&'static str>,
+    pub unrepresentable: Vec<&'static str>,
     /// The keys that NetEm has to do with and that are not as in a plain link: what another qdisc replaces.
     pub keys: Vec<&'static str>,
 }
 
 /// What the keys of a direction that differ from a plain link say, in NetEm's words.
-pub(crate) fn in_force(entries: &[(&'static str, String)], around: Around) -> InForce {
+pub(crate) fn current_config(entries: &[(&'static str, String)], around: Around) -> CurrentConfig {
     let said = |name: &str| entries.iter().find(|(key, _)| *key == name).map(|(_, text)| text);
     let keys: Vec<&str> = KEYS.iter().map(|key| key.name).filter(|key| said(key).is_some()).collect();
     if let Some(text) = said("exact-netem") {
@@ -86,41 +86,46 @@ pub(crate) fn in_force(entries: &[(&'static str, String)], around: Around) -> In
             // It is in force, as it has no other in its place, and tc shows it always.
             netem.limit.get_or_insert(DEFAULT_LIMIT);
         }
-        return InForce { qdisc: exact, exact: true, unsaid: Vec::new(), keys };
+        return CurrentConfig { qdisc: exact, exact: true, unrepresentable: Vec::new(), keys };
     }
     let mut reading = InReading { netem: Netem::default(), fed: false, allow: false, direction: around };
-    let mut unsaid = Vec::new();
+    let mut unrepresentable = Vec::new();
     for (name, text) in entries {
         let row = KEYS.iter().find(|key| key.name == *name);
         if row.and_then(|row| (row.read)(&mut reading, &Node::typed(text, 0))).is_none() {
-            unsaid.push(*name);
+            unrepresentable.push(*name);
         }
     }
-    finish(reading, unsaid, keys)
+    finish(reading, unrepresentable, keys)
 }
 
-fn finish(reading: InReading, mut unsaid: Vec<&'static str>, keys: Vec<&'static str>) -> InForce {
+fn finish(
+    reading: InReading,
+    mut unrepresentable: Vec<&'static str>,
+    keys: Vec<&'static str>,
+) -> CurrentConfig {
     let InReading { netem, fed, allow, .. } = reading;
     let shown = |kind| Some(Qdisc { kind, clauses: Vec::new() });
     let qdisc = if fed {
         let limit = netem.limit.unwrap_or(DEFAULT_LIMIT);
         // All that netem would say, `delay` cannot.
         if (Netem { limit: None, ..netem }) != Netem::default() {
-            unsaid.extend(keys.iter().filter(|key| !["delay", "line-limit", "order"].contains(*key)));
+            unrepresentable
+                .extend(keys.iter().filter(|key| !["delay", "line-limit", "order"].contains(*key)));
         }
-        unsaid.dedup();
+        unrepresentable.dedup();
         shown(Kind::Delay(FedDelay { limit, reorder: allow }))
     } else {
         // Order is allowed where NetEm has packets overtake, and else it makes no difference to a delay that is constant.
         if netem.jitter > Duration::ZERO && netem.overtakes() != allow {
-            unsaid.push("order");
+            unrepresentable.push("order");
         }
         if netem == Netem::default() { None } else { shown(Kind::Netem(Box::new(netem))) }
     };
-    InForce { qdisc, exact: false, unsaid, keys }
+    CurrentConfig { qdisc, exact: false, unrepresentable, keys }
 }
 
-/// The assignments that put a qdisc, or a plain link, in the place of what is in force: `keys` are those of [`InForce`],
+/// The assignments that put a qdisc, or a plain link, in the place of what is in force: `keys` are those of [`CurrentConfig`],
 /// and `exact` says whether the qdisc is to be NetEm's single queue.
 ///
 /// # Errors

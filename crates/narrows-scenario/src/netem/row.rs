@@ -166,7 +166,7 @@ pub(super) struct Key {
 
 impl Key {
     /// One of which NetEm says nothing.
-    pub(super) const fn unsaid(name: &'static str, plain: &'static str) -> Self {
+    pub(super) const fn unrepresentable(name: &'static str, plain: &'static str) -> Self {
         Self { name, plain, write: |_| Ok(None), read: |_, _| None }
     }
 }

@@ -346,8 +346,8 @@ fn what_is_in_force_is_said_of_links_that_were_made_otherwise() {
         for (key, value) in entries {
             direction.set(key, &Node::typed(value, 0), around).unwrap();
         }
-        let in_force = direction.netem();
-        (in_force.qdisc.map(|qdisc| qdisc.text()).unwrap_or_default(), in_force.unsaid)
+        let current = direction.netem();
+        (current.qdisc.map(|qdisc| qdisc.text()).unwrap_or_default(), current.unrepresentable)
     };
     assert_eq!(said(&[]), (String::new(), vec![]));
     // NetEm counts the Ethernet header, `ip` does not.
@@ -500,8 +500,8 @@ proptest! {
         prop_assert_eq!(&qdisc.kind, &Kind::Netem(Box::new(netem.clone())));
         prop_assert!(qdisc.explain().options.iter().all(|option| !option.meaning.is_empty()));
 
-        let in_force = direction(&qdisc).netem();
-        prop_assert_eq!(&in_force.unsaid, &Vec::<&str>::new());
+        let current = direction(&qdisc).netem();
+        prop_assert_eq!(&current.unrepresentable, &Vec::<&str>::new());
         // A rate has a limit, said or not; a gap alone is a reordering of all.
         let mut expected = netem;
         if expected.rate.is_some() {
@@ -511,7 +511,7 @@ proptest! {
             expected.reorder = chance;
             expected.gap = Some(gap).filter(|gap| *gap > 1);
         }
-        prop_assert_eq!(in_force.qdisc.map(|qdisc| qdisc.text()), Some(expected.text()));
+        prop_assert_eq!(current.qdisc.map(|qdisc| qdisc.text()), Some(expected.text()));
     }
 
     /// No text whatever brings the reader down, and what it takes it can explain.

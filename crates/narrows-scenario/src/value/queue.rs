@@ -67,7 +67,7 @@ pub(crate) trait Manages: Parameters {
     }
 
     /// All values in force, for people.
-    fn in_force(&self) -> String {
+    fn effective(&self) -> String {
         self.words()
     }
 }
@@ -369,8 +369,8 @@ impl Policy {
 
     /// With all values in force, for people; nothing where there is none.
     pub(crate) fn words(self) -> Option<String> {
-        let in_force = self.parameters()?.in_force();
-        Some(format!("{}, {in_force}", self.of_type().title))
+        let current = self.parameters()?.effective();
+        Some(format!("{}, {current}", self.of_type().title))
     }
 }
 

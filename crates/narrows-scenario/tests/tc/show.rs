@@ -8,7 +8,7 @@ use narrows_scenario::tc::Script;
 use crate::keys;
 
 /// What a direction's scheduler is in tc's words, as a script that puts it there again.
-fn shown(scenario: &str) -> (String, narrows_scenario::tc::InForce) {
+fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
     let scenario = Scenario::parse(scenario, "x.toml").unwrap_or_else(|error| panic!("{error}\n{scenario}"));
     let (_, up) = scenario.links[0].directions()[0].clone();
     let tree = up.tc(0x8001).expect("a tree");
@@ -36,15 +36,15 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::InForce) {
 
 /// What is shown can be fed in again, and shows the same then.
 #[track_caller]
-fn comes_back(text: &str, unsaid: &[&str]) -> narrows_scenario::tc::InForce {
+fn comes_back(text: &str, unrepresentable: &[&str]) -> narrows_scenario::tc::CurrentConfig {
     let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
     let (again, tree) = shown(&script.scenario_text(false).unwrap());
-    assert_eq!(tree.unsaid, unsaid, "{again}");
+    assert_eq!(tree.unrepresentable, unrepresentable, "{again}");
     let second = Script::parse(&again, "again.sh").unwrap_or_else(|error| panic!("{error}\n{again}"));
     let second = second.scenario_text(false).unwrap_or_else(|error| panic!("{error}\n{again}"));
     let (third, same) = shown(&second);
     assert_eq!(third, again);
-    if unsaid.is_empty() {
+    if unrepresentable.is_empty() {
         assert_eq!(same, tree, "{again}");
         // Also as a scenario, but for values that the first left to their defaults.
         assert_eq!(
@@ -159,7 +159,7 @@ fn classes_with_names_show_with_numbers() {
         "{link}scheduler = {{ type = \"hpd\", bound-order = \"earliest-deadline\", classes = [\
          {{ name = \"voice\", ddp = 1, limit = \"1500ns\", match = {{ dscp = \"ef\" }} }}, {{ name = \"1:1\", ddp = 8 }}] }}\n"
     ));
-    assert_eq!(tree.unsaid, ["bound-order of 1:"], "{script}");
+    assert_eq!(tree.unrepresentable, ["bound-order of 1:"], "{script}");
     let classes: Vec<(&str, &str)> =
         tree.classes.iter().map(|class| (class.handle.as_str(), class.name.as_str())).collect();
     assert_eq!(classes, [("1:2", "voice"), ("1:1", "1:1")]);
@@ -170,7 +170,7 @@ fn classes_with_names_show_with_numbers() {
     let (_, tree) = shown(&format!(
         "{link}scheduler = {{ type = \"prio\", classes = [{{ name = \"x\", match = {{ protocol = \"udp\" }} }}, {{ name = \"y\" }}] }}\n"
     ));
-    assert_eq!(tree.unsaid, ["filters of 8002:"]);
+    assert_eq!(tree.unrepresentable, ["filters of 8002:"]);
     let none = Scenario::parse(&format!("{link}scheduler = \"fq_codel\"\n"), "x").unwrap();
     assert_eq!(none.links[0].directions()[0].1.tc(0x8001), None);
 }

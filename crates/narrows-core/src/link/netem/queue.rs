@@ -170,7 +170,7 @@ impl SingleQueue {
     }
 
     fn enter_twin(&mut self, now: Time, twin: PacketRef, context: &mut Context<'_>) {
-        if context.pool.is_beyond_memory() {
+        if context.pool.over_memory_cap() {
             return context.drop(twin, DropReason::Memory);
         }
         self.enter(now, twin, true, context);

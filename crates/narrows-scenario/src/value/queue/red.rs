@@ -163,7 +163,7 @@ impl Manages for Red {
     }
 
     /// With the thresholds in force.
-    fn in_force(&self) -> String {
+    fn effective(&self) -> String {
         let (min, max) = self.thresholds();
         Self { min: Some(min), max: Some(max), ..*self }.words()
     }

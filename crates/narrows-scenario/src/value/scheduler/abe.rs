@@ -52,7 +52,7 @@ impl Abe {
         AbeConfig { max_delay: self.max_delay, bias: self.bias }
     }
 
-    pub(crate) fn in_force(&self) -> String {
+    pub(crate) fn effective(&self) -> String {
         format!(
             "green waits for {} at most, and goes first in {} of open decisions",
             self.max_delay, self.bias

@@ -72,7 +72,7 @@ impl Keyed for Cbq {
 }
 
 impl Cbq {
-    pub(crate) fn in_force(&self) -> String {
+    pub(crate) fn effective(&self) -> String {
         format!("a wire of {}, packets of {} on average", self.bandwidth, self.average_packet)
     }
 }
@@ -169,7 +169,7 @@ impl CbqClass {
         self.minburst.unwrap_or(0)
     }
 
-    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
+    pub(crate) fn effective(&self, is_leaf: bool) -> String {
         let mut words = format!("rate {}", self.rate);
         if is_leaf {
             words += &format!(", priority {}", self.priority);

@@ -124,7 +124,7 @@ impl Hpd {
         HpdConfig { classes, bound_order: self.bound_order, bound_reading: self.bound_reading }
     }
 
-    pub(crate) fn in_force(self) -> String {
+    pub(crate) fn effective(self) -> String {
         let reading = match self.bound_reading {
             BoundReading::AboutToViolate => "would be missed by one packet more",
             BoundReading::HasViolated => "is missed",

@@ -127,7 +127,7 @@ impl HtbClass {
         self.quantum.unwrap_or(Bytes::new(usual.clamp(QUANTA.0, QUANTA.1)))
     }
 
-    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
+    pub(crate) fn effective(&self, is_leaf: bool) -> String {
         let mut words = format!(
             "rate {} (burst {}), ceiling {} (burst {})",
             self.rate,

@@ -132,7 +132,7 @@ impl Plugin {
         self.module.as_ref().ok_or(LoadError::NoModule)?.scheduler(&self.parameters, self.fuel)
     }
 
-    pub(crate) fn in_force(&self) -> String {
+    pub(crate) fn effective(&self) -> String {
         let file = self.file.as_ref().map_or("no file", |file| &file.name);
         let parameters: Vec<String> =
             self.parameters.iter().map(|(name, value)| format!("{name} {value}")).collect();

@@ -49,10 +49,10 @@ impl ShapedBy {
     }
 
     /// What it may do, in one line.
-    pub(crate) fn in_force(&self, is_leaf: bool) -> String {
+    pub(crate) fn effective(&self, is_leaf: bool) -> String {
         match self {
-            Self::Htb(class) => class.in_force(is_leaf),
-            Self::Cbq(class) => class.in_force(is_leaf),
+            Self::Htb(class) => class.effective(is_leaf),
+            Self::Cbq(class) => class.effective(is_leaf),
         }
     }
 }

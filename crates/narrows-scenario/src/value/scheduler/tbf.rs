@@ -96,7 +96,7 @@ impl Tbf {
         Some(Bound::Bytes(Bytes::new(bytes)))
     }
 
-    pub(crate) fn in_force(&self) -> String {
+    pub(crate) fn effective(&self) -> String {
         let mut words = format!("{}, burst {}", self.rate, self.burst);
         if let Some(peak) = self.peakrate {
             words += &format!(", at most {peak} over more than {}", self.mtu);

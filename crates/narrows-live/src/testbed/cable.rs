@@ -11,9 +11,9 @@ use narrows_io::route_socket::RouteSocket;
 use narrows_io::stack;
 use narrows_io::tap::Tap;
 
-use super::{Cable, Host, Interface, StageError};
+use super::{Cable, Host, Interface, TestbedError};
 use crate::cabling::{Cabling, FarEnd, Laying};
-use crate::local::Neighbours;
+use crate::neighbor_proxy::NeighborProxy;
 
 /// Frames that wait at a host's end where the ring to ours is full: as many as the kernel has in such a queue usually.
 const HELD_BACK: u32 = 1000;
@@ -33,7 +33,7 @@ pub(super) fn lay_cable(
     interface: &Interface,
     end: &End,
     laying: &mut Laying,
-) -> Result<Cable, StageError> {
+) -> Result<Cable, TestbedError> {
     let cabling = laying.cabling();
     let end = match cabling.backend {
         Some(Backend::Tap) => tap(host, interface, cabling)?,
@@ -43,7 +43,7 @@ pub(super) fn lay_cable(
     for address in &interface.addresses {
         sockets.add_address(&interface.name, *address)?;
     }
-    let mut neighbours = Neighbours::default();
+    let mut neighbours = NeighborProxy::default();
     for peer in &interface.peer.addresses {
         neighbours.add(peer.address, narrows_frame::MacAddress(interface.peer.mac.0));
         // While the kernel waits for an answer, it keeps some 90 packets of a first burst and drops the rest.
@@ -62,7 +62,7 @@ fn veth(
     interface: &Interface,
     end: &End,
     laying: &mut Laying,
-) -> Result<CableEnd, StageError> {
+) -> Result<CableEnd, TestbedError> {
     let (near, cabling) = (end.name.as_str(), laying.cabling());
     let far = VethEnd { namespace: &host.namespace, name: &interface.name, mac: Some(interface.mac) };
     create_numbered_veth(
@@ -87,7 +87,7 @@ fn veth(
 }
 
 /// A TAP device in the host's namespace.
-fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd, StageError> {
+fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd, TestbedError> {
     let Host { namespace, .. } = host;
     let tap = Tap::create(namespace, &interface.name, interface.mac, interface.mtu, cabling.trains);
     let tap = tap.map_err(narrows_io::cable_end::CableEndError::from)?;
@@ -96,7 +96,7 @@ fn tap(host: &Host, interface: &Interface, cabling: Cabling) -> Result<CableEnd,
 }
 
 /// Makes an interface of a host usable at once. To be called inside its namespace.
-fn bring_up(host: &Host, interface: &Interface, cabling: Cabling) -> Result<(), StageError> {
+fn bring_up(host: &Host, interface: &Interface, cabling: Cabling) -> Result<(), TestbedError> {
     let namespace = &host.namespace;
     switch_offloads(namespace, &interface.name, cabling)?;
     stack::settle(namespace, &interface.name)?;

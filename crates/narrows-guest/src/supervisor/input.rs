@@ -10,7 +10,7 @@ use narrows_io::clock::clock_monotonic;
 use narrows_io::terminal::Settings;
 use narrows_io::wait::{Waiting, wait};
 
-use super::workshop::Workshop;
+use super::rootfs::GuestRootfs;
 use super::{Broken, Kind, failed, later};
 use crate::channel::FromHost;
 use crate::init::INPUT;
@@ -40,7 +40,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn open(workshop: &Workshop) -> Result<Self, Broken> {
+    pub(super) fn open(rootfs: &GuestRootfs) -> Result<Self, Broken> {
         let mut input = Self {
             stdin: stdin(),
             kind: Kind::Nothing,
@@ -60,13 +60,11 @@ impl Input {
         if what.is_file() {
             let offset = found.stream_position().map_err(failed("look at the standard input"))?;
             input.kind = Kind::File { offset };
-            workshop
-                .share("/proc/self/fd/0", INPUT)
-                .map_err(failed("give the standard input to the guest"))?;
+            rootfs.share("/proc/self/fd/0", INPUT).map_err(failed("give the standard input to the guest"))?;
         } else if !(what.file_type().is_char_device() && what.rdev() == NULL) {
             input.kind = Kind::Stream;
             if input.read_early(&mut found).map_err(failed("read the standard input"))? {
-                fs::write(workshop.path(INPUT), &input.early).map_err(failed("copy the standard input"))?;
+                fs::write(rootfs.path(INPUT), &input.early).map_err(failed("copy the standard input"))?;
                 input.kind = Kind::File { offset: 0 };
             }
         }

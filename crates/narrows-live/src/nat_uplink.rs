@@ -1,4 +1,4 @@
-//! A way from the hosts of a run to the world around it.
+//! The uplink of a run: how its hosts reach what is outside the network.
 //!
 //! ```text
 //! client ── link ── server ── cable ── the namespace in which narrows was started ── its own way out
@@ -21,14 +21,14 @@ use narrows_io::sysctl::{SysctlError, write_sysctl};
 
 use crate::dns::Forwarder;
 use crate::names;
-use crate::stage::{Host, Interface};
+use crate::testbed::{Host, Interface};
 
 /// The cable's name in the far host.
 const INNER: &str = "outside";
 
-/// Why there is no way to the outside.
+/// Why there is no uplink.
 #[derive(Debug, thiserror::Error)]
-pub enum OutsideError {
+pub enum UplinkError {
     /// The enclosing namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -58,9 +58,9 @@ pub enum OutsideError {
     },
 }
 
-/// A way to the outside, open as long as this value lives.
+/// An uplink: traffic to addresses outside the network leaves through this host, behind NAT, as long as this value lives.
 #[derive(Debug)]
-pub struct WayToTheOutside {
+pub struct NatUplink {
     host: String,
     /// Our end of the cable in the enclosing namespace.
     interface: String,
@@ -72,15 +72,15 @@ pub struct WayToTheOutside {
     outer: Outside,
 }
 
-impl WayToTheOutside {
+impl NatUplink {
     /// Opens a way through `far`, whose interface on the link is `link`. `ledger` is the folder where settings that were
     /// changed are remembered.
     ///
     /// # Errors
     /// When the enclosing namespace has no way out itself, or does not allow this.
-    pub fn open(far: &Host, link: &Interface, ledger: &Path) -> Result<Self, OutsideError> {
+    pub fn open(far: &Host, link: &Interface, ledger: &Path) -> Result<Self, UplinkError> {
         if !far.is_ours {
-            return Err(OutsideError::NotOurs(far.name.clone()));
+            return Err(UplinkError::NotOurs(far.name.clone()));
         }
         let enclosing = Namespace::current()?.labelled("the namespace in which narrows was started");
         let number = process::id();

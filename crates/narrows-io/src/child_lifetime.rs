@@ -81,7 +81,7 @@ pub fn handed_down(number: i32) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// When this process lacks the capability (in its user namespace).
-pub fn number_anew() -> io::Result<()> {
+pub fn new_pid_namespace() -> io::Result<()> {
     Ok(unshare(CloneFlags::CLONE_NEWPID)?)
 }
 

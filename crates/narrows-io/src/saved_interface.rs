@@ -18,7 +18,7 @@ use crate::route_socket::{NetlinkError, RouteSocket};
 
 /// An interface that is ours, with what was changed about it, as long as this value lives.
 #[derive(Debug)]
-pub struct Rearranged {
+pub struct SavedInterface {
     namespace: Namespace,
     ledger: PathBuf,
     file: File,
@@ -53,7 +53,7 @@ const BARRIERS: [(&str, Direction); 2] =
     [("closed ingress", Direction::Ingress), ("closed egress", Direction::Egress)];
 const CLSACT: &str = "closed clsact";
 
-impl Rearranged {
+impl SavedInterface {
     /// Switches off every offload of the interface that makes frames other than a wire would carry
     /// ([`offload::plain_packets`]), and remembers that in `ledger`. `reference` says what the namespace was opened by, if
     /// it is not that of the caller.
@@ -81,10 +81,10 @@ impl Rearranged {
     }
 
     /// Takes the interface, so that no other run does, and changes nothing about it. Barriers that a killed run left stay
-    /// until [`Rearranged::close_only`] is called.
+    /// until [`SavedInterface::close_only`] is called.
     ///
     /// # Errors
-    /// As of [`Rearranged::plain_packets`].
+    /// As of [`SavedInterface::plain_packets`].
     pub fn claim(
         namespace: &Namespace,
         reference: Option<&str>,
@@ -132,7 +132,7 @@ impl Rearranged {
     }
 
     /// Raises a barrier, or changes the program of the one that stands. It stays there unless it is taken away:
-    /// [`Rearranged::close_only`], [`Rearranged::restore`].
+    /// [`SavedInterface::close_only`], [`SavedInterface::restore`].
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -208,7 +208,7 @@ fn boxed(error: NetlinkError) -> LedgerError {
     LedgerError::Interface(Box::new(error))
 }
 
-impl Drop for Rearranged {
+impl Drop for SavedInterface {
     fn drop(&mut self) {
         let _ = self.put_back();
     }

@@ -12,8 +12,8 @@ use narrows_io::link::Interface;
 use narrows_io::namespace::Namespace;
 use narrows_io::privileges::Capability;
 use narrows_io::process::Signal;
-use narrows_io::rearranged::Rearranged;
 use narrows_io::route_socket::RouteSocket;
+use narrows_io::saved_interface::SavedInterface;
 use narrows_io::wait::{EndSignal, EndSignals};
 use narrows_io::watch::{Change, Watch};
 use narrows_report::{LatenessBound, Report, RunInfo};
@@ -24,11 +24,11 @@ use crate::capture::CapturePlan;
 use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
+pub use crate::inline_error::InlineError;
 use crate::run::{RunError, by_signal, keep_privileges};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
-use crate::stage::Cable;
-pub use crate::standing_error::StandingError;
+use crate::testbed::Cable;
 
 /// The folder, in that of control sockets, where changed interfaces are remembered.
 pub const INTERFACES: &str = "interfaces";
@@ -39,7 +39,7 @@ const NEEDED: [Capability; 3] = [Capability::DacOverride, Capability::NetAdmin, 
 
 /// How a network stands, wherever that is.
 #[derive(Debug)]
-pub struct StandingOptions {
+pub struct InlineOptions {
     /// How the run is called.
     pub identity: Identity,
     /// How long; without, until a signal.
@@ -64,7 +64,7 @@ pub struct StandingOptions {
 
 /// How it ended.
 #[derive(Debug)]
-pub struct StandingOutcome {
+pub struct InlineOutcome {
     /// What happened.
     pub report: Report,
     /// 0, or 128 and the number of the signal that ended it, unless that is Ctrl-C, which is how it is meant to end; 2 where
@@ -76,9 +76,9 @@ pub struct StandingOutcome {
     pub gone: Vec<String>,
 }
 
-impl StandingOutcome {
+impl InlineOutcome {
     /// Puts an interface back as it was.
-    pub(crate) fn put_back(&mut self, changed: Rearranged) -> Result<(), LedgerError> {
+    pub(crate) fn put_back(&mut self, changed: SavedInterface) -> Result<(), LedgerError> {
         match changed.restore()? {
             PutBack::Done => {}
             PutBack::Moot(why) => self.gone.push(why),
@@ -88,16 +88,16 @@ impl StandingOutcome {
 }
 
 /// Whether a scenario has two ends, and nothing that a network at layer 2 cannot have.
-pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), StandingError> {
+pub(crate) fn check_scenario(scenario: &Scenario) -> Result<(), InlineError> {
     if let Some(router) = scenario.routers.first() {
-        return Err(StandingError::Router(router.name.clone()));
+        return Err(InlineError::Router(router.name.clone()));
     }
     if let Some(host) = scenario.hosts.iter().find(|host| host.place != Place::New) {
-        return Err(StandingError::Host(host.name.clone()));
+        return Err(InlineError::Host(host.name.clone()));
     }
     let ports = scenario.ports();
     let names: Vec<_> = ports.iter().map(|port| port.name.as_str()).collect();
-    if ports.len() == 2 { Ok(()) } else { Err(StandingError::Ports(ports.len(), names.join(", "))) }
+    if ports.len() == 2 { Ok(()) } else { Err(InlineError::Ports(ports.len(), names.join(", "))) }
 }
 
 /// Lets `me`, where a rule says it, mean the addresses of the interfaces, unless the scenario gives its hosts any.
@@ -105,7 +105,7 @@ pub(crate) fn settle_me(
     scenario: &mut Scenario,
     namespace: &Namespace,
     interfaces: &[Interface],
-) -> Result<(), StandingError> {
+) -> Result<(), InlineError> {
     let has_own = scenario.hosts.iter().any(|host| !host.addresses.is_empty());
     let Some(rule) = scenario.rule_with_me().filter(|_| !has_own) else { return Ok(()) };
     let all = RouteSocket::open(namespace)?.addresses()?;
@@ -119,14 +119,14 @@ pub(crate) fn settle_me(
     let is_of_link = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
     if ours.iter().all(|address| is_of_link(address.ip)) {
         let names: Vec<_> = interfaces.iter().map(|interface| format!("`{}`", interface.name)).collect();
-        return Err(StandingError::NoMe { rule, interfaces: names.join(" and ") });
+        return Err(InlineError::NoMe { rule, interfaces: names.join(" and ") });
     }
     scenario.let_me_be(&ours);
     Ok(())
 }
 
 /// The namespace of this name, or the caller's.
-pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, StandingError> {
+pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, InlineError> {
     Ok(match name {
         Some(name) => Namespace::open(name)?,
         None => Namespace::current()?.labelled("this namespace"),
@@ -134,22 +134,22 @@ pub(crate) fn namespace(name: Option<&str>) -> Result<Namespace, StandingError> 
 }
 
 /// Finds an interface with a cable, that is up.
-pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Result<Interface, StandingError> {
+pub(crate) fn find(all: &[Interface], namespace: &Namespace, name: &str) -> Result<Interface, InlineError> {
     let Some(found) = all.iter().find(|interface| interface.name == *name) else {
         let others = all.iter().filter(|other| !other.loopback).map(|other| format!("`{}`", other.name));
         let (interface, namespace) = (name.to_owned(), namespace.label().to_owned());
-        return Err(StandingError::Missing { interface, namespace, others: others.collect() });
+        return Err(InlineError::Missing { interface, namespace, others: others.collect() });
     };
     match (found.loopback, found.ethernet, found.up) {
-        (true, _, _) => Err(StandingError::Loopback(name.to_owned())),
-        (_, false, _) => Err(StandingError::NotEthernet(name.to_owned())),
-        (_, _, false) => Err(StandingError::Down(name.to_owned())),
+        (true, _, _) => Err(InlineError::Loopback(name.to_owned())),
+        (_, false, _) => Err(InlineError::NotEthernet(name.to_owned())),
+        (_, _, false) => Err(InlineError::Down(name.to_owned())),
         _ => Ok(found.clone()),
     }
 }
 
 /// Programs that are on an interface already, as they concern what crosses.
-pub(crate) fn has_filters(namespace: &Namespace, interface: &Interface) -> Result<bool, StandingError> {
+pub(crate) fn has_filters(namespace: &Namespace, interface: &Interface) -> Result<bool, InlineError> {
     Ok(RouteSocket::open(namespace)?.has_clsact(interface.index)?)
 }
 
@@ -163,7 +163,7 @@ pub(crate) enum Heed {
 
 /// The control socket of a network at these interfaces.
 pub(crate) fn control(
-    options: &StandingOptions,
+    options: &InlineOptions,
     scenario: &Scenario,
     title: &str,
 ) -> Result<ControlSocket, RunError> {
@@ -172,7 +172,7 @@ pub(crate) fn control(
 }
 
 /// A network that stands.
-pub(crate) struct Standing {
+pub(crate) struct Inline {
     pub(crate) network: Director,
     signals: EndSignals,
     watch: Watch,
@@ -189,13 +189,13 @@ pub(crate) struct Ground {
     pub(crate) info: RunInfo,
 }
 
-impl Standing {
+impl Inline {
     pub(crate) fn new(
         engine: Engine<narrows_io::frame::Frame>,
         scenario: Scenario,
         cables: Vec<Cable>,
         ground: Ground,
-        options: &StandingOptions,
+        options: &InlineOptions,
     ) -> Result<Self, RunError> {
         let Ground { signals, control, watch, mut info } = ground;
         let one = Threads { most: Some(1), ..Threads::default() };
@@ -217,7 +217,7 @@ impl Standing {
     }
 
     /// Says on the standard error what stands where.
-    pub(crate) fn greet(&self, what: &str, options: &StandingOptions) {
+    pub(crate) fn greet(&self, what: &str, options: &InlineOptions) {
         if options.greeting {
             let name = &self.name;
             let until = if options.duration.is_some() { "" } else { "; Ctrl-C ends it" };
@@ -252,7 +252,7 @@ impl Standing {
                 }
                 Err(error) => return Err(error.into()),
             }
-            for change in self.watch.changes().map_err(StandingError::from)? {
+            for change in self.watch.changes().map_err(InlineError::from)? {
                 match heed(change) {
                     Heed::GoOn(note) => self.network.note_now(&note),
                     Heed::End(why) => self.ended = Some((2, Some(why))),
@@ -289,10 +289,10 @@ impl Standing {
     }
 
     /// Reports.
-    pub(crate) fn finish(mut self) -> Result<StandingOutcome, RunError> {
+    pub(crate) fn finish(mut self) -> Result<InlineOutcome, RunError> {
         let report = self.network.finish(&mut self.info)?;
         let (status, broken) = self.ended.unwrap_or((0, None));
-        Ok(StandingOutcome { report, status, broken, gone: Vec::new() })
+        Ok(InlineOutcome { report, status, broken, gone: Vec::new() })
     }
 }
 

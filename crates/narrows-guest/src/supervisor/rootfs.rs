@@ -1,4 +1,4 @@
-//! The keeper's own file system: a mount namespace that nobody else sees, with one file system in memory for everything that
+//! The supervisor's own file system: a mount namespace that nobody else sees, with one file system in memory for everything that
 //! a guest needs while it runs. It is gone with the last process in it.
 
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use crate::plan::Plan;
 /// there at the start.
 const ROOM: u64 = 1 << 30;
 
-pub(super) struct Workshop {
+pub(super) struct GuestRootfs {
     /// Files that were made so that the guest can write them.
     made: Vec<PathBuf>,
     /// Folders and files of the host that the guest may write.
@@ -32,20 +32,20 @@ pub(super) struct Workshop {
     files: Vec<PathBuf>,
 }
 
-impl Workshop {
+impl GuestRootfs {
     /// Makes it, and the files that the guest is to write.
     pub(super) fn open(plan: &Plan) -> Result<Self, Broken> {
         let memory = plan.number("memory").map_err(failed("read the plan"))?;
         set_apart(memory + ROOM).map_err(failed("make a file system for the guest"))?;
-        let mut workshop = Self { made: Vec::new(), folders: Vec::new(), files: Vec::new() };
+        let mut rootfs = Self { made: Vec::new(), folders: Vec::new(), files: Vec::new() };
         for folder in [UPPER, ROOT, FILES, OPEN, "uml", "memory"] {
-            fs::create_dir(workshop.path(folder)).map_err(failed("make a folder for the guest"))?;
+            fs::create_dir(rootfs.path(folder)).map_err(failed("make a folder for the guest"))?;
         }
-        workshop.share("/proc/self/exe", "init").map_err(failed("give narrows to the guest"))?;
+        rootfs.share("/proc/self/exe", "init").map_err(failed("give narrows to the guest"))?;
         for path in plan.all("writable") {
-            workshop.make_writable(Path::new(path))?;
+            rootfs.make_writable(Path::new(path))?;
         }
-        Ok(workshop)
+        Ok(rootfs)
     }
 
     /// Where something is, or will be.
@@ -160,7 +160,7 @@ impl Workshop {
     }
 }
 
-impl Drop for Workshop {
+impl Drop for GuestRootfs {
     fn drop(&mut self) {
         for path in &self.made {
             if fs::metadata(path).is_ok_and(|found| found.len() == 0) {

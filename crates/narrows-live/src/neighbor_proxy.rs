@@ -21,7 +21,7 @@ const MULTICAST_LISTENERS_2: u8 = 143;
 
 /// The hosts behind a port's far end, and their link addresses.
 #[derive(Clone, Debug, Default)]
-pub struct Neighbours {
+pub struct NeighborProxy {
     known: Vec<(IpAddr, MacAddress)>,
     /// Whether nothing stays here, whatever it is.
     is_transparent: bool,
@@ -38,7 +38,7 @@ pub enum Fate {
     Absorbed,
 }
 
-impl Neighbours {
+impl NeighborProxy {
     /// Nobody in particular: every frame crosses the network, questions for addresses as well.
     pub fn transparent() -> Self {
         Self { is_transparent: true, ..Self::default() }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn questions_are_answered_reports_end_and_the_rest_crosses() {
         let mac = MacAddress([2, 0, 0, 0, 0, 9]);
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighborProxy::default();
         let mut answer = Vec::new();
         assert_eq!(neighbours.judge(&question(), &mut answer), Fate::Absorbed);
         neighbours.add("198.18.0.2".parse().unwrap(), mac);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn where_nobody_is_known_everything_crosses_and_only_what_is_too_long_is_answered() {
-        let neighbours = Neighbours::transparent();
+        let neighbours = NeighborProxy::transparent();
         let mut answer = Vec::new();
         for frame in [question(), listener_report(), vec![0; 14], vec![0xff; 60], Vec::new()] {
             assert_eq!(neighbours.judge(&frame, &mut answer), Fate::Crosses);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn too_long_packets_are_answered_in_the_neighbours_name() {
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = NeighborProxy::default();
         neighbours.add("2001:2::2".parse().unwrap(), MacAddress([2, 0, 0, 0, 0, 9]));
         neighbours.add("198.18.0.2".parse().unwrap(), MacAddress([2, 0, 0, 0, 0, 9]));
         let udp = Udp::new("198.18.0.1:1".parse().unwrap(), "198.18.0.2:2".parse().unwrap());

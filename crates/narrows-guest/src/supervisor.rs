@@ -1,10 +1,10 @@
-//! The keeper of a guest, on the host: it prepares a file system of its own, boots the guest kernel, controls its clock,
+//! The supervisor of a guest, on the host: it prepares a file system of its own, boots the guest kernel, controls its clock,
 //! carries bytes and signals, and tells the caller how it ended.
 
 mod console;
 mod input;
 mod output;
-mod workshop;
+mod rootfs;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,7 +12,9 @@ use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use narrows_io::bound::{end_of, end_with_us, hand_down, handed_down, number_anew, without_terminal};
+use narrows_io::child_lifetime::{
+    end_of, end_with_us, hand_down, handed_down, new_pid_namespace, without_terminal,
+};
 use narrows_io::clock::{MonotonicTime, clock_monotonic};
 use narrows_io::scheduling::{Claim, pin_process};
 use narrows_io::terminal::WindowSize;
@@ -23,7 +25,7 @@ use nix::unistd::{Pid, getppid};
 use self::console::Console;
 use self::input::Input;
 use self::output::{Heard, Outputs};
-use self::workshop::Workshop;
+use self::rootfs::GuestRootfs;
 use crate::channel::{FromGuest, FromHost, Garbled};
 use crate::controller::{Controller, ControllerError};
 use crate::machine::INIT;
@@ -85,7 +87,7 @@ fn failed(what: &'static str) -> impl Fn(io::Error) -> Broken {
     move |cause| Broken::Failed { what, cause }
 }
 
-/// Does the keeper's work for the caller who handed down the descriptor of this number.
+/// Does the supervisor's work for the caller who handed down the descriptor of this number.
 ///
 /// # Errors
 /// When there is no such descriptor, or nothing can be left there.
@@ -127,17 +129,16 @@ struct End {
 fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
     let caller = getppid();
     let mut signals = EndSignals::catch().map_err(failed("catch signals"))?;
-    let workshop = Workshop::open(plan)?;
-    let (input, outputs) = (Input::open(&workshop)?, Outputs::find());
-    workshop.leave_plan(plan, input.kind(), &outputs)?;
-    let listener = UnixListener::bind(workshop.clock()).map_err(failed("listen for the guest's clock"))?;
+    let rootfs = GuestRootfs::open(plan)?;
+    let (input, outputs) = (Input::open(&rootfs)?, Outputs::find());
+    rootfs.leave_plan(plan, input.kind(), &outputs)?;
+    let listener = UnixListener::bind(rootfs.clock()).map_err(failed("listen for the guest's clock"))?;
     let (line, to_guest) = io::pipe().map_err(failed("make a pipe"))?;
-    let written = workshop.make("line").map_err(failed("make the guest's line"))?;
-    let console = Console::make(&workshop)?;
-    let kernel =
-        boot(plan, &workshop, line, written.try_clone().map_err(failed("share the line"))?, &console)?;
-    let carrier = outputs.carry(workshop.path("line")).map_err(failed("follow the guest's line"))?;
-    let keeper = Keeper {
+    let written = rootfs.make("line").map_err(failed("make the guest's line"))?;
+    let console = Console::make(&rootfs)?;
+    let kernel = boot(plan, &rootfs, line, written.try_clone().map_err(failed("share the line"))?, &console)?;
+    let carrier = outputs.carry(rootfs.path("line")).map_err(failed("follow the guest's line"))?;
+    let supervisor = Supervisor {
         kernel,
         controller: None,
         listener,
@@ -157,27 +158,27 @@ fn boot_and_attend(plan: &Plan) -> Result<End, Broken> {
         prompting: None,
         memory: plan.number("memory").map_err(failed("read the plan"))?,
     };
-    let end = keeper.attend(&mut signals);
-    drop(workshop);
+    let end = supervisor.attend(&mut signals);
+    drop(rootfs);
     end
 }
 
 fn boot(
     plan: &Plan,
-    workshop: &Workshop,
+    rootfs: &GuestRootfs,
     line: io::PipeReader,
     written: File,
     console: &Console,
 ) -> Result<Kernel, Broken> {
-    number_anew().map_err(failed("number the guest's processes apart"))?;
+    new_pid_namespace().map_err(failed("number the guest's processes apart"))?;
     let mut command = Command::new(plan.text("kernel").map_err(failed("read the plan"))?);
     let (from, to) = (hand_down(&mut command, line.into()), hand_down(&mut command, written.into()));
     let (memory, seed) = (plan.number("memory"), plan.number("seed"));
     let (memory, seed) = (memory.map_err(failed("read the plan"))?, seed.map_err(failed("read the plan"))?);
     command.arg(format!("mem={memory}"));
     command.args(["root=none", "rootfstype=hostfs", "rootflags=/", "ro"]);
-    command.arg(format!("init={}", workshop.path("init").display()));
-    command.arg(format!("time-travel=ext:{}", workshop.clock().display()));
+    command.arg(format!("init={}", rootfs.path("init").display()));
+    command.arg(format!("time-travel=ext:{}", rootfs.clock().display()));
     command.arg(format!("narrows_seed={seed}"));
     command.args([
         "norandmaps",
@@ -192,9 +193,9 @@ fn boot(
         "ssl=null",
     ]);
     command.arg(format!("ssl0=fd:{from},fd:{to}"));
-    command.arg(format!("uml_dir={}", workshop.path("uml").display()));
+    command.arg(format!("uml_dir={}", rootfs.path("uml").display()));
     command.args(["umid=guest", "--", INIT]);
-    command.env_clear().env("TMPDIR", workshop.path("memory")).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command.env_clear().env("TMPDIR", rootfs.path("memory")).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     command.current_dir("/").stdin(Stdio::null());
     let (out, error) = console.ends()?;
     command.stdout(out).stderr(error);
@@ -234,7 +235,7 @@ impl Drop for Kernel {
     }
 }
 
-struct Keeper {
+struct Supervisor {
     kernel: Kernel,
     controller: Option<Controller>,
     listener: UnixListener,
@@ -261,7 +262,7 @@ struct Keeper {
     memory: u64,
 }
 
-impl Keeper {
+impl Supervisor {
     fn attend(mut self, signals: &mut EndSignals) -> Result<End, Broken> {
         let end = end_of(&self.kernel.child).map_err(failed("watch the guest"))?;
         self.listener.set_nonblocking(true).map_err(failed("listen for the guest's clock"))?;

@@ -32,7 +32,7 @@ use narrows_scenario::{Address, HostRoute, Place, Port, Scenario};
 
 use self::cable::{End, lay_cable};
 use crate::cabling::{Cabling, FarEnd};
-use crate::local::Neighbours;
+use crate::neighbor_proxy::NeighborProxy;
 
 /// Our ends are numbered from here, which hosts' interfaces never reach: the two ends of a cable must differ.
 const FIRST_END: u32 = 1 << 20;
@@ -46,9 +46,9 @@ pub(crate) fn interface_name(link: &str) -> String {
     link.chars().take(15).collect()
 }
 
-/// Why the stage could not be set.
+/// Why a testbed could not be created.
 #[derive(Debug, thiserror::Error)]
-pub enum StageError {
+pub enum TestbedError {
     /// A namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
@@ -73,7 +73,7 @@ pub enum StageError {
         /// Its name in the scenario.
         host: String,
         /// What is wrong.
-        cause: Box<StageError>,
+        cause: Box<TestbedError>,
     },
 }
 
@@ -141,7 +141,7 @@ pub struct Cable {
     /// Before it was opened: whatever comes from it came later than that.
     pub laid: MonotonicTime,
     /// Whose addresses are asked for here, and what the answer is.
-    pub neighbours: Neighbours,
+    pub neighbours: NeighborProxy,
     /// The interface that its frames come from, where that may drop some on the way.
     pub far: Option<FarEnd>,
     /// The stations of frames that leave here, where they come from a router: it, and the host.
@@ -166,7 +166,7 @@ pub(crate) fn close(mut cables: Vec<Cable>) {
 
 /// All of it.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Testbed {
     /// The hosts, in the scenario's order.
     pub hosts: Vec<Host>,
     /// Our ends, until they are taken.
@@ -179,12 +179,12 @@ pub struct Stage {
     cabling_note: Option<String>,
 }
 
-impl Stage {
-    /// Makes hosts and cables for a scenario.
+impl Testbed {
+    /// Creates the hosts and cables of a scenario.
     ///
     /// # Errors
     /// When a privilege is missing, a named namespace does not exist, or an interface of the wanted name exists there.
-    pub fn set(scenario: &Scenario, cabling: Cabling) -> Result<Self, StageError> {
+    pub fn create(scenario: &Scenario, cabling: Cabling) -> Result<Self, TestbedError> {
         let wire = Namespace::create()?.labelled("the namespace of narrows");
         let mut hosts = Vec::new();
         for host in &scenario.hosts {
@@ -197,12 +197,12 @@ impl Stage {
             let namespace = namespace.labelled(format!("host `{}`", host.name));
             hosts.push(Host { name: host.name.clone(), namespace, is_ours, interfaces: Vec::new() });
         }
-        let mut stage = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
-        stage.lay_cables(scenario, cabling)?;
-        Ok(stage)
+        let mut testbed = Self { hosts, cables: Vec::new(), ends: Vec::new(), wire, cabling_note: None };
+        testbed.lay_cables(scenario, cabling)?;
+        Ok(testbed)
     }
 
-    fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), StageError> {
+    fn lay_cables(&mut self, scenario: &Scenario, cabling: Cabling) -> Result<(), TestbedError> {
         let ports = scenario.ports();
         let mtu = |port| scenario.interface_mtu(port).min(MOST_MTU);
         let mut laying = cabling.lay(ports.len(), ports.iter().map(mtu).max().unwrap_or_default());
@@ -222,7 +222,7 @@ impl Stage {
             let end = End { name: format!("p{number}"), number: InterfaceIndex(FIRST_END + number as u32) };
             let laid = self.wire.run(|| lay_cable(&self.wire, host, &interface, &end, &mut laying));
             let cable =
-                laid.map_err(StageError::from).flatten().map_err(|cause| of_host(&host.name, cause))?;
+                laid.map_err(TestbedError::from).flatten().map_err(|cause| of_host(&host.name, cause))?;
             host.interfaces.push(interface);
             self.cables.push(cable);
             if !host.is_ours {
@@ -241,7 +241,7 @@ impl Stage {
     ///
     /// # Errors
     /// When a route is refused.
-    pub fn add_routes(&self, outside: Option<&str>) -> Result<(), StageError> {
+    pub fn add_routes(&self, outside: Option<&str>) -> Result<(), TestbedError> {
         let networks = self.networks();
         for host in &self.hosts {
             let way = match host.interfaces.first() {
@@ -291,7 +291,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for Testbed {
     /// The kernel removes the cables with our namespace, some time later and all at once; in an existing namespace a next run
     /// may want the names before that.
     fn drop(&mut self) {
@@ -317,7 +317,7 @@ enum FirstWay<'a> {
     Known,
 }
 
-fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), StageError> {
+fn add_routes(host: &Host, way: FirstWay<'_>) -> Result<(), TestbedError> {
     let mut sockets = RouteSocket::open(&host.namespace)?;
     for (number, interface) in host.interfaces.iter().enumerate() {
         let gateways = one_of_each(&interface.peer.addresses);
@@ -357,18 +357,18 @@ fn knows(host: &Host, network: &IpPrefix) -> bool {
 ///
 /// # Errors
 /// When there is none, or it may not be opened.
-pub fn existing(host: &narrows_scenario::Host) -> Result<Option<Namespace>, StageError> {
+pub fn existing(host: &narrows_scenario::Host) -> Result<Option<Namespace>, TestbedError> {
     let opened = match &host.place {
         Place::New => return Ok(None),
         Place::Namespace(name) => Namespace::open(name),
         Place::Process(number) => Namespace::open(&format!("pid:{number}")),
-        other => return Err(of_host(&host.name, StageError::NotHere(format!("{other:?}")))),
+        other => return Err(of_host(&host.name, TestbedError::NotHere(format!("{other:?}")))),
     };
     opened.map(Some).map_err(|cause| of_host(&host.name, cause.into()))
 }
 
-pub(crate) fn of_host(host: &str, cause: StageError) -> StageError {
-    StageError::Host { host: host.to_owned(), cause: Box::new(cause) }
+pub(crate) fn of_host(host: &str, cause: TestbedError) -> TestbedError {
+    TestbedError::Host { host: host.to_owned(), cause: Box::new(cause) }
 }
 
 /// Who is at the other end of a port's link.

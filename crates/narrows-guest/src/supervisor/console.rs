@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::workshop::Workshop;
+use super::rootfs::GuestRootfs;
 use super::{Broken, failed};
 
 /// How many of the last lines are told.
@@ -24,12 +24,12 @@ pub(super) struct Console {
 }
 
 impl Console {
-    pub(super) fn make(workshop: &Workshop) -> Result<Self, Broken> {
+    pub(super) fn make(rootfs: &GuestRootfs) -> Result<Self, Broken> {
         Ok(Self {
-            path: workshop.path("console"),
-            file: workshop.make("console").map_err(failed("make the guest's console"))?,
-            management: workshop.path("uml").join("guest").join("mconsole"),
-            asking: workshop.path("asking"),
+            path: rootfs.path("console"),
+            file: rootfs.make("console").map_err(failed("make the guest's console"))?,
+            management: rootfs.path("uml").join("guest").join("mconsole"),
+            asking: rootfs.path("asking"),
         })
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Bridge {
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) netns: Option<String>,
     #[command(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) inline: Inline,
 }
 
 /// What else is to be known of an attachment, at the end of the help.
@@ -74,7 +74,7 @@ pub(crate) struct Attach {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) fail: FailName,
     #[command(flatten)]
-    pub(crate) standing: Standing,
+    pub(crate) inline: Inline,
 }
 
 /// `--direction`.
@@ -96,7 +96,7 @@ pub(crate) enum FailName {
 
 /// What a network may be told that stands at interfaces which exist already.
 #[derive(Debug, Args)]
-pub(crate) struct Standing {
+pub(crate) struct Inline {
     /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<RunName>,

@@ -21,18 +21,18 @@ use crate::value::{Child, Class, Division, Policy, Queue, Scheduler, SchedulerKi
 
 /// The disciplines and classes of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InForce {
+pub struct CurrentConfig {
     /// The disciplines, each before those in its classes.
-    pub qdiscs: Vec<QdiscInForce>,
+    pub qdiscs: Vec<CurrentQdisc>,
     /// The classes of all of them.
-    pub classes: Vec<ClassInForce>,
+    pub classes: Vec<CurrentClass>,
     /// What tc has no words for, or `show` does not show.
-    pub unsaid: Vec<String>,
+    pub unrepresentable: Vec<String>,
 }
 
 /// A discipline.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QdiscInForce {
+pub struct CurrentQdisc {
     /// What tc calls it.
     pub kind: String,
     /// `1:`.
@@ -46,9 +46,9 @@ pub struct QdiscInForce {
     pub points: Vec<Option<u16>>,
 }
 
-impl ClassInForce {
+impl CurrentClass {
     /// Whether it is a class of this discipline.
-    pub fn is_of(&self, qdisc: &QdiscInForce) -> bool {
+    pub fn is_of(&self, qdisc: &CurrentQdisc) -> bool {
         let major = |handle: &str| handle.split(':').next().map(str::to_owned);
         major(&self.handle) == major(&qdisc.handle)
     }
@@ -56,7 +56,7 @@ impl ClassInForce {
 
 /// A class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClassInForce {
+pub struct CurrentClass {
     /// What tc calls its discipline.
     pub kind: String,
     /// `1:10`.
@@ -76,7 +76,7 @@ pub struct ClassInForce {
 impl Direction {
     /// Its scheduler as disciplines and classes of tc; nothing where there is none, or one without classes of tc's.
     /// `first` is the first handle that is given to a discipline without its own.
-    pub fn tc(&self, first: u16) -> Option<InForce> {
+    pub fn tc(&self, first: u16) -> Option<CurrentConfig> {
         let scheduler = self.scheduler.as_ref().filter(|scheduler| is_tree(scheduler.kind))?;
         let around = self.around();
         let mut walk = Walk {
@@ -85,13 +85,13 @@ impl Direction {
             free: first,
             netem_within: !around.exact
                 && matches!(&around.qdisc, Some(qdisc) if matches!(qdisc.kind, NetemKind::Netem(_))),
-            found: InForce {
-                unsaid: around.unsaid.iter().map(|key| (*key).to_owned()).collect(),
-                ..InForce::default()
+            found: CurrentConfig {
+                unrepresentable: around.unrepresentable.iter().map(|key| (*key).to_owned()).collect(),
+                ..CurrentConfig::default()
             },
         };
         if self.rate == Rate::UNLIMITED && self.overhead != Overhead::FRAME {
-            walk.found.unsaid.push("overhead".into());
+            walk.found.unrepresentable.push("overhead".into());
         }
         let netem = around.qdisc.map(|qdisc| {
             let text = qdisc.text();
@@ -110,7 +110,7 @@ impl Direction {
                     USUAL_LIMIT => String::new(),
                     Bound::Packets(packets) => format!("limit {packets} "),
                     Bound::Bytes(_) => {
-                        walk.unsaid("queue", bucket);
+                        walk.unrepresentable("queue", bucket);
                         String::new()
                     }
                 };
@@ -132,7 +132,7 @@ impl Direction {
     }
 
     /// What is around the scheduler, in NetEm's words. What follows from there being one is no matter of NetEm's.
-    fn around(&self) -> crate::netem::InForce {
+    fn around(&self) -> crate::netem::CurrentConfig {
         let mut plain = Self { scheduler: None, ..self.clone() };
         if self.rate == Rate::UNLIMITED {
             plain.overhead = Overhead::IP;
@@ -218,7 +218,7 @@ struct Walk<'a> {
     free: u16,
     /// Whether NetEm is what is in a token bucket at the root.
     netem_within: bool,
-    found: InForce,
+    found: CurrentConfig,
 }
 
 impl Walk<'_> {
@@ -232,7 +232,7 @@ impl Walk<'_> {
     }
 
     fn qdisc(&mut self, kind: &str, handle: Handle, parent: Option<Handle>, options: String) {
-        self.found.qdiscs.push(QdiscInForce {
+        self.found.qdiscs.push(CurrentQdisc {
             kind: kind.into(),
             handle: handle.to_string(),
             parent: parent.map(|parent| parent.to_string()),
@@ -241,8 +241,8 @@ impl Walk<'_> {
         });
     }
 
-    fn unsaid(&mut self, what: &str, of: Handle) {
-        self.found.unsaid.push(format!("{what} of {of}"));
+    fn unrepresentable(&mut self, what: &str, of: Handle) {
+        self.found.unrepresentable.push(format!("{what} of {of}"));
     }
 
     /// A scheduler, its classes and what is in them.
@@ -257,13 +257,13 @@ impl Walk<'_> {
             let (id, place) = (Handle { minor: 1, ..handle }, self.found.classes.len());
             let all = Class::all();
             let class = classes.first().unwrap_or(&all);
-            self.found.classes.push(ClassInForce {
+            self.found.classes.push(CurrentClass {
                 kind: scheduler.kind.name().into(),
                 handle: id.to_string(),
                 parent: Some(handle.to_string()),
                 name: class.name.clone(),
                 outermost,
-                ..ClassInForce::default()
+                ..CurrentClass::default()
             });
             let inside = self.leaf(scheduler, class, id, outermost);
             self.found.classes[place].leaf = inside.map(|inside| inside.to_string());
@@ -277,7 +277,7 @@ impl Walk<'_> {
             let options = self.options(scheduler, at, ids[at], is_leaf);
             // The bands of `prio` are below the discipline, and not at a root.
             let bands = (scheduler.kind == SchedulerKind::Prio).then_some(handle);
-            self.found.classes.push(ClassInForce {
+            self.found.classes.push(CurrentClass {
                 kind: scheduler.kind.name().into(),
                 handle: ids[at].to_string(),
                 parent: above.map(|above| ids[above]).or(bands).map(|above| above.to_string()),
@@ -323,16 +323,16 @@ impl Walk<'_> {
         match scheduler.kind {
             SchedulerKind::Htb | SchedulerKind::Cbq => {
                 if has_rules {
-                    self.unsaid("filters", handle);
+                    self.unrepresentable("filters", handle);
                 }
                 if default.is_none() || scheduler.kind == SchedulerKind::Cbq && named_default.is_some() {
-                    self.unsaid("default", handle);
+                    self.unrepresentable("default", handle);
                 }
             }
             SchedulerKind::Prio => {
                 match by_points.as_ref().and_then(|points| points::priorities(points, default, ids.len())) {
                     Some(map) => options += &format!(" priomap {map}"),
-                    None => self.unsaid("filters", handle),
+                    None => self.unrepresentable("filters", handle),
                 }
             }
             SchedulerKind::Hpd => match &by_points {
@@ -342,19 +342,19 @@ impl Walk<'_> {
                         .collect();
                     options = said.join(" ");
                 }
-                None => self.unsaid("filters", handle),
+                None => self.unrepresentable("filters", handle),
             },
             // Packets of a token bucket have one way only.
             _ => {}
         }
         if scheduler.kind != SchedulerKind::Tbf && scheduler.bound.is_some() {
-            self.unsaid("bound", handle);
+            self.unrepresentable("bound", handle);
         }
         if scheduler.hpd.bound_order != Default::default() {
-            self.unsaid("bound-order", handle);
+            self.unrepresentable("bound-order", handle);
         }
         if scheduler.hpd.bound_reading != Default::default() {
-            self.unsaid("bound-reading", handle);
+            self.unrepresentable("bound-reading", handle);
         }
         self.qdisc(scheduler.kind.name(), handle, parent, options);
         if let (SchedulerKind::Hpd, Some(points), Some(qdisc)) =
@@ -381,7 +381,7 @@ impl Walk<'_> {
                 let (text, said) =
                     options::hpd_class(&class.hpd, id.minor, default_of(scheduler) == Some(at), bound);
                 if !said {
-                    self.unsaid("estimator", id);
+                    self.unrepresentable("estimator", id);
                 }
                 text
             }
@@ -403,7 +403,7 @@ impl Walk<'_> {
                 let handle = self.handle();
                 let options = managed::shown(&inner.value());
                 if options.is_none() {
-                    self.unsaid("options", handle);
+                    self.unrepresentable("options", handle);
                 }
                 self.qdisc(inner.kind.name(), handle, Some(id), options.unwrap_or_default());
                 return Some(handle);
@@ -422,7 +422,7 @@ impl Walk<'_> {
             }
             let value = queue.value();
             let (Some(kind), Some(options)) = (managed::name_of(&value), managed::shown(&value)) else {
-                self.unsaid("queue", id);
+                self.unrepresentable("queue", id);
                 return None;
             };
             let handle = self.handle();
@@ -442,7 +442,7 @@ impl Walk<'_> {
             (Bound::Packets(_), _) => "pfifo_head_drop",
             (Bound::Bytes(_), DropAt::Tail) => "bfifo",
             (Bound::Bytes(_), _) => {
-                self.unsaid("queue", id);
+                self.unrepresentable("queue", id);
                 return None;
             }
         };

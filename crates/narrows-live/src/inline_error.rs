@@ -11,7 +11,7 @@ use crate::container::ContainerError;
 
 /// Why a network cannot stand there.
 #[derive(Debug, thiserror::Error)]
-pub enum StandingError {
+pub enum InlineError {
     /// The namespace.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),

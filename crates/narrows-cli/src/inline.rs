@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use narrows_io::host::Capabilities;
 use narrows_live::control;
+use narrows_live::inline::{InlineOptions, InlineOutcome};
 use narrows_live::run_record::{Identity, RunKind};
-use narrows_live::standing::{StandingOptions, StandingOutcome};
 use narrows_scenario::{Scenario, Way, span_of_time};
 
 use crate::args;
@@ -22,15 +22,15 @@ pub(crate) fn prepare(
     devices: &[(&str, Way)],
     file: Option<&Path>,
     kind: RunKind,
-    args: &args::Standing,
-) -> Result<(Scenario, StandingOptions), Failure> {
+    args: &args::Inline,
+) -> Result<(Scenario, InlineOptions), Failure> {
     let bounds = lateness_bounds(&args.pace.max_lateness)?;
     let duration = args.duration.as_deref().map(|text| span_of_time("duration", text)).transpose()?;
     let scenario = scenario_at(devices, file, &args.link, args.seed, &args.set)?;
     args.report.json.probe()?;
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
-    let options = StandingOptions {
+    let options = InlineOptions {
         identity: Identity {
             name: args.name.clone(),
             kind,
@@ -57,8 +57,8 @@ pub(crate) fn capabilities() -> Result<Capabilities, Failure> {
 
 /// Reports, and says what the program exits with; `remedy` is what to do when it ended early.
 pub(crate) fn conclude(
-    outcome: &StandingOutcome,
-    args: &args::Standing,
+    outcome: &InlineOutcome,
+    args: &args::Inline,
     what: &str,
     remedy: &str,
 ) -> Result<u8, Failure> {
