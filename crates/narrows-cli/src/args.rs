@@ -217,9 +217,9 @@ pub(crate) struct Sim {
     // Under the heading of these flags stands what comes behind them.
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// What crosses the link of the flags, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
-    /// a table as of `[[traffic]]`; any number of times [default: an even pace at nine tenths of the rate]
-    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
+    /// Traffic between the first two hosts, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
+    /// a table as of `[[traffic]]`; any number of times [default by flags: an even pace at nine tenths of the rate]
+    #[arg(long, value_name = "KIND=VALUE", conflicts_with = "replay")]
     pub(crate) traffic: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use narrows_core::{Duration, Time};
-use narrows_report::{ApplicationInfo, ApplicationReport, RunInfo};
+use narrows_report::{ApplicationInfo, Report, RunInfo, SourceInfo, SourceMeter};
 
 use crate::changes::Changes;
 use crate::error::SimError;
@@ -41,6 +41,12 @@ pub(crate) struct Drive<'a> {
     watch: Watch<'a>,
     /// Steps since the last look.
     unwatched: u32,
+}
+
+/// What a report says of a scenario's traffic by itself.
+pub(crate) struct TrafficInfo {
+    pub(crate) sources: Vec<SourceInfo>,
+    pub(crate) applications: Vec<(u32, ApplicationInfo)>,
 }
 
 /// How a run ended.
@@ -189,9 +195,17 @@ impl<'a> Drive<'a> {
         self.changes.update(info);
     }
 
-    /// What became of the applications that are named, after a run of this length.
-    pub(crate) fn applications(&self, all: &[ApplicationInfo], length: Duration) -> Vec<ApplicationReport> {
-        self.inputs.applications(all, length)
+    /// Adds to a report what became of the traffic of a scenario, after a run of this length.
+    pub(crate) fn report_traffic(&self, report: &mut Report, traffic: &TrafficInfo, length: Duration) {
+        let places = (0u32..).map(|source| self.inputs.place(source));
+        let meters = &self.network.traffic;
+        report.generated = SourceMeter::reports(&traffic.sources, places.take(meters.len()).zip(meters));
+        let meters: Vec<_> = self.inputs.applications().collect();
+        let app = |(place, info): &(u32, ApplicationInfo)| {
+            let (_, meter) = meters.iter().find(|(of, _)| of == place)?;
+            Some(meter.report(info, length))
+        };
+        report.applications = traffic.applications.iter().filter_map(app).collect();
     }
 
     /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.

@@ -6,12 +6,12 @@ use narrows_core::queue::Queue;
 use narrows_core::source::SourceConfig;
 use narrows_core::{Duration, Engine, Seed, Time};
 use narrows_frame::WallTime;
-use narrows_report::{Kind, Report, RunInfo};
+use narrows_report::{Kind, Report, RunInfo, SourceInfo};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
-use crate::drive::{Drive, End, Watch};
+use crate::drive::{Drive, End, TrafficInfo, Watch};
 use crate::error::SimError;
 use crate::observe::{Observer, Observing};
 use crate::output::{Destination, Output};
@@ -167,9 +167,11 @@ fn run(
         }
     }
     let engine: Engine<Body> = Engine::new(network)?;
-    let applications = application_infos(&scenario);
+    let traffic =
+        TrafficInfo { sources: SourceInfo::all(&scenario), applications: application_infos(&scenario) };
     let keep_frames = options.capture.is_some();
-    let mut inputs = Sources::of(&scenario, &engine, SourceOptions { keep_frames }, |_| true)?;
+    let mut inputs =
+        Sources::of(&scenario, &engine, SourceOptions { keep_frames, ..SourceOptions::default() }, |_| true)?;
     let watchers = Watchers { observing, ..watchers(options, &engine, &scenario.file, WallTime::default())? };
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
@@ -186,7 +188,7 @@ fn run(
     info.notes.extend(broken_off(end, until));
     info.notes.extend(changed(drive.changes_made));
     let mut report = Report::new(&info, engine, meter);
-    report.applications = drive.applications(&applications, end.at.since(Time::ZERO));
+    drive.report_traffic(&mut report, &traffic, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
     Ok(SimResult { report, broken_off: end.broken_off })
 }

@@ -19,8 +19,8 @@ mod session;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use narrows_core::{Duration, FlowKey, Packet, PortId, Seed, Stream, Time};
-use narrows_report::{AppMeter, ApplicationInfo, ApplicationReport};
+use narrows_core::{FlowKey, Packet, PortId, Seed, Stream, Time};
+use narrows_report::AppMeter;
 use narrows_scenario::{AppConfig, Dialogue};
 
 use crate::apps::call::DatagramCall;
@@ -127,9 +127,9 @@ impl App {
         self.keep(at, serial, entry);
     }
 
-    /// What became of its transactions in a run of this length.
-    pub(crate) fn report(&self, info: &ApplicationInfo, length: Duration) -> ApplicationReport {
-        self.meter.report(info, length)
+    /// What it has counted.
+    pub(crate) fn meter(&self) -> &AppMeter {
+        &self.meter
     }
 
     fn begin(&mut self, at: Time) {

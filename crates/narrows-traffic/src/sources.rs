@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use narrows_core::source::Source;
-use narrows_core::{Duration, Engine, FlowKey, Headers, Packet, PortId, Protocol, Seed, Time};
-use narrows_report::{ApplicationInfo, ApplicationReport};
+use narrows_core::{Engine, FlowKey, Headers, Packet, PortId, Protocol, Seed, Time};
+use narrows_report::{AppMeter, ApplicationInfo};
 use narrows_scenario::{AimdConfig, Scenario, Traffic, TrafficSource};
 
 use crate::aimd::{Aimd, Out};
@@ -20,12 +20,17 @@ use crate::error::SourceError;
 pub struct SourceOptions {
     /// Packets of captures keep their bytes.
     pub keep_frames: bool,
+    /// Threads read captures ahead: whoever takes a packet never waits for the disk. One that is not there yet comes later than
+    /// it should.
+    pub read_ahead: bool,
 }
 
 /// Where packets come from: one source of traffic.
 #[derive(Debug)]
 pub struct Origin {
     name: String,
+    /// Its place among the scenario's traffic.
+    place: u32,
     port: PortId,
     kind: Kind,
 }
@@ -52,6 +57,8 @@ pub struct Sources {
     heads: BinaryHeap<Reverse<(Time, u32)>>,
     /// The entry that counts, of each source.
     entries: Vec<Option<Time>>,
+    /// Captures whose next packet is not there yet.
+    starved: Vec<u32>,
 }
 
 impl Sources {
@@ -66,10 +73,13 @@ impl Sources {
         has: impl Fn(PortId) -> bool,
     ) -> Result<Self, SourceError> {
         let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
-        let own = scenario.traffic.iter().filter(|traffic| has(port(&traffic.from)));
+        let own = scenario.traffic.iter().zip(0..).filter(|(traffic, _)| has(port(&traffic.from)));
         let seed = Seed(scenario.seed);
-        let origins =
-            own.map(|traffic| Origin::of(traffic, seed, (port(&traffic.from), port(&traffic.to)), options));
+        let origins = own.map(|(traffic, place)| {
+            let ports = (port(&traffic.from), port(&traffic.to));
+            let origin = Origin::of(traffic, seed, ports, options)?;
+            Ok::<_, SourceError>(Origin { place, ..origin })
+        });
         Ok(Self::new(origins.collect::<Result<_, _>>()?))
     }
 
@@ -78,7 +88,7 @@ impl Sources {
         origins.sort_by(|a, b| (a.rank(), &a.name).cmp(&(b.rank(), &b.name)));
         let entries: Vec<_> = origins.iter().map(Origin::peek).collect();
         let heads = entries.iter().zip(0..).filter_map(|(&at, number)| Some(Reverse((at?, number))));
-        Self { heads: heads.collect(), entries, origins }
+        Self { heads: heads.collect(), entries, origins, starved: Vec::new() }
     }
 
     /// The names of the sources, in the order of their numbers.
@@ -86,9 +96,19 @@ impl Sources {
         self.origins.iter().map(|origin| origin.name.clone()).collect()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.origins.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.origins.is_empty()
+    }
+
+    /// The place of a source among the scenario's traffic.
+    pub fn place(&self, source: u32) -> u32 {
+        self.origins[source as usize].place
     }
 
     /// Whether there are sources that wait for what arrives.
@@ -96,14 +116,42 @@ impl Sources {
         self.origins.iter().any(|origin| matches!(origin.kind, Kind::Aimd(_) | Kind::App(_)))
     }
 
-    /// What became of the applications that are named, after a run of this length.
-    pub fn applications(&self, all: &[ApplicationInfo], length: Duration) -> Vec<ApplicationReport> {
-        let report = |info: &ApplicationInfo| {
-            let origin = self.origins.iter().find(|origin| origin.name == info.name)?;
-            let Kind::App(app) = &origin.kind else { return None };
-            Some(app.report(info, length))
-        };
-        all.iter().filter_map(report).collect()
+    /// What the applications have counted, each with its place among the scenario's traffic.
+    pub fn applications(&self) -> impl Iterator<Item = (u32, &AppMeter)> {
+        self.origins.iter().filter_map(|origin| match &origin.kind {
+            Kind::App(app) => Some((origin.place, app.meter())),
+            _ => None,
+        })
+    }
+
+    /// Whether packets of a capture are due that are not read yet.
+    pub fn is_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// Looks for packets of captures that were not read yet.
+    ///
+    /// # Errors
+    /// When a capture cannot be read.
+    pub fn refill(&mut self) -> Result<(), SourceError> {
+        for number in std::mem::take(&mut self.starved) {
+            if let Kind::Capture(capture) = &mut self.origins[number as usize].kind {
+                capture.advance()?;
+            }
+            self.expect(number);
+        }
+        Ok(())
+    }
+
+    /// Puts a source on the list again whose next packet is known by now.
+    fn expect(&mut self, number: u32) {
+        let origin = &self.origins[number as usize];
+        if matches!(&origin.kind, Kind::Capture(capture) if capture.is_starved()) {
+            self.starved.push(number);
+        }
+        let at = origin.peek();
+        self.entries[number as usize] = at;
+        self.heads.extend(at.map(|at| Reverse((at, number))));
     }
 
     /// Tells a source that its packet has arrived; its next one may come at once.
@@ -150,10 +198,16 @@ impl Sources {
         let Reverse((at, number)) = *head;
         let origin = &mut self.origins[number as usize];
         let taken = origin.take(number)?;
-        self.entries[number as usize] = origin.peek();
-        match self.entries[number as usize] {
+        let next = origin.peek();
+        self.entries[number as usize] = next;
+        match next {
             Some(next) => *head = Reverse((next, number)),
-            None => drop(PeekMut::pop(head)),
+            None => {
+                PeekMut::pop(head);
+                if matches!(&origin.kind, Kind::Capture(capture) if capture.is_starved()) {
+                    self.starved.push(number);
+                }
+            }
         }
         Ok(taken.map(|(port, packet)| (at, port, packet)))
     }
@@ -176,11 +230,11 @@ impl Origin {
                 Kind::App(Box::new(App::new((**config).clone(), *key, (from, to), seed, name)))
             }
             TrafficSource::Capture { file, start } => {
-                Kind::Capture(CaptureFeed::open(file, *start, options.keep_frames)?)
+                Kind::Capture(CaptureFeed::open(file, *start, options.keep_frames, options.read_ahead)?)
             }
             _ => return Err(SourceError::Unknown(name.clone())),
         };
-        Ok(Self { name: name.clone(), port: from, kind })
+        Ok(Self { name: name.clone(), place: 0, port: from, kind })
     }
 
     /// Packets from nowhere that enter at `port`, Ethernet frames without options in their headers.
@@ -191,13 +245,13 @@ impl Origin {
         };
         let headers = Headers::plain(&key, 0);
         let template = Packet { length: 0, link_header: 14, network_header, key, headers, body: () };
-        Self { name: name.into(), port, kind: Kind::Source { source, template } }
+        Self { name: name.into(), place: 0, port, kind: Kind::Source { source, template } }
     }
 
     /// A sender that responds to congestion, at the first port, and the other end at the second.
     pub fn aimd(name: &str, config: &AimdConfig, key: FlowKey, (from, to): (PortId, PortId)) -> Self {
         let kind = Kind::Aimd(Box::new(Aimd::new(config, key, from, to)));
-        Self { name: name.into(), port: from, kind }
+        Self { name: name.into(), place: 0, port: from, kind }
     }
 
     fn rank(&self) -> u8 {
@@ -245,20 +299,23 @@ impl Origin {
     }
 }
 
-/// What the report says of applications by themselves, in the order of their names.
-pub fn application_infos(scenario: &Scenario) -> Vec<ApplicationInfo> {
-    let info = |traffic: &Traffic| match &traffic.source {
-        TrafficSource::App { config, key } => Some(ApplicationInfo {
-            name: traffic.name.clone(),
-            kind: config.kind.name(),
-            transport: if config.tcp.is_some() { "tcp" } else { "udp" },
-            from: traffic.from.clone(),
-            to: traffic.to.clone(),
-            dscp: key.dscp(),
-        }),
+/// What the report says of applications by themselves, in the order of their names, each with its place among the traffic.
+pub fn application_infos(scenario: &Scenario) -> Vec<(u32, ApplicationInfo)> {
+    let info = |(traffic, place): (&Traffic, u32)| match &traffic.source {
+        TrafficSource::App { config, key } => Some((
+            place,
+            ApplicationInfo {
+                name: traffic.name.clone(),
+                kind: config.kind.name(),
+                transport: if config.tcp.is_some() { "tcp" } else { "udp" },
+                from: traffic.from.clone(),
+                to: traffic.to.clone(),
+                dscp: key.dscp(),
+            },
+        )),
         _ => None,
     };
-    let mut all: Vec<_> = scenario.traffic.iter().filter_map(info).collect();
-    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut all: Vec<_> = scenario.traffic.iter().zip(0..).filter_map(info).collect();
+    all.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
     all
 }

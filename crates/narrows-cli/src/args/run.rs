@@ -24,6 +24,7 @@ Programs of the run find in their environment:
 Examples:
   narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'
   narrows run --rate 1.5mbit/0.5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
+  narrows run --rate 10mbit --delay 5ms --traffic up:constant=5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
   narrows run scenarios/adsl.toml --record run.log -- sh -c 'ping -c 5 $NARROWS_SERVER'";
 
 #[derive(Debug, Args)]
@@ -112,6 +113,10 @@ pub(crate) struct Live {
     /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Generate cross traffic between the first two hosts, both ways or up: or down: alone, as in constant=5mbit,
+    /// down:poisson=500/s, aimd, or a table as of `[[traffic]]`; any number of times
+    #[arg(long, value_name = "KIND=VALUE")]
+    pub(crate) traffic: Vec<String>,
     /// The host in which CMD runs [default: the scenario's first]
     #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,

@@ -14,6 +14,7 @@ mod captured;
 mod certified;
 mod common;
 mod control;
+mod cross_traffic;
 mod dist;
 mod feed;
 mod habit;
