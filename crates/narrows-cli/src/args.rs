@@ -28,7 +28,7 @@ pub(crate) use virtual_time::{VirtualTime, WallClock};
 /// The version, and the commit that it is made of.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("NARROWS_COMMIT"), ")");
 
-/// Puts a modelled network between unmodified programs, on real packets in real time or in exact virtual time.
+/// Network path emulator: puts a modelled network between unmodified programs, in real or virtual time.
 #[derive(Debug, Parser)]
 #[command(
     name = "narrows",
@@ -44,82 +44,82 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a program behind the network and report what it met
+    /// Run a program behind an emulated network and report what happened
     Run(Run),
-    /// The same with an interactive shell; shells nest
+    /// Open an interactive shell behind an emulated network; shells nest
     Shell(Shell),
-    /// Bring a network up that stays up, in the foreground or in the background
+    /// Bring up a network that stays up, in the foreground or background
     Up(Up),
-    /// List the runs that are going on, or the hosts of one
+    /// List runs, or the hosts of one
     Ls(crate::ls::Ls),
-    /// Run a program, or a shell, in a host of a run
+    /// Run a program or a shell in a host of a run
     Exec(Exec),
-    /// End runs in order, and print what they reported
+    /// End runs and print their summaries
     Down(crate::down::Down),
-    /// Put the network between two existing interfaces, transparent at layer 2
+    /// Bridge two existing interfaces through an emulated network (layer 2)
     Bridge(Bridge),
-    /// Put the network onto an interface in use, of this host or of a container
+    /// Attach an emulated network to an interface in use, of this host or a container
     Attach(Attach),
-    /// Run a scenario in virtual time: deterministic, as fast as the processor goes
+    /// Run a scenario in virtual time: deterministic, faster than real time
     Sim(Sim),
     /// Validate a scenario and show its effective settings
     Check(Check),
-    /// Change links of a run while it runs
+    /// Change links of a running network
     Set(Set),
-    /// Say what happens to a run, as it happens: changes, steps, lateness, feeds
+    /// Stream the events of a run: changes, timeline steps, lateness, feeds
     Events(crate::events::ShowEvents),
-    /// Say what makes one scenario of another, and how much of it a run can have while it goes on
+    /// Show the differences between two scenarios, or a run and a scenario
     Diff(crate::diff::Diff),
-    /// Print the report of a run as it stands
+    /// Show the current state and counters of a run
     Stats(Stats),
-    /// Show the report of a run that has ended, in full
+    /// Show the full report of a finished run
     Report(crate::report::ShowReport),
-    /// Stream delays into a feed of a run
+    /// Stream per-packet delays into a feed of a run
     Feed(crate::feed::Feed),
-    /// Convert, describe (info) and draw (plot) traces of rate, delay, loss, queue
+    /// Convert, describe (info) and plot traces of rate, delay, loss, queue
     #[command(subcommand)]
     Trace(crate::trace::TraceCommand),
-    /// Make and describe (info) patterns of losses, bit errors, delays, rates
+    /// Make and describe (info) patterns of loss, bit errors, delay, rate
     #[command(subcommand)]
     Pattern(crate::pattern::PatternCommand),
-    /// Describe (info) and draw (plot) link profiles, Dummynet's extra air time
+    /// Describe (info) and plot link profiles (Dummynet's extra air time)
     #[command(subcommand)]
     Profile(crate::profile::ProfileCommand),
-    /// Show links of published measurements, with their sources
+    /// Show link presets from published measurements, with sources
     #[command(subcommand)]
     Preset(crate::preset::PresetCommand),
-    /// Measure a real path into a trace, or drive a link with what is measured
+    /// Measure a real path: delay, loss, rate; as a trace, a scenario, or live into a link
     Probe(crate::probe::Probe),
-    /// Measure what schedulers cost, whether they keep their bounds, how they compare
+    /// Benchmark schedulers, check their proven bounds, compare them on traffic
     #[command(subcommand)]
     Sched(crate::sched::Sched),
-    /// Published evaluations of schedulers: what was here is elsewhere, which it says
+    /// Print where the published evaluations of schedulers moved to
     #[command(hide = true)]
     Lab {
         /// What it was asked for
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Measure what accuracy this host can give
+    /// Measure the accuracy this host can reach
     Calibrate(crate::calibrate::Calibrate),
-    /// Explain tc's commands (check), or apply them to a run: qdisc, class
+    /// Explain tc scripts (check), or apply tc commands to a run
     Tc(crate::tc::Tc),
-    /// Explain ipfw's scripts (check), or apply its commands to a run
+    /// Explain ipfw scripts (check), or apply ipfw commands to a run
     Ipfw(crate::ipfw::Ipfw),
-    /// Fit distributions to measured delays, make tables of them, draw them
+    /// Fit distributions to measured delays, make tables, plot them
     #[command(subcommand)]
     Dist(crate::dist::Dist),
-    /// Build, describe (info) and remove the guest kernel of exact virtual time
+    /// Build, list (info) and remove the guest kernel for exact virtual time
     #[command(subcommand)]
     Kernel(crate::kernel::KernelCommand),
-    /// Say what this host can do, and what it lacks
+    /// Check what this host supports, and how to fix what it lacks
     Doctor(crate::doctor::Doctor),
-    /// Remove what killed runs left behind
+    /// Clean up after killed runs
     #[command(after_help = "Examples:\n  narrows clean")]
     Clean,
-    /// Write the manual: a page for each command
+    /// Write man pages, one per command
     Man(Man),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(Completions),
     /// The supervisor of a guest: started by `run --virtual` alone
     #[command(hide = true)]
@@ -127,10 +127,10 @@ pub(crate) enum Command {
         /// The descriptor that its plan is in
         descriptor: i32,
     },
-    /// The first process of a guest
+    /// Act as the first process of a guest
     #[command(hide = true)]
     GuestInit {
-        /// What guest kernels say to it besides, such as `console=tty0`
+        /// Further arguments of the guest kernel's command line, such as `console=tty0`
         #[arg(allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -143,25 +143,25 @@ pub(crate) enum Command {
 pub(crate) struct LinkFlags {
     #[command(flatten)]
     pub(crate) keys: LinkKeys,
-    /// A script of tc's commands for the link: the first device is the client's, a second one the server's
+    /// Script of tc commands for the link: its first device is the client's, its second the server's
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ipfw", "client", "server"])]
     pub(crate) tc: Option<PathBuf>,
-    /// A script of ipfw's commands in place of a link: `out` is from the client to the server
+    /// Script of ipfw commands in place of a link: `out` is from client to server
     #[arg(long, value_name = "FILE", conflicts_with_all = ["client", "server"])]
     pub(crate) ipfw: Option<PathBuf>,
-    /// Whose an interface is that rules name in `recv`, `xmit` or `via`: em0=client or em0=server [default: one is the client's]
+    /// Map an interface that rules name (`recv`, `xmit`, `via`) to its host: em0=client [default: a single one is the client's]
     #[arg(long = "interface", value_name = "NAME=HOST", requires = "ipfw")]
     pub(crate) interfaces: Vec<String>,
-    /// Only what the client's programs exchange with these ports of others crosses a link: 22,80 or 5000-5010
+    /// Emulate only traffic between the client and these remote ports: 22,80 or 5000-5010
     #[arg(long, value_name = "PORTS", conflicts_with = "server")]
     pub(crate) client: Option<String>,
-    /// Only what others exchange with these ports of the client crosses a link
+    /// Emulate only traffic to and from these ports of the client
     #[arg(long, value_name = "PORTS")]
     pub(crate) server: Option<String>,
-    /// The link towards the client of --client or --server: a rate, or ipfw's words for a pipe, as in 'bw 6Mbit/s delay 10ms'
+    /// Link towards the client, with --client or --server: a rate, or an ipfw pipe as in 'bw 6Mbit/s delay 10ms'
     #[arg(long = "in", value_name = "PIPE")]
     pub(crate) incoming: Option<String>,
-    /// The link from the client
+    /// Link from the client, likewise
     #[arg(long = "out", value_name = "PIPE")]
     pub(crate) outgoing: Option<String>,
 }
@@ -185,24 +185,24 @@ Examples:
   narrows sim --rate 10mbit --netem 'delay 20ms 5ms' --traffic '{ poisson = \"500/s\", length = \"200 bytes\" }' --packets packets.csv
   narrows sim --replay run.log")]
 pub(crate) struct Sim {
-    /// The scenario file, which describes the traffic, too; without one, the flags describe one link
+    /// Scenario file, including its traffic; without one, the flags describe one link
     #[arg(conflicts_with = "replay", value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
-    /// Give the packets of a recorded run their verdicts again, and compare: exit status 1 if any differs
+    /// Replay a recorded run and compare every verdict; exit status 1 if any differs
     #[arg(long, value_name = "LOG")]
     pub(crate) replay: Option<PathBuf>,
-    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    /// Override a value of the scenario, as in --set access.down.rate=2mbit; repeatable
     #[arg(long, value_name = "LINK.KEY=VALUE", conflicts_with = "replay")]
     pub(crate) set: Vec<String>,
-    /// The seed of every random draw [default: the scenario's, or 1]
+    /// Seed of all random draws [default: the scenario's, or 1]
     #[arg(long, conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
-    /// When to end, in virtual time [default: the scenario's, or when the traffic ends; by flags 10s]
+    /// Virtual time at which to end [default: the scenario's, or when its traffic ends; 10s with flags]
     #[arg(long, value_name = "TIME", conflicts_with = "replay")]
     pub(crate) duration: Option<String>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
-    /// Write one row for each packet: arrival, verdict, queueing time, departure
+    /// Write one row per packet: arrival, verdict, sojourn time, departure
     #[arg(long, value_name = "FILE.csv")]
     pub(crate) packets: Option<PathBuf>,
     /// Write time series of backlog, sojourn and throughput, per link and flow
@@ -211,14 +211,14 @@ pub(crate) struct Sim {
     /// The interval of the time series
     #[arg(long, value_name = "TIME", default_value = "100ms", requires = "series")]
     pub(crate) interval: String,
-    /// Write a capture of what left the network, each drop with its reason in the packet's comment
+    /// Write a capture of packets delivered and dropped; comments give the reason of each drop
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) capture: Option<PathBuf>,
     // Under the heading of these flags stands what comes behind them.
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// Traffic between the first two hosts, both ways or up: or down: alone, as in constant=9mbit, down:poisson=500/s, aimd, or
-    /// a table as of `[[traffic]]`; any number of times [default by flags: an even pace at nine tenths of the rate]
+    /// Add traffic between the first two hosts: constant=9mbit, down:poisson=500/s, aimd, or a `[[traffic]]` table; repeatable
+    /// [default without a file: constant, at 90 % of the rate]
     #[arg(long, value_name = "KIND=VALUE", conflicts_with = "replay")]
     pub(crate) traffic: Vec<String>,
 }
@@ -230,18 +230,18 @@ Examples:
   narrows check --rate 10mbit --delay 25ms --json | jq '.links[].queue'
   narrows check --schema > narrows.schema.json")]
 pub(crate) struct Check {
-    /// The scenario file; without one, the flags describe one link
+    /// Scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
-    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    /// Override a value of the scenario, as in --set access.down.rate=2mbit; repeatable
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) json: Json,
-    /// Print everything, also where there are so many links that it would be a table of them
+    /// Print every link in full, instead of a table of many
     #[arg(long)]
     pub(crate) full: bool,
-    /// Print the JSON Schema of scenario files instead
+    /// Print the JSON Schema of scenario files
     #[arg(long)]
     pub(crate) schema: bool,
     #[command(flatten)]
@@ -254,16 +254,16 @@ Examples:
   narrows set link.down.rate=2mbit
   narrows set access.delay=100ms access.loss=1% --run 4711")]
 pub(crate) struct Set {
-    /// What to change, all at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
+    /// Changes, applied at one instant: LINK.KEY=VALUE or LINK.DIRECTION.KEY=VALUE
     #[arg(required_unless_present = "to", value_name = "LINK.KEY=VALUE", value_parser = Offered::Keys, hide_possible_values = true)]
     pub(crate) assignments: Vec<String>,
-    /// Change what differs from this scenario, all at one instant
+    /// Apply all differences from this scenario, at one instant
     #[arg(long, value_name = "FILE", conflicts_with = "assignments")]
     pub(crate) to: Option<PathBuf>,
-    /// With --to: change what can be changed, and name on the standard error what only another run can have
+    /// With --to: apply what can change and list on stderr what needs a new run
     #[arg(long, requires = "to")]
     pub(crate) partly: bool,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }
@@ -275,15 +275,15 @@ Examples:
   narrows stats --run dsl --watch
   narrows stats --json | jq '.directions[] | {link, dropped_packets}'")]
 pub(crate) struct Stats {
-    /// Show each second what the links do: rates over the last second and ten seconds, what waits, what is configured
+    /// Refresh every second: rates over the last 1 s and 10 s, queues, current settings
     #[arg(long, short)]
     pub(crate) watch: bool,
-    /// With --watch: end after so many times [default: when the run ends]
+    /// With --watch: stop after this many refreshes [default: when the run ends]
     #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: Option<u32>,
     #[command(flatten)]
     pub(crate) json: Json,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     pub(crate) run: Option<String>,
 }

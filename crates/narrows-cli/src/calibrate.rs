@@ -17,8 +17,8 @@ const INTERRUPTED: u8 = 130;
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-It takes over a minute, in which the host should have nothing else to do. What is measured, and how
-to read it: docs/calibrate.md.
+Takes about 75 s on an otherwise idle host and shows the accuracy it can reach next to its noise
+floor. See docs/calibrate.md.
 
 Examples:
   narrows calibrate --plot host.svg
@@ -30,10 +30,10 @@ Examples:
 pub(crate) struct Calibrate {
     #[command(flatten)]
     json: Json,
-    /// Draw a page of plots
+    /// Draw a page of plots, as SVG
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// Everything once, in a few seconds: to see that it works, not to believe the figures
+    /// Measure each thing once, in a few seconds: to see that it works; figures are not reliable
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

@@ -92,6 +92,9 @@ pub(crate) fn live_scenario(
     live: &args::Live,
 ) -> Result<Scenario, Failure> {
     let mut scenario = scenario(file, flags, live.seed, &live.set)?;
+    if live.no_traffic {
+        scenario.traffic.clear();
+    }
     if !live.traffic.is_empty() {
         scenario.add_traffic(&live.traffic)?;
     }

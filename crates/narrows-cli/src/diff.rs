@@ -27,7 +27,7 @@ pub(crate) struct Diff {
     first: PathBuf,
     /// The scenario file that is to come of the first
     second: Option<PathBuf>,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long, conflicts_with = "second")]
     run: Option<String>,
     #[command(flatten)]

@@ -13,11 +13,11 @@ use crate::output::Failure;
 /// What is done with a distribution.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Dist {
-    /// Fit named distributions to measured delays and say which is nearest
+    /// Fit named distributions to measured delays and rank them
     Fit(fit::Fit),
-    /// Make NetEm's .dist table or a scenario entry from measured delays or a named distribution
+    /// Make a NetEm .dist table or a scenario entry from delays or a distribution
     Make(make::Make),
-    /// Draw measured delays beside distributions: histogram, distribution function, tail, quantiles
+    /// Plot measured delays beside distributions: histogram, CDF, tail, quantiles
     Plot(plot::Plot),
 }
 

@@ -24,13 +24,13 @@ Examples:
   narrows down dsl
   narrows down --all --quiet")]
 pub(crate) struct Down {
-    /// The runs, by name or number
+    /// Runs, by name or number
     #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
     runs: Vec<String>,
     /// All networks of `narrows up`
     #[arg(long)]
     all: bool,
-    /// Do not print the summaries of their reports
+    /// Print no summaries
     #[arg(long, short)]
     quiet: bool,
 }

@@ -19,13 +19,13 @@ Examples:
   narrows events dsl
   narrows events dsl --json | jq 'select(.what == \"changed\")'")]
 pub(crate) struct ShowEvents {
-    /// The run, by its name or number
+    /// Run, by name or number
     #[arg(value_name = "NAME")]
     run: String,
-    /// Print each as a line of JSON
+    /// Print events as JSON, one per line
     #[arg(long)]
     json: bool,
-    /// Print what has happened, and do not wait for more
+    /// Print past events and exit
     #[arg(long)]
     no_follow: bool,
 }

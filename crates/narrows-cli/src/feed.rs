@@ -25,8 +25,8 @@ const MOST_REPEATED: usize = 1 << 24;
 
 /// What the input looks like, at the end of the help.
 const INPUT_HELP: &str = "\
-The input has one value a line, each for one packet: a time with its unit (200us, 12.5ms), a bare number of nanoseconds \
-(or of --unit), or `-` or `lose` for a packet that is lost. Empty lines and what follows a # are left out.
+Input: one value per line and packet: a time with a unit (200us, 12.5ms), a bare number in --unit, or \
+`-` or `lose` to drop the packet. Empty lines and comments after # are ignored.
 
 Examples:
   narrows feed access.up < delays.txt
@@ -37,36 +37,36 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = INPUT_HELP)]
 pub(crate) struct Feed {
-    /// The link, its direction and the feed's name, as far as they are needed to tell feeds apart
+    /// Link, direction and name of the feed, as far as needed to tell feeds apart
     #[arg(value_name = "LINK[.DIRECTION][/NAME]")]
     feed: Option<String>,
-    /// What bare numbers count
+    /// Unit of bare numbers
     #[arg(long, value_enum, default_value = "ns")]
     unit: Unit,
-    /// The input is a run of little-endian signed 64-bit integers: nanoseconds, or -1 for a loss
+    /// Read little-endian signed 64-bit integers: nanoseconds, or -1 for a loss
     #[arg(long, conflicts_with = "unit")]
     binary: bool,
-    /// Begin again from the first value after the last, until the run ends
+    /// Repeat the input until the run ends
     #[arg(long)]
     repeat: bool,
-    /// Print the feeds of the run and their sockets instead
+    /// List the feeds of the run and their sockets
     #[arg(long, conflicts_with_all = ["feed", "unit", "binary", "repeat"])]
     list: bool,
     /// Serve the feed as a device file at PATH, as `/dev/sch_delay/IF` of the qdisc `delay`, while CMD runs
     #[arg(long, value_name = "PATH", conflicts_with_all = ["unit", "binary", "repeat", "list"])]
     device: Option<PathBuf>,
-    /// What becomes of values that are written to the device while there is no room
+    /// What to do with values written to the device while it is full
     #[arg(long, value_enum, default_value = "wait", requires = "device")]
     when_full: device::Full,
-    /// How much room `poll` of the device waits for [default: half of the lead]
+    /// Free room at which `poll` on the device returns [default: half of the lead]
     #[arg(long, value_name = "VALUES", requires = "device", value_parser = clap::value_parser!(u64).range(1..))]
     wake_level: Option<u64>,
-    /// A program that uses the device; without it, the device stays until Ctrl-C or the end of the run
+    /// Program that uses the device; without it, serve until Ctrl-C or the end of the run
     #[arg(last = true, value_name = "CMD", requires = "device")]
     command: Vec<String>,
     #[command(flatten)]
     json: Json,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     run: Option<String>,
 }

@@ -10,33 +10,33 @@ use crate::output::{Failure, columns, print};
 /// Commands by what one wants to do, with an example of each.
 pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     (
-        "Put programs behind a network",
+        "Run programs behind an emulated network",
         &["run", "shell", "bridge", "attach"],
         "narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'",
     ),
     (
-        "Keep a network up, and use it from several terminals",
+        "Keep a network up and work in it",
         &["up", "ls", "exec", "down"],
         "narrows up scenarios/adsl.toml --name dsl --detach",
     ),
     (
-        "Describe a network, and run it in virtual time",
+        "Describe networks and simulate them",
         &["check", "sim", "preset"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",
     ),
     (
-        "Look at a run and change it, while it goes on and after it",
+        "Observe and change a run",
         &["stats", "set", "diff", "events", "feed", "tc", "ipfw", "report"],
         "narrows set link.down.rate=2mbit",
     ),
     (
-        "Measure paths; make and draw traces, patterns, profiles, distributions",
+        "Measure paths; make traces, patterns, profiles, distributions",
         &["probe", "trace", "pattern", "profile", "dist"],
         "narrows trace plot cell.csv --plot cell.svg",
     ),
     ("Compare schedulers", &["sched"], "narrows sched compare --algorithms fifo,drr,qfq,fq_codel"),
     (
-        "Look after this host and this program",
+        "Host and installation",
         &["doctor", "calibrate", "kernel", "clean", "man", "completions"],
         "narrows doctor",
     ),
@@ -54,7 +54,8 @@ const TEMPLATE: &str = "\
 {before-help}Options:
 {options}{after-help}";
 
-const AFTER: &str = "`narrows COMMAND --help` says all of a command, with examples. What exit statuses mean: docs/running.md.";
+const AFTER: &str =
+    "See `narrows COMMAND --help` for all options and examples. Exit statuses: docs/running.md.";
 
 /// The command line.
 pub(crate) fn command() -> Command {

@@ -24,20 +24,20 @@ Examples:
   narrows ipfw pipe show
   narrows ipfw script.conf
 
-Inside a run its rules are those of the link that has some; --link says which where several have.")]
+Inside a run, commands apply to the link that has rules; --link selects one of several.")]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_precedence_over_arg = true,
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Ipfw {
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     run: Option<String>,
-    /// The link at which the rules are [default: the only one that has rules]
+    /// Link of the rules [default: the only one with rules]
     #[arg(long)]
     link: Option<String>,
-    /// A command of ipfw (add, delete, list, show, pipe, queue, table, …), or the file of a script for a run
+    /// ipfw command (add, delete, list, show, pipe, queue, table, …), or a script file
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     words: Vec<String>,
     #[command(subcommand)]
@@ -46,7 +46,7 @@ pub(crate) struct Ipfw {
 
 #[derive(Debug, Subcommand)]
 enum Explained {
-    /// Explain scripts of ipfw line by line, each with the scenario that it equals
+    /// Explain ipfw scripts line by line, and print the equivalent scenario
     Check(Check),
 }
 
@@ -57,10 +57,10 @@ Examples:
   narrows ipfw check scenarios/ipfw/adsl.conf
   narrows ipfw check a.conf b.conf --json")]
 struct Check {
-    /// The scripts
+    /// Script files
     #[arg(required = true, value_name = "SCRIPT", value_hint = ValueHint::FilePath)]
     files: Vec<String>,
-    /// Whose an interface is that rules name in `recv`, `xmit` or `via`: em0=client or em0=server [default: one is the client's]
+    /// Map an interface that rules name (`recv`, `xmit`, `via`) to its host: em0=client [default: a single one is the client's]
     #[arg(long = "interface", value_name = "NAME=HOST")]
     interfaces: Vec<String>,
     #[command(flatten)]

@@ -16,7 +16,7 @@ const STDOUT: &str = "-";
 /// Where results go as JSON.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Json {
-    /// Write the result as JSON: to FILE beside the text, or without FILE (or with -) to stdout instead of it
+    /// Write the result as JSON to FILE, in addition to the text; without FILE (or with -) to stdout, instead
     #[arg(
         long = "json",
         value_name = "FILE",

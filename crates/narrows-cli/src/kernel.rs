@@ -11,11 +11,11 @@ use crate::output::{Failure, print};
 /// What is done with guest kernels.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KernelCommand {
-    /// Make one, once, from a source package or a given source, into ~/.cache/narrows/kernels
+    /// Build a guest kernel, once, into ~/.cache/narrows/kernels
     Build(build::Build),
-    /// Say which there are, and what is in them
+    /// List installed guest kernels
     Info(info::Info),
-    /// Remove one of them, or all and what interrupted builds left
+    /// Remove a guest kernel, or all of them
     Remove(Remove),
 }
 
@@ -26,10 +26,10 @@ Examples:
   narrows kernel remove 6.12.117
   narrows kernel remove --all")]
 pub(crate) struct Remove {
-    /// The version, as `narrows kernel info` has it
+    /// Version, as listed by `narrows kernel info`
     #[arg(value_name = "VERSION", required_unless_present = "all")]
     kernel: Option<String>,
-    /// All of them, and what interrupted builds left
+    /// Remove all, and the remains of interrupted builds
     #[arg(long, conflicts_with = "kernel")]
     all: bool,
 }

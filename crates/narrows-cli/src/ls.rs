@@ -21,10 +21,10 @@ Examples:
   narrows ls dsl
   narrows ls --json | jq -r '.runs[] | select(.state == \"running\") | .name'")]
 pub(crate) struct Ls {
-    /// List the hosts of this run, by its name or number, in place of the runs
+    /// List the hosts of this run, by name or number
     #[arg(value_name = "NAME")]
     run: Option<String>,
-    /// Print names alone
+    /// Print names only
     #[arg(long, short, conflicts_with = "to")]
     quiet: bool,
     #[command(flatten)]

@@ -16,7 +16,7 @@ const SCHEMA: u32 = 2;
 /// What is done with a pattern.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PatternCommand {
-    /// Make a pattern of places, runs, a list, or at random
+    /// Make a pattern from places, runs, a list, or at random
     Make(Make),
     /// Show a pattern's share, bursts, gaps and mean
     Info(Info),
@@ -24,9 +24,9 @@ pub(crate) enum PatternCommand {
 
 /// What nobody can guess, at the end of the help.
 const MAKE_HELP: &str = "\
-Places count from 1. A scenario takes patterns as loss = { pattern = { file = \"x.pattern\" } }, and
-likewise for delay and corrupt; those per millisecond of rates, delays and losses also as
-trace = \"x.pattern\". docs/traces.md has the format of the files.
+Places count from 1. In a scenario: loss = { pattern = { file = \"x.pattern\" } }, likewise for delay and
+corrupt; per-millisecond patterns of rate, delay and loss also as trace = \"x.pattern\". File format:
+docs/traces.md.
 
 Examples:
   narrows pattern make loss --length 1000 --at 11-15,400 -o x.pattern
@@ -40,34 +40,34 @@ Examples:
 #[command(after_help = MAKE_HELP)]
 #[command(group(clap::ArgGroup::new("source").required(true).args(["at", "random", "runs", "list"])))]
 pub(crate) struct Make {
-    /// What it is about
+    /// What the pattern controls
     #[arg(value_enum)]
     about: AboutName,
-    /// What its places are [default: packet, or millisecond for rates]
+    /// What a place is [default: packet, or millisecond for rates]
     #[arg(long, value_enum)]
     per: Option<PerName>,
-    /// How many places it has; then it begins anew
+    /// Number of places, after which the pattern repeats
     #[arg(long, value_name = "PLACES", required_unless_present_any = ["runs", "list"], conflicts_with_all = ["runs", "list"])]
     length: Option<u64>,
-    /// The places that are hit, as 11-15,400; of delays and rates what holds from there on, as '1 10ms, 51 30ms'
+    /// Places that are hit, as 11-15,400; for delays and rates the value from a place on, as '1 10ms, 51 30ms'
     #[arg(long, value_name = "PLACES")]
     at: Option<String>,
-    /// The share of places that is hit, at random
+    /// Share of places hit at random
     #[arg(long, value_name = "SHARE")]
     random: Option<String>,
-    /// How many are hit in a row in the mean, at random [default: independent of one another]
+    /// Mean length of random bursts [default: independent places]
     #[arg(long, value_name = "PLACES", requires = "random")]
     burst: Option<f64>,
-    /// The seed of the draws
+    /// Seed of the draws
     #[arg(long, default_value_t = 1, requires = "random")]
     seed: u64,
     /// Runs of places, as '100 pass, 5 hit' or '50 10ms, 50 30ms'
     #[arg(long, value_name = "RUNS")]
     runs: Option<String>,
-    /// A file with a line for each place: 0 or 1, pass or hit, or a value with its unit; - is the standard input
+    /// File with one line per place: 0 or 1, pass or hit, or a value with its unit; - is stdin
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
-    /// Where the pattern goes [default: the standard output]
+    /// Output file [default: stdout]
     #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 }
@@ -100,7 +100,7 @@ enum AboutName {
 enum PerName {
     /// Packets, as they come by
     Packet,
-    /// Milliseconds, from the start of the run on
+    /// Milliseconds from the start of the run
     #[value(alias = "ms")]
     Millisecond,
     /// Bits, through all packets

@@ -10,7 +10,7 @@ use crate::output::Failure;
 /// What is asked of presets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetCommand {
-    /// List all presets: rates, round trips, what of them is measured
+    /// List all presets: rates, round-trip times, which values are measured
     #[command(visible_alias = "ls")]
     List(List),
     /// Show a preset's values, their published sources, and what was not measured

@@ -1,4 +1,4 @@
-//! `narrows probe`: round trips and losses of a real path, as a trace, or as the values of a link while they are measured.
+//! `narrows probe`: round trips, losses and the rate of a real path, as a trace or a scenario, or as the values of a link while they are measured.
 //!
 //! An echo is a round trip, and what it says of one way is a guess: half of it, unless `--whole`. With losses of L on the
 //! round trip, each way is taken to lose `1 − √(1 − L)`, which makes L of two ways that lose alike. Both guesses are told.
@@ -6,6 +6,7 @@
 mod drive;
 mod measure;
 mod summary;
+mod trains;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -26,13 +27,14 @@ use summary::Guess;
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-It asks by ICMP echo, as ping does: by a ping socket where net.ipv4.ping_group_range allows it, else
-by a raw socket, which needs root. A round trip says nothing about which way its time and its losses
-are on: half of the time is taken for one way, and equal losses for both, unless --whole.
+Probes are ICMP echoes: from a ping socket where net.ipv4.ping_group_range allows it, else from a raw
+socket, which needs root. A round trip does not show where its delay and losses occur: each way gets
+half of the delay and equal losses, unless --whole. The rate is that of the bottleneck of both ways.
 
 Examples:
   narrows probe 192.0.2.1 --duration 1min -o path.csv
   narrows probe 2001:db8::1 --interval 20ms --size 1200 --count 500 --json -
+  narrows probe 192.0.2.1 --scenario path.toml && narrows run path.toml -- CMD
   narrows probe 192.0.2.1 --drive access.down";
 
 /// Its arguments.
@@ -41,34 +43,40 @@ Examples:
 pub(crate) struct Probe {
     /// The host at the other end: an address, IPv4 or IPv6, or a name
     address: String,
-    /// Probes in all [default: as many as the duration has]
+    /// Number of probes [default: the duration divided by the interval]
     #[arg(long, value_name = "PROBES", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     count: Option<u64>,
-    /// How long to go on [default: 10s, or until Ctrl-C with --drive]
+    /// How long to probe [default: 10s; with --drive until Ctrl-C]
     #[arg(long, value_name = "TIME", conflicts_with = "count")]
     duration: Option<String>,
-    /// From one probe to the next; 1ms or more
+    /// Time between probes; at least 1ms
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: String,
-    /// Bytes in a probe behind the headers of IP and ICMP
+    /// Payload bytes of a probe, after the IP and ICMP headers
     #[arg(long, value_name = "BYTES", default_value_t = 56, value_parser = clap::value_parser!(u16).range(0..=LONGEST as i64))]
     size: u16,
-    /// What is not answered after so long is lost
+    /// Count a probe as lost after this time without an answer
     #[arg(long, value_name = "TIME", default_value = "2s")]
     timeout: String,
-    /// The share of losses is taken over so long
+    /// Window over which the loss rate is computed
     #[arg(long, value_name = "TIME", default_value = "1s")]
     window: String,
-    /// Take the whole round trip and its losses for one way
+    /// Attribute the whole round trip and its losses to one way
     #[arg(long)]
     whole: bool,
-    /// Write what is measured as a trace, CSV; - is the standard output
+    /// Packet trains that measure the bottleneck rate, 32 packets each; 0: none [default: 10; 0 with --drive]
+    #[arg(long, value_name = "TRAINS", value_parser = clap::value_parser!(u16).range(0..=1000))]
+    trains: Option<u16>,
+    /// Write a scenario that copies the path, and its trace to a file of the same name ending in .csv
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["output", "whole"])]
+    scenario: Option<PathBuf>,
+    /// Write the measurements as a CSV trace; - is stdout
     #[arg(short, long, value_name = "FILE.csv")]
     output: Option<PathBuf>,
-    /// Give a link of a run what is measured, as it is measured: access, or access.down for one way
+    /// Apply measurements to a link of a run as they come: access, or access.down for one way
     #[arg(long, value_name = "LINK")]
     drive: Option<String>,
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long, requires = "drive")]
     run: Option<String>,
     #[command(flatten)]
@@ -80,6 +88,8 @@ pub(crate) struct Probe {
 
 /// The least interval: below, sixteen bits of sequence numbers come round within a minute.
 const LEAST: Duration = Duration::from_millis(1);
+/// Trains, where nothing else is said.
+const TRAINS: u16 = 10;
 /// Where nothing else is said.
 const USUAL: Duration = Duration::from_secs(10);
 
@@ -87,7 +97,9 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     let plan = plan(args)?;
     let guess = if args.whole { Guess::Whole } else { Guess::Half };
     let window = typed::time(&args.window)?.max(LEAST);
-    probe_writable(args.output.as_deref())?;
+    let (trace_file, scenario_file) = (trace_file(args)?, args.scenario.as_deref());
+    probe_writable(trace_file.as_deref())?;
+    probe_writable(scenario_file)?;
     args.json.probe()?;
     one_at_most_to_stdout(&[("--json", args.json.path()), ("--output", args.output.as_deref())])?;
     let mut drive = match &args.drive {
@@ -118,18 +130,27 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     if let Some(cause) = drive.as_mut().and_then(Drive::ended) {
         tell([&format!("the run takes no more values: {cause}")]);
     }
-    let summary = measurement.summary(&args.address, guess);
+    let trains = args.trains.unwrap_or(if args.drive.is_some() { 0 } else { TRAINS });
+    let wants_trains = trains > 0 && measurement.ended_by.is_none() && measurement.is_answered();
+    let mut summary = measurement.summary(&args.address, guess);
+    if wants_trains {
+        let _progress = Progress::waiting(args.quiet, "measuring the rate");
+        summary.rate = measurement.trains(to.is_ipv6(), trains).map_err(cannot)?;
+    }
     if let Some(path) = args.json.path() {
         write_json(path, &summary)?;
     }
     if summary.answered == 0 {
         return Err(Failure::Other(format!("no answer from {} to {} probes", args.address, summary.asked)));
     }
-    if let Some(path) = &args.output {
+    if let Some(path) = &trace_file {
         let trace = measurement.trace(&args.address, guess, window).expect("there is an answer");
         let written = trace.write(Format::CSV).map_err(|error| Failure::Other(error.to_string()))?;
         let heading: String = trace.remarks().iter().map(|remark| format!("# {remark}\n")).collect();
         put(path, &(heading + &written.text))?;
+    }
+    if let (Some(path), Some(trace)) = (scenario_file, &trace_file) {
+        put(path, &summary.scenario(trace))?;
     }
     if !args.quiet && !is_stdout(args.output.as_deref()) && !args.json.takes_stdout() {
         print(&summary.to_string())?;
@@ -137,6 +158,18 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     // Ctrl-C is how it is meant to end where nothing else says when.
     let early = measurement.ended_by.filter(|_| count.is_some());
     Ok(early.map_or(0, |signal| 128 + signal as u8)) // signals go up to 64
+}
+
+/// The file of the trace: beside that of the scenario, if there is one.
+fn trace_file(args: &Probe) -> Result<Option<PathBuf>, Failure> {
+    let Some(scenario) = &args.scenario else { return Ok(args.output.clone()) };
+    if is_stdout(Some(scenario)) || scenario.extension().is_some_and(|ending| ending == "csv") {
+        let name = scenario.display();
+        return Err(Failure::Other(format!(
+            "--scenario {name}: a file such as path.toml, beside which the trace goes"
+        )));
+    }
+    Ok(Some(scenario.with_extension("csv")))
 }
 
 /// What the system says to who may not.

@@ -17,9 +17,9 @@ const SCHEMA: u32 = 2;
 /// What is done with a profile.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
-    /// Show a profile's air time, losses and the rate that is left
+    /// Show a profile's air time, losses and effective rate
     Info(Info),
-    /// Draw its distribution function, and what is left of the rate, as SVG
+    /// Plot its CDF and the effective rate, as SVG
     Plot(Plot),
 }
 
@@ -43,7 +43,7 @@ Examples:
 pub(crate) struct Plot {
     /// The profile; - is the standard input
     file: PathBuf,
-    /// Where the figure goes, as SVG; - is the standard output
+    /// Output file for the figure, SVG; - is stdout
     #[arg(
         long,
         alias = "output",
@@ -52,7 +52,7 @@ pub(crate) struct Plot {
         required_unless_present = "svg"
     )]
     plot: Option<PathBuf>,
-    /// Print the figure: --plot -
+    /// Print the figure to stdout: --plot -
     #[arg(long, conflicts_with = "plot", hide = true)]
     svg: bool,
 }

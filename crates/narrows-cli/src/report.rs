@@ -32,15 +32,15 @@ Examples:
   narrows report --list
   narrows report 2 --json | jq .pairs")]
 pub(crate) struct ShowReport {
-    /// A report that --json wrote, - for stdin, or the number of a kept one as --list shows [default: the last run's]
+    /// Report written by --json, - for stdin, or a number as in --list [default: the last run's]
     #[arg(value_name = "RUN.json|N")]
     which: Option<String>,
-    /// List the kept reports, the newest first
+    /// List the kept reports, newest first
     #[arg(long, conflicts_with_all = ["which", "to", "summary"])]
     list: bool,
     #[command(flatten)]
     json: Json,
-    /// Print at most twelve lines of it
+    /// Print the summary, at most twelve lines
     #[arg(long, conflicts_with = "to")]
     summary: bool,
 }
@@ -50,7 +50,7 @@ pub(crate) struct ShowReport {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) json: Json,
-    /// How much to print at the end; `narrows report` shows it in full later [default: $NARROWS_REPORT, or summary]
+    /// How much to print at the end; `narrows report` prints all of it later [default: $NARROWS_REPORT, or summary]
     #[arg(long, value_name = "HOW", value_enum, conflicts_with = "quiet")]
     pub(crate) report: Option<ReportForm>,
     /// Print no report: --report none

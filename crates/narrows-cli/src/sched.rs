@@ -15,13 +15,13 @@ const SCHEMA: u32 = 2;
 /// What the lab does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sched {
-    /// Time schedulers on the workload of Dummynet's scheduler tests: nanoseconds for each packet
+    /// Benchmark schedulers on the workload of Dummynet's tests: nanoseconds per packet
     Bench(bench::Bench),
-    /// Measure how far a scheduler is from the fluid system, beside its proven bound; exit with 1 if a bound is broken
+    /// Measure a scheduler's deviation from the fluid system beside its proven bound; exit status 1 if broken
     Fairness(fairness::Fairness),
-    /// Send the same traffic through several schedulers: delays, shares, Jain's index
+    /// Compare schedulers on the same traffic: delays, shares, Jain's index
     Compare(compare::Compare),
-    /// Measure how near hybrid proportional delay comes to the ratios of delays that it was asked for
+    /// Measure how closely hybrid proportional delay meets the configured delay ratios
     Differentiation(differentiation::Differentiation),
 }
 

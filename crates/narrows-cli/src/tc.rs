@@ -3,13 +3,17 @@
 mod check;
 mod classes;
 mod device;
+mod filters;
 mod show;
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use narrows_live::control::{Client, ControlError, CurrentLink, CurrentScenario};
 use narrows_report::Report;
 use narrows_scenario::netem::{self, Command, Qdisc, Verb};
-use narrows_scenario::tc::ClassShow;
+use narrows_scenario::tc::{ClassShow, FilterShow, Script};
+use narrows_scenario::{Scenario, ScenarioError};
 
 use crate::output::{Failure, print};
 use device::{devices, link_of};
@@ -29,20 +33,31 @@ Examples:
   narrows tc -s qdisc show
   narrows tc -s class show dev link.up
   narrows tc qdisc del dev link.down root
+  narrows tc class change dev link.up classid 1:10 htb rate 2mbit ceil 4mbit
+  narrows tc filter add dev link.up parent 1: prio 1 flower ip_proto udp dst_port 5060 flowid 1:10
+  narrows tc --batch changes.tc
 
-A device is a port of the scenario (client.link), a host with one link, an interface of a host as it is called there
-(link), or a direction of a link (link.up): what packets meet that leave there.")]
+`dev` names a port (client.link), a host with one link, an interface of a host (link), or a direction of
+a link (link.up); the qdisc handles packets that leave there.")]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_precedence_over_arg = true,
     subcommand_negates_reqs = true
 )]
 pub(crate) struct Tc {
-    /// Which run, by its name or number [default: the only one, or the one that this shell is inside of]
+    /// Run, by name or number [default: the only one, or the one around this shell]
     #[arg(long)]
     run: Option<String>,
-    /// A command of tc: qdisc add, change, replace, del, show; class show
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    /// Apply all commands of this file at one instant, or none of them; - is stdin
+    #[arg(long, short, value_name = "FILE", conflicts_with = "words")]
+    batch: Option<PathBuf>,
+    /// tc command: add, change, replace, del or show of qdisc, class or filter
+    #[arg(
+        required_unless_present = "batch",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     words: Vec<String>,
     #[command(subcommand)]
     explained: Option<Explained>,
@@ -50,13 +65,17 @@ pub(crate) struct Tc {
 
 #[derive(Debug, Subcommand)]
 enum Explained {
-    /// Explain a script of tc or a text of NetEm, with the scenario that it equals
+    /// Explain a tc script or NetEm options, and print the equivalent scenario
     Check(check::Check),
 }
 
 pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     if let Some(Explained::Check(args)) = &args.explained {
         return check::check(args);
+    }
+    if let Some(file) = &args.batch {
+        change_tree(&Client::find(args.run.as_deref())?, &Script::load(file)?)?;
+        return Ok(0);
     }
     let text = args.words.join(" ");
     if let Some(show) = ClassShow::parse(&text)? {
@@ -67,14 +86,25 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
         print(&classes::show(&current, link, report.as_ref()))?;
         return Ok(0);
     }
-    let command = Command::parse(&text)?;
-    let run = Client::find(args.run.as_deref())?;
-    if let Some(parent) = command.parent.as_deref().filter(|parent| *parent != "root") {
-        return Err(Failure::Other(format!(
-            "`parent {parent}`: a link has one queueing discipline, its root, and no classes of tc\n\
-             for several in a row put links in series, with a junction between them"
-        )));
+    if let Some(show) = FilterShow::parse(&text)? {
+        let current = Client::find(args.run.as_deref())?.scenario()?;
+        let link = show.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
+        print(&filters::show(&current, link))?;
+        return Ok(0);
     }
+    // NetEm at the root of a plain link has a language of its own; all else is a tree of disciplines.
+    let netem = Command::parse(&text);
+    let script = Script::parse(&text, "tc");
+    let run = Client::find(args.run.as_deref())?;
+    let command = match (netem, script) {
+        (Ok(command), _) if command.verb == Verb::Show || is_plain(&run, &command)? => command,
+        (_, Ok(script)) => {
+            change_tree(&run, &script)?;
+            return Ok(0);
+        }
+        (Err(netem), Err(_)) if text.contains("netem") => return Err(netem.into()),
+        (_, Err(error)) => return Err(error.into()),
+    };
     if command.verb == Verb::Show {
         let current = run.scenario()?;
         let link = command.device.as_deref().map(|device| link_of(&current, device)).transpose()?;
@@ -84,6 +114,46 @@ pub(crate) fn tc(args: &Tc) -> Result<u8, Failure> {
     }
     change(&run, &command)?;
     Ok(0)
+}
+
+/// Whether a command is about NetEm at the root of a link that has no tree of disciplines.
+fn is_plain(run: &Client, command: &Command) -> Result<bool, Failure> {
+    let Some(device) = command.device.as_deref() else { return Ok(true) };
+    let current = run.scenario()?;
+    let at_root = command.parent.as_deref().is_none_or(|parent| parent == "root");
+    Ok(at_root && link_of(&current, device)?.tree.is_none())
+}
+
+/// Does what commands say, all of it or nothing, at one instant.
+fn change_tree(run: &Client, script: &Script) -> Result<(), Failure> {
+    for _ in 0..TRIES {
+        let current = run.scenario()?;
+        let link = |device: &&str| Ok((device.to_string(), link_of(&current, device)?.link.clone()));
+        let links = script.changed_devices().iter().map(link).collect::<Result<_, Failure>>()?;
+        let here = std::env::current_dir().unwrap_or_default().join("the run");
+        let before = Scenario::parse(&current.toml, &here.to_string_lossy())?;
+        let mut after = before.clone();
+        let assignments = script.changes(&before, &links)?;
+        after.set(&assignments).map_err(|error| refused(&assignments, &error))?;
+        let difference = before.difference(&after).assignments;
+        if difference.is_empty() {
+            return Ok(());
+        }
+        match run.set(difference, Some(current.generation)) {
+            Err(ControlError::Stale(_)) => {}
+            result => return Ok(result.map(|_| ())?),
+        }
+    }
+    Err(restless())
+}
+
+/// What the commands make of a link is no link: said with what it would be.
+fn refused(assignments: &[String], error: &ScenarioError) -> Failure {
+    Failure::Other(format!("the link would be: {}\n{error}", assignments.join(" ")))
+}
+
+fn restless() -> Failure {
+    Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again"))
 }
 
 /// Does what a command says. It is a change of what is there: where somebody else was faster, once more from what is there
@@ -101,7 +171,7 @@ fn change(run: &Client, command: &Command) -> Result<(), Failure> {
             result => return Ok(result.map(|_| ())?),
         }
     }
-    Err(Failure::Other(format!("the run was changed by others {TRIES} times meanwhile; try again")))
+    Err(restless())
 }
 
 /// The report of the run, where its counters are asked for.

@@ -21,19 +21,19 @@ const SCHEMA: u32 = 2;
 /// What is done with a trace.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Write a trace in another format, or in equal steps
+    /// Convert a trace to another format, or to equal steps
     Convert(Convert),
-    /// Show a trace's length, means, outages, and what was not understood
+    /// Show a trace's length, means, outages, and unused columns
     Info(Info),
-    /// Draw each column of a trace over time, as SVG
+    /// Plot each column of a trace over time, as SVG
     Plot(Plot),
 }
 
 /// What nobody can guess, at the end of the help.
 const CONVERT_HELP: &str = "\
-Formats: csv, mahimahi, netem-trace (JSON; TOML is read, too), theaterq, pattern (read only). Without
---from it is found out by the name and the content, without --to by OUT's ending: .csv, .json,
-.mahi, .up or .down (mahimahi), .raw (TheaterQ). What the format cannot say is told.
+Formats: csv, mahimahi, netem-trace (JSON; reads TOML), theaterq, pattern (read only). --from defaults
+to the format detected from name and content, --to to OUT's ending: .csv, .json, .mahi, .up or .down
+(mahimahi), .raw (TheaterQ). Whatever the output format cannot express is reported.
 
 Examples:
   narrows trace convert verizon.up cell.csv --resample 100ms
@@ -46,19 +46,19 @@ Examples:
 pub(crate) struct Convert {
     /// The trace; - is the standard input
     input: PathBuf,
-    /// The file to write; - is the standard output
+    /// Output file; - is stdout
     #[arg(required_unless_present = "to_file", value_name = "OUTPUT")]
     output: Option<PathBuf>,
-    /// The file to write, as every command has it
+    /// Output file, as in other commands
     #[arg(long = "output", short = 'o', value_name = "FILE", conflicts_with = "output")]
     to_file: Option<PathBuf>,
-    /// The format of the trace [default: what it looks like]
+    /// Format of the trace [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// The format to write [default: by OUT's ending]
+    /// Output format [default: by OUT's ending]
     #[arg(long, value_name = "FORMAT")]
     to: Option<Format>,
-    /// Write it in equal steps, each with the mean over its time
+    /// Resample to equal steps, each with the mean over its time
     #[arg(long, value_name = "TIME")]
     resample: Option<String>,
     /// Only these columns: rate, delay, loss, duplicate, queue
@@ -77,7 +77,7 @@ Examples:
 pub(crate) struct Info {
     /// The trace; - is the standard input
     file: PathBuf,
-    /// Its format [default: what it looks like]
+    /// Its format [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
     #[command(flatten)]
@@ -95,10 +95,10 @@ Examples:
 pub(crate) struct Plot {
     /// The trace; - is the standard input
     file: PathBuf,
-    /// Its format [default: what it looks like]
+    /// Its format [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// Where the figure goes, as SVG; - is the standard output
+    /// Output file for the figure, SVG; - is stdout
     #[arg(
         long,
         alias = "output",
@@ -107,10 +107,10 @@ pub(crate) struct Plot {
         required_unless_present = "svg"
     )]
     plot: Option<PathBuf>,
-    /// Print the figure: --plot -
+    /// Print the figure to stdout: --plot -
     #[arg(long, conflicts_with = "plot", hide = true)]
     svg: bool,
-    /// Draw equal steps, each with the mean over its time
+    /// Resample to equal steps, each with the mean over its time
     #[arg(long, value_name = "TIME")]
     resample: Option<String>,
     #[command(flatten)]

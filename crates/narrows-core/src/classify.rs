@@ -41,6 +41,18 @@ pub enum Classifier {
 }
 
 impl Classifier {
+    /// How many classes there must be for it: one more than the greatest number that it gives.
+    pub fn classes(&self) -> usize {
+        let most = match self {
+            Self::One => Some(0),
+            Self::Rules { rules, default } => rules.iter().map(|(_, class)| *class).chain(*default).max(),
+            Self::TrafficClass(classes) => classes.iter().max().map(|class| u32::from(*class)),
+            Self::Flows(hash) => hash.classes().checked_sub(1),
+            Self::Mark(classes) => classes.checked_sub(1),
+        };
+        most.map_or(0, |most| most as usize + 1)
+    }
+
     /// The class of a packet; nothing where it belongs to none.
     #[inline]
     pub fn class(&self, packet: &PacketState) -> Option<u32> {

@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::class::{ClassSettings, ClassState, Refused, Weight};
+use crate::classify::Classifier;
 use crate::counters::Tally;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::service::Overhead;
@@ -105,6 +106,14 @@ pub trait Queue: fmt::Debug + Send {
     /// # Errors
     /// When there is no such class or its scheduler does not take them; then nothing has changed.
     fn set_class(&mut self, _now: Time, _class: usize, _settings: ClassSettings) -> Result<(), Refused> {
+        Err(Refused::NoClass)
+    }
+
+    /// Sorts packets into the same classes by other rules, from the next arrival on.
+    ///
+    /// # Errors
+    /// When there are no classes, or none of a number that the rules name; then nothing has changed.
+    fn set_classifier(&mut self, _classifier: Classifier) -> Result<(), Refused> {
         Err(Refused::NoClass)
     }
 }

@@ -127,8 +127,12 @@ impl Director {
             let its = cables.extract_if(.., is_its).collect();
             let routers = routers.clone();
             let has = |port| share.has(narrows_report::Place::Port(port));
-            let sources =
-                Sources::of(scenario, &own, SourceOptions { read_ahead: true, ..Default::default() }, has)?;
+            let sources = Sources::of(
+                scenario,
+                &own,
+                SourceOptions { read_ahead: true, live: true, ..Default::default() },
+                has,
+            )?;
             pool.add(|inbox| DataLoop::new(clock, own, sources, its, routers, share, inbox))
                 .map_err(LoopError::Wait)?;
         }

@@ -123,7 +123,7 @@ impl Keyed for Host {
         Row::new(
             "namespace",
             &NAMESPACE,
-            "The host is this existing network namespace, by its name under `/run/netns` or its path.",
+            "Use this existing network namespace as the host: a name under `/run/netns`, or a path.",
             |host: &Self| match &host.place {
                 Place::Namespace(name) => NAMESPACE.write(name),
                 _ => None,
@@ -137,7 +137,7 @@ impl Keyed for Host {
         Row::new(
             "pid",
             &PID,
-            "The host is the network namespace of this process, such as that of a container.",
+            "Use the network namespace of this process as the host, such as a container's.",
             |host: &Self| match &host.place {
                 Place::Process(pid) => PID.write(pid),
                 _ => None,
@@ -147,7 +147,7 @@ impl Keyed for Host {
                 Ok(())
             },
         ),
-        row!("addresses", addresses, ADDRESSES, "The addresses of the host.")
+        row!("addresses", addresses, ADDRESSES, "IP addresses of the host.")
             .default("one of IPv4 and one of IPv6 for each link"),
     ];
 

@@ -195,15 +195,15 @@ impl Keyed for Link {
             "between",
             between,
             BETWEEN,
-            "The two hosts, junctions or routers that it joins. **Up** is from the first to the second, **down** is the other way."
+            "The two hosts, junctions or routers it connects. **Up** is from the first to the second, **down** from the second to the first."
         )
         .required_with("say which two hosts it joins: between = [\"client\", \"server\"]"),
-        Row::apart("preset", &crate::preset::Name, "[A link by name](presets.md), from published measurements. The other keys of the link count for more, wherever they stand.", |_: &Self| None)
+        Row::apart("preset", &crate::preset::Name, "[Preset](presets.md) from published measurements. Other keys of the link override it, in any order.", |_: &Self| None)
             .default("none"),
         Row::new(
             "shared",
             &Boolean,
-            "Whether both directions contend for one medium.",
+            "Whether both directions share one medium (half duplex).",
             |link: &Self| Boolean.write(&matches!(link.medium, Medium::Shared(_))),
             |link: &mut Self, node, _| {
                 if node.boolean()? {
@@ -212,9 +212,9 @@ impl Keyed for Link {
                 Ok(())
             },
         ),
-        row!("cost", cost, COST, "What it adds to the length of a path, for [routers](#routers)."),
-        Row::apart("up", &DIRECTION, "From the first to the second only.", |link: &Self| link.own(Way::Up)),
-        Row::apart("down", &DIRECTION, "From the second to the first only.", |link: &Self| link.own(Way::Down)),
+        row!("cost", cost, COST, "Cost of the link in shortest-path routing, for [routers](#routers)."),
+        Row::apart("up", &DIRECTION, "Keys for the direction from the first to the second.", |link: &Self| link.own(Way::Up)),
+        Row::apart("down", &DIRECTION, "Keys for the direction from the second to the first.", |link: &Self| link.own(Way::Down)),
     ];
 }
 

@@ -147,7 +147,7 @@ impl Preset {
     }
 }
 
-const FIGURES: Group<PresetFigures> = Group::new("PresetFigures", "What it comes to.", "");
+const FIGURES: Group<PresetFigures> = Group::new("PresetFigures", "Its figures.", "");
 const SOURCES: List<Group<PresetSource>> =
     List { what: "a list of sources", most: 20, one: Group::new("PresetSource", "A publication.", "") };
 const CHOSEN: Items<Text> =
@@ -163,8 +163,8 @@ const DIRECTION: ByHand<Table> = ByHand {
 impl Keyed for Preset {
     const ROWS: &'static [Row<Self>] = &[
         row!("about", about, Text("what it is"), "What it is.").required(),
-        row!("measured", measured, Text("what of it is measured"), "What of it is measured.").required(),
-        row!("figures", figures, FIGURES, "What it comes to.").required(),
+        row!("measured", measured, Text("what of it is measured"), "What was measured.").required(),
+        row!("figures", figures, FIGURES, "Its figures.").required(),
         row!("chosen", chosen, CHOSEN, "What was not measured.").required(),
         row!("up", up, DIRECTION, "From the client.").required(),
         row!("down", down, DIRECTION, "From the server.").required(),

@@ -103,18 +103,18 @@ const WEIGHTS: Items<Integer> = Items {
 
 impl Keyed for Router {
     const ROWS: &'static [Row<Self>] = &[
-        row!("addresses", addresses, ADDRESSES, "The addresses of the router, as those of [hosts](#hosts).")
+        row!("addresses", addresses, ADDRESSES, "IP addresses of the router, as for [hosts](#hosts).")
             .default("one of IPv4 and one of IPv6 for each link"),
         row!(
             "multipath",
             multipath,
             MULTIPATH,
-            "Where several paths are shortest: take the link whose name comes first, or all of them alike, with each flow on one, or each packet by itself."
+            "With several shortest paths: use the link whose name sorts first, or spread over all, by flow or by packet."
         ),
         Row::new(
             "routes",
             &ROUTES,
-            "[Routes](#routes) that count for more than the shortest paths.",
+            "[Static routes](#routes), which override shortest paths.",
             |router: &Self| {
                 let usual = router.multipath.unwrap_or_default();
                 let written = |route: &ExplicitRoute| {
@@ -169,13 +169,13 @@ impl Keyed for ExplicitRoute {
             "to",
             to,
             TO,
-            "The packets that it is for: those to any address of the host or router, or in the network. `\"0.0.0.0/0\"` and `\"::/0\"` are for all that nothing else is for."
+            "Destination: all addresses of a host or router, or a network. `\"0.0.0.0/0\"` and `\"::/0\"` are default routes."
         )
         .required(),
         Row::new(
             "via",
             &VIA,
-            "The links by which they leave.",
+            "Outgoing links.",
             |route: &Self| {
                 let names = route.via.iter().map(|(link, _)| Node::new(text(link)));
                 Some(Value::Array(names.collect()))
@@ -189,7 +189,7 @@ impl Keyed for ExplicitRoute {
         Row::new(
             "weights",
             &WEIGHTS,
-            "The share of each of `via`.",
+            "Relative share of each link in `via`.",
             |route: &Self| {
                 let weights: Vec<i64> = route.via.iter().map(|(_, weight)| weight.get().into()).collect();
                 WEIGHTS.write(&weights).filter(|_| weights.iter().any(|weight| *weight != 1))
@@ -212,7 +212,7 @@ impl Keyed for ExplicitRoute {
             "spread",
             spread,
             SPREAD,
-            "Whether a flow keeps to one of them, or each packet goes by itself."
+            "Whether to spread by flow or by packet."
         )
         .default("as `multipath`, or else `\"flow\"`"),
     ];

@@ -60,18 +60,18 @@ pub(crate) const ENTRY: Group<Entry> =
 
 impl Keyed for Entry {
     const ROWS: &'static [Row<Self>] = &[
-        row!("at", at, Time::ANY, "When it happens.").required(),
-        row!("from", from, FROM, "What `at` counts from: the start of the run, or the first packet at any port."),
+        row!("at", at, Time::ANY, "Time of the change.").required(),
+        row!("from", from, FROM, "Origin of `at`: the start of the run, or the first packet at any port."),
         row!(
             "set",
             set,
             SET,
-            "What changes: paths such as `access.down.rate`, or tables within tables, with the values of a link's table. A table after a key is its whole value; one part alone is set by its path in quotes, `\"access.loss.wire\"`."
+            "New values: paths such as `access.down.rate`, or nested tables, with values as in a link's table. A table replaces the whole value; to set one part only, quote its path: `\"access.loss.wire\"`."
         )
         .required(),
-        row!("every", every, Given(Time::at_least(SHORTEST_ROUND)), "Do it again, this long after the last time.")
+        row!("every", every, Given(Time::at_least(SHORTEST_ROUND)), "Repeat with this period.")
             .default("once only"),
-        row!("times", times, Given(TIMES), "How often in all; only with `every`.")
+        row!("times", times, Given(TIMES), "Total number of times; only with `every`.")
             .default("as long as the run lasts"),
     ];
 

@@ -75,7 +75,7 @@ scheduler = { type = "qfq", bound = "1MB", default = "drop", classes = [
         { source-port = 5060, destination-port = "6000-6100", port = [5060, "7000-7001"], length = "100..200 bytes" },
     ] },
     { name = "reds", queue = { type = "red", min = "5 packets", max = "15 packets", probability = 0.1, weight = 0.002, gentle = true, typical-packet = "512 bytes", longest-packet = "1500 bytes", ecn = true, bound = "60 packets", drop = "head" }, match = { length = "301 bytes.." } },
-    { name = "pies", queue = { type = "pie", target = "15ms", update = "15ms", alpha = 0.125, beta = 1.25, burst = "150ms", mean-packet = "1024 bytes", ecn = true, mark-below = "10%", derandomize = true, cap-drop = true, steep-above = "250ms" }, match = { protocol = "icmp" } },
+    { name = "pies", queue = { type = "pie", target = "15ms", update = "15ms", alpha = 0.125, beta = 1.25, burst = "150ms", mean-packet = "1024 bytes", ecn = true, max-ecn-threshold = "10%", derandomize = true, cap-drop = true, high-delay-boost = "250ms" }, match = { protocol = "icmp" } },
     { name = "fast", queue = { type = "dualpi2", target = "15ms", update = "16ms", alpha = 0.16, beta = 3.2, coupling = 2, step = "1ms", least = "2 packets", weights = { low = 10, classic = 1 } }, match = { dscp = "le" } },
     { name = "faster", queue = { type = "dualpi2", ramp = { from = "800us", to = "1.2ms" }, shift = "30ms" }, match = { dscp = "cs1" } },
     { name = "rest", queue = "gred", match = { protocol = "tcp" } },

@@ -115,6 +115,13 @@ fn parameters_of_a_class_change_without_another_queue() {
         let written = scenario.to_toml();
         assert!(Scenario::parse(&written, "net.toml").unwrap() == scenario, "{written}");
     }
+    // Nor does another condition.
+    let other = CLASSES.replacen("match = {", "match = { length = \"..500 bytes\", ", 1);
+    assert_ne!(other, CLASSES);
+    let mut scenario = link(CLASSES);
+    let assignments = scenario.difference(&link(&other)).assignments;
+    let changes = scenario.assign(&assignments[0]).unwrap();
+    assert!(matches!(changes[..], [(_, Change::Classifier(_))]), "{changes:?}");
     let mut scenario = link(CLASSES);
     let whole = "access.down.scheduler={ type = \"hpd\", classes = [{ name = \"voip\" }] }";
     assert!(matches!(scenario.assign(whole).unwrap()[..], [(_, Change::Queue(_))]), "other classes");

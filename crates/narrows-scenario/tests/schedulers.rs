@@ -151,7 +151,7 @@ fn a_change_of_weight_or_bound_keeps_the_scheduler() {
         ("access.down.scheduler.rest.queue=codel", vec!["access.down Queue"]),
         ("access.down.scheduler.web.queue.bound=9 packets", vec!["access.down Queue"]),
         ("access.down.scheduler.voip.longest=200 bytes", vec!["access.down Queue"]),
-        ("access.down.scheduler.voip.match={ dscp = \"va\" }", vec!["access.down Queue"]),
+        ("access.down.scheduler.voip.match={ dscp = \"va\" }", vec!["access.down Classifier"]),
         ("access.down.scheduler.type=drr", vec!["access.down Queue"]),
         ("access.down.scheduler=none", vec!["access.down Queue"]),
         ("access.up.scheduler=fq_codel", vec!["access.up Queue"]),
@@ -193,10 +193,10 @@ fn a_part_of_a_queue_keeps_the_others() {
     assert_eq!(managed(&scenario), "CoDel, target 7ms, interval 200ms, longest 1500 bytes, ecn on");
     scenario.assign("access.down.queue.type=pie").unwrap();
     assert!(managed(&scenario).starts_with("PIE, target 7ms, update 15ms"), "what both know is kept");
-    for assignment in ["derandomize=true", "cap-drop=true", "steep-above=250ms"] {
+    for assignment in ["derandomize=true", "cap-drop=true", "high-delay-boost=250ms"] {
         scenario.assign(&format!("access.down.queue.{assignment}")).unwrap();
     }
-    let refined = "mark-below 10%, derandomize on, cap-drop on, steep-above 250ms";
+    let refined = "max-ecn-threshold 10%, derandomize on, cap-drop on, high-delay-boost 250ms";
     assert!(managed(&scenario).ends_with(refined), "{}", managed(&scenario));
     assert_eq!(down(&scenario).bound(), Bound::Packets(9));
     scenario.assign("access.down.queue.type=fifo").unwrap();
@@ -351,8 +351,8 @@ fn queue() -> impl Strategy<Value = String> {
         "type = \"gred\", max = \"30 packets\"",
         "type = \"codel\"",
         "type = \"codel\", target = \"1.5ms\", interval = \"20ms\", ecn = false",
-        "type = \"pie\", alpha = 0.25, beta = 2, burst = \"0s\", mark-below = \"12.5%\"",
-        "type = \"pie\", derandomize = true, cap-drop = true, steep-above = \"250ms\"",
+        "type = \"pie\", alpha = 0.25, beta = 2, burst = \"0s\", max-ecn-threshold = \"12.5%\"",
+        "type = \"pie\", derandomize = true, cap-drop = true, high-delay-boost = \"250ms\"",
     ]);
     (policy, bound).prop_map(|(policy, bound)| format!("{{ {policy}{bound} }}"))
 }

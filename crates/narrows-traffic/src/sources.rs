@@ -23,6 +23,8 @@ pub struct SourceOptions {
     /// Threads read captures ahead: whoever takes a packet never waits for the disk. One that is not there yet comes later than
     /// it should.
     pub read_ahead: bool,
+    /// Sources that are for virtual time alone are left out.
+    pub live: bool,
 }
 
 /// Where packets come from: one source of traffic.
@@ -73,7 +75,11 @@ impl Sources {
         has: impl Fn(PortId) -> bool,
     ) -> Result<Self, SourceError> {
         let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
-        let own = scenario.traffic.iter().zip(0..).filter(|(traffic, _)| has(port(&traffic.from)));
+        let own = scenario
+            .traffic
+            .iter()
+            .zip(0..)
+            .filter(|(traffic, _)| !(options.live && traffic.sim_only) && has(port(&traffic.from)));
         let seed = Seed(scenario.seed);
         let origins = own.map(|(traffic, place)| {
             let ports = (port(&traffic.from), port(&traffic.to));

@@ -11,7 +11,7 @@ Examples:
   narrows man | man -l -
   narrows man ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// The folder to write narrows.1 and the page of each command to [default: print narrows.1]
+    /// Folder for narrows.1 and one page per command [default: print narrows.1]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) folder: Option<PathBuf>,
 }

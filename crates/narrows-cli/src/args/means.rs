@@ -7,11 +7,10 @@ use clap::{Args, ValueEnum};
 /// What is captured of a run.
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
-    /// Write a capture of what left the network, with when it was to leave and when it did, and of what was dropped, with
-    /// the reason, in the packets' comments
+    /// Write a capture of packets delivered and dropped; comments give due time, lateness, drop reason
     #[arg(long, value_name = "FILE.pcapng")]
     pub(crate) capture: Option<PathBuf>,
-    /// Keep so many bytes of each packet at most [default: all]
+    /// Capture at most this many bytes of each packet [default: all]
     #[arg(long, value_name = "BYTES", requires = "capture", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) capture_bytes: Option<u32>,
 }
@@ -23,13 +22,11 @@ pub(crate) struct Cabling {
     /// Packet I/O backend [default: best available for run and shell, af_packet for bridge and attach]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendName>,
-    /// With --backend af_xdp: look for frames by doing the receive work of the interface's driver, instead of its interrupts,
-    /// where the driver can (cards mostly can, veth pairs cannot)
+    /// With --backend af_xdp: busy-poll the driver instead of waiting for interrupts (most cards; not veth)
     #[arg(long, requires = "backend")]
     pub(crate) busy_poll: bool,
-    /// Take trains of segments in one piece from the kernel, and give it packets that leave together as one: faster. Each packet
-    /// still has its own verdict and time; those of a train come at one instant, and the report says how far apart those were
-    /// that left as one
+    /// Use segmentation offloads: take and hand over trains of segments whole. Faster; every packet keeps its own
+    /// verdict and time, but packets of a train arrive at one instant, and the report gives the spread at departure
     #[arg(long)]
     pub(crate) trains: bool,
 }
@@ -40,10 +37,10 @@ pub(crate) enum BackendName {
     /// Packet sockets: on any interface
     #[value(name = "af_packet")]
     AfPacket,
-    /// TAP devices in place of the hosts' ends of cables, without stamps of arrival: for run and shell
+    /// TAP devices in the hosts, without arrival timestamps: for run and shell
     #[value(name = "tap")]
     Tap,
-    /// AF_XDP, in memory shared with the kernel: needs root over the host
+    /// AF_XDP, memory shared with the kernel: needs root on the host
     #[value(name = "af_xdp")]
     AfXdp,
 }
@@ -52,21 +49,18 @@ pub(crate) enum BackendName {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Accuracy")]
 pub(crate) struct Pace {
-    /// Fail, with exit status 75, if packets are released later than this: p99=50us; also median, p90, p999, max; any
-    /// number of times
+    /// Fail with exit status 75 if lateness exceeds a bound: p99=50us; also median, p90, p999, max; repeatable
     #[arg(long, value_name = "QUANTILE=TIME")]
     pub(crate) max_lateness: Vec<String>,
-    /// How to wait for the next packet to leave: by a timer until shortly before and then looking without pause, by looking
-    /// without pause always, or by a timer alone
+    /// How to wait for the next departure: timer then busy-poll (hybrid), busy-poll only (spin), timer only
     ///
-    /// [default: hybrid, and in exact virtual time timer]
+    /// [default: hybrid; timer with --virtual]
     #[arg(long, value_enum)]
     pub(crate) wait: Option<WaitBy>,
-    /// Run the packet loop on this processor alone, or each of its threads on one of these, as in 2,3; programs of the run
-    /// may still use all
+    /// Pin the packet threads to these processors, as in 2,3; programs of the run may still use all
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) cpu: Vec<usize>,
-    /// Run the packet loop before others: high is nice -20, real-time is before all usual programs
+    /// Scheduling priority of the packet threads: high is nice -20, real-time is SCHED_FIFO
     #[arg(long, value_enum, default_value_t)]
     pub(crate) priority: RunBefore,
 }

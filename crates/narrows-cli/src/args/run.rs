@@ -15,7 +15,7 @@ use crate::report::ReportArgs;
 
 /// What nobody can guess, at the end of the help.
 const ENVIRONMENT_HELP: &str = "\
-Programs of the run find in their environment:
+Environment of programs in the run:
   NARROWS_SERVER, NARROWS_SERVER6  the address of the host at the other end
   NARROWS_CLIENT, NARROWS_CLIENT6  the address of the host in which CMD runs
   NARROWS_HOST_NAME, …6            the address of each host, by its name in capitals
@@ -30,7 +30,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = ENVIRONMENT_HELP)]
 pub(crate) struct Run {
-    /// The scenario file; without one, the flags describe one link
+    /// Scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct Run {
     pub(crate) probes: Probes,
     #[command(flatten)]
     pub(crate) virtual_time: VirtualTime,
-    /// The program to run and its arguments
+    /// Program to run, and its arguments
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Probes")]
 pub(crate) struct Probes {
-    /// Send UDP probes both ways and report their one-way delays and losses; without CMD the run ends after ten seconds
+    /// Send UDP probes both ways and report one-way delay and loss; without CMD for 10 s
     #[arg(
         long,
         value_name = "PER SECOND",
@@ -60,10 +60,10 @@ pub(crate) struct Probes {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) probe: Option<u32>,
-    /// The DSCP of probes: a name such as ef, or a number [default: 0]
+    /// DSCP of probes: a name such as ef, or a number [default: 0]
     #[arg(long, value_name = "DSCP", requires = "probe")]
     pub(crate) probe_dscp: Option<String>,
-    /// The length of probes, from the IP header on
+    /// IP length of probes
     #[arg(
         long,
         value_name = "BYTES",
@@ -72,7 +72,7 @@ pub(crate) struct Probes {
         value_parser = clap::value_parser!(u16).range(i64::from(narrows_live::probe::LENGTH)..=1500)
     )]
     pub(crate) probe_length: u16,
-    /// The UDP port that probes go to
+    /// UDP port of probes
     #[arg(
         long,
         value_name = "PORT",
@@ -81,7 +81,7 @@ pub(crate) struct Probes {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub(crate) probe_port: u16,
-    /// Let queues mark probes with "congestion experienced" instead of dropping them (ECT(0)); the report counts them
+    /// Send ECN-capable probes (ECT(0)): queues mark instead of drop, and the report counts marks
     #[arg(long, requires = "probe")]
     pub(crate) probe_ecn: bool,
 }
@@ -92,7 +92,7 @@ Examples:
   narrows shell --delay 100ms --internet
   narrows shell scenarios/adsl.toml --on server 'iperf3 -s'")]
 pub(crate) struct Shell {
-    /// The scenario file; without one, the flags describe one link
+    /// Scenario file; without one, the flags describe one link
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
@@ -107,42 +107,45 @@ pub(crate) struct Shell {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The run")]
 pub(crate) struct Live {
-    /// What to call the run, for --run: letters, digits and hyphens [default: a free name such as quiet-otter]
+    /// Name of the run, for --run: letters, digits, hyphens [default: a free name such as quiet-otter]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<RunName>,
-    /// Change a value of the scenario beforehand, as in --set access.down.rate=2mbit; any number of times
+    /// Override a value of the scenario, as in --set access.down.rate=2mbit; repeatable
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Generate cross traffic between the first two hosts, both ways or up: or down: alone, as in constant=5mbit,
-    /// down:poisson=500/s, aimd, or a table as of `[[traffic]]`; any number of times
+    /// Add cross traffic between the first two hosts: constant=5mbit, down:poisson=500/s, aimd, or a `[[traffic]]`
+    /// table; repeatable
     #[arg(long, value_name = "KIND=VALUE")]
     pub(crate) traffic: Vec<String>,
-    /// The host in which CMD runs [default: the scenario's first]
+    /// Leave out the traffic of the scenario file
+    #[arg(long)]
+    pub(crate) no_traffic: bool,
+    /// Host that runs CMD [default: the scenario's first]
     #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,
-    /// Start a program in another host first, as in --on server "iperf3 -s", and end it with the run; any number of times.
-    /// They start together, and CMD waits until they listen
+    /// Start a program in another host first, as in --on server "iperf3 -s"; it ends with the run. Repeatable:
+    /// all start together, and CMD waits until they listen
     #[arg(long, value_names = ["HOST", "COMMAND"], num_args = 2, action = clap::ArgAction::Append)]
     pub(crate) on: Vec<String>,
-    /// How long CMD waits until programs of --on listen on a TCP or UDP port; 0s: not at all
+    /// How long CMD waits for programs of --on to listen on a TCP or UDP port; 0s: do not wait
     #[arg(long, value_name = "TIME", default_value = "2s", requires = "on")]
     pub(crate) on_timeout: String,
-    /// Put the host, as `[server]`, before each line that programs of --on write; auto: in a terminal
+    /// Prefix output lines of --on programs with their host, as `[server]`; auto: in a terminal
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) labels: Labels,
-    /// Write what programs of --on write to DIR/HOST.log instead
+    /// Write the output of --on programs to DIR/HOST.log
     #[arg(long, value_name = "DIR", requires = "on")]
     pub(crate) logs: Option<PathBuf>,
-    /// The seed of every random draw [default: the scenario's, or 1]
+    /// Seed of all random draws [default: the scenario's, or 1]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Let the hosts reach the outside through the far end, by address translation on this host
+    /// Connect the hosts to the Internet through the far end and NAT on this host
     #[arg(long)]
     pub(crate) internet: bool,
-    /// Keep the input log: `narrows sim --replay FILE` gives the same verdict for every packet
+    /// Record the input log; `narrows sim --replay FILE` reproduces the verdict of every packet
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Keep whole packets in the log, instead of their first 128 bytes
+    /// Record whole packets instead of their first 128 bytes
     #[arg(long, requires = "record")]
     pub(crate) record_whole: bool,
     #[command(flatten)]
@@ -151,8 +154,7 @@ pub(crate) struct Live {
     pub(crate) cabling: Cabling,
     #[command(flatten)]
     pub(crate) pace: Pace,
-    /// Run independent components of the network on up to so many threads; auto: as many as the host has room for, or as
-    /// --cpu names
+    /// Threads for independent components of the network; auto: as many as the host allows or --cpu names
     #[arg(long, value_name = "N", default_value = "auto")]
     pub(crate) shards: Shards,
     #[command(flatten)]

@@ -10,23 +10,23 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Exact virtual time")]
 pub(crate) struct VirtualTime {
-    /// Run everything inside a guest kernel whose clock stands still while anything computes and jumps to the next event when
-    /// all is idle: no lateness, the same result at every run, no root. The host's files are seen there and protected
+    /// Run everything in a guest kernel with a virtual clock, which stops while programs compute and jumps ahead when
+    /// all are idle: no lateness, identical results, no root. Host files are visible and protected
     #[arg(long = "virtual")]
     pub(crate) wanted: bool,
-    /// The guest kernel: a kept version, or the path of an executable [default: the newest kept]
+    /// Guest kernel: an installed version, or a path [default: the newest installed]
     #[arg(long, value_name = "VERSION|PATH", requires = "wanted")]
     pub(crate) kernel: Option<OsString>,
-    /// Let programs in the guest write to this folder, or file, of the host; any number of times [default: none]
+    /// Let guest programs write to this folder or file of the host; repeatable [default: none]
     #[arg(long, value_name = "PATH", requires = "wanted")]
     pub(crate) write: Vec<PathBuf>,
-    /// How much memory the guest has, as in 512M or 2G
+    /// Memory of the guest, as in 512M or 2G
     #[arg(long, value_name = "SIZE", requires = "wanted", default_value = "1G")]
     pub(crate) memory: Memory,
-    /// End the run when virtual time has stood still for so long in real time, because a program spins: 60s, or never
+    /// Abort when virtual time stands still for this long in real time (a spinning program): 60s, or never
     #[arg(long, value_name = "TIME", requires = "wanted", default_value = "60s")]
     pub(crate) stall: String,
-    /// The wall clock of the guest at its start: seconds since 1970, or now, with which no two runs are the same
+    /// Wall clock at the start: seconds since 1970, or now (no two runs are equal then)
     /// [default: 2026-01-01T00:00:00Z]
     #[arg(long, value_name = "SECONDS", requires = "wanted")]
     pub(crate) wall_clock: Option<WallClock>,

@@ -33,7 +33,7 @@ pub(crate) struct Fit {
     input: Input,
     #[command(flatten)]
     json: Json,
-    /// Draw the three best beside the samples
+    /// Draw the three best fits beside the samples
     #[arg(long, value_name = "FILE.svg|png")]
     plot: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ use crate::output::Failure;
 /// A file of samples and how it is to be read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Input {
-    /// Measured delays: a number a line, or a column of a CSV file; - is the standard input
+    /// Measured delays: one number per line, or a CSV column; - is stdin
     #[arg(value_name = "SAMPLES")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -25,10 +25,10 @@ pub(crate) struct Input {
 /// How a file of samples is to be read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Options {
-    /// The unit of numbers that have none of their own: ns, us, ms, s
+    /// Unit of bare numbers: ns, us, ms, s
     #[arg(long, value_name = "UNIT")]
     pub(crate) unit: Option<TimeUnit>,
-    /// The column, by the name at its head or its number from 1 [default: the only one]
+    /// CSV column, by header or by number from 1 [default: the only one]
     #[arg(long, value_name = "NAME")]
     pub(crate) column: Option<String>,
 }

@@ -15,9 +15,9 @@ use crate::output::{Failure, print, probe_writable, say};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-A table holds 4096 delays in steps of sd/8192, within 4 sd: NetEm draws one of them for each packet.
-maketable's are those of iproute2, number for number, and end at 4 sd whatever the samples say;
-tables by quantiles are nearer to the samples: docs/distributions.md.
+A table holds 4096 delays in steps of sd/8192, within 4 sd; NetEm draws one of them per packet.
+`maketable` gives the same numbers as iproute2 and cuts off at 4 sd; `quantiles` is closer to the
+samples. See docs/distributions.md.
 
 Examples:
   narrows dist make rtt.txt --unit ms -o rtt.dist
@@ -33,24 +33,24 @@ const END: f64 = 1e-6;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Make {
-    /// Measured delays: a number a line, or a column of a CSV file; - is the standard input
+    /// Measured delays: one number per line, or a CSV column; - is stdin
     #[arg(value_name = "SAMPLES", required_unless_present = "distribution", conflicts_with = "distribution")]
     samples: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
-    /// A distribution as a scenario has it, instead of samples
+    /// Distribution as in a scenario, instead of samples
     #[arg(long, value_name = "DELAY", conflicts_with_all = ["unit", "column", "plain"])]
     distribution: Option<String>,
-    /// The numbers are no delays but bare ones, of any sign, and only the shape of their distribution is wanted
+    /// Take bare numbers of any sign, and only the shape of their distribution
     #[arg(long, conflicts_with_all = ["unit", "toml"])]
     plain: bool,
-    /// Where to; - is the standard output
+    /// Output file; - is stdout
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Make the line of a scenario instead of a .dist table
+    /// Write a scenario entry instead of a .dist table
     #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true, default_missing_value = "histogram")]
     toml: Option<Kind>,
-    /// How a table is made [default: maketable from samples, quantiles from a distribution]
+    /// Table method [default: maketable for samples, quantiles for a distribution]
     #[arg(long, value_name = "METHOD", conflicts_with = "toml")]
     method: Option<Method>,
 }

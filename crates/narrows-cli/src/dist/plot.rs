@@ -22,10 +22,10 @@ Examples:
 pub(crate) struct Plot {
     #[command(flatten)]
     input: Input,
-    /// A distribution to draw beside the samples, as a scenario has it; any number of times
+    /// Distribution to draw beside the samples, as in a scenario; repeatable
     #[arg(long, value_name = "DELAY")]
     fit: Vec<String>,
-    /// Where to; PNG needs rsvg-convert, inkscape or magick
+    /// Output file; PNG needs rsvg-convert, inkscape or magick
     #[arg(long, alias = "output", short_alias = 'o', value_name = "FILE.svg|png")]
     plot: PathBuf,
 }

@@ -18,19 +18,19 @@ Examples:
   narrows kernel build
   narrows kernel build --source linux-6.12.tar.xz --yes")]
 pub(crate) struct Build {
-    /// A kernel's source: a folder, which is copied, or an archive, such as linux-6.12.tar.xz from kernel.org
+    /// Kernel source: a folder (it is copied) or an archive such as linux-6.12.tar.xz from kernel.org
     #[arg(long, value_name = "DIR|FILE", conflicts_with = "package")]
     source: Option<PathBuf>,
-    /// A source package that apt offers: linux-source-6.12, linux-source-6.1, … [default: the newest that is known to work]
+    /// Source package from apt: linux-source-6.12, linux-source-6.1, … [default: the newest known to work]
     #[arg(long, value_name = "NAME")]
     package: Option<String>,
-    /// How many compilers run at a time [default: one for each processor]
+    /// Parallel compiler jobs [default: one per processor]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroU16>,
-    /// Leave the source and what was compiled, so that another build takes seconds
+    /// Keep source and object files, so that the next build takes seconds
     #[arg(long)]
     keep_source: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]

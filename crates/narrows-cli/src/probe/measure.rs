@@ -9,6 +9,8 @@ use narrows_io::icmp::Echo;
 use narrows_io::process::Signal;
 use narrows_io::wait::{EndSignals, Waiting, wait};
 
+use super::trains::{self, Measured};
+
 /// What is sent when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
@@ -68,6 +70,16 @@ impl Measurement {
             late: 0,
             ended_by: None,
         }
+    }
+
+    /// Whether anybody answers.
+    pub(super) fn is_answered(&self) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.round_trip.is_some())
+    }
+
+    /// The rate of the narrowest link, by so many trains.
+    pub(super) fn trains(&self, is_v6: bool, trains: u16) -> io::Result<Option<Measured>> {
+        trains::measure(&self.echo, is_v6, trains, self.plan.timeout)
     }
 
     pub(super) const fn asked(&self) -> u64 {

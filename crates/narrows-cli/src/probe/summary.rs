@@ -1,12 +1,14 @@
 //! What was measured, in numbers and as a trace.
 
 use std::fmt;
+use std::path::Path;
 
 use narrows_core::{Duration, Probability, Time};
 use narrows_scenario::trace::{Column, Trace};
 use serde::Serialize;
 
 use super::measure::{Measurement, Outcome};
+use super::trains::{Measured, shown};
 
 /// What a round trip is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ impl Guess {
 }
 
 /// The version of the fields in JSON.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Round trips in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,6 +69,8 @@ pub(super) struct Summary {
     pub(super) max_ns: Option<u64>,
     /// What one way is taken for.
     pub(super) one_way: &'static str,
+    /// The rate of the narrowest link, where it was measured.
+    pub(super) rate: Option<Measured>,
 }
 
 /// The share of losses in each window of this length, by its number.
@@ -110,6 +114,7 @@ impl Measurement {
             p99_ns: quantile(99),
             max_ns: trips.last().copied(),
             one_way: guess.words(),
+            rate: None,
         }
     }
 
@@ -148,6 +153,27 @@ impl Measurement {
     }
 }
 
+impl Summary {
+    /// A scenario of a link like the path, whose delays and losses are in this file.
+    pub(super) fn scenario(&self, trace: &Path) -> String {
+        let rate = match &self.rate {
+            Some(rate) if rate.is_lower_bound => {
+                format!("# The rate is {} or more, and therefore not limited.\n", shown(rate.p50_bps))
+            }
+            Some(rate) => format!("rate = \"{}bit\"\n", rate.p50_bps),
+            None => String::new(),
+        };
+        let file = trace.file_name().unwrap_or_default().to_string_lossy();
+        let address = &self.address;
+        format!(
+            "# A link like the path to {address}, as `narrows probe` measured it: {}.\n\
+             [hosts.client]\n[hosts.server]\n\n[links.path]\nbetween = [\"client\", \"server\"]\n{rate}trace = {}\n",
+            self.one_way,
+            serde_json::json!(file) // a string of JSON is one of TOML
+        )
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, asked, answered, lost, late, open, .. } = self;
@@ -173,7 +199,11 @@ impl fmt::Display for Summary {
             show(self.p99_ns),
             show(self.max_ns)
         )?;
-        writeln!(f, "one way: {}", self.one_way)
+        writeln!(f, "one way: {}", self.one_way)?;
+        match &self.rate {
+            Some(rate) => writeln!(f, "{rate}"),
+            None => Ok(()),
+        }
     }
 }
 

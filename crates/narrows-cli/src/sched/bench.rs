@@ -15,10 +15,9 @@ use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-Loads are counts of flows of weight 1, the published mix, or flow sets weight:maxlen:flows in which
-what is left out is weight 1, packets of 1000 bytes, one flow. Several counts are several loads;
-semicolons or spaces stand between loads of flow sets. In numbers k and m are 2^10 and 2^20, K and M
-10^3 and 10^6, and n is \"times the number of flows\".
+A load is a number of flows of weight 1, the published mix, or flow sets weight:maxlen:flows (default:
+weight 1, 1000 bytes, one flow). Commas separate loads, semicolons or spaces loads of flow sets. In
+numbers k and m are 2^10 and 2^20, K and M 10^3 and 10^6, and n means \"times the number of flows\".
 
 Examples:
   narrows sched bench --algorithms none,fifo,qfq --flows 1,512,32k,mix --packets 20m
@@ -29,28 +28,28 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Bench {
-    /// The algorithms, separated by commas; none is the harness by itself [default: all]
+    /// Algorithms, comma-separated; none is the bare harness [default: all]
     #[arg(long, value_name = "NAMES", default_value = "all", hide_default_value = true)]
     algorithms: String,
-    /// A scheduler in a WebAssembly module, as the algorithm plugin
+    /// Scheduler in a WebAssembly module, as the algorithm `plugin`
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
-    /// A parameter of the module, such as quantum=1500; may be repeated
+    /// Parameter of the module, such as quantum=1500; repeatable
     #[arg(long, value_name = "NAME=NUMBER", requires = "plugin")]
     parameter: Vec<String>,
-    /// The loads: 1,8,64,mix or 1::512,8::64
+    /// Loads: 1,8,64,mix or 1::512,8::64
     #[arg(long, visible_alias = "flowsets", value_name = "LOADS", default_value = "1,8,64,512,4k,32k,mix")]
     flows: Vec<String>,
-    /// Packets are dequeued until so many wait
+    /// Dequeue until this many packets wait
     #[arg(long, value_name = "PACKETS", default_value = "0", allow_hyphen_values = true)]
     qmin: String,
-    /// Packets are enqueued until so many wait
+    /// Enqueue until this many packets wait
     #[arg(long, value_name = "PACKETS", default_value = "20n", allow_hyphen_values = true)]
     qmax: String,
-    /// Packets enqueued in each run
+    /// Packets enqueued per run
     #[arg(long, value_name = "PACKETS", default_value = "5m", allow_hyphen_values = true)]
     packets: String,
-    /// Runs of each algorithm under each load, by turns; the one in the middle counts
+    /// Runs of each algorithm and load, interleaved; the median counts
     #[arg(long, value_name = "RUNS", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     #[command(flatten)]

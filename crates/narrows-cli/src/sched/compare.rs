@@ -15,9 +15,9 @@ use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-Each algorithm takes the place of the link's scheduler, with its classes where it can serve
-classes; nothing else changes. Jain's index is taken of what each flow got over its part in a fair
-division of what all got: docs/scheduler-lab.md.
+Each algorithm replaces the link's scheduler, with the same classes where it supports classes; nothing
+else changes. Jain's index is computed on each flow's throughput divided by its fair share:
+docs/scheduler-lab.md.
 
 Examples:
   narrows sched compare --algorithms fifo,qfq,fq_codel --plot delays.svg
@@ -33,26 +33,26 @@ pub(crate) struct Compare {
     /// The scenario file, which describes the traffic, too [default: a call and downloads on 10 Mbit/s,
     /// scenarios/voip-and-bulk.toml]
     scenario: Option<PathBuf>,
-    /// The algorithms, separated by commas, or all that the link can have
+    /// Algorithms, comma-separated, or all that suit the link
     #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "fifo,drr,qfq,fq_codel")]
     algorithms: String,
-    /// The link whose scheduler they are, as in access.down [default: the one that most of the traffic crosses]
+    /// Link whose scheduler is replaced, as in access.down [default: the one with most traffic]
     #[arg(long)]
     link: Option<String>,
-    /// When each run ends, in virtual time [default: the scenario's, or when the traffic ends]
+    /// Virtual time at which each run ends [default: the scenario's, or when its traffic ends]
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
-    /// The seed of every random draw [default: the scenario's, or 1]
+    /// Seed of all random draws [default: the scenario's, or 1]
     #[arg(long)]
     seed: Option<u64>,
-    /// By which weights a division is fair, for traffic that is named; 1 for all other
+    /// Weights of named traffic in the fairness index; others have 1
     #[arg(long, value_name = "NAME=WEIGHT", value_delimiter = ',', value_parser = weight)]
     weights: Vec<(String, Weight)>,
     #[command(flatten)]
     json: Json,
     #[command(flatten)]
     quiet: Quiet,
-    /// Draw the distribution of each flow's delays
+    /// Draw the delay distribution of each flow
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 }

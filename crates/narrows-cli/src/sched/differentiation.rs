@@ -16,10 +16,10 @@ use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-Classes of equal loads share a line of 10 Mbit/s under hybrid proportional delay (hpd), which is to
-hold their mean waits in the ratios of their ddp. With g = 0 it goes by present waits, and comes
-near the ratios with the load, as Kleinrock's formula says; with g = 1024 by average delays, and
-holds them wherever any order of service can. What is measured: docs/scheduler-lab.md.
+Classes of equal load share a 10 Mbit/s link under hybrid proportional delay (hpd), which keeps their
+mean waiting times in the ratios of their ddp. With g = 0 it uses current waiting times and reaches the
+ratios as the load rises (Kleinrock's formula); with g = 1024 it uses average delays and keeps the
+ratios wherever a service order can. See docs/scheduler-lab.md.
 
 Examples:
   narrows sched differentiation
@@ -30,26 +30,26 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Differentiation {
-    /// The delay differentiation parameters of the classes, the least first; may be repeated
+    /// Delay differentiation parameters of the classes, ascending; repeatable
     /// [default: 1,2 and 1,2,4]
     #[arg(long, value_name = "NUMBERS")]
     ddp: Vec<String>,
-    /// The weights of the average delay against present waits, in 1024ths
+    /// Weights of the average delay against the present one, in 1024ths
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_values_t = [0, 512, 1024])]
     g: Vec<u16>,
-    /// The loads, in percent
+    /// Loads, in percent
     #[arg(long, value_name = "PERCENTS", value_delimiter = ',', default_values_t = [70.0, 80.0, 90.0, 95.0, 99.0])]
     loads: Vec<f64>,
-    /// How packets come
+    /// Arrival process
     #[arg(long, value_delimiter = ',', default_values_t = [Kind(Traffic::Poisson), Kind(Traffic::Bursts)])]
     traffic: Vec<Kind>,
-    /// The weight of the newest delay in an average, in 1024ths, or auto; exact for the mean of all
+    /// Weight of the newest delay in the average, in 1024ths, or auto; exact: the mean of all
     #[arg(long, default_value = "exact")]
     gamma: String,
-    /// Packets of each run; k and m are 2^10 and 2^20, K and M 10^3 and 10^6
+    /// Packets per run; k and m are 2^10 and 2^20, K and M 10^3 and 10^6
     #[arg(long, default_value = "1M", allow_hyphen_values = true)]
     packets: String,
-    /// The seed of all draws
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -15,10 +15,10 @@ use crate::progress::{Long, Quiet, interrupted, status_or_interrupted};
 
 /// What nobody can guess, at the end of the help.
 const HELP: &str = "\
-B-WFI: how many bytes a flow was behind its share of what was sent, over the worst interval in
-which it was backlogged. T-WFI: how much later a packet left than at the flow's share of the rate.
-Bounds are those that are proven of the algorithm; without one, it is only measured. What exactly
-is measured, and where the bounds come from: docs/scheduler-lab.md.
+B-WFI: bytes by which a flow fell behind its share of the service in its worst backlogged interval.
+T-WFI: how much later a packet left than at the flow's share of the rate. Bounds are the proven ones
+of each algorithm; without a proof it is only measured. Definitions and sources:
+docs/scheduler-lab.md.
 
 Examples:
   narrows sched fairness --algorithm qfq
@@ -32,35 +32,35 @@ const BROKEN: u8 = 1;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Fairness {
-    /// The algorithms, separated by commas, or all
+    /// Algorithms, comma-separated, or all
     #[arg(long, visible_alias = "algorithm", value_name = "NAMES", default_value = "all")]
     algorithms: String,
-    /// The kinds of traffic, separated by commas, or all [default: all]
+    /// Kinds of traffic, comma-separated [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     traffic: Vec<Kind>,
-    /// How many flows
+    /// Number of flows
     #[arg(long, default_value_t = FairnessOptions::default().flows)]
     flows: u32,
-    /// How many packets under each kind of traffic; k and m are 2^10 and 2^20, K and M 10^3 and 10^6
+    /// Packets per kind of traffic; k and m are 2^10 and 2^20, K and M 10^3 and 10^6
     #[arg(long, default_value = "200K", allow_hyphen_values = true)]
     packets: String,
-    /// The longest packet, in bytes
+    /// Maximum packet length in bytes
     #[arg(long, value_name = "BYTES", default_value_t = FairnessOptions::default().longest.get())]
     longest: u64,
-    /// The greatest weight
+    /// Maximum weight
     #[arg(long, value_name = "WEIGHT", default_value_t = FairnessOptions::default().heaviest)]
     heaviest: u32,
-    /// The rate of the link, by which delays are told
+    /// Rate of the link, for delays
     #[arg(long, default_value = "10gbit", allow_hyphen_values = true)]
     rate: String,
-    /// The seed of all draws
+    /// Seed of all random draws
     #[arg(long, default_value_t = FairnessOptions::default().seed.0)]
     seed: u64,
     #[command(flatten)]
     json: Json,
     #[command(flatten)]
     quiet: Quiet,
-    /// Draw service curves and lags of a few flows, around the worst moment, under the first kind of
+    /// Draw service curves and lags of some flows around the worst moment, for the first kind of
     /// traffic named, or burst
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,

@@ -20,10 +20,10 @@ Examples:
   narrows tc check 'delay 100ms 20ms 25% distribution normal loss 0.3% rate 1mbit limit 50'
   narrows tc check 'tc qdisc add dev eth0 root netem delay 10ms reorder 25% 50%' --json")]
 pub(crate) struct Check {
-    /// A script of tc; or a text of NetEm, or a command, as one word or several
+    /// tc script file, NetEm options, or a command, as one word or several
     #[arg(required = true, value_name = "SCRIPT|WORDS", value_hint = ValueHint::FilePath)]
     words: Vec<String>,
-    /// The scenario has the kernel's single queue in place of the double one
+    /// Use the kernel's single queue instead of two queues
     #[arg(long)]
     exact_netem: bool,
     #[command(flatten)]

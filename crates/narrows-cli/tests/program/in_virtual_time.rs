@@ -65,6 +65,26 @@ fn only_what_is_named_is_written() {
     assert_eq!(report["kind"], "exact-virtual");
 }
 
+/// A path and its copy are measured alike: the rate to a thousandth, the delay to the clock of the guest.
+#[test]
+#[ignore = "needs guest kernel"]
+fn a_path_is_copied_by_one_command() {
+    let folder = Scratch::new();
+    let flags = ["--rate", "8mbit", "--seed", "1", "--write", "."];
+    let line = format!("{NARROWS} probe $NARROWS_SERVER --count 5 --scenario path.toml --json -");
+    let measured = finish(inside(flags, &line).current_dir(folder.path())).expect(0).json();
+    let copy = ["--virtual", "--quiet", "path.toml"];
+    let line = format!("{NARROWS} probe $NARROWS_SERVER --count 5 --json -");
+    let copied = finish(run(copy, &line).current_dir(folder.path())).expect(0).json();
+    for summary in [measured, copied] {
+        let rate = summary["rate"]["p50_bps"].as_f64().unwrap();
+        assert!((rate / 8e6 - 1.0).abs() < 1e-3, "{summary:#}");
+        // 84 bytes take 84 µs at 8 Mbit/s, each way.
+        let round_trip = summary["p50_ns"].as_f64().unwrap();
+        assert!((round_trip / 10.168e6 - 1.0).abs() < 0.05, "{summary:#}");
+    }
+}
+
 #[test]
 #[ignore = "needs guest kernel, ping"]
 fn round_trips_are_exact_from_the_first_and_a_second_apart() {

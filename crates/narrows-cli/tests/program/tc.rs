@@ -182,9 +182,10 @@ fn trees_of_a_run_are_shown() {
     let ended = finish(&mut narrows(["tc", "check", &script])).expect(0);
     assert!(ended.out.contains("ddp = 8"), "{ended}");
 
+    assert_eq!(shown("qdisc show dev server"), "qdisc htb 1: root refcnt 2 r2q 10 default 0x20\n");
     assert_eq!(
-        shown("qdisc show dev server"),
-        "qdisc htb 1: root refcnt 2 r2q 10 default 0x20  # besides, not shown in tc's words: filters of 1:\n"
+        shown("filter show dev server"),
+        "filter parent 1: protocol all pref 1 flower dst_port 80 classid 1:10\n"
     );
     let statistics = shown("-s class ls dev link.down");
     let lines: Vec<&str> = statistics.lines().collect();
@@ -196,10 +197,30 @@ fn trees_of_a_run_are_shown() {
     assert_eq!(lines[1], " Sent 336 bytes 4 pkts (dropped 0, overlimits 0)", "{statistics}");
     assert_eq!(lines[12], " lended: 4 borrowed: 0 giants: 0", "{statistics}");
     assert!(lines[13].starts_with(" tokens: ") && lines[13].contains(" ctokens: "), "{statistics}");
-    let refused = tc("class change dev client classid 1:2 hpd ddp 2").expect(2);
+    // Classes, filters and code points change, and what was counted stays.
+    tc("class change dev client classid 1:2 hpd num 2 default qlen 60 ddp 2").expect(0);
+    tc("qdisc change dev client root hpd dscp 8 class 1").expect(0);
+    let statistics = shown("-s class show dev client");
+    assert!(statistics.contains("qlen 60 ddp 2"), "{statistics}");
+    assert!(statistics.contains(" Sent 336 bytes 4 pkts"), "{statistics}");
+    let qdisc = shown("-s qdisc show dev client");
+    assert!(qdisc.contains("\n dscp  0-15:  2  2  2  2  2  2  2  2  1  2"), "{qdisc}");
+    // Several commands at once, or none of them.
+    let batch = scratch.file("more.tc");
+    let more = "class add dev server parent 1:1 classid 1:30 htb rate 1mbit\n";
+    fs::write(&batch, format!("{more}class del dev server classid 1:99\n")).unwrap();
+    let refused = finish(&mut narrows(["tc", "--run", &name, "-b", batch.to_str().unwrap()])).expect(2);
     assert!(
-        refused.err.contains("shown here, and not changed") && refused.err.contains("narrows set"),
+        refused.err.contains("there is no class 1:99") && refused.err.contains("more.tc:2:1"),
         "{refused}"
+    );
+    assert!(!shown("class show dev server").contains("1:30"));
+    let filter = "filter add dev server parent 1: prio 2 flower ip_proto udp flowid 1:30\n";
+    fs::write(&batch, format!("{more}{filter}")).unwrap();
+    finish(&mut narrows(["tc", "--run", &name, "-b", batch.to_str().unwrap()])).expect(0);
+    assert!(
+        shown("filter show")
+            .contains("dev link.down parent 1: protocol all pref 2 flower ip_proto udp classid 1:30")
     );
     started.tell("go");
     sound(&started.wait().expect(0).json());

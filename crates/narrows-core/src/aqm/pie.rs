@@ -17,7 +17,7 @@
 //!   last drop or mark are added up. While the sum, with that of the arriving one, is below 0.85, it is let in; from 8.5 on it is
 //!   dropped (or marked); between, it is with probability p.
 //! - **No sudden jumps** ([`PieConfig::cap_drop`]; section 5.5): from p = 0.1 on it rises by at most 0.02 at an update.
-//! - **More at long delays** ([`PieConfig::steep_above`]): above such a delay p rises by 0.02 more at each update. It is in
+//! - **More at long delays** ([`PieConfig::high_delay_boost`]): above such a delay p rises by 0.02 more at each update. It is in
 //!   Linux, at 250 ms.
 //!
 //! Linux and Dummynet have the first two unless told otherwise. Switching off (section 5.3) is not here. What the RFC leaves
@@ -71,13 +71,13 @@ pub struct PieConfig {
     /// Whether packets that can be marked are marked instead of dropped. Yes.
     pub ecn: bool,
     /// At this probability and above they are dropped even so. 10 %.
-    pub mark_below: Probability,
+    pub max_ecn_threshold: Probability,
     /// Whether drops come at even distances. No.
     pub derandomize: bool,
     /// Whether the probability, from 10 % on, rises by no more than 2 % at an update. No.
     pub cap_drop: bool,
     /// Above this delay it rises by 2 % more at each update. Up to 10 s; never.
-    pub steep_above: Option<Duration>,
+    pub high_delay_boost: Option<Duration>,
 }
 
 impl PieConfig {
@@ -97,10 +97,10 @@ impl Default for PieConfig {
             burst: Duration::from_millis(150),
             mean_packet: Bytes::new(1024),
             ecn: true,
-            mark_below: Probability::from_ratio(1, 10).expect("a tenth is a probability"),
+            max_ecn_threshold: Probability::from_ratio(1, 10).expect("a tenth is a probability"),
             derandomize: false,
             cap_drop: false,
-            steep_above: None,
+            high_delay_boost: None,
         }
     }
 }
@@ -201,14 +201,14 @@ impl Periodic for Pie {
     /// `calculate_drop_prob` in the RFC.
     fn update(&mut self, delay: Duration) -> bool {
         let before = (self.probability, self.old_delay);
-        let PieConfig { target, alpha, beta, cap_drop, steep_above, .. } = *self.config;
+        let PieConfig { target, alpha, beta, cap_drop, high_delay_boost, .. } = *self.config;
         let deviation = delay.seconds() - target.seconds();
         let change = delay.seconds() - self.old_delay.seconds();
         let mut step = (alpha * deviation + beta * change) / scale(self.probability);
         if cap_drop && self.probability >= 0.1 {
             step = step.min(STEP);
         }
-        if steep_above.is_some_and(|steep| delay > steep) {
+        if high_delay_boost.is_some_and(|steep| delay > steep) {
             step += STEP;
         }
         let mut probability = self.probability + step;
@@ -246,7 +246,7 @@ impl Aqm for Pie {
         if self.is_spared(waiting) || self.lets_in(context.draw_at_arrival(packet).uniform()) {
             return Judgement::Pass;
         }
-        let marks = self.config.ecn && self.probability < self.config.mark_below.as_f64();
+        let marks = self.config.ecn && self.probability < self.config.max_ecn_threshold.as_f64();
         Judgement::congestion(marks, context.pool.get(packet))
     }
 

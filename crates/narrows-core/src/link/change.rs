@@ -40,6 +40,10 @@ impl Link {
                 let changed = self.queue.set_class(now, class, settings);
                 debug_assert!(changed.is_ok(), "whoever asks for them knows the scheduler: {changed:?}");
             }
+            Change::Classifier(classifier) => {
+                let changed = self.queue.set_classifier(classifier);
+                debug_assert!(changed.is_ok(), "whoever asks for it knows the classes: {changed:?}");
+            }
             Change::AirTime(profile) => self.set_air_time(profile),
             Change::Burst(burst) => self.set_burst(now, burst),
             Change::Overhead(overhead) => {

@@ -13,7 +13,7 @@ use super::policer::Policer;
 use super::settings::LinkSettings;
 use super::slots::Slots;
 use super::target::Target;
-use crate::classify::FlowMask;
+use crate::classify::{Classifier, FlowMask};
 use crate::model::selector::Loss;
 use crate::model::{Constant, DelayModel, Selector};
 use crate::queue::{Bound, DropAt, Fifo, Queue};
@@ -142,6 +142,9 @@ pub enum Change {
         /// From now on.
         settings: ClassSettings,
     },
+    /// Other rules that sort packets into the same classes, from the next arrival on; what waits stays where it is. Whoever
+    /// asks knows the classes: a queue without them goes on as it was.
+    Classifier(Classifier),
     /// Counts from the next transmission on.
     Overhead(Overhead),
     /// Counts from the next transmission on.

@@ -506,4 +506,12 @@ impl<S: Scheduler> Queue for Scheduled<S> {
         }
         self.server.set_class(now, FlowId::new(class as u32), settings)
     }
+
+    fn set_classifier(&mut self, classifier: Classifier) -> Result<(), Refused> {
+        if classifier.classes() > self.counters.len() {
+            return Err(Refused::NoClass);
+        }
+        self.classifier = classifier;
+        Ok(())
+    }
 }

@@ -64,8 +64,8 @@ impl Kind {
                 Box::new(fq_codel(config, flows).expect(never))
             }
             Self::FqPie => {
-                let steep_above = Some(Duration::from_millis(40));
-                let pie = PieConfig { derandomize: true, cap_drop: true, steep_above, ..pie };
+                let high_delay_boost = Some(Duration::from_millis(40));
+                let pie = PieConfig { derandomize: true, cap_drop: true, high_delay_boost, ..pie };
                 let config = FqPieConfig { bound, pie, ..FqPieConfig::default() };
                 Box::new(fq_pie(config, flows).expect(never))
             }

@@ -6,8 +6,8 @@ use narrows_core::aqm::{Aqm, Judgement, Waiting};
 use narrows_core::classify::{Classifier, Condition};
 use narrows_core::queue::{Bound, Context, Dequeue, DropAt, Queue, Stand};
 use narrows_core::sched::{
-    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Kps, Overload, Priority, Qfq, Scheduled, Scheduler, Store,
-    Weight, Wf2q,
+    Class, Drr, Fair, Fifo, FlowConfig, Gfq, Hpd, Kps, Overload, Priority, Qfq, Refused, Scheduled,
+    Scheduler, Store, Weight, Wf2q,
 };
 use narrows_core::{Bytes, DropReason, Duration, FlowKey, PacketRef, Seed, Time};
 use proptest::collection::vec;
@@ -312,6 +312,36 @@ fn a_class_that_drops_at_the_head_keeps_its_turn() {
     assert_eq!(served(Drr::new(Bytes::new(1000))), 10);
     assert_eq!(served(Fair::round_robin(Bytes::new(1000))), 10);
     assert_eq!(served(Wf2q::default()), 10);
+}
+
+/// Other rules count from the next arrival on: what waits stays in its class, and so do the counters.
+#[test]
+fn other_rules_leave_what_waits_where_it_is() {
+    let rules = |class| Classifier::Rules { rules: vec![(Condition::default(), class)], default: None };
+    let mut queue = Scheduled::new(Priority::default(), rules(1), ENOUGH, Overload::Arriving);
+    for band in 0..2 {
+        let flow = FlowConfig { band, ..FlowConfig::default() };
+        queue.add_class(Class { flow, ..plain(10) }).expect("any flow");
+    }
+    let mut stand = Stand::new(Seed(1));
+    let mut enqueue = |queue: &mut Scheduled<Priority>| {
+        let packet = stand.insert(Time::ZERO, FlowKey::default(), 1000);
+        queue.enqueue(Time::ZERO, packet, &mut stand.context());
+        packet
+    };
+    let first = enqueue(&mut queue);
+    queue.set_classifier(rules(0)).expect("there is a class 0");
+    let second = enqueue(&mut queue);
+    assert_eq!(queue.set_classifier(rules(2)), Err(Refused::NoClass));
+    let third = enqueue(&mut queue);
+    let arrived: Vec<u64> = queue.classes().iter().map(|class| class.arrived.packets).collect();
+    assert_eq!(arrived, [2, 1]);
+    for expected in [second, third, first] {
+        let Dequeue::Packet(packet) = queue.dequeue(Time::ZERO, &mut stand.context()) else {
+            panic!("one waits")
+        };
+        assert_eq!(packet.number(), expected.number());
+    }
 }
 
 #[test]

@@ -117,6 +117,9 @@ impl Director {
         let workers = self.pool.workers.iter();
         let counted = workers.flat_map(|worker| worker.traffic.iter().map(|(&place, meter)| (place, meter)));
         report.generated = SourceMeter::reports(&SourceInfo::all(scenario), counted);
+        let sends: Vec<bool> = scenario.traffic.iter().map(|traffic| !traffic.sim_only).collect();
+        let mut sends = sends.into_iter();
+        report.generated.retain(|_| sends.next().unwrap_or(false));
         let meters: Vec<_> = self.sampled().flat_map(|sampled| &sampled.traffic.applications).collect();
         let length = Duration::from_nanos(report.end_ns - report.start_ns);
         let app = |(place, info): (u32, ApplicationInfo)| {

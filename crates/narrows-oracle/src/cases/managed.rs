@@ -41,7 +41,7 @@ macro_rules! pie {
     ($more:literal) => {
         below!(concat!(
             "{ type = \"pie\", bound = \"1000 packets\", update = \"30ms\", mean-packet = \"1500 bytes\", ",
-            "derandomize = true, cap-drop = true, steep-above = \"250ms\"",
+            "derandomize = true, cap-drop = true, high-delay-boost = \"250ms\"",
             $more,
             " }",
         ))

@@ -181,7 +181,7 @@ pub(super) fn cases() -> Vec<Case> {
                 &["qdisc add dev near parent 1:10 handle 20: fq_pie limit 1000 target 15ms tupdate 20ms"],
                 below!(
                     "scheduler = { type = \"fq_pie\", bound = \"1000 packets\", update = \"30ms\", ecn = false, \
-                     mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, steep-above = \"250ms\" }"
+                     mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, high-delay-boost = \"250ms\" }"
                 ),
                 merge([
                     Flow::new(0).varied(137_000, ms(40_000), 7_000),

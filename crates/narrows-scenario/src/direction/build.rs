@@ -175,6 +175,7 @@ impl Direction {
                 let settings = ClassSettings::Delay(now.hpd);
                 differs(true, &|| Change::Class { class, settings });
             }
+            differs(!now.sorts_like(then), &|| Change::Classifier(now.classifier(site.addresses)));
         }
         let overhead = self.effective_overhead();
         differs(overhead != before.effective_overhead(), &|| Change::Overhead(overhead));

@@ -41,11 +41,13 @@ const NETEM: ByHand<()> = ByHand {
 
 impl Keyed for Direction {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, ANY_RATE, "How fast the wire takes bits.").flag("RATE", "1.5mbit/0.5mbit, 10gbit").explained(),
+        row!("rate", rate, ANY_RATE, "Transmission rate of the link.")
+            .flag("RATE", "1.5mbit/0.5mbit, 10gbit")
+            .explained(),
         Row::new(
             "delay",
             &DELAY,
-            "[The propagation delay](#delay-jitter-order), one way.",
+            "[One-way propagation delay](#delay-jitter-order).",
             |of: &Self| of.delay.as_ref().map(Delay::value),
             |of: &mut Self, node, around| {
                 let (delay, order) = value::read_delay(node, around)?;
@@ -60,7 +62,7 @@ impl Keyed for Direction {
         Row::new(
             "jitter",
             &JITTER,
-            "The standard deviation of a normal delay around a constant `delay`.",
+            "Standard deviation of a normally distributed delay around a constant `delay`.",
             |of: &Self| JITTER.write(&of.jitter),
             |of: &mut Self, node, around| {
                 of.jitter = JITTER.read(node, around)?.filter(|sd| *sd > Duration::ZERO);
@@ -70,32 +72,83 @@ impl Keyed for Direction {
         .default("none")
         .flag("TIME", "2ms")
         .explained(),
-        row!("order", settings.order, ORDER, "Whether packets may overtake one another when the delay varies.").flag("ORDER", "keep, allow").explained(),
-        row!("loss", loss, Losing, "[Packets that are lost](#loss), on the wire unless it says otherwise.").flag("SHARE", "1%, 0.01, '{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }'").explained(),
-        row!("queue", queue, QUEUE, "[How much may wait](#queue) for the wire, and what manages that.").default("one bandwidth-delay product, first in, first out").flag("BOUND", "\"13 packets\", 64kB, codel, red, pie, dualpi2").explained(),
-        row!("scheduler", scheduler, SCHEDULER, "[What shares the wire](#scheduler) among classes or flows.").flag("SCHEDULER", "sfq, fq_codel, fq_pie, drr, pfifo_fast").explained(),
-        row!("overhead", overhead, OVERHEAD, "[What counts as the length](#overhead) of a packet on the wire.").flag("OVERHEAD", "frame, ethernet, atm, wlan").explained(),
-        row!("duplicate", duplicate, CHANCE, "[Packets that arrive twice](#duplicate).").flag("SHARE", "0.1%").explained(),
-        row!("corrupt", corrupt, CORRUPT, "[Packets with flipped bits](#corrupt).").flag("SHARE", "0.1%").explained(),
-        row!("reorder", reorder, ReorderOrNone, "[Packets that skip the delay](#reorder).").flag("SHARE", "\"25% gap 5\"").explained(),
-        row!("slots", slots, SLOTS, "[Slots in which alone packets leave](#slots).").flag("SLOTS", "'{ gap = \"10ms\", packets = 8 }'").explained(),
-        row!("trace", trace, TRACE, "[A trace](#trace) of rate, delay, loss or bound over time.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
-        row!("profile", profile, PROFILE, "[A link profile](#profile), which adds air time to each packet.").flag("FILE", "a file for both ways, or DOWN/UP").explained(),
-        row!("burst", burst, SIZE, "[How much may pass at once](#burst) after the link was idle, as far as it could have sent it then.").flag("SIZE", "10kB").explained(),
+        row!("order", settings.order, ORDER, "Whether a varying delay may reorder packets.")
+            .flag("ORDER", "keep, allow")
+            .explained(),
+        row!("loss", loss, Losing, "[Packet loss](#loss), on the wire unless told otherwise.")
+            .flag("SHARE", "1%, 0.01, '{ gilbert-elliott = { p = \"1%\", r = \"30%\" } }'")
+            .explained(),
+        row!("queue", queue, QUEUE, "[Queue bound](#queue) and queue management.")
+            .default("one bandwidth-delay product, first in, first out")
+            .flag("BOUND", "\"13 packets\", 64kB, codel, red, pie, dualpi2")
+            .explained(),
+        row!(
+            "scheduler",
+            scheduler,
+            SCHEDULER,
+            "[Scheduler](#scheduler) that shares the link among classes or flows."
+        )
+        .flag("SCHEDULER", "sfq, fq_codel, fq_pie, drr, pfifo_fast")
+        .explained(),
+        row!("overhead", overhead, OVERHEAD, "[Length of a packet on the wire](#overhead).")
+            .flag("OVERHEAD", "frame, ethernet, atm, wlan")
+            .explained(),
+        row!("duplicate", duplicate, CHANCE, "[Packet duplication](#duplicate).")
+            .flag("SHARE", "0.1%")
+            .explained(),
+        row!("corrupt", corrupt, CORRUPT, "[Bit corruption](#corrupt).").flag("SHARE", "0.1%").explained(),
+        row!("reorder", reorder, ReorderOrNone, "[Reordering](#reorder): packets that skip the delay.")
+            .flag("SHARE", "\"25% gap 5\"")
+            .explained(),
+        row!("slots", slots, SLOTS, "[Transmission slots](#slots): packets leave only in slots.")
+            .flag("SLOTS", "'{ gap = \"10ms\", packets = 8 }'")
+            .explained(),
+        row!("trace", trace, TRACE, "[Trace](#trace) of rate, delay, loss or queue bound over time.")
+            .flag("FILE", "a file for both ways, or DOWN/UP")
+            .explained(),
+        row!("profile", profile, PROFILE, "[Link profile](#profile): extra air time per packet.")
+            .flag("FILE", "a file for both ways, or DOWN/UP")
+            .explained(),
+        row!(
+            "burst",
+            burst,
+            SIZE,
+            "[Burst](#burst) that may pass at once after idle time, up to what the rate would have sent."
+        )
+        .flag("SIZE", "10kB")
+        .explained(),
         Row::new(
             "netem",
             &NETEM,
-            "[NetEm's words](#netem-exact-netem), meaning a double queue.",
+            "[NetEm options](#netem-exact-netem), mapped to two queues.",
             |_: &Self| None,
             |of: &mut Self, node, around| of.set_netem(node, around),
         )
         .flag("OPTIONS", "\"delay 100ms 20ms loss 1% rate 1mbit limit 50\"")
         .explained(),
-        row!("exact-netem", exact_netem, EXACT_NETEM, "[NetEm's single queue](#netem-exact-netem) with its formulas, in place of everything else.").flag("OPTIONS", "\"delay 100ms\"").explained(),
-        row!("mtu", settings.mtu, MTU, "[The longest packet](#mtu), in bytes of IP.").flag("BYTES", "1400").explained(),
-        row!("line-limit", settings.line_limit, Or("unlimited", PACKETS), "[The most packets in flight](#line-limit) behind the wire.").flag("PACKETS", "\"1000 packets\"").explained(),
-        row!("outage", outage, Boolean, "[Take the wire down](#outage), whatever its rate.").flag("true|false", "").explained(),
-        row!("policer", policer, POLICER, "[Hold arriving packets to a rate](#policer) without a queue.").flag("POLICER", "'{ rate = \"10mbit\", burst = \"20kB\" }'").explained(),
+        row!(
+            "exact-netem",
+            exact_netem,
+            EXACT_NETEM,
+            "[NetEm's single queue](#netem-exact-netem), bit for bit, in place of all other keys."
+        )
+        .flag("OPTIONS", "\"delay 100ms\"")
+        .explained(),
+        row!("mtu", settings.mtu, MTU, "[Maximum IP packet length](#mtu).").flag("BYTES", "1400").explained(),
+        row!(
+            "line-limit",
+            settings.line_limit,
+            Or("unlimited", PACKETS),
+            "[Maximum number of packets in flight](#line-limit)."
+        )
+        .flag("PACKETS", "\"1000 packets\"")
+        .explained(),
+        row!("outage", outage, Boolean, "[Take the link down](#outage), whatever its rate.")
+            .flag("true|false", "")
+            .explained(),
+        row!("policer", policer, POLICER, "[Police arriving packets](#policer) to a rate, without a queue.")
+            .flag("POLICER", "'{ rate = \"10mbit\", burst = \"20kB\" }'")
+            .explained(),
     ];
 }
 

@@ -140,14 +140,18 @@ pub fn replacement<T: AsRef<str>>(
         Some(qdisc) => qdisc.assignments()?,
         None => Vec::new(),
     };
+    // What schedules stays beside a discipline that says nothing of it, and goes with a plain link.
+    let mut all = reset(keys, &new, qdisc.is_some());
+    all.extend(new);
+    Ok(all)
+}
+
+/// The assignments that make keys plain which are in force and which `new` says nothing of.
+pub(crate) fn reset<T: AsRef<str>>(keys: &[T], new: &[Assignment], keeps_scheduler: bool) -> Vec<Assignment> {
     let replaced = |key: &&Key| {
         let was = keys.iter().any(|name| name.as_ref() == key.name);
         let again = new.iter().any(|(name, _)| *name == key.name);
-        // What schedules stays beside a discipline that says nothing of it, and goes with a plain link.
-        was && !again && (qdisc.is_none() || key.name != "scheduler")
+        was && !again && !(keeps_scheduler && key.name == "scheduler")
     };
-    let reset = KEYS.iter().filter(replaced).map(|key| (key.name, key.plain.to_owned()));
-    let mut all: Vec<Assignment> = reset.collect();
-    all.extend(new);
-    Ok(all)
+    KEYS.iter().filter(replaced).map(|key| (key.name, key.plain.to_owned())).collect()
 }

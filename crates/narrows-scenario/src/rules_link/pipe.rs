@@ -68,24 +68,14 @@ const MOST: Integer = most("a number of links");
 impl Keyed for Pipe {
     /// The keys of a pipe besides those of a direction.
     const ROWS: &'static [Row<Self>] = &[
-        row!(
-            "mask",
-            mask,
-            MASK,
-            "Makes a link of its own for each flow, on the flow's first packet: what ipfw calls dynamic pipes."
-        ),
+        row!("mask", mask, MASK, "Create a link per flow, on its first packet (ipfw's dynamic pipes)."),
         row!(
             "most",
             most,
             MOST,
-            "The most links at a time that the mask makes. The packets of flows beyond share one more, and are counted."
+            "Maximum number of links the mask creates. Further flows share one more link and are counted."
         ),
-        row!(
-            "idle",
-            idle,
-            Time::POSITIVE,
-            "Links and flows that masks have made are given up when nothing has been in them for so long."
-        ),
+        row!("idle", idle, Time::POSITIVE, "Remove links and flows created by masks after this idle time."),
     ];
 }
 

@@ -86,38 +86,38 @@ const MOST: Integer = most("a number of flows");
 
 impl Keyed for PipeQueue {
     const ROWS: &'static [Row<Self>] = &[
-        row!("pipe", pipe, PIPE, "The number of the pipe that it is in front of.")
+        row!("pipe", pipe, PIPE, "Number of the pipe it feeds.")
             .required_with("say which pipe it is in front of: pipe = 5"),
         row!(
             "weight",
             weight,
             Given(WEIGHT),
-            "Its share relative to the others', or that of each flow, with `wf2q+`, `drr`, `qfq`, `gfq` and `kps`."
+            "Weight relative to other queues, per flow with a mask; for `wf2q+`, `drr`, `qfq`, `gfq` and `kps`."
         )
         .default("1"),
-        row!("priority", priority, PRIORITY, "With `prio`: lower ones go first."),
+        row!("priority", priority, PRIORITY, "Priority for `prio`; lower goes first."),
         row!(
             "longest",
             longest,
             Given(PACKET_SIZE),
-            "The longest packet that is expected, with `qfq`, `gfq` and `kps`."
+            "Maximum expected packet length, for `qfq`, `gfq` and `kps`."
         )
         .default("1500 bytes"),
-        row!("mask", mask, MASK, "Makes a queue of its own for each flow, with that weight each."),
+        row!("mask", mask, MASK, "Create a queue per flow, each with this weight."),
         row!(
             "most",
             most,
             MOST,
-            "The most flows at a time that the mask makes. The packets of others share one more, and are counted."
+            "Maximum number of flows the mask creates. Further flows share one more queue and are counted."
         ),
         row!(
             "queue",
             queue,
             Given(QUEUE),
-            "How much may wait in it, or in each flow, and what manages that; not `dualpi2`."
+            "Bound and queue management, per flow with a mask; not `dualpi2`."
         )
         .default("that of the pipe"),
-        row!("loss", loss, LOSS, "Losses before a packet gets there; as `loss` of a link at `ingress`.")
+        row!("loss", loss, LOSS, "Loss before the queue, like `loss` of a link at `ingress`.")
             .default("none"),
     ];
 }

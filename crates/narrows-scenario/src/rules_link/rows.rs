@@ -59,7 +59,7 @@ impl Keyed for RulesLink {
         Row::apart(
             "rules",
             &RULES,
-            "The rules, in ipfw's words: `[NUMBER] [set SET] [prob P] ACTION [PROTOCOL from SOURCE to DESTINATION] [OPTIONS]`. They count in the order of their numbers; one without a number gets 100 more than the highest before it. What no rule decides on passes.",
+            "Rules in ipfw syntax: `[NUMBER] [set SET] [prob P] ACTION [PROTOCOL from SOURCE to DESTINATION] [OPTIONS]`. They are evaluated by number; a rule without one gets the highest number so far plus 100. Packets that match no rule pass.",
             |link: &Self| {
                 let rules = link.rules.iter().map(|rule| Node::new(text(ipfw::rule_text(rule))));
                 Some(Value::Array(rules.collect()))
@@ -69,11 +69,11 @@ impl Keyed for RulesLink {
         Row::apart(
             "tables",
             &TABLES,
-            "What rules look up: `\"ADDRESS[/BITS] [VALUE]\"`, a value of 0 where none stands. The longest prefix counts. A number in place of the address is a port or code point.",
+            "Lookup tables: `\"ADDRESS[/BITS] [VALUE]\"`, value 0 by default. The longest prefix matches. A number instead of an address is a port or code point.",
             |link: &Self| by_name(&link.tables, tables::value),
         )
         .default("none"),
-        Row::apart("pipes", &PIPES, "[Links](#pipes) to which rules send packets.", |link: &Self| {
+        Row::apart("pipes", &PIPES, "[Links](#pipes) that rules send packets to.", |link: &Self| {
             by_name(&link.pipes, |pipe| Value::Table(pipe.table()))
         })
         .default("none"),
@@ -81,10 +81,10 @@ impl Keyed for RulesLink {
             by_name(&link.queues, |queue| Value::Table(keys::written(queue)))
         })
         .default("none"),
-        row!("one-pass", one_pass, Boolean, "Whether a packet that leaves a pipe has passed; else it goes on at the next rule."),
-        row!("interface", interface, Given(INTERFACE), "What rules call the interface that they are at, in `via`, `recv` and `xmit`.")
+        row!("one-pass", one_pass, Boolean, "Whether a packet is accepted when it leaves a pipe. Otherwise it continues at the next rule."),
+        row!("interface", interface, Given(INTERFACE), "Name of the interface in the rules (`via`, `recv`, `xmit`).")
             .default("the name of the link"),
-        row!("disabled-sets", disabled_sets, SETS, "Sets whose rules do nothing.").default("none"),
+        row!("disabled-sets", disabled_sets, SETS, "Rule sets that are disabled.").default("none"),
     ];
 }
 

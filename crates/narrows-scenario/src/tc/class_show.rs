@@ -7,7 +7,7 @@ use crate::netem::Verb;
 use crate::netem::command::{flags, skip_prompt};
 use crate::problem::Problem;
 
-/// A command about the classes of a run.
+/// A command that shows the classes of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassShow {
     /// `-s`: with the counters.
@@ -17,10 +17,10 @@ pub struct ClassShow {
 }
 
 impl ClassShow {
-    /// Reads a command about classes; nothing where it is about something else.
+    /// Reads a command that shows classes; nothing where it is another one.
     ///
     /// # Errors
-    /// When it is not understood, or is to change classes.
+    /// When it is not understood.
     pub fn parse(text: &str) -> Result<Option<Self>, ScenarioError> {
         read(text).map_err(|problem| ScenarioError::new("tc", text, vec![problem]))
     }
@@ -36,10 +36,6 @@ fn read(text: &str) -> Result<Option<ClassShow>, Problem> {
         return Ok(None);
     };
     let command = Command::read(&mut words, object.span())?;
-    match (command.verb, command.body) {
-        (Verb::Show, Body::Class { .. }) => Ok(Some(ClassShow { statistics, device: command.device })),
-        _ => Err(object
-            .problem("the classes of a run are shown here, and not changed")
-            .help("`narrows set link.up.scheduler.CLASS.KEY=VALUE` changes one, by its name and keys in the scenario")),
-    }
+    let shows = command.verb == Verb::Show && matches!(command.body, Body::Class { .. });
+    Ok(shows.then_some(ClassShow { statistics, device: command.device }))
 }

@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use super::qdisc::USUAL_LIMIT;
 use super::translate::{DIRECT, UNCLASSIFIED};
+use super::u32_match::flower_words as flower;
 use super::{Handle, managed};
 use crate::direction::Direction;
 use crate::netem::Kind as NetemKind;
-use crate::value::{Child, Class, Division, Policy, Queue, Scheduler, SchedulerKind, ShapedBy};
+use crate::node::Node;
+use crate::value::{Child, Class, Division, Match, Policy, Queue, Scheduler, SchedulerKind, ShapedBy};
 
 /// The disciplines and classes of a direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +28,28 @@ pub struct CurrentConfig {
     pub qdiscs: Vec<CurrentQdisc>,
     /// The classes of all of them.
     pub classes: Vec<CurrentClass>,
+    /// The filters, in the order in which those of a discipline are tried.
+    #[serde(default)]
+    pub filters: Vec<CurrentFilter>,
     /// What tc has no words for, or `show` does not show.
     pub unrepresentable: Vec<String>,
+}
+
+/// A filter: which packets a class gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurrentFilter {
+    /// The discipline that it is of.
+    pub parent: String,
+    /// Its place among those of the discipline, from 1: what tc calls its preference.
+    pub pref: u32,
+    /// The class.
+    pub class: String,
+    /// The condition in words of tc's `flower`; nothing where tc has none, as for a list.
+    pub words: Option<String>,
+    /// The condition as it stands in a scenario.
+    pub condition: String,
+    #[serde(skip)]
+    pub(super) matches: Match,
 }
 
 /// A discipline.
@@ -245,6 +267,20 @@ impl Walk<'_> {
         self.found.unrepresentable.push(format!("{what} of {of}"));
     }
 
+    /// The filters of a scheduler, in their order.
+    fn filters(&mut self, scheduler: &Scheduler, handle: Handle, ids: &[Handle]) {
+        for (pref, (class, matches)) in (1..).zip(points::rules(scheduler)) {
+            self.found.filters.push(CurrentFilter {
+                parent: handle.to_string(),
+                pref,
+                class: ids[class].to_string(),
+                words: flower(matches),
+                condition: Node::new(matches.value()).toml(),
+                matches: matches.clone(),
+            });
+        }
+    }
+
     /// A scheduler, its classes and what is in them.
     fn scheduler(&mut self, scheduler: &Scheduler, parent: Option<Handle>, outermost: bool) -> Handle {
         let classes = scheduler.named();
@@ -298,7 +334,6 @@ impl Walk<'_> {
     fn head(&mut self, scheduler: &Scheduler, handle: Handle, parent: Option<Handle>, ids: &[Handle]) {
         let default = default_of(scheduler);
         let by_points = points::of(scheduler);
-        let has_rules = points::rules(scheduler).next().is_some();
         let named_default = default.filter(|at| !is_implied(scheduler, *at));
         let mut options = match scheduler.kind {
             SchedulerKind::Htb => {
@@ -322,9 +357,7 @@ impl Walk<'_> {
         };
         match scheduler.kind {
             SchedulerKind::Htb | SchedulerKind::Cbq => {
-                if has_rules {
-                    self.unrepresentable("filters", handle);
-                }
+                self.filters(scheduler, handle, ids);
                 if default.is_none() || scheduler.kind == SchedulerKind::Cbq && named_default.is_some() {
                     self.unrepresentable("default", handle);
                 }
@@ -332,7 +365,15 @@ impl Walk<'_> {
             SchedulerKind::Prio => {
                 match by_points.as_ref().and_then(|points| points::priorities(points, default, ids.len())) {
                     Some(map) => options += &format!(" priomap {map}"),
-                    None => self.unrepresentable("filters", handle),
+                    None => {
+                        self.filters(scheduler, handle, ids);
+                        match default {
+                            Some(band) => {
+                                options += &format!(" priomap {}", [band.to_string().as_str(); 16].join(" "))
+                            }
+                            None => self.unrepresentable("default", handle),
+                        }
+                    }
                 }
             }
             SchedulerKind::Hpd => match &by_points {
@@ -342,7 +383,7 @@ impl Walk<'_> {
                         .collect();
                     options = said.join(" ");
                 }
-                None => self.unrepresentable("filters", handle),
+                None => self.filters(scheduler, handle, ids),
             },
             // Packets of a token bucket have one way only.
             _ => {}

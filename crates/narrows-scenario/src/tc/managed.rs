@@ -200,13 +200,13 @@ const PIE_BASE: [(&str, &str); 5] = [
     ("mean-packet", "1500 bytes"),
     ("derandomize", "true"),
     ("cap-drop", "true"),
-    ("steep-above", "250ms"),
+    ("high-delay-boost", "250ms"),
 ];
 
 const FQ_PIE: &[Opt] = &[
     FLOWS,
     QUANTUM,
-    Opt::value(&["ecn_prob"], "mark-below", PER_CENT),
+    Opt::value(&["ecn_prob"], "max-ecn-threshold", PER_CENT),
     Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
 ];
 

@@ -86,6 +86,18 @@ pub(super) struct Hpd {
     pub(super) dscps: Vec<(u8, u16)>,
 }
 
+impl Hpd {
+    /// As the kernel module takes them, entries of the table are changed one by one; the class 0 takes an entry away.
+    pub(super) fn changed_from(self, before: &Self) -> Self {
+        let mut dscps = before.dscps.clone();
+        for (point, class) in self.dscps {
+            dscps.retain(|(known, _)| *known != point);
+            dscps.extend((class > 0).then_some((point, class)));
+        }
+        Self { dscps }
+    }
+}
+
 /// What tc lets wait in a queue or class that says nothing else.
 pub(super) const USUAL_LIMIT: Bound = Bound::Packets(1000);
 

@@ -16,9 +16,9 @@ use crate::two_hosts;
 /// Commands of tc, as they are typed or published.
 #[derive(Clone, Debug)]
 pub struct Script {
-    name: String,
-    text: String,
-    commands: Vec<Command>,
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) commands: Vec<Command>,
     /// Devices of which it is known which way what leaves there goes.
     pub(super) known: Vec<(String, Way)>,
 }

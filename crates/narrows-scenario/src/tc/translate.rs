@@ -168,7 +168,7 @@ impl Tree {
         };
         add(&without_limit(keys), &mut table);
         notes.push(no_limit(keys, child.handle));
-        let mut class = named(Handle { minor: 1, ..handle });
+        let mut class = named(self.called(Handle { minor: 1, ..handle }));
         self.body(child, &mut class, notes)?;
         table.put("classes", list([class]));
         Ok(Value::Table(table))
@@ -229,12 +229,12 @@ impl Tree {
             qdisc::Kind::Prio(prio) => {
                 for band in 1..=u16::from(prio.bands) {
                     let id = Handle { minor: band, ..qdisc.handle };
-                    let mut class = named(id);
+                    let mut class = named(self.called(id));
                     if let Some(child) = self.child(id) {
                         self.body(child, &mut class, notes)?;
                     }
                     classes.push(class);
-                    names.push(id.to_string());
+                    names.push(self.called(id));
                 }
             }
             kind => {
@@ -242,9 +242,9 @@ impl Tree {
                     add(cbq, &mut table);
                 }
                 for one in self.in_order(qdisc) {
-                    let mut class = named(one.name());
+                    let mut class = named(self.called(one.name()));
                     if one.parent.minor > 0 {
-                        class.put("parent", text(one.parent));
+                        class.put("parent", text(self.called(one.parent)));
                     }
                     self.options(one, qdisc, &mut class);
                     if let Some(child) = self.child(one.id) {
@@ -252,16 +252,16 @@ impl Tree {
                     }
                     classes.push(class);
                     if self.below(one.id).next().is_none() {
-                        names.push(one.name().to_string());
+                        names.push(self.called(one.name()));
                     }
                 }
-                if classes.is_empty() {
+                if classes.is_empty() && matches!(kind, qdisc::Kind::Hpd(_)) {
                     return Err(Problem::new(format!("`{}` without a class", kind.name()))
                         .help("give it some, as in: tc class add dev X parent 1: classid 1:10 …"));
                 }
             }
         }
-        let mut default = rules.default.map(|class| class.to_string());
+        let mut default = rules.default.map(|class| self.called(class));
         let mut drops = false;
         if default.is_none() {
             let rest = match &qdisc.kind {
@@ -298,11 +298,12 @@ impl Tree {
         }
         // Of the default the rules before all others' say nothing.
         if let Some(default) = &default {
-            while rules.rules.last().is_some_and(|rule| rule.class.to_string() == *default) {
+            while rules.rules.last().is_some_and(|rule| self.called(rule.class) == *default) {
                 rules.rules.pop();
             }
         }
-        let matches = by_classes(&rules, &names, default.as_deref());
+        let called = |class| self.called(class);
+        let matches = by_classes(&rules, &called, &names, default.as_deref());
         for (name, value) in matches.iter().flatten() {
             let of = |class: &&mut Table| text_of(class, "name") == *name;
             if let Some(class) = classes.iter_mut().find(of) {
@@ -311,7 +312,7 @@ impl Tree {
         }
         table.put("classes", list(classes));
         if matches.is_none() {
-            table.put("filters", list(filters(&rules)));
+            table.put("filters", list(filters(&rules, &called)));
         }
         match (&matches, default) {
             (None, Some(default)) => table.put("default", text(default)),
@@ -469,10 +470,15 @@ fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
 
 /// What each class matches, where that says the same as the rules: the classes stand in the order of their rules, and the
 /// default last.
-fn by_classes(rules: &Rules, names: &[String], default: Option<&str>) -> Option<Vec<(String, Value)>> {
+fn by_classes(
+    rules: &Rules,
+    called: &impl Fn(Handle) -> String,
+    names: &[String],
+    default: Option<&str>,
+) -> Option<Vec<(String, Value)>> {
     let mut grouped: Vec<(String, Vec<&Match>)> = Vec::new();
     for rule in &rules.rules {
-        let name = rule.class.to_string();
+        let name = called(rule.class);
         let matches = rule.matches.as_ref()?;
         match grouped.iter().position(|(other, _)| *other == name) {
             Some(at) if at + 1 == grouped.len() => grouped[at].1.push(matches),
@@ -490,11 +496,11 @@ fn by_classes(rules: &Rules, names: &[String], default: Option<&str>) -> Option<
     Some(grouped.into_iter().map(|(name, all)| (name, value(all))).collect())
 }
 
-fn filters(rules: &Rules) -> impl Iterator<Item = Table> {
+fn filters(rules: &Rules, called: &impl Fn(Handle) -> String) -> impl Iterator<Item = Table> {
     rules.rules.iter().filter_map(|rule| {
         let mut table = Table::default();
         table.put("match", rule.matches.as_ref()?.value());
-        table.put("class", text(rule.class));
+        table.put("class", text(called(rule.class)));
         Some(table)
     })
 }

@@ -1,5 +1,6 @@
 //! What stands at a device: disciplines, classes and filters, and what commands make of them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::command::{Body, Command, Parent};
@@ -14,6 +15,8 @@ pub(super) struct Tree {
     pub(super) qdiscs: Vec<Qdisc>,
     pub(super) classes: Vec<Class>,
     pub(super) filters: Vec<Placed>,
+    /// What classes that have a name of their own are called in the scenario.
+    pub(super) names: BTreeMap<Handle, String>,
     /// What polices packets that arrive at the device.
     pub(super) ingress: Option<Range<usize>>,
     pub(super) police: Vec<Placed>,
@@ -67,6 +70,11 @@ const MOST_NESTED: usize = 16;
 const FIRST_PRIO: u32 = 49152;
 
 impl Tree {
+    /// What a class is called in the scenario: by its handle, unless it has a name of its own.
+    pub(super) fn called(&self, class: Handle) -> String {
+        self.names.get(&class).cloned().unwrap_or_else(|| class.to_string())
+    }
+
     pub(super) fn root(&self) -> Option<&Qdisc> {
         self.qdiscs.iter().find(|qdisc| qdisc.parent.is_none())
     }
@@ -185,6 +193,9 @@ impl Tree {
                         }
                         (qdisc::Kind::Managed(before), qdisc::Kind::Managed(new)) => {
                             qdisc::Kind::Managed(new.clone().changed_from(before)?)
+                        }
+                        (qdisc::Kind::Hpd(before), qdisc::Kind::Hpd(new)) => {
+                            qdisc::Kind::Hpd(new.clone().changed_from(before))
                         }
                         _ => kind.clone(),
                     };
@@ -421,7 +432,12 @@ impl Tree {
             let goes = |placed: &Placed| {
                 placed.parent == parent && prio.is_none_or(|prio| placed.filter.prio == prio)
             };
+            let before = self.filters.len();
             self.filters.retain(|placed| !goes(placed));
+            if let Some(prio) = prio.filter(|_| before == self.filters.len()) {
+                return Err(Problem::new(format!("there is no filter of the priority {prio}"))
+                    .help(known_filters(&self.filters, parent)));
+            }
             return Ok(());
         }
         let Some(filter) = filter else { return Ok(()) };
@@ -467,4 +483,16 @@ impl Tree {
 
 fn nothing_there() -> String {
     "Nothing is there to take away: tc would say so, and the script would go on.".into()
+}
+
+/// Which filters there are.
+fn known_filters(filters: &[Placed], parent: Handle) -> String {
+    let here = filters.iter().filter(|placed| placed.parent == parent);
+    let known: Vec<String> = here.map(|placed| placed.filter.prio.to_string()).collect();
+    let names: Vec<&str> = known.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        format!("there is none at {parent}")
+    } else {
+        format!("there is {}", one_of(&names))
+    }
 }

@@ -8,7 +8,7 @@ use crate::dialect::{Word, Words};
 use crate::netem::units;
 use crate::node::{Node, Value};
 use crate::problem::{Found, Problem};
-use crate::value::{Match, Party, protocol};
+use crate::value::{Match, Party, protocol, protocol_name};
 
 /// A value of so many bits, as C has it, and its mask: in base 16, as tc reads masks, with `0x` or without.
 fn value_and_mask(after: Word<'_>, words: &mut Words<'_>, bits: u32) -> Result<(u32, u32), Problem> {
@@ -256,4 +256,49 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// The words of `flower` for a condition; nothing where it has none: for lists, hosts by name, lengths.
+pub(super) fn flower_words(all: &Match) -> Option<String> {
+    let one = |parties: &[Party]| match parties {
+        [] => Some(None),
+        [Party::Network { ip, prefix }] => Some(Some(format!("{ip}/{prefix}"))),
+        _ => None,
+    };
+    let port = |ports: &[RangeInclusive<u16>]| match ports {
+        [] => Some(None),
+        [range] if range.start() == range.end() => Some(Some(range.start().to_string())),
+        [range] => Some(Some(format!("{}-{}", range.start(), range.end()))),
+        _ => None,
+    };
+    let number = |numbers: &[u8]| match numbers {
+        [] => Some(None),
+        [one] => Some(Some(*one)),
+        _ => None,
+    };
+    let plain =
+        Match { ports: all.ports.clone(), length: all.length.clone(), from: all.from, ..Match::default() };
+    if plain != Match::default() {
+        return None;
+    }
+    let tos = match (number(&all.dscps)?, number(&all.ecns)?) {
+        (None, None) => None,
+        (Some(point), None) => Some(format!("{:#x}/0xfc", point << 2)),
+        (None, Some(field)) => Some(format!("{field:#x}/0x3")),
+        (Some(point), Some(field)) => Some(format!("{:#x}/0xff", point << 2 | field)),
+    };
+    let parts = [
+        (
+            "ip_proto",
+            number(&all.protocols)?
+                .map(|number| protocol_name(number).map_or_else(|| number.to_string(), Into::into)),
+        ),
+        ("ip_tos", tos),
+        ("src_ip", one(&all.sources)?),
+        ("dst_ip", one(&all.destinations)?),
+        ("src_port", port(&all.source_ports)?),
+        ("dst_port", port(&all.destination_ports)?),
+    ];
+    let said = parts.into_iter().filter_map(|(word, value)| Some(format!("{word} {}", value?)));
+    Some(said.collect::<Vec<_>>().join(" "))
 }

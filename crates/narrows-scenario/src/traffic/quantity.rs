@@ -284,16 +284,16 @@ impl Keyed for RandomSizes {
 
 impl Keyed for ParetoSizes {
     const ROWS: &'static [Row<Self>] = &[
-        row!("mean", mean, SIZE, "The mean without a cut.").required(),
+        row!("mean", mean, SIZE, "Mean before truncation.").required(),
         row!("shape", shape, SHAPE, "Above 1; at 2 and below the variance is infinite.").required(),
-        row!("most", most, Given(SIZE), "No size is greater."),
+        row!("most", most, Given(SIZE), "Maximum size; larger draws are cut."),
     ];
 }
 
 impl Keyed for SizeWeight {
     const ROWS: &'static [Row<Self>] = &[
         row!("size", size, SIZE, "The size.").required(),
-        row!("weight", weight, WEIGHT, "How often, compared with the others.").required(),
+        row!("weight", weight, WEIGHT, "Relative frequency.").required(),
     ];
 }
 
@@ -325,7 +325,7 @@ impl Keyed for LengthMix {
 impl Keyed for LengthWeight {
     const ROWS: &'static [Row<Self>] = &[
         row!("length", length, LENGTH, "The length.").required(),
-        row!("weight", weight, WEIGHT, "How often, compared with the others.").required(),
+        row!("weight", weight, WEIGHT, "Relative frequency.").required(),
     ];
 }
 

@@ -43,6 +43,7 @@ pub(super) struct Said {
     pub(super) protocol: Option<u8>,
     pub(super) dscp: u8,
     pub(super) ecn: u8,
+    pub(super) sim_only: bool,
 }
 
 /// Evenly spaced packets while on.
@@ -135,74 +136,75 @@ macro_rules! app {
 
 impl Keyed for Said {
     const ROWS: &'static [Row<Self>] = &[
-        row!("name", name, Given(NAME), "Shown in records and series; the draws of the source are keyed by it.")
+        row!("name", name, Given(NAME), "Name in records and series; the source's random draws are keyed by it.")
             .default("`traffic-1`, `traffic-2`, …"),
         row!(
             "from",
             from,
             END,
-            "Where packets enter; of an application, where its clients are. A host that has more than one way in or out needs the port: `\"client.access\"`."
+            "Sending host; for an application, the clients' host. A host with several links needs the port: `\"client.access\"`."
         )
         .required(),
         row!(
             "to",
             to,
             END,
-            "Where packets get; of an application, where its servers are. Packets are addressed to this host, so that routers bring them there; those of a capture go where their own addresses say."
+            "Receiving host; for an application, the servers' host. Packets are addressed to it and routed there; packets of a capture keep their own addresses."
         )
         .required(),
-        row!("constant", constant, Given(PACE), "Evenly spaced packets; remainders are carried, so that the pace is exact in the long run."),
-        row!("poisson", poisson, Given(PACE), "A Poisson process: independent, exponentially distributed gaps."),
-        row!("on-off", on_off, Given(ON_OFF), "Evenly spaced packets while on; it begins on, and the first packet of each on period comes at its start."),
-        row!("aimd", aimd, Given(AIMD), "As many packets as get through, from a sender that responds to congestion: see below."),
-        Row::apart("web", &app!(Web), "Requests and responses, an [application](#applications).", |said: &Self| said.app(AppKind::Web)),
-        Row::apart("file", &app!(File), "Transfers of files, an application.", |said: &Self| said.app(AppKind::File)),
-        Row::apart("voip", &app!(Voip), "Calls, an application.", |said: &Self| said.app(AppKind::Voip)),
-        Row::apart("dns", &app!(Dns), "Questions and answers in datagrams, an application.", |said: &Self| said.app(AppKind::Dns)),
-        Row::apart("telnet", &app!(Telnet), "Many small exchanges on a connection, an application.", |said: &Self| said.app(AppKind::Telnet)),
-        row!("capture", capture, Given(CAPTURE), "The packets of a pcap or pcapng file, with its gaps; the path counts from the folder of the scenario file."),
-        row!("length", length, Given(LENGTHS), "Bytes of the IP packet; no mix for `aimd`, and not for applications.")
+        row!("constant", constant, Given(PACE), "Constant bit rate: evenly spaced packets, with remainders carried so that the rate is exact."),
+        row!("poisson", poisson, Given(PACE), "Poisson process: independent, exponentially distributed gaps."),
+        row!("on-off", on_off, Given(ON_OFF), "On/off source: evenly spaced packets while on. It starts on, with a packet at the start of each on period."),
+        row!("aimd", aimd, Given(AIMD), "AIMD sender: responds to congestion; see below."),
+        Row::apart("web", &app!(Web), "Web [application](#applications): requests and responses.", |said: &Self| said.app(AppKind::Web)),
+        Row::apart("file", &app!(File), "Application: file transfers.", |said: &Self| said.app(AppKind::File)),
+        Row::apart("voip", &app!(Voip), "Application: voice calls.", |said: &Self| said.app(AppKind::Voip)),
+        Row::apart("dns", &app!(Dns), "Application: queries and answers over UDP.", |said: &Self| said.app(AppKind::Dns)),
+        Row::apart("telnet", &app!(Telnet), "Application: many small exchanges on one connection.", |said: &Self| said.app(AppKind::Telnet)),
+        row!("capture", capture, Given(CAPTURE), "Packets of a pcap or pcapng file with their timing; the path is relative to the scenario file."),
+        row!("length", length, Given(LENGTHS), "IP packet length; no mix for `aimd`; not for applications.")
             .default("`\"1498 bytes\"`"),
         row!(
             "start",
             start,
             Time::ANY,
-            "Of a constant, on-off or `aimd` source, the first packet; of a Poisson source, where the first gap begins; of a capture, its first packet; of an application, the same for transactions."
+            "Start time: of the first packet (constant, on-off, `aimd`, capture), the first gap (Poisson) or the first transaction."
         ),
-        row!("stop", stop, Given(Time::ANY), "No packet comes then or later; of an application, no transaction begins.")
+        row!("stop", stop, Given(Time::ANY), "Stop time: no packet is sent, and no transaction started, at or after it.")
             .default("never"),
-        row!("packets", packets, Given(PACKETS), "The most packets; not for `aimd`, which has `size`, and applications, which have `transactions`.")
+        row!("packets", packets, Given(PACKETS), "Maximum number of packets. `aimd` has `size` instead, applications have `transactions`.")
             .default("no end"),
-        row!("source", source, Given(ADDRESS), "The source address, of the family of `destination`.")
+        row!("source", source, Given(ADDRESS), "Source address, of the same family as `destination`.")
             .default("the first address of the port"),
-        row!("destination", destination, Given(ADDRESS), "The destination address.")
+        row!("destination", destination, Given(ADDRESS), "Destination address.")
             .default("the first address of the port"),
         row!(
             "source-port",
             source_port,
             Given(PORT),
-            "For protocols that have ports; of an application, the first one: each transaction has the next, up to 16,384 in a circle."
+            "Source port, for protocols with ports. Applications use the next port for each transaction, cycling through up to 16,384."
         )
         .default("49152, and one more for each source"),
-        row!("destination-port", destination_port, Given(PORT), "For protocols that have ports.")
+        row!("destination-port", destination_port, Given(PORT), "Destination port, for protocols with ports.")
             .default("9 (discard); of `web` 80, `file` 20, `voip` 5060, `dns` 53, `telnet` 23"),
         row!(
             "protocol",
             protocol,
             Given(PROTOCOL),
-            "The IP protocol, for what looks at it; of applications only `voip` has a choice, `\"udp\"` or `\"tcp\"`."
+            "IP protocol. Of the applications only `voip` has a choice: `\"udp\"` or `\"tcp\"`."
         )
         .default("`\"udp\"`; `\"tcp\"` for `aimd`, `web`, `file`, `telnet`"),
-        row!("dscp", dscp, DSCP, "The differentiated services code point; of an application, both ways."),
-        row!("ecn", ecn, value::ECN, "The ECN field (RFC 3168); not for `aimd`, whose table says it, and applications, which know no marks."),
+        row!("dscp", dscp, DSCP, "Differentiated services code point; for applications, both ways."),
+        row!("ecn", ecn, value::ECN, "ECN field (RFC 3168). Not for `aimd`, which has a key of its own, and applications, which ignore marks."),
+        row!("sim-only", sim_only, Boolean, "Send in `narrows sim` only; live runs leave this source out."),
     ];
 }
 
 impl Keyed for OnOff {
     const ROWS: &'static [Row<Self>] = &[
-        row!("pace", pace, PACE, "The pace while on.").required(),
-        row!("on", on, PERIOD, "How long it is on.").required(),
-        row!("off", off, PERIOD, "How long it is off.").required(),
+        row!("pace", pace, PACE, "Rate while on.").required(),
+        row!("on", on, PERIOD, "Duration of an on period.").required(),
+        row!("off", off, PERIOD, "Duration of an off period.").required(),
     ];
 }
 
@@ -214,7 +216,7 @@ impl Keyed for Aimd {
         Row::new(
             "ecn",
             &Boolean,
-            "Packets are sent as ECT(0), and a mark halves the window as a loss does (RFC 3168).",
+            "Send ECT(0); a mark halves the window, as a loss does (RFC 3168).",
             |aimd: &Self| match aimd.marks {
                 Marks::None => Boolean.write(&false),
                 Marks::Classic => Boolean.write(&true),
@@ -228,7 +230,7 @@ impl Keyed for Aimd {
         Row::new(
             "scalable",
             &Boolean,
-            "Packets are sent as ECT(1), and the window is reduced by half of the share of packets that are marked, averaged over round trips (RFC 8257): what DualPI2's low-latency queue is for.",
+            "Send ECT(1) and reduce the window by half the moving average of the marked share (RFC 8257), as DualPI2's low-latency queue expects.",
             |aimd: &Self| Boolean.write(&(aimd.marks == Marks::Scalable)),
             |aimd: &mut Self, node, _| {
                 if node.boolean()? {
@@ -237,14 +239,9 @@ impl Keyed for Aimd {
                 Ok(())
             },
         ),
-        row!(
-            "size",
-            size,
-            Given(SIZE),
-            "How much is to get there, in IP packets of `length`; rounded up to whole ones."
-        )
-        .default("no end"),
-        row!("window", window, WINDOW, "Packets that go at once in the beginning."),
+        row!("size", size, Given(SIZE), "Amount to transfer, in IP packets of `length`, rounded up.")
+            .default("no end"),
+        row!("window", window, WINDOW, "Initial window, in packets."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
@@ -262,8 +259,9 @@ impl Keyed for Aimd {
 
 impl Said {
     /// The keys of a source. `folder` is that of the scenario's file.
-    fn of(Traffic { name, from, to, source }: &Traffic, folder: &Path) -> Self {
-        let said = Self { name: Some(name.clone()), from: from.clone(), to: to.clone(), ..Self::default() };
+    fn of(Traffic { name, from, to, source, sim_only }: &Traffic, folder: &Path) -> Self {
+        let (name, sim_only) = (Some(name.clone()), *sim_only);
+        let said = Self { name, from: from.clone(), to: to.clone(), sim_only, ..Self::default() };
         match source {
             TrafficSource::Aimd { config, key } => {
                 let AimdConfig { length, size, start, stop, window, marks } = *config;

@@ -42,12 +42,12 @@ pub struct Chance {
 
 impl Keyed for Chance {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, Percentage, "The probability for each packet.").required(),
+        row!("rate", rate, Percentage, "Probability per packet.").required(),
         row!(
             "correlation",
             correlation,
             CORRELATION,
-            "The rank correlation (Spearman's) of the draws of one packet and the next."
+            "Rank correlation (Spearman) between the draws of consecutive packets."
         ),
     ];
 }

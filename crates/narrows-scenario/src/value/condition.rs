@@ -105,31 +105,36 @@ const FROM: ByHand<Way> = ByHand {
 
 impl Keyed for Match {
     const ROWS: &'static [Row<Self>] = &[
-        row!("protocol", protocols, Several(PROTOCOL), "Packets of this IP protocol."),
-        row!("source", sources, Several(PARTY), "Packets from there; a host stands for all its addresses."),
+        row!("protocol", protocols, Several(PROTOCOL), "IP protocol."),
+        row!(
+            "source",
+            sources,
+            Several(PARTY),
+            "Source address or network; a host stands for all its addresses."
+        ),
         row!(
             "destination",
             destinations,
             Several(PARTY),
-            "Packets to there; a host stands for all its addresses."
+            "Destination address or network; a host stands for all its addresses."
         ),
         row!(
             "source-port",
             source_ports,
             Several(PORTS),
-            "Packets with this source port; TCP, UDP, SCTP, DCCP and UDP-Lite have ports."
+            "Source port, for TCP, UDP, SCTP, DCCP and UDP-Lite."
         ),
-        row!("destination-port", destination_ports, Several(PORTS), "Packets with this destination port."),
-        row!("port", ports, Several(PORTS), "Packets of which the one port or the other is this."),
-        row!("dscp", dscps, Several(CODE_POINT), "IP packets with this differentiated services code point."),
-        row!("ecn", ecns, Several(ECN), "IP packets with this ECN field (RFC 3168)."),
+        row!("destination-port", destination_ports, Several(PORTS), "Destination port."),
+        row!("port", ports, Several(PORTS), "Source or destination port."),
+        row!("dscp", dscps, Several(CODE_POINT), "Differentiated services code point."),
+        row!("ecn", ecns, Several(ECN), "ECN field (RFC 3168)."),
         row!(
             "length",
             length,
             Given(LENGTH),
-            "IP packets of such a length, both ends included; the unit of the second number counts for both."
+            "IP packet length, both ends included. A unit after the second number applies to both."
         ),
-        row!("from", from, Given(FROM), "Packets that go this way along a shared medium."),
+        row!("from", from, Given(FROM), "Direction on a shared medium."),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {

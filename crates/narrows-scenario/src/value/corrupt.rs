@@ -47,7 +47,7 @@ impl Keyed for Corrupt {
         Row::new(
             "rate",
             &Percentage,
-            "The share of packets of which one bit is flipped, equally likely anywhere.",
+            "Share of packets with one flipped bit, at a uniformly random position.",
             |of: &Self| Percentage.write(&of.packets()?.rate),
             |of: &mut Self, node, around| {
                 *of = Self::Packets(Chance::independent(Percentage.read(node, around)?));
@@ -58,7 +58,7 @@ impl Keyed for Corrupt {
         Row::new(
             "bit-errors",
             &BIT_ERRORS,
-            "The probability that a bit is flipped.",
+            "Bit error rate.",
             |of: &Self| match of {
                 Self::BitErrors(share) => BIT_ERRORS.write(share),
                 _ => None,
@@ -72,7 +72,7 @@ impl Keyed for Corrupt {
         Row::new(
             "pattern",
             &PATTERN,
-            "By a pattern of bit errors.",
+            "Pattern of bit errors.",
             |of: &Self| match of {
                 Self::Pattern(pattern) => PATTERN.write(pattern),
                 _ => None,
@@ -92,7 +92,7 @@ impl Keyed for Corrupt {
     const ROWS: &'static [Row<Self>] = &[Row::new(
         "correlation",
         &CORRELATION,
-        "The rank correlation of one packet and the next; with `rate`.",
+        "Rank correlation between consecutive packets; with `rate`.",
         |of: &Self| CORRELATION.write(&of.packets()?.correlation),
         |of: &mut Self, node, around| {
             let correlation = CORRELATION.read(node, around)?;

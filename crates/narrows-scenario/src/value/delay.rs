@@ -99,23 +99,22 @@ struct Beside {
 
 impl Keyed for Beside {
     const ROWS: &'static [Row<Self>] = &[
-        row!("pattern", pattern, Given(PATTERN), "By a pattern of delays."),
-        row!("classes", classes, CLASSES, "By what a packet is: the first class that takes it."),
+        row!("pattern", pattern, Given(PATTERN), "Pattern of delays."),
+        row!("classes", classes, CLASSES, "Delay by class: the first class that matches."),
         row!(
             "correlation",
             correlation,
             Given(CORRELATION),
-            "How alike neighbours are; beside a distribution."
+            "Correlation of neighbouring packets; with a distribution."
         )
         .default("none"),
         row!(
             "per-byte",
             per_byte,
             PER_BYTE,
-            "More for each byte of the IP packet; beside every kind of delay."
+            "Additional delay per byte of the IP packet; with every kind of delay."
         ),
-        row!("order", order, Given(ORDER), "Whether packets may overtake one another.")
-            .default("that of the link"),
+        row!("order", order, Given(ORDER), "Whether packets may be reordered.").default("that of the link"),
     ];
 }
 

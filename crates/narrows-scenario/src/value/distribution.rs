@@ -90,27 +90,22 @@ impl Keyed for Distribution {
         help: "keep one; a mixture of several is `mixture = [ { weight = 1, … }, { weight = 2, … } ]`",
     };
     const ROWS: &'static [Row<Self>] = &[
-        row!("shift", shift, SHIFT, "Added to what the shape gives."),
+        row!("shift", shift, SHIFT, "Offset added to the distribution."),
         row!(
             "minimum",
             minimum,
             Given(Time::ANY),
-            "What is less never happens, and the rest becomes more probable in proportion (truncation)."
+            "Lower truncation: smaller values never occur, and the rest is scaled up in proportion."
         )
         .default("none"),
         row!(
             "maximum",
             maximum,
             Given(Time::ANY),
-            "What is more never happens, and the rest becomes more probable in proportion."
+            "Upper truncation: larger values never occur, and the rest is scaled up in proportion."
         )
         .default("none"),
-        row!(
-            "below-zero",
-            below_zero,
-            BELOW_ZERO,
-            "What is still below zero becomes zero, or never happens."
-        ),
+        row!("below-zero", below_zero, BELOW_ZERO, "Clamp values below zero to zero, or truncate there."),
     ];
 
     fn finish(&mut self, table: &Table, place: &Range<usize>, _: Surroundings<'_>) -> Result<(), Problem> {

@@ -65,13 +65,13 @@ const CURVE: Like<List<ByHand<Point>>, Vec<Point>> = Like {
 
 impl Keyed for Loss {
     const ROWS: &'static [Row<Self>] = &[
-        row!("ingress", ingress, MODEL, "Before the queue."),
-        row!("wire", wire, MODEL, "After the transmitter."),
+        row!("ingress", ingress, MODEL, "Loss before the queue."),
+        row!("wire", wire, MODEL, "Loss on the wire, after the transmitter."),
         row!(
             "with-delay",
             with_delay,
             CURVE,
-            "Over the delay that a packet drew: delays, rising, and the probability there; straight lines between them."
+            "Loss probability as a function of the packet's delay: ascending delays with probabilities, interpolated linearly."
         ),
     ];
 }

@@ -82,7 +82,7 @@ impl Keyed for FlowMask {
         row!("dst-port", destination_port, of("a port", 16), "The destination port."),
         row!("proto", protocol, of("a protocol number", 8), "The protocol number."),
         row!("flow-id", flow_label, of("an IPv6 flow label", 20), "The IPv6 flow label."),
-        row!("queue", queue, Boolean, "The queue to which a rule has sent the packet."),
+        row!("queue", queue, Boolean, "Queue chosen by a rule."),
     ];
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {

@@ -38,8 +38,8 @@ const POLICY: Choice<MtuPolicy> = Choice {
 
 impl Keyed for Parts {
     const ROWS: &'static [Row<Self>] = &[
-        row!("bytes", bytes, BYTES, "The length of the longest packet, in bytes of IP.").required(),
-        row!("policy", policy, POLICY, "What becomes of longer ones."),
+        row!("bytes", bytes, BYTES, "Maximum IP packet length, in bytes.").required(),
+        row!("policy", policy, POLICY, "What to do with longer packets."),
     ];
 }
 

@@ -37,10 +37,10 @@ pub(crate) struct Parts {
 
 impl Keyed for Parts {
     const ROWS: &'static [Row<Self>] = &[
-        row!("base", base, BASE, "Which bytes of the packet count."),
-        row!("bytes", bytes, bytes(-65_536), "More for each packet; the sum is never below zero."),
-        row!("minimum", minimum, bytes(0), "The least that a packet takes."),
-        row!("cells", cells, Given(CELLS), "Whole cells, with this many bytes of payload in this many.")
+        row!("base", base, BASE, "Layer from which bytes count."),
+        row!("bytes", bytes, bytes(-65_536), "Additional bytes per packet; the sum is never below zero."),
+        row!("minimum", minimum, bytes(0), "Minimum length on the wire."),
+        row!("cells", cells, Given(CELLS), "Whole cells: payload bytes and total bytes per cell.")
             .default("none"),
     ];
 }
@@ -88,8 +88,8 @@ const CELLS: Named<Cells, As<Group<CellParts>, CellParts, Cells>> = Named {
 
 impl Keyed for CellParts {
     const ROWS: &'static [Row<Self>] = &[
-        row!("payload", payload, bytes(1), "Bytes of payload.").required(),
-        row!("size", size, bytes(1), "Bytes on the wire.").required(),
+        row!("payload", payload, bytes(1), "Payload bytes per cell.").required(),
+        row!("size", size, bytes(1), "Bytes per cell on the wire.").required(),
     ];
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {

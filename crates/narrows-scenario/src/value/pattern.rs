@@ -42,7 +42,7 @@ struct Parts {
 }
 
 impl Keyed for Parts {
-    const ROWS: &'static [Row<Self>] = &[row!("file", file, FILE, "Its name.").required()];
+    const ROWS: &'static [Row<Self>] = &[row!("file", file, FILE, "File name.").required()];
 }
 
 const PARTS: Short<Parts> = Short {

@@ -77,24 +77,23 @@ impl Default for PolicerUse {
 
 impl Keyed for PolicerUse {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FINITE_RATE, "The rate at which tokens come.").required(),
-        row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`.").required(),
+        row!("rate", rate, FINITE_RATE, "Token rate.").required(),
+        row!("burst", burst, BURST, "Bucket size in bytes, at least `mtu`.").required(),
         row!(
             "peakrate",
             peakrate,
             Given(FINITE_RATE),
-            "The rate of a second bucket, which holds a packet; above `rate`."
+            "Rate of a second bucket that holds one packet; above `rate`."
         )
         .default("none"),
-        row!("mtu", mtu, PACKET_SIZE, "The longest packet."),
-        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
-        row!("overhead", overhead, Given(OVERHEAD), "[What a packet counts](#overhead).")
-            .default("the link's"),
+        row!("mtu", mtu, PACKET_SIZE, "Maximum packet length."),
+        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
+        row!("overhead", overhead, Given(OVERHEAD), "[Length of a packet](#overhead).").default("the link's"),
         row!(
             "exceed",
             exceed,
             EXCEED,
-            "What becomes of packets without tokens: dropped; marked with \"congestion experienced\" where they can be, and else dropped; or let pass and counted."
+            "What to do with packets that exceed the rate: drop; mark with \"congestion experienced\" if ECN-capable, else drop; or pass and count."
         ),
     ];
 

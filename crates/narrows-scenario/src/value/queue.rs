@@ -147,19 +147,19 @@ impl Keyed for Queue {
         Row::new(
             "type",
             &TypeName,
-            "What drops or marks packets before the queue is full.",
+            "Queue management algorithm.",
             |queue| Some(text(queue.policy.name())),
             |queue, node, _| {
                 queue.policy = (type_of(node)?.plain)();
                 Ok(())
             },
         ),
-        row!("bound", bound, BOUND, "How much may wait."),
+        row!("bound", bound, BOUND, "Queue bound."),
         row!(
             "drop",
             drop,
             DROP,
-            "Which packet goes when one arrives that does not fit: that one, or those that have waited longest."
+            "Which packet to drop when the queue is full: the arriving one, or the oldest."
         ),
     ];
 }

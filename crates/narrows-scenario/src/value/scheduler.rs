@@ -153,14 +153,20 @@ const FILTERS: ByHand<()> = ByHand {
 
 impl Keyed for Scheduler {
     const ROWS: &'static [Row<Self>] = &[
-        Row::new("type", &KindName, "The algorithm.", |of: &Self| Some(text(of.kind.name())), TOGETHER)
-            .required(),
-        row!("bound", bound, queue::BOUND, "How much may wait in all.")
+        Row::new(
+            "type",
+            &KindName,
+            "Scheduling algorithm.",
+            |of: &Self| Some(text(of.kind.name())),
+            TOGETHER,
+        )
+        .required(),
+        row!("bound", bound, queue::BOUND, "Bound of all classes together.")
             .default("[see below](#how-much-may-wait)"),
         Row::new(
             "flows",
             &COUNT,
-            "Into how many flows packets are hashed.",
+            "Number of hash buckets for flows.",
             |of: &Self| match of.serves {
                 Division::Flows { count, .. } => Some(Value::Integer(count.to_string())),
                 _ => None,
@@ -176,7 +182,7 @@ impl Keyed for Scheduler {
         Row::new(
             "by",
             &BY,
-            "What makes a flow.",
+            "Header fields that identify a flow.",
             |of: &Self| match of.serves {
                 Division::Flows { by, .. } => Given(BY).write(&by),
                 _ => None,
@@ -194,13 +200,13 @@ impl Keyed for Scheduler {
             "quantum",
             quantum,
             Given(QUANTUM),
-            "What a flow of weight 1 sends in its turn; for schedulers with a quantum."
+            "Quantum: bytes per turn for a flow of weight 1; for schedulers with a quantum."
         )
         .default("that in the table above"),
         Row::new(
             "classes",
             &CLASSES,
-            "What it serves, in the order in which their conditions are tried.",
+            "Classes, in the order in which their conditions are tried.",
             |of: &Self| match &of.serves {
                 Division::Classes { classes, .. } => list(classes, Class::value),
                 _ => None,
@@ -210,7 +216,7 @@ impl Keyed for Scheduler {
         Row::new(
             "filters",
             &FILTERS,
-            "Which class a packet is in, where the classes do not say it by `match`.",
+            "Filters that assign packets to classes, instead of `match` in the classes.",
             |of: &Self| match &of.serves {
                 Division::Classes { filters, default, .. } if default.is_some() && filters.is_empty() => {
                     Some(Value::Array(Vec::new()))
@@ -224,7 +230,7 @@ impl Keyed for Scheduler {
         Row::new(
             "default",
             &Text("the name of a class"),
-            "With `filters`, the class of packets that none of them takes; `\"drop\"` drops packets of no class, with the reason `no class`.",
+            "With `filters`: class of unmatched packets; `\"drop\"` drops them with the reason `no class`.",
             |of: &Self| match &of.serves {
                 Division::Classes { default: Some(class), .. } => Some(text(class)),
                 Division::Classes { drops_rest: true, .. } => Some(text("drop")),
@@ -407,15 +413,33 @@ impl Scheduler {
         self.kind.about().weights.then_some(class.weight.unwrap_or(Weight::ONE))
     }
 
-    /// Whether only weights, parameters that a class may change while it runs, and the bound of the whole differ.
+    /// Whether packets are sorted into classes alike.
+    pub(crate) fn sorts_like(&self, other: &Self) -> bool {
+        match (&self.serves, &other.serves) {
+            (
+                Division::Classes { classes, filters, default, drops_rest },
+                Division::Classes { classes: those, filters: others, default: usual, drops_rest: drops },
+            ) => {
+                classes.iter().map(|class| &class.matches).eq(those.iter().map(|class| &class.matches))
+                    && (filters, default, drops_rest) == (others, usual, drops)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether only weights, parameters that a class may change while it runs, the conditions of classes, and the bound of the
+    /// whole differ.
     pub(crate) fn is_tuned_like(&self, other: &Self) -> bool {
         let plain = |scheduler: &Self| {
             let mut plain = Self { bound: None, ..scheduler.clone() };
-            if let Division::Classes { classes, .. } = &mut plain.serves {
+            if let Division::Classes { classes, filters, default, drops_rest } = &mut plain.serves {
                 for class in classes {
                     // Queues are compared with what they inherit.
                     (class.weight, class.queue, class.hpd) = (None, None, HpdClass::default());
+                    class.matches.clear();
                 }
+                filters.clear();
+                (*default, *drops_rest) = (None, false);
             }
             // What follows from it is the bound of the whole.
             if let Some(tbf) = &mut plain.tbf {

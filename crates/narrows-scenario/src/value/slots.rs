@@ -76,18 +76,12 @@ impl Keyed for Slots {
             "gap",
             gap,
             GAP,
-            "From when a slot is asked for, because a packet is due and none is open, to when it opens."
+            "Time from the request for a slot (a packet is due and no slot is open) to its opening."
         )
         .required(),
-        row!("packets", packets, Given(PACKETS), "How many packets leave in one slot at most.")
+        row!("packets", packets, Given(PACKETS), "Maximum packets per slot.").default("no limit"),
+        row!("bytes", bytes, Given(BYTES), "Maximum bytes per slot, including [overhead](#overhead).")
             .default("no limit"),
-        row!(
-            "bytes",
-            bytes,
-            Given(BYTES),
-            "After how many bytes, counted with the [overhead](#overhead), a slot is used up."
-        )
-        .default("no limit"),
     ];
 }
 

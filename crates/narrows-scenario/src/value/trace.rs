@@ -86,22 +86,22 @@ pub(crate) struct Parts {
 
 impl Keyed for Parts {
     const ROWS: &'static [Row<Self>] = &[
-        row!("file", file, FILE, "The file; `trace = \"cell.down\"` is short for a table with it.")
+        row!("file", file, FILE, "Trace file; `trace = \"cell.down\"` is short for a table with only this key.")
             .required(),
-        row!("format", format, Given(FORMAT), "How it is written.").default("by its name and content"),
+        row!("format", format, Given(FORMAT), "File format.").default("by its name and content"),
         row!(
             "then",
             then,
             Given(THEN),
-            "After its end: again from the beginning; its last values stay; the link's own values hold."
+            "After the end of the trace: repeat, keep the last values, or return to the link's own values."
         )
         .default("`\"loop\"` for mahimahi and endless patterns, else `\"hold\"`"),
-        row!("start", start, Time::ANY, "How far into the trace the link begins."),
+        row!("start", start, Time::ANY, "Offset into the trace at which the link starts."),
         row!(
             "columns",
             columns,
             Given(COLUMNS),
-            "What the link follows of the trace: any of `rate`, `delay`, `loss`, `duplicate` and `queue`. Keys say the rest."
+            "Columns to use: any of `rate`, `delay`, `loss`, `duplicate` and `queue`. The link's keys provide the rest."
         )
         .default("all that the file has"),
     ];

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod managed;
+mod on_link;
 mod show;
 
 use std::path::Path;
@@ -632,7 +633,7 @@ fn what_is_not_understood_is_said_with_its_place() {
     ] {
         fails(&format!("{root}{class}{more}"), title, at, says);
     }
-    fails(root, "`htb` without a class", "tc qdisc", &["give it some"]);
+    fails("tc qdisc add dev e root hpd\n", "`hpd` without a class", "tc qdisc", &["give it some"]);
     let hpd = "tc qdisc add dev e root handle 1: hpd\ntc class add dev e parent 1: hpd num 1 default\n";
     fails(
         &format!("{hpd}tc class add dev e parent 1: hpd num 2 gamma 1025\n"),

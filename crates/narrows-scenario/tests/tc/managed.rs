@@ -50,7 +50,7 @@ fn pie_is_the_kernels() {
         all.into_iter().find(|key| key.contains("pie")).unwrap()
     };
     let kernels =
-        "mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, steep-above = \"250ms\" }";
+        "mean-packet = \"1500 bytes\", derandomize = true, cap-drop = true, high-delay-boost = \"250ms\" }";
     assert_eq!(
         of("pie limit 500p target 20ms tupdate 30ms alpha 4 beta 32 ecn"),
         format!(
@@ -62,7 +62,7 @@ fn pie_is_the_kernels() {
         of("fq_pie flows 64 quantum 1514 ecn_prob 20 memory_limit 32Mb target 5ms"),
         format!(
             "link.up.scheduler={{ type = \"fq_pie\", flows = 64, quantum = \"1514 bytes\", \
-             mark-below = \"20%\", target = \"5ms\", bound = \"10240 packets\", ecn = false, {kernels}"
+             max-ecn-threshold = \"20%\", target = \"5ms\", bound = \"10240 packets\", ecn = false, {kernels}"
         )
     );
     fails("tc qdisc add dev eth0 root pie alpha 0", "found `0`, expected a number", "0", &["1 to 32"]);
@@ -96,18 +96,20 @@ fn dualpi2_is_as_tc_has_it() {
         all[0].clone()
     };
     let key = |words: &str| format!("link.up.queue={{ type = \"dualpi2\", {words} }}");
-    let usual = "bound = \"10000 packets\", step = \"1ms\", least = \"0 packets\", weights = { low = 90, classic = 10 }";
+    let usual = "bound = \"10000 packets\", step = \"1ms\", step-min-backlog = \"0 packets\", weights = { low = 90, classic = 10 }";
     assert_eq!(of(""), key(usual));
     assert_eq!(of("l4s_ect drop_on_overload drop_dequeue split_gso memlimit 90000"), key(usual));
     assert_eq!(
         of("limit 500p target 20ms tupdate 10ms alpha 0.16 beta 3.2 coupling_factor 3 step_thresh 800us \
             min_qlen_step 2 classic_protection 25%"),
         key("bound = \"500 packets\", coupling = 3, target = \"20ms\", update = \"10ms\", alpha = 0.15625, \
-            beta = 3.19921875, step = \"800us\", least = \"2 packets\", weights = { low = 75, classic = 25 }")
+            beta = 3.19921875, step = \"800us\", step-min-backlog = \"2 packets\", weights = { low = 75, classic = 25 }")
     );
     // tc says: target=16.7ms tupdate=16.7ms alpha=0.166660 beta=3.000000, of which 42 and 768 256ths are left.
-    let by_round_trip = usual
-        .replace("step", "target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, step");
+    let by_round_trip = usual.replace(
+        "step = ",
+        "target = \"16.666ms\", update = \"16.666ms\", alpha = 0.1640625, beta = 3, step = ",
+    );
     assert_eq!(of("max_rtt 100ms"), key(&by_round_trip));
     assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
     for (words, title, at, says) in [

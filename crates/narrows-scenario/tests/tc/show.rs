@@ -30,6 +30,14 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
                 class.kind, class.handle, class.options
             );
         }
+        for filter in tree.filters.iter().filter(|filter| filter.parent == qdisc.handle) {
+            let (pref, class) = (filter.pref, &filter.class);
+            let Some(words) = &filter.words else { continue };
+            let parent = &filter.parent;
+            script += &format!(
+                "tc filter add dev eth0 parent {parent} pref {pref} flower {words} classid {class}\n"
+            );
+        }
     }
     (script, tree)
 }
@@ -39,7 +47,10 @@ fn shown(scenario: &str) -> (String, narrows_scenario::tc::CurrentConfig) {
 fn comes_back(text: &str, unrepresentable: &[&str]) -> narrows_scenario::tc::CurrentConfig {
     let script = Script::parse(text, "x.sh").unwrap_or_else(|error| panic!("{error}"));
     let (again, tree) = shown(&script.scenario_text(false).unwrap());
-    assert_eq!(tree.unrepresentable, unrepresentable, "{again}");
+    let wordless = tree.filters.iter().filter(|filter| filter.words.is_none());
+    let wordless = wordless.map(|filter| format!("filter {} of {}", filter.pref, filter.parent));
+    let said: Vec<String> = tree.unrepresentable.iter().cloned().chain(wordless).collect();
+    assert_eq!(said, unrepresentable, "{again}");
     let second = Script::parse(&again, "again.sh").unwrap_or_else(|error| panic!("{error}\n{again}"));
     let second = second.scenario_text(false).unwrap_or_else(|error| panic!("{error}\n{again}"));
     let (third, same) = shown(&second);
@@ -134,9 +145,10 @@ fn other_trees_show_as_in_tc() {
         "tc qdisc add dev eth0 root handle 1: htb\n\
          tc class add dev eth0 parent 1: classid 1:5 htb rate 1mbit\n\
          tc filter add dev eth0 parent 1: u32 match ip dport 80 0xffff flowid 1:5",
-        &["filters of 1:"],
+        &[],
     );
     assert_eq!((tree.classes.len(), tree.qdiscs[0].options.as_str()), (1, "r2q 10 default 0x0"));
+    assert_eq!(tree.filters[0].words.as_deref(), Some("dst_port 80"));
     for latency in ["lat 50ms", "limit 15000b"] {
         let tree = comes_back(
             &format!(
@@ -170,7 +182,9 @@ fn classes_with_names_show_with_numbers() {
     let (_, tree) = shown(&format!(
         "{link}scheduler = {{ type = \"prio\", classes = [{{ name = \"x\", match = {{ protocol = \"udp\" }} }}, {{ name = \"y\" }}] }}\n"
     ));
-    assert_eq!(tree.unrepresentable, ["filters of 8002:"]);
+    assert_eq!(tree.qdiscs[1].options, "bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+    let filter = &tree.filters[0];
+    assert_eq!((filter.words.as_deref(), filter.class.as_str()), (Some("ip_proto udp"), "8002:1"));
     let none = Scenario::parse(&format!("{link}scheduler = \"fq_codel\"\n"), "x").unwrap();
     assert_eq!(none.links[0].directions()[0].1.tc(0x8001), None);
 }

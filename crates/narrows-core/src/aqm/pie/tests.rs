@@ -61,7 +61,7 @@ impl Model {
         if self.config.cap_drop && self.drop_prob >= 0.1 && p > 0.02 {
             p = 0.02;
         }
-        if let Some(long) = self.config.steep_above
+        if let Some(long) = self.config.high_delay_boost
             && current > long.nanos()
         {
             p += 0.02;
@@ -220,7 +220,7 @@ proptest! {
         ecn in any::<bool>(),
         derandomize in any::<bool>(),
         cap_drop in any::<bool>(),
-        steep_above in proptest::option::of(1u64..100),
+        high_delay_boost in proptest::option::of(1u64..100),
     ) {
         let config = PieConfig {
             update: Duration::from_millis(update),
@@ -229,7 +229,7 @@ proptest! {
             ecn,
             derandomize,
             cap_drop,
-            steep_above: steep_above.map(Duration::from_millis),
+            high_delay_boost: high_delay_boost.map(Duration::from_millis),
             ..PieConfig::default()
         };
         compare(&steps, config);
@@ -261,7 +261,7 @@ fn a_long_overload_and_a_stall_go_as_the_pseudocode_does() {
         .collect();
     let basic = PieConfig::default();
     let steep = Some(Duration::from_millis(250));
-    let refined = PieConfig { derandomize: true, cap_drop: true, steep_above: steep, ..basic };
+    let refined = PieConfig { derandomize: true, cap_drop: true, high_delay_boost: steep, ..basic };
     let [seen, of_refined] = [basic, refined].map(|config| compare(&steps, config));
     for seen in [&seen, &of_refined] {
         assert!(seen.dropped > 100 && seen.marked > 50 && seen.most == 1.0, "{seen:?}");
@@ -306,9 +306,9 @@ fn steps_are_bounded() {
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     assert!(near(step(PieConfig::default(), 0.2), 0.410_625) && near(step(config, 0.2), 0.02));
     assert!(near(step(config, 0.099), 0.205_312_5), "below 10 % it is not bounded");
-    let steep = PieConfig { steep_above: Some(Duration::from_millis(250)), ..config };
+    let steep = PieConfig { high_delay_boost: Some(Duration::from_millis(250)), ..config };
     assert!(near(step(steep, 0.2), 0.04));
-    let longer = PieConfig { steep_above: Some(Duration::from_millis(300)), ..steep };
+    let longer = PieConfig { high_delay_boost: Some(Duration::from_millis(300)), ..steep };
     assert!(near(step(longer, 0.2), 0.02));
 }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::config::Netem;
 use super::queue::SingleQueue;
+use crate::classify::Classifier;
 use crate::pool::{PacketList, PacketRef, Pool};
 use crate::queue::{Backlog, Bound, ClassCounters, Context, Dequeue, Queue, Wire};
 use crate::random::Seed;
@@ -113,5 +114,9 @@ impl Queue for NetemAround {
 
     fn set_class(&mut self, now: Time, class: usize, settings: ClassSettings) -> Result<(), Refused> {
         self.child.set_class(now, class, settings)
+    }
+
+    fn set_classifier(&mut self, classifier: Classifier) -> Result<(), Refused> {
+        self.child.set_classifier(classifier)
     }
 }

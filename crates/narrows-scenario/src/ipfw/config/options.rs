@@ -109,7 +109,7 @@ const PIE: &[Opt] = &[
     Opt::value(&["max_burst"], "burst", TIME),
     Opt::value(
         &["max_ecnth"],
-        "mark-below",
+        "max-ecn-threshold",
         Unit {
             what: "a probability",
             read: |word, _| Ok(Read::plain(text(share(word)?))),
@@ -202,7 +202,7 @@ const PIE_USUAL: Usual = &[
     ("alpha", "0.125"),
     ("beta", "1.25"),
     ("burst", "150ms"),
-    ("mark-below", "10%"),
+    ("max-ecn-threshold", "10%"),
 ];
 const HASHED_USUAL: Usual = &[("quantum", "1514 bytes"), ("flows", "1024")];
 

@@ -18,7 +18,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
     Opt::value(&["alpha"], "alpha", ALPHA),
     Opt::value(&["beta"], "beta", BETA),
     Opt::value(&["step_thresh"], "step", STEP),
-    Opt::value(&["min_qlen_step"], "least", LEAST),
+    Opt::value(&["min_qlen_step"], "step-min-backlog", LEAST),
     Opt::value(&["classic_protection"], "weights", PROTECTION),
     Opt::value(&["max_rtt"], LONGEST, TIME),
     Opt::value(&["typical_rtt"], USUAL_RTT, TIME),
@@ -36,7 +36,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
 pub(super) const USUAL: &[(&str, &str)] = &[
     ("bound", "10000 packets"),
     ("step", "1ms"),
-    ("least", "0 packets"),
+    ("step-min-backlog", "0 packets"),
     ("weights", "{ low = 90, classic = 10 }"),
 ];
 

@@ -76,25 +76,31 @@ impl Keyed for Common {
             "load",
             load,
             Given(LOAD),
-            "Transactions begin so often that this much application data is offered in the mean, requests and responses of both ways together, without headers: load / (8 × mean bytes of a transaction) a second."
+            "Mean offered load in application data, requests and responses together, without headers: load / (8 × mean bytes per transaction) transactions per second."
         ),
-        row!("pace", pace, Given(TRANSACTIONS_IN_TIME), "Transactions begin at this pace."),
+        row!("pace", pace, Given(TRANSACTIONS_IN_TIME), "Transaction rate."),
         row!(
             "users",
             users,
             Given(USERS),
-            "So many users each begin the next transaction when their last one has ended and `think` has passed. The first one begins at `start`, the others at random within the first second."
+            "Number of users. Each starts its next transaction `think` after the previous one ends. The first user starts at `start`, the others at random within the first second."
         ),
-        row!("arrivals", poisson, Given(ARRIVALS), "How transactions come with `load` and `pace`: with independent, exponential gaps, or evenly spaced.")
-            .default("`\"poisson\"`"),
-        row!("think", think, Given(PERIOD), "How long a user waits from the end of a transaction to the next one.")
+        row!(
+            "arrivals",
+            poisson,
+            Given(ARRIVALS),
+            "Arrival process with `load` and `pace`: independent exponential gaps, or even spacing."
+        )
+        .default("`\"poisson\"`"),
+        row!("think", think, Given(PERIOD), "Think time: pause of a user between two transactions.")
             .default("no time"),
-        row!("transactions", transactions, Given(TRANSACTIONS), "The most transactions that begin.").default("no end"),
+        row!("transactions", transactions, Given(TRANSACTIONS), "Maximum number of transactions.")
+            .default("no end"),
         row!(
             "parallel",
             parallel,
             Given(PARALLEL),
-            "The most transactions that are open at once. One that would come beyond is refused, and counted."
+            "Maximum number of open transactions. Further ones are refused and counted."
         )
         .default("`1000`"),
     ];
@@ -166,13 +172,13 @@ impl Keyed for Hosts {
             "patience",
             patience,
             TIME_OR_NONE,
-            "A transaction that takes longer is given up by the client, which resets the connection: it has failed."
+            "Timeout of a transaction: the client resets the connection, and the transaction fails."
         )
         .default("`\"30s\"`, of `voip` `\"10s\"`, of `file` `\"none\"`"),
         Row::new(
             "tcp",
             &TCP,
-            "The TCP of both hosts; not over UDP.",
+            "TCP parameters of both hosts; not over UDP.",
             |hosts: &Self| TCP.write(&hosts.tcp),
             |hosts: &mut Self, node, around| {
                 let table = node.table("a table: { congestion = \"reno\" }")?;
@@ -202,24 +208,24 @@ impl Keyed for TcpConfig {
             "congestion",
             congestion,
             CONGESTION,
-            "What the sender's window follows: RFC 9438, RFC 5681, or the receiver's window alone."
+            "Congestion control: RFC 9438, RFC 5681, or none (the receiver's window only)."
         ),
         row!(
             "mtu",
             mtu,
             MTU,
-            "Bytes of the longest IP packet; packets are not to be cut, and none finds out about the MTU of a link."
+            "Maximum IP packet length. Packets are not fragmented, and there is no path MTU discovery."
         ),
-        row!("buffer", buffer, BUFFER, "Room at each end for each way: no window is greater.")
+        row!("buffer", buffer, BUFFER, "Socket buffer at each end, per direction; it limits the window.")
             .default("`\"64 KiB\"`, of `file` `\"1 MiB\"`"),
+        row!("delayed-ack", delayed_ack, TIME_OR_NONE, "Delayed-ACK timeout."),
         row!(
-            "delayed-ack",
-            delayed_ack,
-            TIME_OR_NONE,
-            "How long an acknowledgement waits for a second segment."
-        ),
-        row!("nagle", nagle, Boolean, "Whether a small segment waits while others are under way (RFC 896).")
-            .default("`true`, of `voip` `false`"),
+            "nagle",
+            nagle,
+            Boolean,
+            "Nagle's algorithm: hold back small segments while data is unacknowledged (RFC 896)."
+        )
+        .default("`true`, of `voip` `false`"),
     ];
 }
 
@@ -239,11 +245,11 @@ const REQUESTS: Integer = count("a number of requests");
 
 impl Keyed for Web {
     const ROWS: &'static [Row<Self>] = &[
-        row!("request", exchanges.request, SIZES, "What the client sends."),
-        row!("response", exchanges.response, SIZES, "What the server sends.").required_with(ALLOWED_SIZES),
-        row!("requests", exchanges.count, REQUESTS, "How many requests there are on a connection."),
-        row!("pause", exchanges.pause, PAUSE, "From a response to the next request."),
-        row!("service", exchanges.service, PAUSE, "From a request to its response, at the server."),
+        row!("request", exchanges.request, SIZES, "Bytes the client sends."),
+        row!("response", exchanges.response, SIZES, "Bytes the server sends.").required_with(ALLOWED_SIZES),
+        row!("requests", exchanges.count, REQUESTS, "Requests per connection."),
+        row!("pause", exchanges.pause, PAUSE, "Pause between a response and the next request."),
+        row!("service", exchanges.service, PAUSE, "Service time at the server, from request to response."),
     ];
 }
 
@@ -263,10 +269,10 @@ const EXCHANGES: Integer = count("a number of exchanges");
 
 impl Keyed for Telnet {
     const ROWS: &'static [Row<Self>] = &[
-        row!("exchanges", exchanges.count, EXCHANGES, "How many exchanges there are on a connection."),
-        row!("request", exchanges.request, SIZES, "What the client sends."),
-        row!("response", exchanges.response, SIZES, "What the server answers."),
-        row!("pause", exchanges.pause, PAUSE, "From an answer to what is sent next."),
+        row!("exchanges", exchanges.count, EXCHANGES, "Exchanges per connection."),
+        row!("request", exchanges.request, SIZES, "Bytes the client sends."),
+        row!("response", exchanges.response, SIZES, "Bytes the server answers."),
+        row!("pause", exchanges.pause, PAUSE, "Pause between an answer and the next request."),
     ];
 }
 
@@ -291,8 +297,8 @@ const SIZES_OR_ENDLESS: ByHand<Option<Sizes>> = ByHand {
 
 impl Keyed for Transfer {
     const ROWS: &'static [Row<Self>] = &[
-        row!("size", size, SIZES_OR_ENDLESS, "How long the file is."),
-        row!("put", put, Boolean, "Whether it goes from the client to the server."),
+        row!("size", size, SIZES_OR_ENDLESS, "File size."),
+        row!("put", put, Boolean, "Whether to upload (client to server)."),
     ];
 }
 
@@ -317,11 +323,11 @@ const TRIES: Integer = count("a number of tries");
 
 impl Keyed for Query {
     const ROWS: &'static [Row<Self>] = &[
-        row!("request", request, PAYLOAD, "The question, as the payload of a datagram."),
-        row!("response", response, PAYLOAD, "The answer."),
-        row!("timeout", timeout, Time::POSITIVE, "When it is asked again."),
-        row!("tries", tries, TRIES, "How often it is asked in all."),
-        row!("service", service, PAUSE, "From a question to its answer, at the server."),
+        row!("request", request, PAYLOAD, "Query, as UDP payload."),
+        row!("response", response, PAYLOAD, "Answer, as UDP payload."),
+        row!("timeout", timeout, Time::POSITIVE, "Retry timeout."),
+        row!("tries", tries, TRIES, "Maximum number of tries."),
+        row!("service", service, PAUSE, "Service time at the server, from query to answer."),
     ];
 }
 
@@ -334,14 +340,14 @@ impl Default for Call {
 
 impl Keyed for Call {
     const ROWS: &'static [Row<Self>] = &[
-        row!("duration", duration, PERIOD, "How long a call lasts.")
+        row!("duration", duration, PERIOD, "Call duration.")
             .required_with("how long a call lasts, such as \"30s\" or { exponential = \"3min\" }"),
-        row!("payload", payload, PAYLOAD, "Bytes of a message."),
-        row!("interval", interval, Time::POSITIVE, "From a message to the next one."),
+        row!("payload", payload, PAYLOAD, "Message size."),
+        row!("interval", interval, Time::POSITIVE, "Interval between messages."),
         Row::new(
             "talk",
             &PERIOD,
-            "How long somebody talks; with `silence`.",
+            "Duration of a talk spurt; with `silence`.",
             |call: &Self| PERIOD.write(&call.spurts?.0),
             |call: &mut Self, node, around| {
                 call.spurts.get_or_insert((NO_TIME, NO_TIME)).0 = PERIOD.read(node, around)?;
@@ -352,14 +358,14 @@ impl Keyed for Call {
         Row::new(
             "silence",
             &PERIOD,
-            "How long somebody is silent between.",
+            "Duration of the silence between talk spurts.",
             |call: &Self| PERIOD.write(&call.spurts?.1),
             |call: &mut Self, node, around| {
                 call.spurts.get_or_insert((NO_TIME, NO_TIME)).1 = PERIOD.read(node, around)?;
                 Ok(())
             },
         ),
-        row!("one-way", one_way, Boolean, "Whether messages go from the client to the server alone."),
+        row!("one-way", one_way, Boolean, "Whether only the client sends."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

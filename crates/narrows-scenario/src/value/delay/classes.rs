@@ -49,9 +49,9 @@ impl Keyed for DelayClass {
             "match",
             matches,
             Given(MATCH),
-            "Which packets; all that no class before takes if it is not given."
+            "Packets of the class; by default all that no earlier class matches."
         ),
-        row!("delay", delay, DELAY_OF_CLASS, "Their delay, without an order.").required(),
+        row!("delay", delay, DELAY_OF_CLASS, "Delay of the class, without `order`.").required(),
     ];
 }
 

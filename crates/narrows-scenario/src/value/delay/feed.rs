@@ -76,19 +76,31 @@ impl Default for FeedUse {
 
 impl Keyed for FeedUse {
     const ROWS: &'static [Row<Self>] = &[
-        row!("feed", name, NAME, "Its name, unique on the link.").required(),
-        row!("on-empty", on_empty, ON_EMPTY, "What becomes of a packet for which there is no value: no delay, the last one that was used, the last values again, loss.").alias(&["on_empty"]),
+        row!("feed", name, NAME, "Name of the feed, unique on the link.").required(),
+        row!(
+            "on-empty",
+            on_empty,
+            ON_EMPTY,
+            "What to do without a value: no delay, reuse the last value, repeat the last values, or drop."
+        )
+        .alias(&["on_empty"]),
         Row::new(
             "lead",
             &LEAD,
-            "How far ahead of the packets the values may run.",
+            "How far values may run ahead of packets.",
             |of: &Self| LEAD.write(&(of.lead, of.span)),
             |of: &mut Self, node, around| {
                 (of.lead, of.span) = LEAD.read(node, around)?;
                 Ok(())
             },
         ),
-        row!("ask", ask, Given(ASK), "The two-way form: ask for each packet, and wait so long for the answer.").default("none"),
+        row!(
+            "ask",
+            ask,
+            Given(ASK),
+            "Interactive mode: ask for each packet and wait this long for the answer."
+        )
+        .default("none"),
     ];
 }
 

@@ -105,10 +105,10 @@ impl Table {
 
 impl Keyed for Table {
     const ROWS: &'static [Row<Self>] = &[
-        row!("file", file, FILE, "A `.dist` file."),
-        row!("name", name, Given(NAME), "A table that is made from its formula."),
-        row!("mean", mean, Time::ANY, "Where an entry of zero lies.").required(),
-        row!("sd", sd, Time::ANY, "What an entry of 8192 adds.").required(),
+        row!("file", file, FILE, "`.dist` file."),
+        row!("name", name, Given(NAME), "Built-in table, made from its formula."),
+        row!("mean", mean, Time::ANY, "Delay at an entry of zero.").required(),
+        row!("sd", sd, Time::ANY, "Delay added by an entry of 8192.").required(),
     ];
 
     fn finish(
@@ -175,10 +175,10 @@ impl Samples {
 
 impl Keyed for Samples {
     const ROWS: &'static [Row<Self>] = &[
-        row!("file", file, FILE, "A number a line, or a column of a CSV file."),
-        row!("unit", unit, Given(UNIT), "The unit of numbers in the file that stand without one."),
-        row!("column", column, Given(COLUMN), "The column of the file."),
-        row!("values", listed, list("a list", Time::ANY), "The samples themselves."),
+        row!("file", file, FILE, "File with one number per line, or a CSV column."),
+        row!("unit", unit, Given(UNIT), "Unit of bare numbers in the file."),
+        row!("column", column, Given(COLUMN), "CSV column."),
+        row!("values", listed, list("a list", Time::ANY), "The samples, inline."),
     ];
 
     fn finish(
@@ -248,9 +248,14 @@ impl Bins {
 
 impl Keyed for Bins {
     const ROWS: &'static [Row<Self>] = &[
-        row!("file", file, FILE, "`lower bound,count,unit` a row; the last ends the last bin."),
-        row!("unit", unit, Given(UNIT), "The unit of numbers in the file that stand without one."),
-        row!("bins", listed, list("a list", BIN), "From, to, weight of each."),
+        row!(
+            "file",
+            file,
+            FILE,
+            "File with one `lower bound,count,unit` per row; the last row ends the last bin."
+        ),
+        row!("unit", unit, Given(UNIT), "Unit of bare numbers in the file."),
+        row!("bins", listed, list("a list", BIN), "Lower bound, upper bound and weight of each bin."),
     ];
 
     fn finish(
@@ -352,13 +357,13 @@ impl Points {
 
 impl Keyed for Points {
     const ROWS: &'static [Row<Self>] = &[
-        row!("file", file, FILE, "`delay,probability` a row."),
-        row!("unit", unit, Given(UNIT), "The unit of numbers in the file that stand without one."),
+        row!("file", file, FILE, "File with one `delay,probability` per row."),
+        row!("unit", unit, Given(UNIT), "Unit of bare numbers in the file."),
         row!(
             "points",
             listed,
             list("a list", POINT),
-            "A delay, and the probability that one is no longer; both rising, to 1."
+            "Delay and cumulative probability, both ascending, to 1."
         ),
     ];
 

@@ -38,8 +38,7 @@ const ABOVE_ZERO: ByHand<Number> = ByHand {
 };
 
 impl Keyed for Weight {
-    const ROWS: &'static [Row<Self>] =
-        &[row!("weight", weight, ABOVE_ZERO, "Its share compared with the others.").required()];
+    const ROWS: &'static [Row<Self>] = &[row!("weight", weight, ABOVE_ZERO, "Relative weight.").required()];
 }
 
 impl Tabled for MixturePart {

@@ -75,8 +75,8 @@ impl Uniform {
 
 impl Keyed for Uniform {
     const ROWS: &'static [Row<Self>] = &[
-        row!("low", low, Time::ANY, "The least.").required(),
-        row!("high", high, Time::ANY, "The most.").required(),
+        row!("low", low, Time::ANY, "Minimum.").required(),
+        row!("high", high, Time::ANY, "Maximum.").required(),
     ];
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
@@ -185,7 +185,7 @@ impl Exponential {
 
 impl Keyed for Exponential {
     const ROWS: &'static [Row<Self>] =
-        &[row!("mean", mean, Time::ANY, "The mean, and the standard deviation.").required()];
+        &[row!("mean", mean, Time::ANY, "Mean, and standard deviation.").required()];
 }
 
 impl Law for Exponential {
@@ -287,7 +287,7 @@ impl Keyed for Pareto {
             "α, 0.05 to 1000; the mean is infinite up to 1, the standard deviation up to 2."
         )
         .required(),
-        row!("minimum", minimum, Time::ANY, "The least.").required(),
+        row!("minimum", minimum, Time::ANY, "Minimum.").required(),
     ];
 }
 

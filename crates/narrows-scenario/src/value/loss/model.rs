@@ -70,7 +70,7 @@ impl Keyed for LossModel {
         Row::new(
             "correlation",
             &CORRELATION,
-            "The rank correlation of one packet and the next; with `rate`.",
+            "Rank correlation between consecutive packets; with `rate`.",
             |of: &Self| match &of.losses {
                 Losses::Chance(chance) => CORRELATION.write(&chance.correlation),
                 _ => None,
@@ -83,7 +83,7 @@ impl Keyed for LossModel {
                 Ok(())
             },
         ),
-        row!("ecn", ecn, Boolean, "Mark ECN-capable packets instead of losing them."),
+        row!("ecn", ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
@@ -193,10 +193,10 @@ impl GilbertElliott {
 
 impl Keyed for GilbertElliott {
     const ROWS: &'static [Row<Self>] = &[
-        row!("p", p, ONE_OF_PERCENTAGES, "From good to bad, at each packet.").required(),
-        row!("r", r, ONE_OF_PERCENTAGES, "From bad to good.").required(),
-        row!("loss-bad", loss_bad, ONE_OF_PERCENTAGES, "The probability of loss in the bad state, 1 − h."),
-        row!("loss-good", loss_good, ONE_OF_PERCENTAGES, "The probability of loss in the good state, 1 − k."),
+        row!("p", p, ONE_OF_PERCENTAGES, "Transition probability from good to bad, per packet.").required(),
+        row!("r", r, ONE_OF_PERCENTAGES, "Transition probability from bad to good.").required(),
+        row!("loss-bad", loss_bad, ONE_OF_PERCENTAGES, "Loss probability in the bad state, 1 − h."),
+        row!("loss-good", loss_good, ONE_OF_PERCENTAGES, "Loss probability in the good state, 1 − k."),
     ];
 }
 
@@ -256,11 +256,11 @@ impl Markov {
 
 impl Keyed for Markov {
     const ROWS: &'static [Row<Self>] = &[
-        row!("p13", p13, ONE_OF_PERCENTAGES, "From a gap into a burst.").required(),
-        row!("p31", p31, ONE_OF_PERCENTAGES, "From a loss in a burst back into a gap.").required(),
-        row!("p32", p32, ONE_OF_PERCENTAGES, "From a loss in a burst to a packet that gets through there."),
-        row!("p23", p23, ONE_OF_PERCENTAGES, "From such a packet back to a loss in the burst."),
-        row!("p14", p14, ONE_OF_PERCENTAGES, "From a gap to a single loss."),
+        row!("p13", p13, ONE_OF_PERCENTAGES, "Transition from gap to burst.").required(),
+        row!("p31", p31, ONE_OF_PERCENTAGES, "Transition from a loss in a burst back to the gap.").required(),
+        row!("p32", p32, ONE_OF_PERCENTAGES, "Transition from a loss in a burst to a packet received in it."),
+        row!("p23", p23, ONE_OF_PERCENTAGES, "Transition from a packet received in a burst back to a loss."),
+        row!("p14", p14, ONE_OF_PERCENTAGES, "Transition from gap to an isolated loss."),
     ];
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {

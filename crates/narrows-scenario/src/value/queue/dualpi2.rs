@@ -46,7 +46,7 @@ impl Keyed for DualPi2Config {
             "coupling",
             coupling,
             Decimal(Self::COUPLING),
-            "How much more often packets of the low-latency queue are marked."
+            "Coupling factor: how much more often low-latency packets are marked."
         ),
         Row::new(
             "step",
@@ -76,15 +76,16 @@ impl Keyed for DualPi2Config {
             },
         ),
         row!(
-            "least",
+            "step-min-backlog",
             least,
             PACKETS_OR_NONE,
-            "Mark so only while this much is still waiting in the low-latency queue."
-        ),
+            "Mark only while at least this much is still waiting in the low-latency queue."
+        )
+        .alias(&["least"]),
         Row::new(
             "weights",
             &WEIGHTS,
-            "How the two queues share the link, in bytes sent, while both have packets.",
+            "Shares of the two queues, in bytes sent, while both have packets.",
             |of| match of.sharing {
                 Sharing::Weighted { low, classic } => WEIGHTS.write(&Weights { low, classic }),
                 Sharing::TimeShifted(_) => None,
@@ -96,10 +97,10 @@ impl Keyed for DualPi2Config {
             },
         ),
         Row::new(
-            "shift",
+            "time-shift",
             &ANY,
-            "Instead of `weights`: send the packet that has waited longest, counting this much more for low latency.",
-            |of| match of.sharing {
+            "Instead of `weights`: time shift in favour of the low-latency queue; send the packet that has waited longest.",
+            |of: &Self| match of.sharing {
                 Sharing::TimeShifted(shift) => ANY.write(&shift),
                 Sharing::Weighted { .. } => None,
             },
@@ -107,11 +108,12 @@ impl Keyed for DualPi2Config {
                 of.sharing = Sharing::TimeShifted(ANY.read(node, around)?);
                 Ok(())
             },
-        ),
+        )
+        .alias(&["shift"]),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
-        for (one, other) in [("step", "ramp"), ("weights", "shift")] {
+        for (one, other) in [("step", "ramp"), ("weights", "time-shift")] {
             if let (Some(key), Some(beside)) = (table.key(one), table.key(other)) {
                 return Err(Problem::new(format!("both `{one}` and `{other}`"))
                     .at(&beside.span)

@@ -32,11 +32,12 @@ impl Keyed for PieConfig {
         ),
         row!("ecn", ecn, Boolean, "Mark ECN-capable packets instead of dropping them."),
         row!(
-            "mark-below",
-            mark_below,
+            "max-ecn-threshold",
+            max_ecn_threshold,
             Percentage,
             "From this drop probability on, drop even ECN-capable packets."
-        ),
+        )
+        .alias(&["mark-below"]),
         row!(
             "derandomize",
             derandomize,
@@ -50,11 +51,12 @@ impl Keyed for PieConfig {
             "From a drop probability of 10 % on, raise it by at most 2 % per update (RFC 8033, section 5.5)."
         ),
         row!(
-            "steep-above",
-            steep_above,
+            "high-delay-boost",
+            high_delay_boost,
             Given(from(Duration::ZERO)),
             "Above this delay, raise the drop probability by 2 % more per update."
         )
+        .alias(&["steep-above"])
         .default("never"),
     ];
 }

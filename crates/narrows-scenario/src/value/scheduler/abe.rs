@@ -31,18 +31,18 @@ impl Default for Abe {
 
 impl Keyed for Abe {
     const ROWS: &'static [Row<Self>] = &[
-        row!("green", green, Several(CODE_POINT), "The DSCPs of green packets. All others are blue."),
+        row!("green", green, Several(CODE_POINT), "DSCPs of green packets; all others are blue."),
         row!(
             "max-delay",
             max_delay,
             Time::ANY,
-            "The longest that a green packet waits. One that would wait longer is dropped, with the reason `too late`."
+            "Maximum waiting time of a green packet. One that would wait longer is dropped with the reason `too late`."
         ),
         row!(
             "bias",
             bias,
             Percentage,
-            "How often green goes first where the first packet of either colour could wait for the other."
+            "How often green goes first when either head packet could wait for the other."
         ),
     ];
 }

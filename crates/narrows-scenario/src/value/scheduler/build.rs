@@ -81,13 +81,7 @@ impl Scheduler {
             return Ok(Box::new(scheduled));
         }
         let classes = self.classes();
-        let classifier = match &self.serves {
-            Division::Own if self.kind == Kind::PfifoFast => classify::pfifo_fast(),
-            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => {
-                filtered(&classes, filters, default.as_deref(), plan.addresses)
-            }
-            _ => classifier(&classes, plan.addresses),
-        };
+        let classifier = self.classifier(plan.addresses);
         let overload = if self.kind == Kind::Abe { Overload::Scheduler } else { Overload::Arriving };
         let mut scheduled = Scheduled::new(algorithm, classifier, bound, overload);
         for (index, class) in classes.iter().enumerate() {
@@ -119,6 +113,18 @@ impl Scheduler {
             scheduled.add_class(class).map_err(|why| refused(Why::Refused(why)))?;
         }
         Ok(Box::new(scheduled))
+    }
+
+    /// What sorts packets into its classes. `addresses` are those of a host.
+    pub(crate) fn classifier(&self, addresses: &dyn Fn(&str) -> Vec<IpAddr>) -> Classifier {
+        let classes = self.classes();
+        match &self.serves {
+            Division::Own if self.kind == Kind::PfifoFast => classify::pfifo_fast(),
+            Division::Classes { filters, default, .. } if !filters.is_empty() || default.is_some() => {
+                filtered(&classes, filters, default.as_deref(), addresses)
+            }
+            _ => classifier(&classes, addresses),
+        }
     }
 
     /// The number of a class among all that are named.

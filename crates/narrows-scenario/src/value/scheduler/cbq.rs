@@ -65,9 +65,8 @@ impl Default for Cbq {
 
 impl Keyed for Cbq {
     const ROWS: &'static [Row<Self>] = &[
-        row!("bandwidth", bandwidth, FINITE_RATE, "How fast the wire is, for reckoning idle times.")
-            .required(),
-        row!("avpkt", average_packet, PACKET_SIZE, "The length of a usual packet.").required(),
+        row!("bandwidth", bandwidth, FINITE_RATE, "Link rate used to compute idle times.").required(),
+        row!("avpkt", average_packet, PACKET_SIZE, "Average packet length.").required(),
     ];
 }
 
@@ -112,43 +111,43 @@ const PACKETS: ByHand<u32> = ByHand {
 
 impl Keyed for CbqClass {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FINITE_RATE, "What it may send.").required(),
+        row!("rate", rate, FINITE_RATE, "Rate of the class.").required(),
         row!(
             "priority",
             priority,
             Integer { what: "a priority", low: 1, high: 8 },
-            "Who goes first: 1 before 8."
+            "Priority: 1 goes before 8."
         ),
-        row!("allot", allot, Given(BURST), "What it sends in its turn.").default("one and a half of `avpkt`"),
-        row!("avpkt", average_packet, Given(PACKET_SIZE), "The length of its usual packet.")
+        row!("allot", allot, Given(BURST), "Bytes per turn.").default("one and a half of `avpkt`"),
+        row!("avpkt", average_packet, Given(PACKET_SIZE), "Average packet length of the class.")
             .default("that of `cbq`"),
         row!(
             "weight",
             weight,
             Given(Integer { what: "a weight", low: 1, high: u32::MAX as i64 }),
-            "Its share of a turn, relative to others of its priority."
+            "Weight relative to classes of the same priority."
         )
         .default("its rate in bytes a second"),
-        row!("bounded", bounded, Boolean, "Do not borrow."),
-        row!("isolated", isolated, Boolean, "Do not lend."),
-        row!("exempt", exempt, Boolean, "Do not watch its rate."),
-        row!("maxburst", maxburst, PACKETS, "How many packets it may send at once after it was idle."),
-        row!("minburst", minburst, Given(PACKETS), "How many packets it sends together once it has waited.")
+        row!("bounded", bounded, Boolean, "Never borrow."),
+        row!("isolated", isolated, Boolean, "Never lend."),
+        row!("exempt", exempt, Boolean, "Exempt from rate limiting."),
+        row!("maxburst", maxburst, PACKETS, "Maximum burst after idle time, in packets."),
+        row!("minburst", minburst, Given(PACKETS), "Packets sent together after being overlimit.")
             .default("one by one"),
         row!(
             "minidle",
             minidle,
             Given(Time::ANY),
-            "How far below zero the average of its idle time may fall."
+            "Lower limit of the average idle time, as an amount below zero."
         )
         .default("any depth"),
         row!(
             "ewma",
             ewma,
             Integer { what: "a logarithm to base 2", low: 0, high: 31 },
-            "The average forgets by 2 to the minus this at each packet."
+            "Averaging constant: the weight of a new sample is 2 to the minus this."
         ),
-        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
+        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
     ];
 }
 

@@ -88,13 +88,13 @@ const SCHEDULER: ByHand<Option<Scheduler>> = ByHand {
 };
 impl Keyed for Class {
     const ROWS: &'static [Row<Self>] = &[
-        row!("name", name, NAME, "Unique in its scheduler; reports and assignments use it.").required(),
-        row!("parent", parent, Given(Text("the name of a class")), "The class above it, which stands before it.").default("none"),
-        row!("weight", weight, Given(WEIGHT), "Its share relative to the others; for `drr`, `wf2q+`, `qfq`, `gfq` and `kps`.").default("1"),
+        row!("name", name, NAME, "Name of the class, unique in its scheduler; used in reports and assignments.").required(),
+        row!("parent", parent, Given(Text("the name of a class")), "Parent class, defined earlier.").default("none"),
+        row!("weight", weight, Given(WEIGHT), "Weight relative to other classes; for `drr`, `wf2q+`, `qfq`, `gfq` and `kps`.").default("1"),
         Row::new(
             "match",
             &MATCHES,
-            "What belongs to the class: packets that fulfil the condition, or one of those in the list.",
+            "Packets of the class: those that match the condition, or any condition of a list.",
             |of: &Self| MATCHES.write(&of.matches),
             |of: &mut Self, node, around| {
                 of.matches = read_matches(node, &format!("the class `{}`", of.name), around)?;
@@ -102,12 +102,12 @@ impl Keyed for Class {
             },
         )
         .default("every packet that no class before it takes"),
-        row!("queue", queue, Given(QUEUE), "Where its packets wait.").default("that of the direction"),
-        row!("longest", longest, Given(PACKET_SIZE), "The longest packet that is expected; for `qfq`, `gfq` and `kps`, which sort classes by it. A longer one is served all the same.").default("what its `match` lets in, if that says so, or 1500 bytes"),
+        row!("queue", queue, Given(QUEUE), "Queue of the class.").default("that of the direction"),
+        row!("longest", longest, Given(PACKET_SIZE), "Maximum expected packet length; `qfq`, `gfq` and `kps` group classes by it. Longer packets are still served.").default("what its `match` lets in, if that says so, or 1500 bytes"),
         Row::new(
             "scheduler",
             &SCHEDULER,
-            "[Another scheduler](#schedulers-in-classes) in place of a queue.",
+            "[Inner scheduler](#schedulers-in-classes), instead of a queue.",
             |of: &Self| match &of.child {
                 Some(Child::Scheduler(inner)) => Some(inner.value()),
                 _ => None,
@@ -122,7 +122,7 @@ impl Keyed for Class {
         Row::new(
             "netem",
             &EXACT_NETEM,
-            "NetEm's single queue, [exactly](#netem-exact-netem), in place of a queue.",
+            "NetEm's single queue, [bit for bit](#netem-exact-netem), instead of a queue.",
             |of: &Self| match &of.child {
                 Some(Child::Netem(netem)) => Some(text(netem)),
                 _ => None,

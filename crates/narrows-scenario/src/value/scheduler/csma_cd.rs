@@ -15,21 +15,21 @@ impl Keyed for CsmaCdConfig {
             "propagation",
             propagation,
             bits(0, Self::MOST_PROPAGATION as i64),
-            "From any station to any other, in bits at the link's rate: who starts within that time after another collides \
-             with it."
+            "Propagation delay between stations, in bits at the link's rate. A station that starts within this time after another \
+             one collides with it."
         ),
-        row!("slot", slot, bits(1, 65_536), "The unit of the backoff, in bits; gigabit Ethernet has 4096."),
+        row!("slot", slot, bits(1, 65_536), "Slot time of the backoff, in bits; 4096 for gigabit Ethernet."),
         row!(
             "backoff-limit",
             backoff_limit,
             Integer { what: "a number of collisions", low: 0, high: 32 },
-            "How many collisions in a row double the backoff's window."
+            "Number of consecutive collisions that double the backoff window."
         ),
         row!(
             "attempt-limit",
             attempt_limit,
             Integer { what: "a number of collisions", low: 1, high: 255 },
-            "How often a frame may collide before it is dropped, with the reason `collisions`."
+            "Collisions after which a frame is dropped with the reason `collisions`."
         ),
     ];
 }

@@ -51,21 +51,16 @@ pub(crate) const RATES: [Rate; 4] = [
 impl Keyed for DcfConfig {
     const ROWS: &'static [Row<Self>] = &[
         row!("preamble", preamble, PREAMBLE, "PLCP preamble and header before each frame: 192 or 96 µs."),
-        row!(
-            "basic-rate",
-            basic_rate,
-            RATE,
-            "The rate of ACK, RTS and CTS frames, but no more than the link's."
-        ),
-        row!("window-min", window_min, WINDOW, "The contention window of a first attempt."),
-        row!("window-max", window_max, WINDOW, "The largest contention window."),
+        row!("basic-rate", basic_rate, RATE, "Rate of ACK, RTS and CTS frames, at most the link's."),
+        row!("window-min", window_min, WINDOW, "Initial contention window."),
+        row!("window-max", window_max, WINDOW, "Maximum contention window."),
         row!(
             "retry-limit",
             retry_limit,
             Integer { what: "a number of collisions", low: 1, high: 255 },
-            "How often a packet may collide before it is dropped, with the reason `retry limit`."
+            "Collisions after which a packet is dropped with the reason `retry limit`."
         ),
-        row!("rts-threshold", rts_threshold, Or("none", FRAME), "Announce longer frames by RTS and CTS."),
+        row!("rts-threshold", rts_threshold, Or("none", FRAME), "Protect longer frames by RTS and CTS."),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {

@@ -20,8 +20,8 @@ pub struct Filter {
 
 impl Keyed for Filter {
     const ROWS: &'static [Row<Self>] = &[
-        row!("match", matches, MATCHES, "The packets that it takes.").required(),
-        row!("class", class, Text("the name of a class"), "Where it sends them.").required(),
+        row!("match", matches, MATCHES, "Packets it matches.").required(),
+        row!("class", class, Text("the name of a class"), "Class it assigns.").required(),
     ];
 }
 

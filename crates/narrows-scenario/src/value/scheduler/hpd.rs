@@ -77,13 +77,13 @@ impl Keyed for Hpd {
             "bound-order",
             bound_order,
             ORDER,
-            "Who goes first of several classes whose limit is at stake: the last class, as in the published implementation, or the one whose limit is reached first."
+            "Which of several classes close to their limits goes first: the last one, as in the published implementation, or the one with the earliest deadline."
         ),
         row!(
             "bound-reading",
             bound_reading,
             READING,
-            "When a limit is at stake: when the first packet would miss it after one more packet of another class, or when it has missed it."
+            "When a limit takes effect: when the head packet would miss it after one more packet of another class, or when it has missed it."
         ),
     ];
 }
@@ -94,27 +94,27 @@ impl Keyed for HpdClass {
             "ddp",
             ddp,
             DDP,
-            "The delay differentiation parameter: delays are in proportion to it, so the smallest is served best."
+            "Delay differentiation parameter: delays are proportional to it, so the smallest gets the best service."
         ),
         row!(
             "gamma",
             gamma,
             GAMMA,
-            "The weight of the newest delay in the average, in 1024ths; `\"auto\"` is `1/(N·√q·ln q)`, at most 1, with N classes and q packets in this one when one of them departs."
+            "Weight of the newest delay in the average, in 1024ths. `\"auto\"` is `1/(N·√q·ln q)`, at most 1, with N classes and q packets in this class at departure."
         ),
         row!(
             "g",
             g,
             G,
-            "The weight of the average delay in the hybrid one, in 1024ths; the rest is that of the first packet's wait."
+            "Weight of the average delay in the hybrid delay, in 1024ths; the head packet's waiting time has the rest."
         ),
         row!(
             "limit",
             limit,
             Or("none", Time::POSITIVE),
-            "No packet waits longer, but for the time that the packets of the class before it in a burst take."
+            "Delay limit: no packet waits longer, except for earlier packets of its class in the same burst."
         ),
-        row!("estimator", estimator, ESTIMATOR, "How the average is estimated."),
+        row!("estimator", estimator, ESTIMATOR, "Estimator of the average delay."),
     ];
 }
 
@@ -189,14 +189,9 @@ impl Keyed for Restart {
             "threshold",
             threshold,
             Integer { what: "a number of packets", low: 0, high: u32::MAX as i64 },
-            "The average is the exact mean of this many packets first, and the moving one from there on."
+            "Number of packets averaged exactly before the moving average takes over."
         ),
-        row!(
-            "cycle",
-            cycle,
-            Time::ANY,
-            "A class in which nothing waited for this long begins anew with its next packet."
-        ),
+        row!("cycle", cycle, Time::ANY, "Idle time after which the estimator restarts."),
     ];
 }
 
@@ -215,14 +210,14 @@ impl Keyed for Proportional {
             "steps",
             steps,
             Given(Integer { what: "a number of steps", low: 1, high: 255 }),
-            "How many times as much `gamma` counts at most: once where the delay is within a step of the average, twice within two, and so on."
+            "Maximum multiple of `gamma`: 1 when the delay is within one step of the average, 2 within two, and so on."
         )
         .default("7, or 8 with steps of 12.5 %"),
         row!(
             "width",
             width,
             Choice { what: "width of a step", choices: WIDTHS },
-            "How much of the average a step is: as published with the estimator, or as in the published implementation."
+            "Size of a step relative to the average: as published with the estimator, or as in the published implementation."
         ),
     ];
 }

@@ -59,27 +59,22 @@ const QUANTUM: Size = Size { low: 256, high: 1 << 24, expected: "a quantum from 
 
 impl Keyed for HtbClass {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FINITE_RATE, "What it gets whenever it has packets.").required(),
-        row!("ceil", ceil, Given(FINITE_RATE), "What it gets at most, by borrowing; at least `rate`.")
+        row!("rate", rate, FINITE_RATE, "Guaranteed rate.").required(),
+        row!("ceil", ceil, Given(FINITE_RATE), "Maximum rate, by borrowing; at least `rate`.")
             .default("`rate`"),
-        row!("burst", burst, Given(BURST), "How much it sends at once by its rate, at least 1500 bytes.")
+        row!("burst", burst, Given(BURST), "Burst at the guaranteed rate, at least 1500 bytes.")
             .default("10 ms of `rate`, at least 1600 bytes"),
-        row!(
-            "cburst",
-            cburst,
-            Given(BURST),
-            "How much it sends at once by its ceiling, at least 1500 bytes."
-        )
-        .default("10 ms of `ceil`, at least 1600 bytes"),
+        row!("cburst", cburst, Given(BURST), "Burst at the maximum rate, at least 1500 bytes.")
+            .default("10 ms of `ceil`, at least 1600 bytes"),
         row!(
             "priority",
             priority,
             Integer { what: "a priority", low: 0, high: 7 },
-            "Who goes first of those that may send alike: 0 before 7."
+            "Priority among classes that may send: 0 goes before 7."
         ),
-        row!("quantum", quantum, Given(QUANTUM), "What it sends in its turn among those of its priority.")
+        row!("quantum", quantum, Given(QUANTUM), "Bytes per turn among classes of the same priority.")
             .default("a tenth of what `rate` is in a second, 1000 to 200,000 bytes"),
-        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
+        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

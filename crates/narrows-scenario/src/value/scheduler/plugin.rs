@@ -87,7 +87,7 @@ impl Keyed for Plugin {
         Row::new(
             "plugin",
             &FILE,
-            "The module: a WebAssembly file that exports [what a scheduler does](writing-a-scheduler.md#a-scheduler-that-is-loaded).",
+            "WebAssembly module that exports [a scheduler](writing-a-scheduler.md#a-scheduler-that-is-loaded).",
             |of: &Self| FILE.write(&of.file),
             |of: &mut Self, node, around: Surroundings<'_>| {
                 of.file = FILE.read(node, around)?;
@@ -98,8 +98,8 @@ impl Keyed for Plugin {
             },
         )
         .required(),
-        row!("parameters", parameters, PARAMETERS, "What the module is told. Its names are the module's own; a time is given in nanoseconds, a size in bytes, a rate in bits a second.").default("the module's own"),
-        row!("fuel", fuel, FUEL, "How much fuel each call of the module has: about so many instructions. A call that needs more fails."),
+        row!("parameters", parameters, PARAMETERS, "Parameters of the module, with names of its own. Times are passed in nanoseconds, sizes in bytes, rates in bits per second.").default("the module's own"),
+        row!("fuel", fuel, FUEL, "Fuel per call of the module, about one unit per instruction. A call that needs more fails."),
     ];
 
     fn check(&self, table: &Table, place: &Range<usize>) -> Result<(), Problem> {

@@ -45,12 +45,12 @@ impl Default for Tbf {
 
 impl Keyed for Tbf {
     const ROWS: &'static [Row<Self>] = &[
-        row!("rate", rate, FINITE_RATE, "The rate at which tokens come.").required(),
-        row!("burst", burst, BURST, "How many bytes of tokens the bucket holds, at least `mtu`: what goes at once after an idle time.").required(),
-        row!("latency", latency, Given(Time::POSITIVE), "How long a packet may wait for tokens, instead of `bound`: the bound in all is `rate · latency + burst` bytes, or with a peak rate `peakrate · latency + mtu` if that is less.").default("none"),
-        row!("peakrate", peakrate, Given(FINITE_RATE), "No burst is faster than this; above `rate`.").default("none"),
-        row!("mtu", mtu, PACKET_SIZE, "The longest packet, which the bucket of the peak rate holds."),
-        row!("mpu", mpu, PACKET_SIZE, "What the shortest packet counts."),
+        row!("rate", rate, FINITE_RATE, "Token rate.").required(),
+        row!("burst", burst, BURST, "Bucket size in bytes, at least `mtu`: the burst after idle time.").required(),
+        row!("latency", latency, Given(Time::POSITIVE), "Maximum wait for tokens, instead of `bound`: the bound is `rate · latency + burst` bytes, or `peakrate · latency + mtu` if that is less.").default("none"),
+        row!("peakrate", peakrate, Given(FINITE_RATE), "Peak rate of bursts; above `rate`.").default("none"),
+        row!("mtu", mtu, PACKET_SIZE, "Maximum packet length: size of the peak-rate bucket."),
+        row!("mpu", mpu, PACKET_SIZE, "Minimum length a packet counts."),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {

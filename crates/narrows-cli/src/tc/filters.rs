@@ -1,0 +1,21 @@
+//! `filter show`, in tc's own layout.
+
+use std::fmt::Write;
+
+use narrows_live::control::{CurrentLink, CurrentScenario};
+
+/// A line for each filter of a link, or of all of them. A condition that tc has no words for stands behind `#` as in a scenario.
+pub(super) fn show(current: &CurrentScenario, only: Option<&CurrentLink>) -> String {
+    let mut text = String::new();
+    for link in current.links.iter().filter(|link| only.is_none_or(|only| only.link == link.link)) {
+        let device = if only.is_none() { format!("dev {} ", link.link) } else { String::new() };
+        for filter in link.tree.iter().flat_map(|tree| &tree.filters) {
+            let _ = write!(text, "filter {device}parent {} protocol all pref {}", filter.parent, filter.pref);
+            let _ = match &filter.words {
+                Some(words) => writeln!(text, " flower {words} classid {}", filter.class),
+                None => writeln!(text, " flower classid {}  # match = {}", filter.class, filter.condition),
+            };
+        }
+    }
+    text
+}

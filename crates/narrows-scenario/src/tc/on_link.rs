@@ -1,0 +1,235 @@
+//! Commands at work on links that exist: what is there as a tree, which the commands change, and back as keys of the link.
+//!
+//! Nothing of a script is kept in a run: what is there is worked out from the values in force, as `show` prints it. Filters
+//! are numbered by the order in which they are tried; classes keep their names.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::command::{Command, Parent};
+use super::filter::Filter;
+use super::qdisc::Kind;
+use super::tree::{Placed, Tree};
+use super::{CurrentConfig, CurrentQdisc, Handle, Script, managed};
+use crate::direction::Direction;
+use crate::netem::{self, Verb};
+use crate::problem::{Found, Problem};
+use crate::value::SchedulerKind;
+use crate::{Scenario, ScenarioError};
+
+/// A link that commands are about.
+struct Link<'a> {
+    name: &'a str,
+    direction: &'a Direction,
+    current: CurrentConfig,
+    tree: Tree,
+}
+
+impl Script {
+    /// The assignments for [`Scenario::set`] that do to links what the commands say. `links` has the direction of a link for
+    /// each device of the script, as in `access.up`.
+    ///
+    /// # Errors
+    /// Name the command that cannot be carried out, or what is there that tc has no words for.
+    pub fn changes(
+        &self,
+        scenario: &Scenario,
+        links: &BTreeMap<String, String>,
+    ) -> Result<Vec<String>, ScenarioError> {
+        let wrong = |problem| ScenarioError::new(&self.name, &self.text, vec![problem]);
+        let mut there: Vec<Link<'_>> = Vec::new();
+        // What is there stands behind the commands, so that errors point into both.
+        let mut text = self.text.clone();
+        for device in self.names() {
+            let Some(name) = links.get(device) else {
+                return Err(wrong(Problem::new(format!("there is no device {}", Found(device)))));
+            };
+            if there.iter().any(|link| link.name == name) {
+                continue;
+            }
+            let link = Link::find(scenario, name).map_err(wrong)?;
+            text += "\n";
+            text += &link.text();
+            there.push(link);
+        }
+        let whole = Self::parse(&text, &self.name)?;
+        let wrong = |problem| ScenarioError::new(&self.name, &text, vec![problem]);
+        let (said, present): (Vec<&Command>, Vec<&Command>) =
+            whole.commands.iter().partition(|command| command.span.start < self.text.len());
+        for command in present {
+            let link = there.iter_mut().find(|link| command.device.as_deref() == Some(link.name));
+            let Some(link) = link else { continue };
+            link.tree.apply(command).map_err(wrong)?;
+        }
+        there.iter_mut().for_each(Link::add_filters);
+        for command in said {
+            let device = command.device.as_ref().and_then(|device| links.get(device));
+            let link = device.and_then(|name| there.iter_mut().find(|link| link.name == name));
+            let Some(link) = link.filter(|_| command.verb != Verb::Show) else { continue };
+            if command.parent == Some(Parent::Ingress) {
+                return Err(wrong(
+                    Problem::new("a policer of a run is no matter of `tc`")
+                        .put_at(&command.span)
+                        .help("`narrows set LINK.policer=…` sets it, for the way into the device"),
+                ));
+            }
+            if link.tree.apply(command).map_err(wrong)?.is_some() {
+                return Err(wrong(
+                    Problem::new(format!("there is nothing to delete at {}", link.name))
+                        .put_at(&command.span),
+                ));
+            }
+        }
+        let mut all = Vec::new();
+        for link in &there {
+            link.check().map_err(wrong)?;
+            all.extend(link.assignments().map_err(wrong)?);
+        }
+        Ok(all)
+    }
+
+    /// The devices that commands change, in the order in which they are named.
+    pub fn changed_devices(&self) -> Vec<&str> {
+        self.names()
+    }
+}
+
+impl<'a> Link<'a> {
+    fn find(scenario: &'a Scenario, name: &'a str) -> Result<Self, Problem> {
+        let mut all = scenario.links.iter().flat_map(|link| link.directions()).enumerate();
+        let Some((number, (_, direction))) = all.find(|(_, (known, _))| known == name) else {
+            return Err(Problem::new(format!("there is no link {}", Found(name))));
+        };
+        let first = Handle::FIRST.saturating_add(u16::try_from(number).unwrap_or(u16::MAX));
+        let current = match direction.tc(first) {
+            Some(current) => current,
+            None => around(direction, Handle { major: first, minor: 0 }),
+        };
+        let hidden = |what: &&String| what.contains(" of ") || *what == "scheduler";
+        if let Some(what) = current.unrepresentable.iter().find(hidden) {
+            return Err(Problem::new(format!("at {name} is what tc has no words for: {what}"))
+                .help(format!("`narrows set {name}.scheduler=…` changes or removes it")));
+        }
+        Ok(Self { name, direction, current, tree: Tree::default() })
+    }
+
+    /// The commands that would make what is there, but for filters.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let CurrentConfig { qdiscs, classes, .. } = &self.current;
+        for qdisc in qdiscs {
+            let (name, kind) = (self.name, &qdisc.kind);
+            let place = qdisc.parent.as_ref().map_or("root".into(), |parent| format!("parent {parent}"));
+            let _ = writeln!(
+                text,
+                "qdisc add dev {name} {place} handle {} {kind} {}",
+                qdisc.handle, qdisc.options
+            );
+            // Bands, and the class of a bucket, are there by themselves.
+            let own = classes.iter().filter(|class| class.is_of(qdisc));
+            for class in own.filter(|class| !matches!(class.kind.as_str(), "prio" | "tbf")) {
+                let parent = class.parent.as_ref().unwrap_or(&qdisc.handle);
+                let (handle, options) = (&class.handle, &class.options);
+                let _ =
+                    writeln!(text, "class add dev {name} parent {parent} classid {handle} {kind} {options}");
+            }
+        }
+        text
+    }
+
+    fn add_filters(&mut self) {
+        for class in &self.current.classes {
+            let handle = Handle::from_text(&class.handle).unwrap_or(Handle::ROOT);
+            if class.name != class.handle {
+                self.tree.names.insert(handle, class.name.clone());
+            }
+        }
+        for filter in &self.current.filters {
+            self.tree.filters.push(Placed {
+                parent: Handle::from_text(&filter.parent).unwrap_or(Handle::ROOT),
+                filter: Filter {
+                    prio: filter.pref,
+                    matches: Some(filter.matches.clone()),
+                    class: Handle::from_text(&filter.class),
+                    police: None,
+                },
+                span: 0..0,
+            });
+        }
+    }
+
+    /// What a scenario keeps in the names of classes alone must have one: the handle of a discipline, and the default class.
+    fn check(&self) -> Result<(), Problem> {
+        for qdisc in &self.tree.qdiscs {
+            let shaper = matches!(qdisc.kind, Kind::Htb(_) | Kind::Cbq(_) | Kind::Hpd(_));
+            let own = || self.tree.classes.iter().filter(|class| class.id.qdisc() == qdisc.handle);
+            let problem = match &qdisc.kind {
+                _ if shaper && own().next().is_none() => {
+                    Problem::new(format!("`{}` without a class, at {}", qdisc.kind.name(), self.name))
+                }
+                Kind::Htb(htb) if htb.default > 0 && !own().any(|class| class.id.minor == htb.default) => {
+                    let default = Handle { minor: htb.default, ..qdisc.handle };
+                    Problem::new(format!(
+                        "the default class of {} would be {default}, and there is none",
+                        qdisc.handle
+                    ))
+                }
+                _ => continue,
+            };
+            return Err(problem
+                .put_at(&qdisc.span)
+                .help("put the discipline there together with its classes: narrows tc --batch FILE"));
+        }
+        Ok(())
+    }
+
+    fn assignments(&self) -> Result<Vec<String>, Problem> {
+        let before = self.direction.netem();
+        let is_netem = |kind: &Kind| matches!(kind, Kind::Netem(_));
+        let exact = before.exact && self.tree.qdiscs.iter().any(|qdisc| is_netem(&qdisc.kind));
+        let new = self.tree.egress(exact)?.keys;
+        let all = netem::reset(&before.keys, &new, false).into_iter().chain(new);
+        Ok(all.map(|(key, value)| format!("{}.{key}={}", self.name, value.replace('\n', " "))).collect())
+    }
+}
+
+/// What is there where no discipline has classes.
+fn around(direction: &Direction, handle: Handle) -> CurrentConfig {
+    let mut found = CurrentConfig::default();
+    let mut put = |kind: &str, options: String| {
+        let mut root = CurrentQdisc { kind: kind.into(), handle: handle.to_string(), ..Default::default() };
+        root.options = options;
+        found.qdiscs.push(root);
+    };
+    let netem = direction.netem();
+    match &netem.qdisc {
+        Some(qdisc) => match qdisc.text().strip_prefix("root delay") {
+            Some(options) => put("delay", options.trim().to_owned()),
+            None => put("netem", qdisc.text()),
+        },
+        None if direction.scheduler.is_none() && !netem.keys.is_empty() => {
+            let value = direction.queue.value();
+            if let (Some(kind), Some(options)) = (managed::name_of(&value), managed::shown(&value)) {
+                put(kind, options);
+            }
+        }
+        None => {}
+    }
+    if let Some(scheduler) = &direction.scheduler {
+        let known = scheduler.kind != SchedulerKind::Fifo && netem.qdisc.is_none();
+        match managed::shown(&scheduler.value()).filter(|_| known) {
+            Some(options) => {
+                found.qdiscs.clear();
+                let root = CurrentQdisc {
+                    kind: scheduler.kind.name().into(),
+                    handle: handle.to_string(),
+                    options,
+                    ..Default::default()
+                };
+                found.qdiscs.push(root);
+            }
+            None => found.unrepresentable.push("scheduler".into()),
+        }
+    }
+    found
+}
