@@ -219,9 +219,9 @@ pub(crate) struct Sim {
     // Under the heading of these flags stands what comes behind them.
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// Traffic on the link: constant=9mbit, down:poisson=500/s, aimd, or a `[[traffic]]` table; repeatable
-    /// [default: constant, at 90 % of the rate]
-    #[arg(long, value_name = "KIND=VALUE", conflicts_with_all = ["scenario", "replay"])]
+    /// Add traffic between the first two hosts: constant=9mbit, down:poisson=500/s, aimd, or a `[[traffic]]` table; repeatable
+    /// [default without a file: constant, at 90 % of the rate]
+    #[arg(long, value_name = "KIND=VALUE", conflicts_with = "replay")]
     pub(crate) traffic: Vec<String>,
 }
 

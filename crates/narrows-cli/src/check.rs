@@ -85,6 +85,22 @@ pub(crate) fn scenario(
     scenario_at(&[], file, flags, seed, set)
 }
 
+/// The same for a network of its own, with its traffic.
+pub(crate) fn live_scenario(
+    file: Option<&Path>,
+    flags: &args::LinkFlags,
+    live: &args::Live,
+) -> Result<Scenario, Failure> {
+    let mut scenario = scenario(file, flags, live.seed, &live.set)?;
+    if live.no_traffic {
+        scenario.traffic.clear();
+    }
+    if !live.traffic.is_empty() {
+        scenario.add_traffic(&live.traffic)?;
+    }
+    Ok(scenario)
+}
+
 /// The same for a network that stands at interfaces of the host: which way what leaves at each of these goes, for `--tc`.
 pub(crate) fn scenario_at(
     devices: &[(&str, Way)],

@@ -17,7 +17,7 @@ use narrows_live::run::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
 use narrows_scenario::span_of_time;
 
 use crate::args::{BackendName, Live, Run, RunBefore, Shell, VirtualTime, WaitBy, WallClock};
-use crate::check::scenario;
+use crate::check::live_scenario;
 use crate::output::{Failure, say};
 use crate::report;
 use crate::report::ReportForm;
@@ -32,12 +32,12 @@ pub(crate) fn wanted(args: &VirtualTime) -> bool {
 
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     // What is wrong with the scenario is said at once, and better here than from inside.
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     go(&args.virtual_time, &args.live, scenario.seed, false)
 }
 
 pub(crate) fn shell(args: &Shell) -> Result<u8, Failure> {
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     go(&args.virtual_time, &args.live, scenario.seed, true)
 }
 

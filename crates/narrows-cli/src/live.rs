@@ -25,7 +25,7 @@ use narrows_scenario::{Scenario, code_point, span_of_time};
 
 use crate::args::{self, BackendName, Labels, Live, Probes, RunBefore, WaitBy};
 use crate::certify::{lateness_bounds, verdict};
-use crate::check::scenario;
+use crate::check::live_scenario;
 use crate::hints;
 use crate::in_virtual_time;
 use crate::output::{Failure, say};
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &args::Run) -> Result<u8, Failure> {
         count: alone.then(|| PROBING_SECONDS * u64::from(per_second)),
         packet,
     });
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     go(scenario, Job { command: args.command.clone(), probe, ..Job::new(RunKind::Run) }, &args.live)
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn shell(args: &args::Shell) -> Result<u8, Failure> {
     if in_virtual_time::wanted(&args.virtual_time) {
         return in_virtual_time::shell(args);
     }
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     let first = scenario.hosts.first().map(|host| host.name.clone());
     let host = args.live.host.clone().or(first).unwrap_or_default();
     let Shell { command, environment, .. } = &Shell::of_user(&host)?;

@@ -85,7 +85,7 @@ fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
     }
     let mut scenario = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?;
     match (&args.scenario, &args.traffic[..]) {
-        (Some(_), _) => {}
+        (Some(_), []) => {}
         (None, []) => {
             let words = scenario.offer_most()?;
             if !args.report.quiet {
@@ -93,7 +93,7 @@ fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
                 let _ = writeln!(stderr(), "narrows: {words}");
             }
         }
-        (None, texts) => scenario.offer(texts)?,
+        (_, texts) => scenario.offer(texts)?,
     }
     Ok(scenario)
 }

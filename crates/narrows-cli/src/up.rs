@@ -19,7 +19,7 @@ use narrows_live::stay::Stay;
 use narrows_scenario::{Difference, span_of_time};
 
 use crate::args::Up;
-use crate::check::scenario;
+use crate::check::live_scenario;
 use crate::diff::approach;
 use crate::live::{Job, go};
 use crate::output::{Failure, print, say};
@@ -42,7 +42,7 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
         Failure::Other(format!("--ready is for narrows itself, which passes a descriptor by it: {cause}"))
     })?;
     let stay = Stay { ttl: ttl.map(|span| Duration::from_nanos(span.nanos())), ready: ready.map(File::from) };
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     let mut job = Job::new(RunKind::Up);
     job.greeting = true;
     job.stay = Some(stay);
@@ -59,7 +59,7 @@ fn there(name: &RunName) -> Result<Option<Client>, Failure> {
 
 /// Makes the run like the scenario as far as it can be changed. Status 1 where that is not all of it.
 fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
-    let scenario = scenario(args.scenario.as_deref(), &args.link, args.live.seed, &args.live.set)?;
+    let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
     let file = args.scenario.as_deref().unwrap_or(Path::new("the flags"));
     let Difference { assignments, others } = &approach(run, &scenario, file)?;
     if !args.live.report.quiet {

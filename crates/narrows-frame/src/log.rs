@@ -45,14 +45,14 @@ mod write;
 pub use files::{FileError, LoggedFiles};
 pub use read::LogReader;
 pub use record::{
-    Arrived, Changed, Decided, ElementNumber, Ended, Fed, FilePart, Header, Keep, LinkNumber, Lost, Outcome,
-    PacketNumber, Port, PortNumber, Record,
+    Arrived, Changed, Decided, ElementNumber, Ended, Fed, FilePart, Generated, GeneratedHeaders, Header,
+    Keep, LinkNumber, Lost, Outcome, PacketNumber, Port, PortNumber, Record,
 };
 pub use write::LogWriter;
 
 /// What a log begins with, and the version of the format.
 const MAGIC: [u8; 4] = *b"narr";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The oldest version that is read: it lacks kinds of records, and is the same otherwise.
 const OLDEST: u32 = 1;
 

@@ -26,6 +26,7 @@ pub(crate) mod share;
 mod sleep;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod trains;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -41,6 +42,7 @@ use narrows_io::frame::{Frame, FramePool};
 use narrows_io::packet_socket::{ReceiveBatch, Received};
 use narrows_io::wait::wait;
 use narrows_report::Meter;
+use narrows_traffic::{SourceError, Sources};
 
 use self::arrivals::Arrivals;
 use self::changes::Changes;
@@ -49,10 +51,12 @@ use self::orders::{Inbox, Order};
 use self::pace::{Off, Pace, PaceError, Rest, Wait};
 use self::poll_set::PollSet;
 use self::share::Share;
+use self::traffic::Traffic;
 use self::trains::Trains;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::feeds::Feeds;
+use crate::load::Load;
 use crate::recorder::Recorder;
 use crate::router::Routers;
 use crate::testbed::{self, Cable};
@@ -122,6 +126,9 @@ pub enum LoopError {
     /// Waiting.
     #[error("cannot wait for packets: {0}")]
     Wait(io::Error),
+    /// A source of the scenario's traffic.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The record.
     #[error(transparent)]
     Record(#[from] WriteError),
@@ -145,7 +152,9 @@ pub enum LoopError {
 /// A network, or some independent components of one, that runs in real time on a thread of its own.
 pub(crate) struct DataLoop {
     clock: Clock,
-    pub(crate) engine: Engine<Frame>,
+    pub(crate) engine: Engine<Load>,
+    /// Frames in it.
+    frames_inside: u64,
     ports: Vec<Port>,
     /// Those that have something to send, by their places.
     sending: Vec<u16>,
@@ -159,6 +168,8 @@ pub(crate) struct DataLoop {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) capture: Option<Capture>,
     pub(crate) feeds: Option<Feeds>,
+    /// What the scenario itself sends.
+    traffic: Option<Box<Traffic>>,
     inputs: Vec<Input>,
     /// A look at the ports that is not through yet.
     intake: Option<Intake>,
@@ -193,7 +204,8 @@ pub(crate) struct DataLoop {
 impl DataLoop {
     pub(crate) fn new(
         clock: Clock,
-        engine: Engine<Frame>,
+        engine: Engine<Load>,
+        sources: Sources,
         cables: Vec<Cable>,
         routers: Routers,
         share: Share,
@@ -227,6 +239,8 @@ impl DataLoop {
             exchange: None,
             routers,
             engine,
+            frames_inside: 0,
+            traffic: Traffic::of(sources),
             recorder: None,
             capture: None,
             feeds: None,
@@ -268,7 +282,8 @@ impl DataLoop {
             self.tell_wanted_feeds();
             let now = self.clock.now();
             let next = self.next_event();
-            if let Some(until) = self.rest.due(now, next) {
+            let traffic_due = self.traffic_due();
+            if let Some(until) = self.rest.due(now, next.min(traffic_due)) {
                 let off = Off::since(now);
                 wait(&mut [], Some(self.clock.reading(until))).map_err(LoopError::Wait)?;
                 self.clock.go_on();
@@ -291,7 +306,8 @@ impl DataLoop {
                 continue;
             }
             unattended = 0;
-            let until = if sleeps { next.before(early) } else { now };
+            // Generated packets are handed in as of when they were due: a timer is good enough.
+            let until = if sleeps { next.before(early).min(traffic_due) } else { now };
             let off = self.rest.is_needed().then(|| Off::since(now));
             self.sleep(until)?;
             if let Some(off) = off {
@@ -310,6 +326,7 @@ impl DataLoop {
         // Nobody waits for what happens inside, but for those who are asked for a delay or a rate then.
         let asks = self.feeds.as_ref().is_some_and(|feeds| !feeds.is_empty());
         let engine = if asks { self.engine.next_event() } else { self.engine.next_delivery() };
+        let engine = engine.filter(|_| self.traffic.is_none() || self.is_watched());
         let all = [engine, waiting, self.changes.next()];
         all.into_iter().flatten().min().unwrap_or(Time::NEVER)
     }
@@ -319,6 +336,7 @@ impl DataLoop {
         // Before orders are heard: a change that is not heard now is for a later instant.
         let now = self.clock.now();
         self.heed();
+        self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;
         // Where more is ready than one turn hands in, that comes first; what a look has begun to take is in no order yet.
         let has_enough = || self.inputs.get(MOST_A_TURN).is_some_and(|input| input.at <= self.complete);
         if self.intake.is_some() || !has_enough() {
@@ -332,8 +350,8 @@ impl DataLoop {
             None => self.complete,
         };
         self.receive_values(watermark);
-        self.hand_in(watermark)?;
-        self.release(watermark)?;
+        let reached = self.hand_in(watermark)?;
+        self.release(reached)?;
         self.tell_feeds();
         Ok(())
     }

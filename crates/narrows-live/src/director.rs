@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 use narrows_core::{Duration, Engine, PortId, Time};
 use narrows_frame::WriteError;
-use narrows_io::frame::Frame;
 use narrows_io::host::ProcessorTime;
 use narrows_io::process::Signal;
 use narrows_io::scheduling;
 use narrows_io::wait::{EndSignal, EndSignals, Waiting, wait};
 use narrows_report::{LatenessBound, OneWay, RunInfo};
 use narrows_scenario::Scenario;
+use narrows_traffic::{SourceOptions, Sources};
 
 use self::disturbance::Disturbances;
 use self::events::Events;
@@ -42,6 +42,7 @@ use crate::data::orders::{Answer, Order};
 use crate::data::share::Share;
 use crate::entrance::Entrances;
 use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
+use crate::load::Load;
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
 use crate::testbed::Cable;
@@ -97,7 +98,7 @@ impl Director {
     /// # Errors
     /// When fewer processors are named than there will be threads, or the kernel has no descriptor left.
     pub fn new(
-        engine: Engine<Frame>,
+        engine: Engine<Load>,
         scenario: Scenario,
         cables: Vec<Cable>,
         threads: &Threads,
@@ -125,7 +126,14 @@ impl Director {
             };
             let its = cables.extract_if(.., is_its).collect();
             let routers = routers.clone();
-            pool.add(|inbox| DataLoop::new(clock, own, its, routers, share, inbox))
+            let has = |port| share.has(narrows_report::Place::Port(port));
+            let sources = Sources::of(
+                scenario,
+                &own,
+                SourceOptions { read_ahead: true, live: true, ..Default::default() },
+                has,
+            )?;
+            pool.add(|inbox| DataLoop::new(clock, own, sources, its, routers, share, inbox))
                 .map_err(LoopError::Wait)?;
         }
         if let Some(data) = pool.waiting().next() {

@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::control::ControlSocket;
 use crate::director::{Director, End, LoopError, Pace, Threads};
 pub use crate::inline_error::InlineError;
+use crate::load::Load;
 use crate::run::{RunError, by_signal, keep_privileges};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
@@ -191,7 +192,7 @@ pub(crate) struct Ground {
 
 impl Inline {
     pub(crate) fn new(
-        engine: Engine<narrows_io::frame::Frame>,
+        engine: Engine<Load>,
         scenario: Scenario,
         cables: Vec<Cable>,
         ground: Ground,

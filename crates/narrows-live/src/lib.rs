@@ -21,6 +21,7 @@ pub mod exec;
 pub mod feeds;
 pub mod inline;
 mod inline_error;
+pub mod load;
 mod names;
 pub mod nat_uplink;
 pub mod neighbor_proxy;

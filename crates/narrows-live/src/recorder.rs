@@ -12,7 +12,8 @@ use std::thread::{self, JoinHandle};
 
 use narrows_core::{Duration, Engine, Event, LinkId, PortId, Seed, Time};
 use narrows_frame::log::{
-    Arrived, Changed, Decided, Ended, Fed, Header, Keep, LogReader, LogWriter, Lost, Port, PortNumber, Record,
+    Arrived, Changed, Decided, Ended, Fed, Generated, Header, Keep, LogReader, LogWriter, Lost, Port,
+    PortNumber, Record,
 };
 use narrows_frame::{LinkLayer, ReadError, WallTime, WriteError};
 use narrows_io::privileges;
@@ -107,6 +108,15 @@ impl Recorder {
     ) -> Result<(), WriteError> {
         self.ended.arrivals += 1;
         self.log.arrived(at, late, PortNumber(port.index()), frame, headers)
+    }
+
+    /// A packet of the scenario's own traffic is handed in.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    pub fn generated(&mut self, generated: &Generated) -> Result<(), WriteError> {
+        self.ended.arrivals += 1;
+        self.log.write(&Record::Generated(*generated))
     }
 
     /// Values are handed to a feed at `at`.
@@ -243,6 +253,7 @@ fn next_instant<R: io::Read>(log: &mut LogReader<R>, reached: Time) -> Result<Op
         Some(Record::Decided(Decided { at, .. })) => at,
         Some(Record::Lost(Lost { at, .. })) => at,
         Some(Record::Fed(Fed { at, .. })) => at,
+        Some(Record::Generated(Generated { at, .. })) => at,
         Some(Record::Ended(Ended { at, .. })) => at,
         Some(Record::File(_)) => reached,
     };

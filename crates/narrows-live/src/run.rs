@@ -164,9 +164,8 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     info.notes.extend(no_names);
     info.notes.extend(options.cabling.remark());
     info.notes.extend(testbed.cabling_note().map(String::from));
-    if !scenario.traffic.is_empty() || scenario.duration.is_some() {
-        info.notes
-            .push("a scenario's own traffic and duration apply to virtual time only and were ignored".into());
+    if scenario.duration.is_some() {
+        info.notes.push("the scenario's `duration` applies to `sim` only and was ignored".into());
     }
     info.notes.extend(uplink.iter().flat_map(NatUplink::remarks));
     let (threads, remark) = threads(options);

@@ -10,7 +10,7 @@ use crate::human::{bytes, count, percent, rate, span};
 use crate::info::Word;
 
 /// Counts the transactions of an application while a run goes on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AppMeter {
     /// Transactions that began.
     pub begun: u64,

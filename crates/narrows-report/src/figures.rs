@@ -26,7 +26,7 @@ pub struct Quantiles {
 }
 
 /// A distribution of spans: quantiles to half a part in a thousand up to an hour; least, greatest and mean exactly.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Spread {
     histogram: Histogram<u64>,
     least: u64,

@@ -23,6 +23,13 @@ pub enum Kind {
     Replay,
 }
 
+impl Kind {
+    /// Whether programs sent real packets.
+    pub const fn is_live(self) -> bool {
+        matches!(self, Self::Live | Self::ExactVirtual)
+    }
+}
+
 /// What a run was asked for.
 #[derive(Clone, Debug)]
 pub struct RunInfo {

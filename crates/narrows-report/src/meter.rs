@@ -186,6 +186,15 @@ impl Meter {
         );
     }
 
+    /// Takes note of an event of a generated packet, which nobody sent and nobody receives: it counts at its ports, and what
+    /// it met is told by itself ([`SourceMeter`](crate::SourceMeter)).
+    pub fn verdict_of_generated<B>(&mut self, event: &Event<'_, B>) {
+        match event.verdict {
+            Verdict::Delivered(to) => self.port(to).delivered += 1,
+            Verdict::Dropped { .. } => self.port(event.id.port()).dropped += 1,
+        }
+    }
+
     /// A packet that was `scheduled` to leave by `port` was handed to the system `lateness` after that instant.
     pub fn released(&mut self, port: PortId, scheduled: Time, lateness: Duration) {
         let meter = self.port(port).lateness.get_or_insert_with(|| {

@@ -175,6 +175,7 @@ impl Report {
             pairs: in_order(all.pairs),
             feeds: in_order(all.feeds),
             probes: Vec::new(),
+            generated: Vec::new(),
             applications: Vec::new(),
             lateness: totals.lateness.as_ref().map(|spread| lateness(spread, &totals.later_than)),
             input_lateness: totals.input_lateness.as_ref().map(quantiles),

@@ -21,6 +21,7 @@ use crate::class::ClassReport;
 use crate::feed::FeedReport;
 use crate::figures::Quantiles;
 use crate::flows::FlowsReport;
+use crate::generated::SourceReport;
 use crate::host::HostReport;
 use crate::info::{Kind, RoundTrip, Word};
 use crate::probe::ProbeReport;
@@ -62,7 +63,10 @@ pub struct Report {
     pub feeds: Vec<FeedReport>,
     /// What probes between the hosts met, in a live run that sent some.
     pub probes: Vec<ProbeReport>,
-    /// Each application of the traffic, in virtual time, in the order of their names.
+    /// Each source of the scenario's own traffic, in the order of its file.
+    #[serde(default)]
+    pub generated: Vec<SourceReport>,
+    /// Each application of the traffic, in the order of their names.
     pub applications: Vec<ApplicationReport>,
     /// Each port, in the order of their names.
     pub ports: Vec<PortReport>,

@@ -6,6 +6,7 @@ use narrows_scenario::printable;
 
 use crate::app::ApplicationReport;
 use crate::figures::Quantiles;
+use crate::generated;
 use crate::human::{count, percent, rate, run_span, shortened, span};
 use crate::info::Kind;
 use crate::probe::ProbeReport;
@@ -93,7 +94,14 @@ impl Display for Body<'_> {
             let (applications, probes) = (&report.applications[..], &report.probes[..]);
             let lists = [applications.len(), probes.len(), report.pairs.len()];
             let second = lists.into_iter().find(|&rows| rows > 0).unwrap_or(0);
+            // In virtual time all packets are generated.
+            let beside = report.kind.is_live() && !report.generated.is_empty();
+            rows -= usize::from(beside);
             rows -= directions(report, rows - second.min(rows / 2), f)?;
+            if beside {
+                let line = format!("generated  {}", generated::sum(&report.generated));
+                writeln!(f, "{}", shortened(&line, look.width))?;
+            }
             match (applications, probes) {
                 ([], []) => delays(report, rows, f)?,
                 ([], all) => self::probes(report, all, rows, f)?,

@@ -10,7 +10,7 @@ use crate::info::Kind;
 use crate::probe::ProbeReport;
 use crate::report::{Direction, Lateness, Report, Throughput};
 use crate::shaped::ShapedClassReport;
-use crate::{app, certified, flows, host, router, rules_text, trains};
+use crate::{app, certified, flows, generated, host, router, rules_text, trains};
 
 /// The most rows of one kind; a program can read the rest.
 const MOST_ROWS: usize = 24;
@@ -35,6 +35,7 @@ impl Display for Text<'_> {
         router::print(&report.routers, MOST_ROWS, f)?;
         feeds(report, f)?;
         delays(report, f)?;
+        generated::print(&report.generated, MOST_ROWS, f)?;
         app::print(&report.applications, MOST_ROWS, f)?;
         probes(report, f)?;
         if let Some(late) = &report.lateness {

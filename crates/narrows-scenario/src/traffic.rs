@@ -31,6 +31,8 @@ pub struct Traffic {
     pub to: String,
     /// Where the packets come from.
     pub source: TrafficSource,
+    /// Whether it is for virtual time alone: live runs leave it out.
+    pub sim_only: bool,
 }
 
 /// Where packets come from.

@@ -13,11 +13,11 @@ use narrows_frame::craft::{Other, Udp};
 use narrows_frame::edit::Edits;
 use narrows_frame::{LinkLayer, WallTime};
 
-use crate::body::{Body, Frame};
 use crate::error::SimError;
 use crate::names::Names;
 use crate::output::Output;
-use crate::tcp::ethernet_header;
+use narrows_traffic::ethernet_header;
+use narrows_traffic::{Body, Frame};
 
 pub(crate) struct CaptureOut {
     writer: VerdictWriter<Output>,

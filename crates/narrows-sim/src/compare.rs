@@ -6,8 +6,8 @@ use std::fmt;
 use narrows_core::{Element, Event};
 use narrows_frame::log::{Decided, Outcome, PacketNumber};
 
-use crate::body::Body;
 use crate::names::Names;
+use narrows_traffic::Body;
 
 /// The most differences that are kept to be shown; all are counted.
 const SHOWN: usize = 10;

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use narrows_core::{Duration, Time};
-use narrows_report::{ApplicationInfo, ApplicationReport, RunInfo};
+use narrows_report::{ApplicationInfo, Report, RunInfo, SourceInfo, SourceMeter};
 
 use crate::changes::Changes;
 use crate::error::SimError;
-use crate::input::Inputs;
 use crate::watched::Watched;
+use narrows_traffic::Sources;
 
 /// How long nothing may happen inside, once all inputs of a run without a duration have come, before packets count as
 /// stuck behind a wire that is down: changes that go on for ever may never bring it up.
@@ -20,7 +20,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 /// The most inputs in such a moment.
 const RUSH: u64 = 2_000_000;
 
-/// Inputs from one look of who watches to the next: a fraction of a millisecond.
+/// Sources from one look of who watches to the next: a fraction of a millisecond.
 const LOOK: u32 = 1_024;
 
 /// Somebody who watches a run: told from time to time which instant it has come to, and asked whether to go on. When and how
@@ -30,17 +30,23 @@ pub type Watch<'a> = &'a mut dyn FnMut(Time) -> ControlFlow<()>;
 /// A run in progress.
 pub(crate) struct Drive<'a> {
     pub(crate) network: Watched,
-    inputs: Inputs,
+    inputs: Sources,
     changes: Box<dyn Changes>,
     /// How often something was changed.
     pub(crate) changes_made: u64,
-    /// Inputs from one poll to the next; changes no event.
+    /// Sources from one poll to the next; changes no event.
     poll_every: u32,
     /// The most inputs in a [`MOMENT`], where some respond.
     rush: u64,
     watch: Watch<'a>,
     /// Steps since the last look.
     unwatched: u32,
+}
+
+/// What a report says of a scenario's traffic by itself.
+pub(crate) struct TrafficInfo {
+    pub(crate) sources: Vec<SourceInfo>,
+    pub(crate) applications: Vec<(u32, ApplicationInfo)>,
 }
 
 /// How a run ended.
@@ -54,7 +60,12 @@ pub(crate) struct End {
 }
 
 impl<'a> Drive<'a> {
-    pub(crate) fn new(network: Watched, inputs: Inputs, changes: Box<dyn Changes>, watch: Watch<'a>) -> Self {
+    pub(crate) fn new(
+        network: Watched,
+        inputs: Sources,
+        changes: Box<dyn Changes>,
+        watch: Watch<'a>,
+    ) -> Self {
         Self { network, inputs, changes, changes_made: 0, poll_every: 1, rush: RUSH, watch, unwatched: 0 }
     }
 
@@ -184,13 +195,17 @@ impl<'a> Drive<'a> {
         self.changes.update(info);
     }
 
-    /// What became of the applications that are named, after a run of this length.
-    pub(crate) fn applications(&self, all: &[ApplicationInfo], length: Duration) -> Vec<ApplicationReport> {
-        let report = |info: &ApplicationInfo| {
-            let (_, app) = self.inputs.apps().find(|(name, _)| *name == info.name)?;
-            Some(app.report(info, length))
+    /// Adds to a report what became of the traffic of a scenario, after a run of this length.
+    pub(crate) fn report_traffic(&self, report: &mut Report, traffic: &TrafficInfo, length: Duration) {
+        let places = (0u32..).map(|source| self.inputs.place(source));
+        let meters = &self.network.traffic;
+        report.generated = SourceMeter::reports(&traffic.sources, places.take(meters.len()).zip(meters));
+        let meters: Vec<_> = self.inputs.applications().collect();
+        let app = |(place, info): &(u32, ApplicationInfo)| {
+            let (_, meter) = meters.iter().find(|(of, _)| of == place)?;
+            Some(meter.report(info, length))
         };
-        all.iter().filter_map(report).collect()
+        report.applications = traffic.applications.iter().filter_map(app).collect();
     }
 
     /// Makes the changes that are due up to and including `at`: before packets that arrive at the same instant.
@@ -214,5 +229,7 @@ impl<'a> Drive<'a> {
     }
 }
 
+#[cfg(test)]
+mod aimd;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use narrows_core::{BuildError, Time};
 use narrows_frame::log::FileError;
 use narrows_frame::{ReadError, WriteError};
 use narrows_scenario::ScenarioError;
+use narrows_traffic::SourceError;
 
 /// Why a run in virtual time failed.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +53,9 @@ pub enum SimError {
     /// A time series needs an interval.
     #[error("the interval of a time series is zero: give one such as 100ms")]
     NoInterval,
-    /// A kind of traffic that this version does not know.
-    #[error("the traffic `{0}` is of a kind that virtual time does not know")]
-    UnknownTraffic(String),
+    /// A source of traffic cannot send.
+    #[error(transparent)]
+    Source(SourceError),
     /// Traffic that never ends, and no duration.
     #[error(
         "the traffic `{0}` never ends: give the run a duration, or the traffic a stop or a number of packets"
@@ -76,6 +77,15 @@ impl SimError {
     /// Whether the reader of an output went away, which is no error of the run: `narrows sim … --packets - | head`.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<SourceError> for SimError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Read(error) => Self::Read(error),
+            other => Self::Source(other),
+        }
     }
 }
 

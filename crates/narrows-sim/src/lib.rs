@@ -9,21 +9,16 @@
 //! of applications for each other's segments and datagrams. Each instant at which something happens is then handled before
 //! anything later is handed in.
 //!
-//! Inputs are merged in the order of their instants. At one instant come changes, then packets of captures, then
+//! Sources are merged in the order of their instants. At one instant come changes, then packets of captures, then
 //! generated ones; within each kind in the order of names, and then in their own.
 
 #![forbid(unsafe_code)]
 
-mod aimd;
-mod apps;
-mod body;
-mod capture_in;
 pub mod capture_out;
 mod changes;
 mod compare;
 mod drive;
 mod error;
-mod input;
 mod names;
 mod observe;
 mod output;
@@ -31,7 +26,6 @@ pub mod packets;
 mod replay;
 pub mod series;
 mod simulate;
-mod tcp;
 mod watched;
 
 pub use drive::Watch;

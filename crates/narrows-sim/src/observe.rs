@@ -4,8 +4,8 @@ use std::fmt;
 
 use narrows_core::{Duration, Event, FlowKey, Time, Verdict};
 
-use crate::body::Body;
 use crate::names::Names;
+use narrows_traffic::Body;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Observing {
     pub(crate) fn event(&mut self, names: &Names, event: &Event<'_, Body>) {
         let Some(observer) = &mut self.0 else { return };
         observer(&Observed {
-            feed: &names.feeds[event.body.get().feed as usize],
+            feed: &names.feeds[event.body.get().source as usize],
             port: names.port(event.id.port()),
             arrival: event.arrival,
             at: event.at,

@@ -20,10 +20,10 @@ use std::io::Write;
 
 use narrows_core::{Event, Verdict};
 
-use crate::body::Body;
 use crate::error::SimError;
 use crate::names::{Address, Names, csv, transport};
 use crate::output::Output;
+use narrows_traffic::Body;
 
 const HEAD: &str = "port,number,copy,feed,protocol,source,source_port,destination,destination_port,traffic_class,\
                     arrival_ns,length_bytes,verdict,where,reason,queueing_ns,departure_ns\n";
@@ -46,7 +46,7 @@ impl PacketRecords {
                 ("dropped", at.map_or("", |at| names.element(at)), reason.name())
             }
         };
-        let (key, feed) = (&event.key, &names.feeds[event.body.get().feed as usize]);
+        let (key, feed) = (&event.key, &names.feeds[event.body.get().source as usize]);
         self.line.clear();
         let written = writeln!(
             self.line,

@@ -1,23 +1,26 @@
 //! The input log of a run, once more: the same inputs give the same verdicts.
 
 use std::fmt;
+use std::iter;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use narrows_core::{Engine, Packet, PortId, Question, Time};
 use narrows_frame::ReadError;
-use narrows_frame::log::{Arrived, Changed, Ended, Fed, FilePart, Header, LogReader, LoggedFiles, Record};
+use narrows_frame::log::{
+    Arrived, Changed, Ended, Fed, FilePart, Generated, Header, LogReader, LoggedFiles, Record,
+};
 use narrows_frame::parse::parse_cut;
-use narrows_report::{Kind, Report, RunInfo};
+use narrows_report::{Kind, Report, RunInfo, SourceInfo, SourceMeter};
 use narrows_scenario::{Files, Scenario};
 
-use crate::body::{Body, Frame};
 use crate::changes::Links;
 use crate::compare::Comparison;
 use crate::drive::Watch;
 use crate::error::SimError;
 use crate::simulate::{SimOptions, watchers, write_json};
 use crate::watched::Watched;
+use narrows_traffic::{Body, Frame};
 
 /// What came of a replay. Prints as a short summary for a person.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +130,10 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     let mut info = RunInfo::of(&scenario, Kind::Replay);
     let mut outputs = watchers(options, &engine, &name, header.started)?;
     outputs.comparison = Some(Comparison::default());
-    let network = Watched::new(engine, vec!["log".into()], outputs);
+    // What programs sent comes from the log, and then there are the scenario's own sources.
+    let own = SourceInfo::all(&scenario);
+    let sources = iter::once("log".into()).chain(own.iter().map(|source| source.name.clone())).collect();
+    let network = Watched::new(engine, sources, outputs);
     let mut replay = Replay {
         links: Links::new(&network.engine),
         ports: network.engine.ports().collect(),
@@ -163,7 +169,8 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
     info.update(&replay.scenario);
     info.notes.extend(broken_off.then(|| "interrupted: everything here is of the time until then".into()));
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
-    let report = Report::new(&info, &replay.network.engine, &replay.network.meter);
+    let mut report = Report::new(&info, &replay.network.engine, &replay.network.meter);
+    report.generated = SourceMeter::reports(&own, (0..).zip(replay.network.traffic.iter().skip(1)));
     write_json(options.json.as_ref(), &report)?;
     Ok(ReplayResult {
         file: name,
@@ -257,6 +264,7 @@ impl Replay {
     fn take(&mut self, record: Record<'_>) -> Result<(), SimError> {
         match record {
             Record::Arrived(arrived) => self.arrive(arrived)?,
+            Record::Generated(generated) => self.generate(&generated)?,
             Record::Changed(changed) => self.change(changed)?,
             Record::Fed(fed) => self.feed(&fed)?,
             Record::File(part) => self.take_file(part)?,
@@ -332,14 +340,27 @@ impl Replay {
         let frame = || {
             Box::new(Frame { bytes: arrived.frame.to_vec(), original: arrived.length, layer: named.layer })
         };
-        let body = Body { feed: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
-        let packet: Packet<Body> = parsed.with(body);
-        self.network.hand_in(arrived.at, port, packet)?;
-        self.network.poll(arrived.at)?;
+        let body = Body { source: 0, length: parsed.length, number: 0, frame: self.keep.then(frame) };
+        self.hand_in(arrived.at, port, parsed.with(body))
+    }
+
+    fn generate(&mut self, generated: &Generated) -> Result<(), SimError> {
+        let foreign = |what| SimError::ForeignLog { file: self.scenario.file.clone(), what };
+        let Some(&port) = self.ports.get(usize::from(generated.port.0)) else { return Err(foreign("ports")) };
+        if generated.source as usize >= self.scenario.traffic.len() {
+            return Err(foreign("sources of traffic"));
+        }
+        let body = Body { source: 1 + generated.source, length: generated.length, number: 0, frame: None };
+        self.hand_in(generated.at, port, generated.with(body))
+    }
+
+    fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<Body>) -> Result<(), SimError> {
+        self.network.hand_in(at, port, packet)?;
+        self.network.poll(at)?;
         self.network.engine.take_questions(&mut self.questions);
         self.questions.clear();
         self.arrivals += 1;
-        self.last = self.last.max(arrived.at);
+        self.last = self.last.max(at);
         Ok(())
     }
 

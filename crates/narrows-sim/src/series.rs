@@ -21,10 +21,10 @@ use std::io::Write;
 
 use narrows_core::{Counters, Duration, Engine, Event, FlowKey, LinkView, Time, Verdict};
 
-use crate::body::Body;
 use crate::error::SimError;
 use crate::names::{Address, Names, csv, transport};
 use crate::output::Output;
+use narrows_traffic::Body;
 
 const HEAD: &str = "start_ns,end_ns,kind,name,flow,backlog_packets,backlog_bytes,in_flight_packets,sojourn_mean_ns,\
                     throughput_bps,delivered_packets,dropped_packets,marked_packets\n";
@@ -80,7 +80,7 @@ impl Series {
     pub(crate) fn event(&mut self, event: &Event<'_, Body>) {
         // A mark or a congestion signal that a packet gets on its way does not make it another flow.
         let key = FlowKey { mark: 0, traffic_class: 0, tcp_flags: 0, ..event.key };
-        let flow = self.flows.entry((event.body.get().feed, key)).or_default();
+        let flow = self.flows.entry((event.body.get().source, key)).or_default();
         match event.verdict {
             Verdict::Delivered(_) => {
                 flow.delivered += 1;

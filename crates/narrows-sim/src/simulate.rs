@@ -3,26 +3,22 @@
 use std::ops::ControlFlow;
 
 use narrows_core::queue::Queue;
-use narrows_core::source::{Source, SourceConfig};
-use narrows_core::{Duration, Engine, FlowKey, Headers, Packet, Protocol, Seed, Time};
+use narrows_core::source::SourceConfig;
+use narrows_core::{Duration, Engine, Seed, Time};
 use narrows_frame::WallTime;
-use narrows_report::{ApplicationInfo, Kind, Report, RunInfo};
+use narrows_report::{Kind, Report, RunInfo, SourceInfo};
 use narrows_scenario::{Scenario, Traffic, TrafficSource};
 
-use crate::aimd::Aimd;
-use crate::apps::App;
-use crate::body::Body;
-use crate::capture_in::CaptureFeed;
 use crate::capture_out::CaptureOut;
 use crate::changes::ScenarioChanges;
-use crate::drive::{Drive, End, Watch};
+use crate::drive::{Drive, End, TrafficInfo, Watch};
 use crate::error::SimError;
-use crate::input::{Feed, FeedKind, Inputs};
 use crate::observe::{Observer, Observing};
 use crate::output::{Destination, Output};
 use crate::packets::PacketRecords;
 use crate::series::Series;
 use crate::watched::{Watched, Watchers};
+use narrows_traffic::{Body, SourceOptions, Sources, application_infos};
 
 /// What a run is to do beyond what the scenario says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,9 +167,11 @@ fn run(
         }
     }
     let engine: Engine<Body> = Engine::new(network)?;
-    let applications = applications(&scenario);
-    let feeds = scenario.traffic.iter().map(|traffic| feed(traffic, &scenario, &engine, options));
-    let mut inputs = Inputs::new(feeds.collect::<Result<_, _>>()?);
+    let traffic =
+        TrafficInfo { sources: SourceInfo::all(&scenario), applications: application_infos(&scenario) };
+    let keep_frames = options.capture.is_some();
+    let mut inputs =
+        Sources::of(&scenario, &engine, SourceOptions { keep_frames, ..SourceOptions::default() }, |_| true)?;
     let watchers = Watchers { observing, ..watchers(options, &engine, &scenario.file, WallTime::default())? };
     let mut info = RunInfo::of(&scenario, Kind::Virtual);
     // Entries of the timeline may count from the first packet.
@@ -190,7 +188,7 @@ fn run(
     info.notes.extend(broken_off(end, until));
     info.notes.extend(changed(drive.changes_made));
     let mut report = Report::new(&info, engine, meter);
-    report.applications = drive.applications(&applications, end.at.since(Time::ZERO));
+    drive.report_traffic(&mut report, &traffic, end.at.since(Time::ZERO));
     write_json(options.json.as_ref(), &report)?;
     Ok(SimResult { report, broken_off: end.broken_off })
 }
@@ -211,62 +209,6 @@ fn check(scenario: &Scenario, until: Option<Time>) -> Result<(), SimError> {
         Some(traffic) if until.is_none() => Err(SimError::Endless(traffic.name.clone())),
         _ => Ok(()),
     }
-}
-
-fn feed(
-    traffic: &Traffic,
-    scenario: &Scenario,
-    engine: &Engine<Body>,
-    options: &SimOptions,
-) -> Result<Feed, SimError> {
-    let port = engine.port(&traffic.from).expect("the scenario made the port that its traffic enters by");
-    let kind = match &traffic.source {
-        TrafficSource::Generated { config, key } => {
-            let source = Source::new(Seed(scenario.seed), &traffic.name, config.clone());
-            FeedKind::Source { source, template: template(*key) }
-        }
-        TrafficSource::Aimd { config, key } => {
-            let to = engine.port(&traffic.to).expect("the scenario made the port that its traffic gets to");
-            FeedKind::Aimd(Box::new(Aimd::new(config, *key, port, to)))
-        }
-        TrafficSource::App { config, key } => {
-            let to = engine.port(&traffic.to).expect("the scenario made the port that its traffic gets to");
-            let seed = Seed(scenario.seed);
-            FeedKind::App(Box::new(App::new((**config).clone(), *key, (port, to), seed, &traffic.name)))
-        }
-        TrafficSource::Capture { file, start } => {
-            FeedKind::Capture(CaptureFeed::open(file, *start, options.capture.is_some())?)
-        }
-        _ => return Err(SimError::UnknownTraffic(traffic.name.clone())),
-    };
-    Ok(Feed { name: traffic.name.clone(), port, kind })
-}
-
-/// What the report says of applications by themselves, in the order of their names.
-fn applications(scenario: &Scenario) -> Vec<ApplicationInfo> {
-    let info = |traffic: &Traffic| match &traffic.source {
-        TrafficSource::App { config, key } => Some(ApplicationInfo {
-            name: traffic.name.clone(),
-            kind: config.kind.name(),
-            transport: if config.tcp.is_some() { "tcp" } else { "udp" },
-            from: traffic.from.clone(),
-            to: traffic.to.clone(),
-            dscp: key.dscp(),
-        }),
-        _ => None,
-    };
-    let mut all: Vec<_> = scenario.traffic.iter().filter_map(info).collect();
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    all
-}
-
-/// Generated packets are Ethernet frames without options in their headers.
-fn template(key: FlowKey) -> Packet<()> {
-    let network_header = match key.network {
-        Protocol::Ipv4 | Protocol::Ipv4DontFragment => 20,
-        Protocol::Ipv6 | Protocol::Other => 0,
-    };
-    Packet { length: 0, link_header: 14, network_header, key, headers: Headers::plain(&key, 0), body: () }
 }
 
 /// Opens the outputs that are asked for. `start` is the wall clock at the start of the run.

@@ -1,10 +1,9 @@
 //! The engine with everybody who is told of its events.
 
-use narrows_core::{Change, Engine, Event, LinkId, Packet, PortId, Time};
-use narrows_report::Meter;
+use narrows_core::{Body as Kept, Change, Engine, Event, LinkId, Packet, PortId, Time};
+use narrows_report::{Meter, SourceMeter};
 use narrows_scenario::EngineChange;
 
-use crate::body::{Arrived, Body};
 use crate::capture_out::CaptureOut;
 use crate::compare::Comparison;
 use crate::error::SimError;
@@ -12,13 +11,16 @@ use crate::names::Names;
 use crate::observe::Observing;
 use crate::packets::PacketRecords;
 use crate::series::Series;
+use narrows_traffic::{Arrived, Body};
 
-/// An engine, its meter, and the outputs. Inputs are handed in in the order of their instants.
+/// An engine, its meter, and the outputs. Sources are handed in in the order of their instants.
 pub(crate) struct Watched {
     pub(crate) engine: Engine<Body>,
     pub(crate) meter: Meter,
     names: Names,
     pub(crate) watchers: Watchers,
+    /// What the sources' packets met, by the numbers of these.
+    pub(crate) traffic: Vec<SourceMeter>,
     /// Whole packets that were delivered, where somebody wants to know.
     pub(crate) arrived: Option<Vec<Arrived>>,
 }
@@ -37,7 +39,8 @@ impl Watched {
     /// `feeds` are the names of those that [`Body::feed`] numbers.
     pub(crate) fn new(engine: Engine<Body>, feeds: Vec<String>, watchers: Watchers) -> Self {
         let meter = Meter::new(engine.ports().len());
-        Self { names: Names::new(&engine, feeds), engine, meter, watchers, arrived: None }
+        let traffic = feeds.iter().map(|_| SourceMeter::default()).collect();
+        Self { names: Names::new(&engine, feeds), engine, meter, watchers, traffic, arrived: None }
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -46,6 +49,7 @@ impl Watched {
 
     pub(crate) fn hand_in(&mut self, at: Time, port: PortId, packet: Packet<Body>) -> Result<(), SimError> {
         self.close_intervals_before(at)?;
+        self.traffic[packet.body.source as usize].offered(packet.length);
         self.engine.hand_in(at, port, packet);
         Ok(())
     }
@@ -105,6 +109,8 @@ impl Watched {
     fn drain(&mut self, now: Time) -> Result<(), SimError> {
         while let Some(event) = self.engine.poll(now) {
             self.meter.verdict(&event);
+            let is_last = matches!(event.body, Kept::Last(_));
+            self.traffic[event.body.get().source as usize].verdict(&event, is_last);
             self.watchers.event(&self.names, &event)?;
             if let Some(arrived) = &mut self.arrived {
                 arrived.extend(Arrived::of(event));

@@ -24,6 +24,7 @@ Environment of programs in the run:
 Examples:
   narrows run --rate 10mbit --delay 25ms --loss 1% -- sh -c 'ping -c 5 $NARROWS_SERVER'
   narrows run --rate 1.5mbit/0.5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
+  narrows run --rate 10mbit --delay 5ms --traffic up:constant=5mbit --on server 'iperf3 -s -1' -- sh -c 'iperf3 -c $NARROWS_SERVER'
   narrows run scenarios/adsl.toml --record run.log -- sh -c 'ping -c 5 $NARROWS_SERVER'";
 
 #[derive(Debug, Args)]
@@ -112,6 +113,13 @@ pub(crate) struct Live {
     /// Override a value of the scenario, as in --set access.down.rate=2mbit; repeatable
     #[arg(long, value_name = "LINK.KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Add cross traffic between the first two hosts: constant=5mbit, down:poisson=500/s, aimd, or a `[[traffic]]`
+    /// table; repeatable
+    #[arg(long, value_name = "KIND=VALUE")]
+    pub(crate) traffic: Vec<String>,
+    /// Leave out the traffic of the scenario file
+    #[arg(long)]
+    pub(crate) no_traffic: bool,
     /// Host that runs CMD [default: the scenario's first]
     #[arg(long, value_name = "HOST", value_parser = Offered::Hosts, hide_possible_values = true)]
     pub(crate) host: Option<String>,

@@ -15,6 +15,7 @@ mod captured;
 mod certified;
 mod common;
 mod control;
+mod cross_traffic;
 mod dist;
 mod feed;
 mod habit;

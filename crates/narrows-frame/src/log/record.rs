@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use narrows_core::{DropReason, Duration, Element, Event, LinkId, PacketId, PortId, Seed, Time};
+use narrows_core::{
+    DropReason, Duration, Element, Event, FlowKey, Headers, LinkId, Packet, PacketId, PortId, Protocol, Seed,
+    Time,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{LinkLayer, WallTime};
@@ -98,6 +101,8 @@ pub enum Record<'a> {
     /// What a file contains that the scenario names, or a part of it. Since version 2.
     #[serde(borrow)]
     File(FilePart<'a>),
+    /// A packet of the scenario's own traffic came in. Since version 4.
+    Generated(Generated),
 }
 
 /// A packet came in.
@@ -116,6 +121,75 @@ pub struct Arrived<'a> {
     /// Its bytes, or the first of them.
     #[serde(serialize_with = "as_bytes")]
     pub frame: &'a [u8],
+}
+
+/// A packet came in that the scenario's own traffic sent. It has no frame: here is all that the engine knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generated {
+    /// When the engine took it, which is when it was due.
+    #[serde(with = "time")]
+    pub at: Time,
+    /// Which source sent it: its place among the scenario's traffic.
+    pub source: u32,
+    /// Where.
+    pub port: PortNumber,
+    /// Bytes from the network header on.
+    pub length: u32,
+    /// Bytes of link header before that.
+    pub link_header: u8,
+    /// Bytes of the IPv4 header.
+    pub network_header: u8,
+    /// Its flow.
+    #[serde(with = "FlowFields")]
+    pub key: FlowKey,
+    /// What rules and routers look at besides.
+    pub headers: GeneratedHeaders,
+}
+
+/// [`Headers`] in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratedHeaders(#[serde(with = "HeaderFields")] pub Headers);
+
+impl Generated {
+    /// The record of a packet that comes in at a port.
+    pub fn of<B>(at: Time, source: u32, port: PortId, packet: &Packet<B>) -> Self {
+        let &Packet { length, link_header, network_header, key, headers, .. } = packet;
+        let headers = GeneratedHeaders(headers);
+        Self { at, source, port: port.into(), length, link_header, network_header, key, headers }
+    }
+
+    /// The packet, with this body.
+    pub fn with<B>(&self, body: B) -> Packet<B> {
+        let &Self { length, link_header, network_header, key, headers, .. } = self;
+        Packet { length, link_header, network_header, key, headers: headers.0, body }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "FlowKey")]
+struct FlowFields {
+    source: [u8; 16],
+    destination: [u8; 16],
+    mark: u32,
+    source_port: u16,
+    destination_port: u16,
+    #[serde(with = "network")]
+    network: Protocol,
+    transport: u8,
+    traffic_class: u8,
+    tcp_flags: u8,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Headers")]
+struct HeaderFields {
+    link_source: [u8; 6],
+    link_destination: [u8; 6],
+    ether_type: u16,
+    tcp_data_length: u16,
+    flow_label: u32,
+    hop_limit: u8,
+    is_later_fragment: bool,
 }
 
 /// A part of the network was changed.
@@ -258,6 +332,28 @@ mod time {
 
     pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
         u64::deserialize(deserializer).map(Time::from_nanos)
+    }
+}
+
+mod network {
+    use super::{Deserialize, Protocol};
+    use serde::de::Error;
+
+    /// By their numbers here.
+    const ALL: [Protocol; 4] = [Protocol::Other, Protocol::Ipv4, Protocol::Ipv4DontFragment, Protocol::Ipv6];
+
+    pub(super) fn serialize<S: serde::Serializer>(
+        network: &Protocol,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(ALL.iter().position(|one| one == network).unwrap_or(0) as u8)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Protocol, D::Error> {
+        let number = usize::from(u8::deserialize(deserializer)?);
+        ALL.get(number).copied().ok_or_else(|| D::Error::custom("no such network protocol"))
     }
 }
 

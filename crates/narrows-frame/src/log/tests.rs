@@ -2,7 +2,7 @@ use super::*;
 use crate::file::ReadError;
 use crate::parse::{parse, parse_cut};
 use crate::{LinkLayer, WallTime, samples};
-use narrows_core::{DropReason, Duration, Seed, Time};
+use narrows_core::{DropReason, Duration, FlowKey, Headers, Protocol, Seed, Time};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -17,6 +17,21 @@ fn header(keep: Keep) -> Header {
         ports: vec![port("client.access", LinkLayer::Ethernet), port("server.access", LinkLayer::Ip)],
         links: vec!["access.down".into(), "access.up".into()],
     }
+}
+
+fn generated(network: Protocol, transport: u8) -> Generated {
+    let key = FlowKey {
+        source: [1; 16],
+        destination: [0xff; 16],
+        source_port: u16::MAX,
+        traffic_class: 0xb8,
+        network,
+        transport,
+        ..FlowKey::default()
+    };
+    let headers = GeneratedHeaders(Headers::plain(&key, 1500));
+    let (at, port) = (Time::from_nanos(430), PortNumber(1));
+    Generated { at, source: 3, port, length: 1500, link_header: 14, network_header: 20, key, headers }
 }
 
 /// One record of each kind and alternative.
@@ -51,6 +66,8 @@ fn records() -> Vec<Record<'static>> {
     records.push(Record::Fed(Fed { at: at(410), link, feed, values: vec![200_000, -1, 0, i64::MAX].into() }));
     records.push(Record::Fed(Fed { at: at(420), link, feed: "", values: vec![].into() }));
     records.push(Record::File(FilePart { name: "x.csv", length: 1 << 40, offset: 7, bytes: b"0,1\n" }));
+    records.push(Record::Generated(generated(Protocol::Ipv4, 6)));
+    records.push(Record::Generated(generated(Protocol::Ipv6, 17)));
     records.push(Record::Ended(Ended { at: at(500), arrivals: 2, verdicts: 10, stragglers: 1, inside: 0 }));
     records
 }
@@ -111,7 +128,7 @@ fn the_format_stays_as_it_is() {
     three.push(Record::Fed(fed));
     three.push(Record::File(FilePart { name: "t", length: 200, offset: 198, bytes: &[7, 8] }));
     let file = written(&header, &three);
-    let mut expected = b"narr\x03\0\0\0".to_vec();
+    let mut expected = b"narr\x04\0\0\0".to_vec();
     expected.extend_from_slice(b"\x15\0\0\0\x01n\xac\x02\x07\x01\x40\x01s\x01\x03c.a\0\x01\x04a.up");
     expected.extend_from_slice(b"\x0b\0\0\0\0\x64\0\0\xea\x0b\x04\x01\x02\x03\xff");
     expected.extend_from_slice(b"\x1a\0\0\0\x01\xc8\x01\x16access.down.rate=2mbit");
@@ -125,14 +142,14 @@ fn the_format_stays_as_it_is() {
 #[test]
 fn a_log_of_version_1_is_read() {
     let mut records = records();
-    records.retain(|record| !matches!(record, Record::Fed(_) | Record::File(_)));
+    records.retain(|record| !matches!(record, Record::Fed(_) | Record::File(_) | Record::Generated(_)));
     let mut file = written(&header(Keep::Whole), &records);
     file[4] = 1;
     assert!(matches!(compare(&file, &records), (count, None) if count == records.len()));
-    for version in [0, 4] {
+    for version in [0, 5] {
         file[4] = version;
         let error = LogReader::new("f", &file[..]).expect_err("no such version");
-        let expected = format!("it is one of version {version}, and this program reads versions 1 to 3");
+        let expected = format!("it is one of version {version}, and this program reads versions 1 to 4");
         assert!(error.to_string().contains(&expected), "{error}");
     }
 }
@@ -228,8 +245,8 @@ fn damage_and_foreign_files_are_named_with_their_place() {
     let error = |file: &[u8]| compare(file, &records()).1.expect("it is no good log").to_string();
     assert_eq!(error(b""), "f is not an input log of narrows: it is empty");
     assert_eq!(error(&[0x0a, 0x0d, 0x0d, 0x0a]), "f is not an input log of narrows: it is a pcapng capture");
-    let later = "f is not an input log that can be read here: it is one of version 4, and this program reads versions 1 to 3";
-    assert_eq!(error(b"narr\x04\0\0\0"), later);
+    let later = "f is not an input log that can be read here: it is one of version 5, and this program reads versions 1 to 4";
+    assert_eq!(error(b"narr\x05\0\0\0"), later);
 
     let file = written(&header(Keep::Whole), &[]);
     let at = format!("f is damaged: at byte {}, ", file.len());

@@ -7,6 +7,7 @@ use narrows_frame::parse::parse;
 use narrows_io::frame::Frame;
 
 use super::{DataLoop, LoopError, Outgoing};
+use crate::load::Load;
 use crate::router::Occasion;
 
 /// Who may have something to say about a packet.
@@ -22,7 +23,7 @@ pub(super) enum Told {
 
 impl Told {
     /// What an event gives occasion to; most do not.
-    pub(super) fn of(event: &Event<'_, Frame>, is_router: impl Fn(PortId) -> bool) -> Option<Self> {
+    pub(super) fn of(event: &Event<'_, Load>, is_router: impl Fn(PortId) -> bool) -> Option<Self> {
         match event.verdict {
             Verdict::Delivered(port) => is_router(port).then_some(Self::Own(port)),
             Verdict::Dropped { at: Some(router @ Element::Router(_)), reason } => match reason {
@@ -82,7 +83,8 @@ impl DataLoop {
         if let Some(recorder) = &mut self.recorder {
             recorder.arrived(at, Duration::ZERO, port, &self.made, packet.examined)?;
         }
-        self.engine.hand_in(at, port, packet.with(self.frames.frame(&self.made)));
+        self.frames_inside += 1;
+        self.engine.hand_in(at, port, packet.with(Load::Frame(self.frames.frame(&self.made))));
         Ok(())
     }
 

@@ -15,13 +15,17 @@ impl DataLoop {
         }
     }
 
-    /// Makes the changes that are due by then.
-    pub(super) fn apply_changes(&mut self, until: Time) -> Result<(), LoopError> {
-        while let Some(step) = self.changes.take(until) {
+    /// Makes the changes that are due by then. Whether that is all of them: a turn may have generated enough before.
+    pub(super) fn apply_changes(&mut self, until: Time) -> Result<bool, LoopError> {
+        while let Some(at) = self.changes.next().filter(|&at| at <= until) {
+            if !self.generate_before(at)? {
+                return Ok(false);
+            }
+            let Some(step) = self.changes.take(until) else { break };
             self.catch_up(step.at)?;
             self.make(step)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn make(&mut self, step: Step) -> Result<(), LoopError> {

@@ -39,6 +39,8 @@ impl DataLoop {
     /// Hands in values that came by then.
     pub(super) fn hand_in_values(&mut self, until: Time) -> Result<(), LoopError> {
         while let Some(batch) = self.feeds.as_mut().and_then(|feeds| feeds.next(until)) {
+            // Values are not put back: what traffic is left for the next turn comes behind them.
+            self.generate_before(batch.at)?;
             self.catch_up(batch.at)?;
             let at = batch.at.max(self.engine.now());
             let taken = self.engine.feed(at, batch.link, &batch.feed, &batch.values);

@@ -6,6 +6,7 @@ use narrows_frame::parse::parse_cut;
 use narrows_io::packet_socket::ReceiveBatch;
 
 use super::{DataLoop, Input, LoopError, Outgoing};
+use crate::load::Load;
 use crate::neighbor_proxy::Fate;
 
 /// Batches received from one port before the others have their turn.
@@ -104,15 +105,22 @@ impl DataLoop {
 
     /// Hands in what had arrived by the watermark, and what the timeline says, in order of their instants. Something
     /// that comes from before what the engine has done already counts as arriving now.
-    pub(super) fn hand_in(&mut self, watermark: Time) -> Result<(), LoopError> {
+    ///
+    /// Gives how far it has come: less far than the watermark where the scenario's own traffic takes more than a turn.
+    pub(super) fn hand_in(&mut self, watermark: Time) -> Result<Time, LoopError> {
         let count = self.inputs.partition_point(|input| input.at <= watermark);
         let mut inputs = std::mem::take(&mut self.inputs);
-        for Input { at, port, received, .. } in inputs.drain(..count) {
+        let mut done = 0;
+        for Input { at, port, received, .. } in &mut inputs[..count] {
+            let (at, port) = (*at, *port);
             self.first_packet(at);
-            self.apply_changes(at)?;
+            if !self.apply_changes(at)? || !self.generate_before(at)? {
+                break;
+            }
+            done += 1;
             self.hand_in_values(at)?;
             self.catch_up(at)?;
-            let mut frame = received.frame;
+            let mut frame = std::mem::take(&mut received.frame);
             if self.capture.is_some() {
                 // What is captured has its checksum; so it leaves by itself.
                 frame.finish();
@@ -128,11 +136,21 @@ impl DataLoop {
             if at < self.engine.now() {
                 self.meter.straggled(self.engine.now().since(at));
             }
-            self.engine.hand_in(at, port, packet.with(frame));
+            self.frames_inside += 1;
+            self.engine.hand_in(at, port, packet.with(Load::Frame(frame)));
         }
+        inputs.drain(..done);
         self.inputs = inputs;
-        self.apply_changes(watermark)?;
-        self.hand_in_values(watermark)
+        let mut is_complete = done == count && self.apply_changes(watermark)?;
+        if is_complete {
+            self.hand_in_values(watermark)?;
+            is_complete = self.generate(watermark)?;
+        }
+        let reached = if is_complete { watermark } else { self.engine.now() };
+        if let Some(traffic) = &mut self.traffic {
+            traffic.completed(reached);
+        }
+        Ok(reached)
     }
 
     /// Lets routers answer what happened up to an instant, before what comes in then.

@@ -265,9 +265,10 @@ impl DataLoop {
                 break;
             }
             self.receive_values(complete);
-            self.hand_in(complete)?;
-            self.release(complete)?;
-            is_complete = complete == end;
+            self.traffic.as_mut().map_or(Ok(()), |traffic| traffic.begin_turn(now))?;
+            let reached = self.hand_in(complete)?;
+            self.release(reached)?;
+            is_complete = reached == end;
             if is_complete || !time_is_virtual() && self.clock.now() >= give_up {
                 break;
             }
@@ -281,8 +282,8 @@ impl DataLoop {
         self.send()
     }
 
-    /// Whether packets are inside the network, or wait for an interface.
+    /// Whether packets of programs are inside the network, or wait for an interface.
     fn holds_packets(&self) -> bool {
-        self.engine.inside() > 0 || !self.sending.is_empty()
+        self.frames_inside > 0 || !self.sending.is_empty()
     }
 }

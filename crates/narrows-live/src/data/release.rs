@@ -12,6 +12,7 @@ use narrows_report::Meter;
 
 use super::answer::Told;
 use super::{DataLoop, LoopError, Outgoing};
+use crate::load::Load;
 
 /// Frames sent by one call. They count as released when it begins, so it should not take long.
 const SENT_AT_ONCE: usize = 16;
@@ -25,10 +26,16 @@ impl DataLoop {
         // socket, with a stamp from before the watermark.
         while let Some(at) = self.engine.next_event().filter(|&at| at <= watermark) {
             let Some(event) = self.engine.poll(at) else { continue };
-            self.meter.verdict(&event);
             if let Some(recorder) = &mut self.recorder {
                 recorder.decided(&event)?;
             }
+            if let (Load::Generated(_), Some(traffic)) = (event.body.get(), &mut self.traffic) {
+                self.meter.verdict_of_generated(&event);
+                traffic.decided(event);
+                continue;
+            }
+            self.meter.verdict(&event);
+            self.frames_inside -= u64::from(matches!(event.body, Body::Last(_)));
             let ports = &mut self.ports;
             if let Some(capture) = &mut self.capture {
                 match event.verdict {
@@ -62,7 +69,7 @@ impl DataLoop {
                     port.outgoing.push(Outgoing { passage: Some(passage), frame });
                 }
                 Verdict::Dropped { .. } => {
-                    if let Body::Last(frame) = event.body {
+                    if let Body::Last(Load::Frame(frame)) = event.body {
                         self.frames.recycle(frame);
                     }
                 }
@@ -150,13 +157,14 @@ impl Outgoing {
 /// The frame as it leaves: the one that came in, or a copy where others still need that, with the edits that the
 /// engine asks for; `stations` are those on the last link, if a router is at its near end.
 fn render(
-    event: Event<'_, Frame>,
+    event: Event<'_, Load>,
     stations: Option<(MacAddress, MacAddress)>,
     frames: &mut FramePool,
     made: &mut Vec<u8>,
 ) -> Frame {
     let edits = Edits { stations, ..Edits::of(&event) };
-    let body = event.body.get();
+    // Generated packets do not get here.
+    let Load::Frame(body) = event.body.get() else { return Frame::default() };
     if edits.needed(body) {
         // What no checksum of the transport covers leaves an open one as it is.
         let is_covered = edits.fragment.is_some() || !edits.flips.is_empty();
@@ -170,13 +178,14 @@ fn render(
             edits.render(body, made);
             frames.instead_of(body, made)
         };
-        if let Body::Last(original) = event.body {
+        if let Body::Last(Load::Frame(original)) = event.body {
             frames.recycle(original);
         }
         return frame;
     }
     match event.body {
-        Body::Last(frame) => frame,
-        Body::Shared(frame) => frames.instead_of(frame, frame),
+        Body::Last(Load::Frame(frame)) => frame,
+        Body::Last(Load::Generated(_)) | Body::Shared(Load::Generated(_)) => Frame::default(),
+        Body::Shared(Load::Frame(frame)) => frames.instead_of(frame, frame),
     }
 }

@@ -6,6 +6,7 @@ use narrows_io::clock::thread_processor_time;
 use narrows_report::{Counts, Meter, RunInfo, Snapshot, ThreadReport, TrainsReport};
 
 use super::DataLoop;
+use super::traffic::TrafficSample;
 
 /// What a sample is taken with.
 pub(crate) struct Sample {
@@ -23,6 +24,7 @@ pub(crate) struct Sampled {
     pub(crate) meter: Meter,
     pub(crate) thread: ThreadReport,
     pub(crate) trains: Option<TrainsReport>,
+    pub(crate) traffic: TrafficSample,
     /// Frames that were answered at its ports.
     pub(crate) answered: u64,
     /// Routers that had more to say than they may: their names, and how many messages.
@@ -74,6 +76,7 @@ impl DataLoop {
             meter: std::mem::replace(&mut self.meter, meter),
             info,
             trains: self.trains(),
+            traffic: self.traffic.as_mut().map(|traffic| traffic.sample()).unwrap_or_default(),
             answered: self.ports.iter().map(|port| port.answered).sum(),
             silenced: self.routers.silenced(),
             engine_at: self.engine.now(),

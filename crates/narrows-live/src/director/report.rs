@@ -1,7 +1,8 @@
 //! Reports: what packet threads have counted, put into words.
 
 use narrows_core::{Duration, Time};
-use narrows_report::{CaptureReport, Part, Report, RunInfo};
+use narrows_report::{ApplicationInfo, CaptureReport, Part, Report, RunInfo, SourceInfo, SourceMeter};
+use narrows_traffic::application_infos;
 
 use super::Director;
 use super::requests::Hurry;
@@ -14,6 +15,8 @@ use crate::router;
 
 /// Half of all packets are read later than this where packet threads do not keep up.
 const OVERLOADED: Duration = Duration::from_millis(10);
+/// Sources that are named where packets were left out.
+const MOST_SOURCES: usize = 4;
 /// Ports that are named where packets were lost.
 const MOST_PORTS: usize = 4;
 
@@ -107,6 +110,24 @@ impl Director {
         self.pool.workers.iter().filter_map(|worker| worker.last.as_deref())
     }
 
+    /// What became of the scenario's own traffic.
+    fn report_traffic(&self, report: &mut Report) {
+        let scenario = self.plan.scenario();
+        let workers = self.pool.workers.iter();
+        let counted = workers.flat_map(|worker| worker.traffic.iter().map(|(&place, meter)| (place, meter)));
+        report.generated = SourceMeter::reports(&SourceInfo::all(scenario), counted);
+        let sends: Vec<bool> = scenario.traffic.iter().map(|traffic| !traffic.sim_only).collect();
+        let mut sends = sends.into_iter();
+        report.generated.retain(|_| sends.next().unwrap_or(false));
+        let meters: Vec<_> = self.sampled().flat_map(|sampled| &sampled.traffic.applications).collect();
+        let length = Duration::from_nanos(report.end_ns - report.start_ns);
+        let app = |(place, info): (u32, ApplicationInfo)| {
+            let (_, meter) = meters.iter().find(|(of, _)| *of == place)?;
+            Some(meter.report(&info, length))
+        };
+        report.applications = application_infos(scenario).into_iter().filter_map(app).collect();
+    }
+
     /// Of what packet threads have counted.
     fn report(&self, info: &RunInfo) -> Report {
         let mut info = info.clone();
@@ -120,7 +141,9 @@ impl Director {
         };
         let (first, others) = self.pool.workers.split_first().expect("there is a packet thread");
         let mut report = Report::of_parts(&info, part(first), others.iter().map(part));
+        self.report_traffic(&mut report);
         report.notes.extend(overload(&report));
+        report.notes.extend(missed(&report));
         report.trains =
             self.sampled().filter_map(|sampled| sampled.trains.clone()).reduce(|mut sum, more| {
                 sum.add(&more);
@@ -145,6 +168,24 @@ impl Director {
         }
         report
     }
+}
+
+/// Sources that could not send all that was due.
+fn missed(report: &Report) -> Option<String> {
+    let missed: Vec<_> = report.generated.iter().filter(|source| source.missed_packets > 0).collect();
+    let named = missed.iter().take(MOST_SOURCES).map(|source| {
+        format!(
+            "{} of {} of {}",
+            source.missed_packets,
+            source.missed_packets + source.offered_packets,
+            source.name
+        )
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if missed.len() > MOST_SOURCES {
+        text += &format!(", and some of {} more sources", missed.len() - MOST_SOURCES);
+    }
+    (!missed.is_empty()).then(|| format!("the host could not generate packets in time: {text} were left out"))
 }
 
 /// That the host did not keep up with the packets, and what was lost where.

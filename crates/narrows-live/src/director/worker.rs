@@ -3,6 +3,7 @@
 //! What they are told goes to each by a channel, with a call that wakes it; what they answer comes back by one channel for
 //! all.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -10,7 +11,7 @@ use std::{io, mem};
 
 use narrows_core::Time;
 use narrows_io::waker::Waker;
-use narrows_report::{Meter, Recent};
+use narrows_report::{Meter, Recent, SourceMeter};
 
 use crate::data::orders::{Answer, Inbox, Order};
 use crate::data::pace::Pace;
@@ -38,6 +39,8 @@ pub(super) struct Worker {
     pub(super) backends: Vec<String>,
     /// What its meters have seen in all.
     pub(super) seen: Meter,
+    /// What became of the scenario's own traffic, by its places.
+    pub(super) traffic: BTreeMap<u32, SourceMeter>,
     /// One of these meters, with nothing in it but room.
     spare: Option<Meter>,
     /// What it had counted when it was last asked, but for what is in `seen`.
@@ -77,6 +80,7 @@ impl WorkerPool {
             feeds: None,
             backends: Vec::new(),
             seen,
+            traffic: BTreeMap::new(),
             spare: None,
             last: None,
             asked: None,
@@ -165,6 +169,9 @@ impl Worker {
         self.seen.add(&meter);
         meter.clear();
         self.spare = Some(meter);
+        for (place, counted) in sampled.traffic.sources.drain(..) {
+            self.traffic.entry(place).or_default().add(&counted);
+        }
         self.last = Some(sampled);
         self.asked = None;
     }

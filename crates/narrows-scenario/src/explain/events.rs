@@ -86,7 +86,7 @@ fn losses(model: &LossModel, place: &str) -> String {
 }
 
 pub(super) fn traffic(traffic: &Traffic) -> String {
-    let Traffic { name, from, to, source } = traffic;
+    let Traffic { name, from, to, source, sim_only } = traffic;
     let what = match source {
         TrafficSource::Generated { config, .. } => {
             let arrivals = match config.arrivals {
@@ -123,7 +123,8 @@ pub(super) fn traffic(traffic: &Traffic) -> String {
         TrafficSource::App { config, .. } => app::sentence(config),
         TrafficSource::Capture { file, start } => format!("the packets of {}, from {start}", file.display()),
     };
-    format!("{name}: {from} → {to}: {what}")
+    let only = if *sim_only { "; `sim` only" } else { "" };
+    format!("{name}: {from} → {to}: {what}{only}")
 }
 
 fn aimd(config: &AimdConfig) -> String {

@@ -39,6 +39,16 @@ impl Scenario {
     /// # Errors
     /// When it is no traffic; then nothing is added.
     pub fn offer<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
+        self.add_traffic(texts)?;
+        self.duration = self.duration.or(Some(LENGTH));
+        Ok(())
+    }
+
+    /// The same for a live run, whose length is that of its program.
+    ///
+    /// # Errors
+    /// As of [`Scenario::offer`].
+    pub fn add_traffic<T: AsRef<str>>(&mut self, texts: &[T]) -> Result<(), ScenarioError> {
         let mut all = self.clone();
         for text in texts.iter().map(AsRef::as_ref) {
             let wrong = |problem| ScenarioError::new(FLAG, text, vec![problem]);
@@ -48,7 +58,6 @@ impl Scenario {
             let quote = if text.contains([' ', '{']) { "'" } else { "" };
             all.file += &format!(" {FLAG} {quote}{text}{quote}");
         }
-        all.duration = all.duration.or(Some(LENGTH));
         *self = all;
         Ok(())
     }
@@ -165,8 +174,11 @@ fn share(link: &Link, way: Way) -> Option<Rate> {
 
 #[cfg(test)]
 mod tests {
+    use narrows_core::source::Lengths;
+
     use super::*;
     use crate::flags::LinkFlags;
+    use crate::traffic::TrafficSource;
 
     fn link(flags: &[(&str, &str)]) -> Scenario {
         let flags = flags.iter().fold(LinkFlags::default(), |all, (name, value)| all.with(name, *value));
@@ -202,6 +214,20 @@ mod tests {
         let read = Scenario::parse(&(file + more), "net.toml").unwrap();
         assert_eq!(typed.traffic, read.traffic);
         assert_eq!(typed.duration, Some(LENGTH));
+    }
+
+    #[test]
+    fn the_internet_mix_goes_by_its_name() {
+        let mut typed = link(&[("rate", "10mbit")]);
+        typed.add_traffic(&["{ constant = \"1mbit\", length = \"imix\" }"]).unwrap();
+        assert_eq!(typed.duration, None, "a live run lasts as long as its program");
+        let TrafficSource::Generated { config, .. } = &typed.traffic[0].source else {
+            panic!("it is generated")
+        };
+        assert_eq!(config.lengths, Lengths::Mix(vec![(40, 7), (576, 4), (1500, 1)]));
+        let error =
+            typed.add_traffic(&["{ constant = \"1mbit\", length = \"imax\" }"]).unwrap_err().to_string();
+        assert!(error.contains("imax"), "{error}");
     }
 
     #[test]

@@ -79,9 +79,9 @@ pub(super) const SIZES: ByHand<Sizes> = ByHand {
 };
 /// How long IP packets are.
 pub(super) const LENGTHS: ByHand<Lengths> = ByHand {
-    words: || "size, 28 to 65535 bytes, or a mix".into(),
+    words: || "size, 28 to 65535 bytes, `\"imix\"`, or a mix".into(),
     schema: |definitions| {
-        let any = [schema::size(definitions), LENGTH_MIX.schema(definitions)];
+        let any = [schema::size(definitions), json!({ "const": IMIX }), LENGTH_MIX.schema(definitions)];
         schema::define(
             definitions,
             "Length",
@@ -95,16 +95,22 @@ pub(super) const LENGTHS: ByHand<Lengths> = ByHand {
                 Lengths::Mix(mix.into_iter().map(|one| (one.length, one.weight)).collect())
             })
             .map_err(|p| p.help(format!("write it like {}", LENGTH_MIX.example))),
+        Value::String(name) if name == IMIX => Ok(Lengths::Mix(IMIX_LENGTHS.to_vec())),
         _ => LENGTH.read(node, around).map(Lengths::Fixed),
     },
     write: |lengths| match lengths {
         Lengths::Fixed(length) => LENGTH.write(length),
+        Lengths::Mix(mix) if mix == IMIX_LENGTHS => Some(text(IMIX)),
         Lengths::Mix(mix) => {
             let mix = mix.iter().map(|(length, weight)| LengthWeight { length: *length, weight: *weight });
             LENGTH_MIX.write(&LengthMix { mix: mix.collect() })
         }
     },
 };
+/// The simple Internet mix that vendors of test equipment agree on, IP packets of three lengths at 7 : 4 : 1, 340 bytes in the
+/// mean. The kernel's pktgen has the same figures as the example of its `imix_weights` (Documentation/networking/pktgen.rst).
+const IMIX: &str = "imix";
+const IMIX_LENGTHS: &[(u32, u64)] = &[(40, 7), (576, 4), (1500, 1)];
 /// Bytes above zero.
 pub(super) const SIZE: Size = Size { low: 1, high: 1_000_000_000_000, expected: "a size above zero" };
 /// Bytes from the network header on: at least those of IPv4 and UDP without content.

@@ -124,7 +124,8 @@ pub(crate) fn read(
             key,
         }
     };
-    Ok(Traffic { name, from: from.name.clone(), to: to.name.clone(), source })
+    let sim_only = said.sim_only;
+    Ok(Traffic { name, from: from.name.clone(), to: to.name.clone(), source, sim_only })
 }
 
 /// The ports that `from` and `to` stand for, each a host or a port.

@@ -43,6 +43,7 @@ pub(super) struct Said {
     pub(super) protocol: Option<u8>,
     pub(super) dscp: u8,
     pub(super) ecn: u8,
+    pub(super) sim_only: bool,
 }
 
 /// Evenly spaced packets while on.
@@ -195,6 +196,7 @@ impl Keyed for Said {
         .default("`\"udp\"`; `\"tcp\"` for `aimd`, `web`, `file`, `telnet`"),
         row!("dscp", dscp, DSCP, "Differentiated services code point; for applications, both ways."),
         row!("ecn", ecn, value::ECN, "ECN field (RFC 3168). Not for `aimd`, which has a key of its own, and applications, which ignore marks."),
+        row!("sim-only", sim_only, Boolean, "Send in `narrows sim` only; live runs leave this source out."),
     ];
 }
 
@@ -257,8 +259,9 @@ impl Keyed for Aimd {
 
 impl Said {
     /// The keys of a source. `folder` is that of the scenario's file.
-    fn of(Traffic { name, from, to, source }: &Traffic, folder: &Path) -> Self {
-        let said = Self { name: Some(name.clone()), from: from.clone(), to: to.clone(), ..Self::default() };
+    fn of(Traffic { name, from, to, source, sim_only }: &Traffic, folder: &Path) -> Self {
+        let (name, sim_only) = (Some(name.clone()), *sim_only);
+        let said = Self { name, from: from.clone(), to: to.clone(), sim_only, ..Self::default() };
         match source {
             TrafficSource::Aimd { config, key } => {
                 let AimdConfig { length, size, start, stop, window, marks } = *config;

@@ -8,17 +8,17 @@ use narrows_core::queue::{Bound, DropAt, Fifo};
 use narrows_core::service::ConstantRate;
 use narrows_core::source::{Arrivals, Lengths, Pace, Source, SourceConfig};
 use narrows_core::{
-    Change, DropReason, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, Packet, PortConfig, PortId, Rate,
-    Seed, Target, model,
+    Change, DropReason, Engine, FlowKey, LinkConfig, LinkId, NetworkConfig, PortConfig, PortId, Rate, Seed,
+    Target, model,
 };
 
 use super::*;
-use crate::body::Body;
-use crate::input::{Feed, FeedKind};
 use crate::output::Output;
 use crate::packets::PacketRecords;
 use crate::series::Series;
 use crate::watched::Watchers;
+use narrows_traffic::Body;
+use narrows_traffic::{Origin, Sources};
 
 const MEGABIT: u64 = 1_000_000;
 
@@ -36,19 +36,10 @@ fn engine(rate: Rate, delay: Duration, bound: Bound) -> Engine<Body> {
     Engine::new(config).expect("the names are right")
 }
 
-fn source(name: &str, port: PortId, arrivals: Arrivals, lengths: Lengths, packets: u64) -> Feed {
+fn source(name: &str, port: PortId, arrivals: Arrivals, lengths: Lengths, packets: u64) -> Origin {
     let config =
         SourceConfig { arrivals, lengths, start: Time::ZERO, stop: Time::NEVER, packets: Some(packets) };
-    let template = Packet {
-        length: 0,
-        link_header: 14,
-        network_header: 20,
-        headers: Default::default(),
-        key: FlowKey::default(),
-        body: (),
-    };
-    let kind = FeedKind::Source { source: Source::new(Seed(1), name, config), template };
-    Feed { name: name.into(), port, kind }
+    Origin::generated(name, port, Source::new(Seed(1), name, config), FlowKey::default())
 }
 
 type Listed<I> = std::iter::Peekable<I>;
@@ -89,11 +80,11 @@ impl Write for Memory {
 
 fn drive(
     engine: Engine<Body>,
-    feeds: Vec<Feed>,
+    feeds: Vec<Origin>,
     changes: Box<dyn Changes>,
     watchers: Watchers,
 ) -> Drive<'static> {
-    let inputs = Inputs::new(feeds);
+    let inputs = Sources::new(feeds);
     let watch = Box::leak(Box::new(|_| ControlFlow::Continue(())));
     Drive::new(Watched::new(engine, inputs.names(), watchers), inputs, changes, watch)
 }
@@ -110,7 +101,7 @@ struct Seen {
 /// Runs a single source through one link and gives all packets in the order of verdicts, from the packet records.
 fn run(
     engine: Engine<Body>,
-    feed: Feed,
+    feed: Origin,
     changes: Box<dyn Changes>,
     until: Option<Time>,
 ) -> (Vec<Seen>, Drive<'static>, End) {
@@ -325,20 +316,20 @@ fn a_broken_pipe_is_an_error_with_a_name() {
     assert!(error.to_string().starts_with("cannot write test: "), "{error}");
 }
 
-/// Inputs of one instant: sources by their names, whatever order they were given in.
+/// Sources of one instant: sources by their names, whatever order they were given in.
 #[test]
 fn inputs_at_one_instant_are_in_the_order_of_names() {
     let engine = engine(Rate::UNLIMITED, Duration::ZERO, Bound::Packets(3));
     let port = engine.port("a").unwrap();
     let feed = |name| source(name, port, at_rate(MEGABIT), Lengths::Fixed(1000), 2);
     let order = |names: [&'static str; 3]| -> Vec<(u64, String)> {
-        let mut inputs = Inputs::new(names.map(feed).into());
+        let mut inputs = Sources::new(names.map(feed).into());
         let names = inputs.names();
         let next = || {
             inputs
                 .take()
                 .unwrap()
-                .map(|(at, _, packet)| (at.nanos(), names[packet.body.feed as usize].clone()))
+                .map(|(at, _, packet)| (at.nanos(), names[packet.body.source as usize].clone()))
         };
         std::iter::from_fn(next).collect()
     };

@@ -122,17 +122,8 @@ fn codel_does_not_settle_for_what_does_not_respond() {
     let arrivals = Arrivals::Constant(Pace::Bits(Rate::from_bits_per_second(12_000_000)));
     let lengths = Lengths::Fixed(LENGTH);
     let config = SourceConfig { arrivals, lengths, start: Time::ZERO, stop: Time::NEVER, packets: None };
-    let template = Packet {
-        length: 0,
-        link_header: 14,
-        network_header: 20,
-        headers: Default::default(),
-        key: FlowKey::default(),
-        body: (),
-    };
-    let kind = FeedKind::Source { source: Source::new(Seed(1), "load", config), template };
     let port = Setup::default().engine().port("a").expect("it was configured");
-    let load = Feed { name: "load".into(), port, kind };
+    let load = Origin::generated("load", port, Source::new(Seed(1), "load", config), FlowKey::default());
     let run = run_with(setup, &[], vec![load], Vec::new(), Some(END));
     let found = measure(&run, END, |_| true);
     // What it comes to after 10 to 30 s; no closed form.

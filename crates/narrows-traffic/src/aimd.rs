@@ -18,16 +18,13 @@
 mod sender;
 mod window;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::VecDeque;
 
 use narrows_core::{FlowKey, Headers, Packet, PortId, Protocol, Time};
 use narrows_scenario::AimdConfig;
 
 use crate::aimd::sender::Sender;
-use crate::body::Arrived;
+use crate::body::{Arrived, Delivery};
 
 /// Both ends.
 #[derive(Debug)]
@@ -92,7 +89,8 @@ impl Aimd {
     }
 
     /// A packet has got to one of the ends.
-    pub(crate) fn arrive(&mut self, Arrived { at, port, number, marked, .. }: Arrived) {
+    pub(crate) fn arrive(&mut self, arrived: Arrived) {
+        let Arrived { delivery: Delivery { at, port, marked, .. }, number, .. } = arrived;
         if port == self.to {
             self.arrived.push_back((number, marked));
             let number = self.known + self.arrived.len() as u64;

@@ -14,4 +14,5 @@ mod segment;
 mod wire;
 
 pub(crate) use end::{End, Host};
-pub(crate) use segment::{Segment, ethernet_header};
+pub(crate) use segment::Segment;
+pub use segment::ethernet_header;

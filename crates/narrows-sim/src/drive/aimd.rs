@@ -7,18 +7,18 @@ use narrows_core::model::Constant;
 use narrows_core::queue::{Bound, DropAt, Fifo, Queue};
 use narrows_core::service::ConstantRate;
 use narrows_core::{
-    Change, Duration, Engine, LinkConfig, LinkId, Loss, NetworkConfig, PortConfig, Rate, Seed, Target,
+    Change, Duration, Engine, FlowKey, LinkConfig, LinkId, Loss, NetworkConfig, PortConfig, Protocol, Rate,
+    Seed, Target, Time,
 };
-use narrows_scenario::Marks;
+use narrows_scenario::{AimdConfig, Marks};
 
-use super::*;
-use crate::body::Body;
 use crate::changes::Changes;
 use crate::drive::{Drive, End};
 use crate::error::SimError;
-use crate::input::{Feed, FeedKind, Inputs};
 use crate::observe::{Observed, Observing};
 use crate::watched::{Watched, Watchers};
+use narrows_traffic::Body;
+use narrows_traffic::{Origin, Sources};
 
 mod control;
 mod queues;
@@ -115,7 +115,7 @@ fn run(setup: Setup, flows: &[AimdConfig], seconds: Option<u64>) -> Run {
 fn run_with(
     setup: Setup,
     flows: &[AimdConfig],
-    feeds: Vec<Feed>,
+    feeds: Vec<Origin>,
     rates: Vec<(Time, Rate)>,
     seconds: Option<u64>,
 ) -> Run {
@@ -128,7 +128,7 @@ fn run_with(
 fn prepare(
     setup: Setup,
     flows: &[AimdConfig],
-    mut feeds: Vec<Feed>,
+    mut feeds: Vec<Origin>,
     rates: Vec<(Time, Rate)>,
 ) -> (Drive<'static>, Rc<RefCell<Vec<Seen>>>) {
     let engine = setup.engine();
@@ -142,11 +142,9 @@ fn prepare(
             traffic_class: config.marks.ecn(),
             ..FlowKey::default()
         };
-        let aimd = Aimd::new(config, key, port("a"), port("b"));
-        let kind = FeedKind::Aimd(Box::new(aimd));
-        feeds.push(Feed { name: format!("{number}"), port: port("a"), kind });
+        feeds.push(Origin::aimd(&number.to_string(), config, key, (port("a"), port("b"))));
     }
-    let inputs = Inputs::new(feeds);
+    let inputs = Sources::new(feeds);
     let seen: Rc<RefCell<Vec<Seen>>> = Rc::default();
     let theirs = Rc::clone(&seen);
     let observer = move |packet: &Observed<'_>| theirs.borrow_mut().push(Seen::of(packet));

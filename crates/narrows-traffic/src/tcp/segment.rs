@@ -56,8 +56,8 @@ pub(super) fn resets(frame: &[u8]) -> bool {
     parse(LinkLayer::Ethernet, frame).key.tcp_flags & RESET != 0
 }
 
-/// Locally administered addresses with the numbers of the ports.
-pub(crate) fn ethernet_header(to: PortId, from: PortId, network: Protocol) -> [u8; LINK_HEADER] {
+/// The header of a frame between two ports: locally administered addresses with the numbers of the ports.
+pub fn ethernet_header(to: PortId, from: PortId, network: Protocol) -> [u8; LINK_HEADER] {
     let address = |port: PortId| {
         let [high, low] = port.index().to_be_bytes();
         MacAddress([2, 0, 0, 0, high, low])

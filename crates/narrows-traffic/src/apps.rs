@@ -19,8 +19,8 @@ mod session;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use narrows_core::{Duration, FlowKey, Packet, PortId, Seed, Stream, Time};
-use narrows_report::{AppMeter, ApplicationInfo, ApplicationReport};
+use narrows_core::{FlowKey, Packet, PortId, Seed, Stream, Time};
+use narrows_report::AppMeter;
 use narrows_scenario::{AppConfig, Dialogue};
 
 use crate::apps::call::DatagramCall;
@@ -29,7 +29,7 @@ use crate::apps::demand::Clients;
 use crate::apps::query::QuerySession;
 use crate::apps::scene::{Draws, Outcome, Scene, Side};
 use crate::apps::session::Session;
-use crate::body::{Arrived, Frame};
+use crate::body::{Arrived, Delivery, Frame};
 use crate::tcp::Host;
 
 /// A source of traffic: its clients, its servers, and what is between them.
@@ -115,7 +115,7 @@ impl App {
 
     /// A packet has got to one of the ends.
     pub(crate) fn arrive(&mut self, arrived: Arrived) {
-        let Arrived { at, port, number, length, sent, frame, .. } = arrived;
+        let Arrived { delivery: Delivery { at, sent, port, length, .. }, number, frame, .. } = arrived;
         let side = if port == self.ports[Side::Server as usize] { Side::Server } else { Side::Client };
         let (serial, message) = ((number >> 32) as u32, number as u32);
         if self.hosts.is_none() {
@@ -127,9 +127,9 @@ impl App {
         self.keep(at, serial, entry);
     }
 
-    /// What became of its transactions in a run of this length.
-    pub(crate) fn report(&self, info: &ApplicationInfo, length: Duration) -> ApplicationReport {
-        self.meter.report(info, length)
+    /// What it has counted.
+    pub(crate) fn meter(&self) -> &AppMeter {
+        &self.meter
     }
 
     fn begin(&mut self, at: Time) {

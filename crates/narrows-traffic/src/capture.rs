@@ -1,0 +1,133 @@
+//! A capture file as traffic: each packet enters at its own offset from the first one.
+
+use std::fmt;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread;
+
+use narrows_core::{Packet, Time};
+use narrows_frame::capture::CaptureReader;
+use narrows_frame::parse::parse_cut;
+use narrows_frame::{ReadError, WallTime};
+
+use crate::body::Frame;
+use crate::error::SourceError;
+
+/// Packets that a thread reads ahead: half a second of 10,000 a second, less than a MiB.
+const AHEAD: usize = 4096;
+
+/// A capture that is played.
+pub(crate) struct CaptureFeed {
+    packets: Packets,
+    next: Option<Captured>,
+    /// The thread that reads ahead has nothing yet.
+    is_starved: bool,
+}
+
+/// Who reads the file.
+enum Packets {
+    /// Whoever takes a packet.
+    Here(Box<Reader>),
+    /// A thread: whoever takes a packet never waits for the disk.
+    Ahead(Receiver<Result<Captured, ReadError>>),
+}
+
+struct Captured {
+    at: Time,
+    packet: Packet<()>,
+    frame: Option<Box<Frame>>,
+}
+
+struct Reader {
+    reader: CaptureReader<BufReader<File>>,
+    /// Whether anybody wants the bytes.
+    keep: bool,
+    start: Time,
+    /// The instant of the first packet by the clock of the capture.
+    first: Option<WallTime>,
+    /// That of the packet read last.
+    last: Time,
+}
+
+impl CaptureFeed {
+    /// Opens a capture whose first packet enters at `start`. With `keep` the bytes of its packets go with them.
+    pub(crate) fn open(file: &Path, start: Time, keep: bool, ahead: bool) -> Result<Self, SourceError> {
+        let reader = CaptureReader::open(file)?;
+        let mut reader = Reader { reader, keep, start, first: None, last: start };
+        let next = reader.read()?;
+        let packets = match ahead {
+            true => Packets::Ahead(read_ahead(reader).map_err(SourceError::Thread)?),
+            false => Packets::Here(Box::new(reader)),
+        };
+        Ok(Self { packets, next, is_starved: false })
+    }
+
+    pub(crate) fn peek(&self) -> Option<Time> {
+        self.next.as_ref().map(|next| next.at)
+    }
+
+    /// Takes the packet that was peeked at.
+    pub(crate) fn take(&mut self) -> Result<(Packet<()>, Option<Box<Frame>>), SourceError> {
+        let Captured { packet, frame, .. } = self.next.take().expect("its instant was peeked at");
+        self.advance()?;
+        Ok((packet, frame))
+    }
+
+    /// Whether the next packet is still to be read from the file.
+    pub(crate) fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    /// Looks for the next packet, if there is none yet.
+    pub(crate) fn advance(&mut self) -> Result<(), SourceError> {
+        self.is_starved = false;
+        self.next = match &mut self.packets {
+            Packets::Here(reader) => reader.read()?,
+            Packets::Ahead(packets) => match packets.try_recv() {
+                Ok(captured) => Some(captured?),
+                Err(TryRecvError::Disconnected) => None,
+                Err(TryRecvError::Empty) => {
+                    self.is_starved = true;
+                    None
+                }
+            },
+        };
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn read(&mut self) -> Result<Option<Captured>, ReadError> {
+        let Some(captured) = self.reader.read()? else { return Ok(None) };
+        let first = *self.first.get_or_insert(captured.instant);
+        let layer = captured.interface.layer();
+        let parsed = parse_cut(layer, captured.bytes, captured.length);
+        let frame = || Frame { bytes: captured.bytes.to_vec(), original: captured.length, layer };
+        // A capture of several interfaces may be a little out of order. Time does not go back.
+        self.last = self.last.max(self.start + captured.instant.since(first));
+        let frame = self.keep.then(|| Box::new(frame()));
+        Ok(Some(Captured { at: self.last, packet: parsed.with(()), frame }))
+    }
+}
+
+/// Has a thread read the rest; it ends with the file, or when nobody takes packets any more.
+fn read_ahead(mut reader: Reader) -> std::io::Result<Receiver<Result<Captured, ReadError>>> {
+    let (sender, packets) = mpsc::sync_channel(AHEAD);
+    thread::Builder::new().name("capture".into()).spawn(move || {
+        while let Some(read) = reader.read().transpose() {
+            let is_broken = read.is_err();
+            if sender.send(read).is_err() || is_broken {
+                return;
+            }
+        }
+    })?;
+    Ok(packets)
+}
+
+impl fmt::Debug for CaptureFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaptureFeed").field("next", &self.peek()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,21 @@
+//! Sources of traffic: what a scenario itself sends through its network, in virtual time and beside real programs.
+//!
+//! [`Sources`] merges all of them in the order of their instants: generated packets, captures, senders that respond to
+//! congestion, and applications on TCP hosts or UDP. Whoever drives an engine asks for the instant of the next packet
+//! ([`Sources::peek`]), hands it in at that instant ([`Sources::take`]), and tells what arrived ([`Sources::arrive`]).
+//! A source has no clock: it is asked late and sends the same packets, as of the instants at which they were due.
+
+#![forbid(unsafe_code)]
+
+mod aimd;
+mod apps;
+mod body;
+mod capture;
+mod error;
+mod sources;
+mod tcp;
+
+pub use body::{Arrived, Body, Delivery, Frame};
+pub use error::SourceError;
+pub use sources::{Origin, SourceOptions, Sources, application_infos};
+pub use tcp::ethernet_header;

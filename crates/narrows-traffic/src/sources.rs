@@ -1,0 +1,327 @@
+//! What enters the network, from all sources, in one order.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use narrows_core::source::Source;
+use narrows_core::{Engine, FlowKey, Headers, Packet, PortId, Protocol, Seed, Time};
+use narrows_report::{AppMeter, ApplicationInfo};
+use narrows_scenario::{AimdConfig, Scenario, Traffic, TrafficSource};
+
+use crate::aimd::{Aimd, Out};
+use crate::apps::{App, Departure};
+use crate::body::{Arrived, Body};
+use crate::capture::CaptureFeed;
+use crate::error::SourceError;
+
+/// How sources are to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceOptions {
+    /// Packets of captures keep their bytes.
+    pub keep_frames: bool,
+    /// Threads read captures ahead: whoever takes a packet never waits for the disk. One that is not there yet comes later than
+    /// it should.
+    pub read_ahead: bool,
+    /// Sources that are for virtual time alone are left out.
+    pub live: bool,
+}
+
+/// Where packets come from: one source of traffic.
+#[derive(Debug)]
+pub struct Origin {
+    name: String,
+    /// Its place among the scenario's traffic.
+    place: u32,
+    port: PortId,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Arrivals from nowhere: each packet is like the template, but for its length.
+    Source { source: Source, template: Packet<()> },
+    /// A sender that waits for what comes back; boxed, as it is large.
+    Aimd(Box<Aimd>),
+    /// Clients and servers of an application.
+    App(Box<App>),
+    /// A capture file.
+    Capture(CaptureFeed),
+}
+
+/// All sources, merged: in the order of instants, and at one instant captures before others, then by name, then in the
+/// order in which a source gives its packets.
+#[derive(Debug)]
+pub struct Sources {
+    origins: Vec<Origin>,
+    /// When sources are to be looked at, the next packet coming then or later. An arrival may bring it forward, and leave
+    /// an entry behind that counts no more.
+    heads: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The entry that counts, of each source.
+    entries: Vec<Option<Time>>,
+    /// Captures whose next packet is not there yet.
+    starved: Vec<u32>,
+}
+
+impl Sources {
+    /// Those of a scenario that enter its network, `engine`, at ports that `has` names.
+    ///
+    /// # Errors
+    /// When a capture cannot be read.
+    pub fn of<B>(
+        scenario: &Scenario,
+        engine: &Engine<B>,
+        options: SourceOptions,
+        has: impl Fn(PortId) -> bool,
+    ) -> Result<Self, SourceError> {
+        let port = |name: &str| engine.port(name).expect("the scenario made the ports of its traffic");
+        let own = scenario
+            .traffic
+            .iter()
+            .zip(0..)
+            .filter(|(traffic, _)| !(options.live && traffic.sim_only) && has(port(&traffic.from)));
+        let seed = Seed(scenario.seed);
+        let origins = own.map(|(traffic, place)| {
+            let ports = (port(&traffic.from), port(&traffic.to));
+            let origin = Origin::of(traffic, seed, ports, options)?;
+            Ok::<_, SourceError>(Origin { place, ..origin })
+        });
+        Ok(Self::new(origins.collect::<Result<_, _>>()?))
+    }
+
+    /// These.
+    pub fn new(mut origins: Vec<Origin>) -> Self {
+        origins.sort_by(|a, b| (a.rank(), &a.name).cmp(&(b.rank(), &b.name)));
+        let entries: Vec<_> = origins.iter().map(Origin::peek).collect();
+        let heads = entries.iter().zip(0..).filter_map(|(&at, number)| Some(Reverse((at?, number))));
+        Self { heads: heads.collect(), entries, origins, starved: Vec::new() }
+    }
+
+    /// The names of the sources, in the order of their numbers.
+    pub fn names(&self) -> Vec<String> {
+        self.origins.iter().map(|origin| origin.name.clone()).collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.origins.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.origins.is_empty()
+    }
+
+    /// The place of a source among the scenario's traffic.
+    pub fn place(&self, source: u32) -> u32 {
+        self.origins[source as usize].place
+    }
+
+    /// Whether there are sources that wait for what arrives.
+    pub fn respond(&self) -> bool {
+        self.origins.iter().any(|origin| matches!(origin.kind, Kind::Aimd(_) | Kind::App(_)))
+    }
+
+    /// What the applications have counted, each with its place among the scenario's traffic.
+    pub fn applications(&self) -> impl Iterator<Item = (u32, &AppMeter)> {
+        self.origins.iter().filter_map(|origin| match &origin.kind {
+            Kind::App(app) => Some((origin.place, app.meter())),
+            _ => None,
+        })
+    }
+
+    /// Whether packets of a capture are due that are not read yet.
+    pub fn is_starved(&self) -> bool {
+        !self.starved.is_empty()
+    }
+
+    /// Looks for packets of captures that were not read yet.
+    ///
+    /// # Errors
+    /// When a capture cannot be read.
+    pub fn refill(&mut self) -> Result<(), SourceError> {
+        for number in std::mem::take(&mut self.starved) {
+            if let Kind::Capture(capture) = &mut self.origins[number as usize].kind {
+                capture.advance()?;
+            }
+            self.expect(number);
+        }
+        Ok(())
+    }
+
+    /// Puts a source on the list again whose next packet is known by now.
+    fn expect(&mut self, number: u32) {
+        let origin = &self.origins[number as usize];
+        if matches!(&origin.kind, Kind::Capture(capture) if capture.is_starved()) {
+            self.starved.push(number);
+        }
+        let at = origin.peek();
+        self.entries[number as usize] = at;
+        self.heads.extend(at.map(|at| Reverse((at, number))));
+    }
+
+    /// Tells a source that its packet has arrived; its next one may come at once.
+    pub fn arrive(&mut self, arrived: Arrived) {
+        let number = arrived.source;
+        let origin = &mut self.origins[number as usize];
+        match &mut origin.kind {
+            Kind::Aimd(aimd) => aimd.arrive(arrived),
+            Kind::App(app) => app.arrive(arrived),
+            Kind::Source { .. } | Kind::Capture(_) => return,
+        }
+        let entry = &mut self.entries[number as usize];
+        if let Some(at) = origin.peek().filter(|&at| entry.is_none_or(|entry| at < entry)) {
+            *entry = Some(at);
+            self.heads.push(Reverse((at, number)));
+        }
+    }
+
+    /// The instant of the next packet.
+    pub fn peek(&mut self) -> Option<Time> {
+        while let Some(mut head) = self.heads.peek_mut() {
+            let Reverse((at, number)) = *head;
+            let entry = &mut self.entries[number as usize];
+            if *entry != Some(at) {
+                PeekMut::pop(head);
+                continue;
+            }
+            *entry = self.origins[number as usize].peek();
+            match *entry {
+                Some(actual) if actual == at => return Some(at),
+                Some(actual) => *head = Reverse((actual, number)),
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        None
+    }
+
+    /// Takes the packet whose instant was peeked at; there may be none, where somebody only wakes up then.
+    ///
+    /// # Errors
+    /// When a capture cannot be read.
+    pub fn take(&mut self) -> Result<Option<(Time, PortId, Packet<Body>)>, SourceError> {
+        let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
+        let Reverse((at, number)) = *head;
+        let origin = &mut self.origins[number as usize];
+        let taken = origin.take(number)?;
+        let next = origin.peek();
+        self.entries[number as usize] = next;
+        match next {
+            Some(next) => *head = Reverse((next, number)),
+            None => {
+                PeekMut::pop(head);
+                if matches!(&origin.kind, Kind::Capture(capture) if capture.is_starved()) {
+                    self.starved.push(number);
+                }
+            }
+        }
+        Ok(taken.map(|(port, packet)| (at, port, packet)))
+    }
+}
+
+impl Origin {
+    fn of(
+        traffic: &Traffic,
+        seed: Seed,
+        (from, to): (PortId, PortId),
+        options: SourceOptions,
+    ) -> Result<Self, SourceError> {
+        let name = &traffic.name;
+        let kind = match &traffic.source {
+            TrafficSource::Generated { config, key } => {
+                return Ok(Self::generated(name, from, Source::new(seed, name, config.clone()), *key));
+            }
+            TrafficSource::Aimd { config, key } => return Ok(Self::aimd(name, config, *key, (from, to))),
+            TrafficSource::App { config, key } => {
+                Kind::App(Box::new(App::new((**config).clone(), *key, (from, to), seed, name)))
+            }
+            TrafficSource::Capture { file, start } => {
+                Kind::Capture(CaptureFeed::open(file, *start, options.keep_frames, options.read_ahead)?)
+            }
+            _ => return Err(SourceError::Unknown(name.clone())),
+        };
+        Ok(Self { name: name.clone(), place: 0, port: from, kind })
+    }
+
+    /// Packets from nowhere that enter at `port`, Ethernet frames without options in their headers.
+    pub fn generated(name: &str, port: PortId, source: Source, key: FlowKey) -> Self {
+        let network_header = match key.network {
+            Protocol::Ipv4 | Protocol::Ipv4DontFragment => 20,
+            Protocol::Ipv6 | Protocol::Other => 0,
+        };
+        let headers = Headers::plain(&key, 0);
+        let template = Packet { length: 0, link_header: 14, network_header, key, headers, body: () };
+        Self { name: name.into(), place: 0, port, kind: Kind::Source { source, template } }
+    }
+
+    /// A sender that responds to congestion, at the first port, and the other end at the second.
+    pub fn aimd(name: &str, config: &AimdConfig, key: FlowKey, (from, to): (PortId, PortId)) -> Self {
+        let kind = Kind::Aimd(Box::new(Aimd::new(config, key, from, to)));
+        Self { name: name.into(), place: 0, port: from, kind }
+    }
+
+    fn rank(&self) -> u8 {
+        match self.kind {
+            Kind::Capture(_) => 0,
+            Kind::Source { .. } | Kind::Aimd(_) | Kind::App(_) => 1,
+        }
+    }
+
+    fn peek(&self) -> Option<Time> {
+        match &self.kind {
+            Kind::Source { source, .. } => source.peek(),
+            Kind::Aimd(aimd) => aimd.peek(),
+            Kind::App(app) => app.peek(),
+            Kind::Capture(capture) => capture.peek(),
+        }
+    }
+
+    /// Takes the packet that was peeked at, and the port where it enters.
+    fn take(&mut self, source: u32) -> Result<Option<(PortId, Packet<Body>)>, SourceError> {
+        let (port, number, packet, frame) = match &mut self.kind {
+            Kind::Source { source, template } => {
+                let (_, length) = source.take().expect("its instant was peeked at");
+                let headers = Headers::plain(&template.key, length);
+                (self.port, 0, Packet { length, headers, ..*template }, None)
+            }
+            Kind::Aimd(aimd) => {
+                let (Out { port, number, .. }, packet) = aimd.take();
+                (port, number, packet, None)
+            }
+            Kind::App(app) => {
+                let Some(Departure { port, number, packet, .. }) = app.take() else { return Ok(None) };
+                let Packet { length, link_header, network_header, key, headers, body: frame } = packet;
+                let packet = Packet { length, link_header, network_header, key, headers, body: () };
+                (port, number, packet, frame)
+            }
+            Kind::Capture(capture) => {
+                let (packet, frame) = capture.take()?;
+                (self.port, 0, packet, frame)
+            }
+        };
+        let Packet { length, link_header, network_header, key, headers, .. } = packet;
+        let body = Body { source, length, number, frame };
+        Ok(Some((port, Packet { length, link_header, network_header, key, headers, body })))
+    }
+}
+
+/// What the report says of applications by themselves, in the order of their names, each with its place among the traffic.
+pub fn application_infos(scenario: &Scenario) -> Vec<(u32, ApplicationInfo)> {
+    let info = |(traffic, place): (&Traffic, u32)| match &traffic.source {
+        TrafficSource::App { config, key } => Some((
+            place,
+            ApplicationInfo {
+                name: traffic.name.clone(),
+                kind: config.kind.name(),
+                transport: if config.tcp.is_some() { "tcp" } else { "udp" },
+                from: traffic.from.clone(),
+                to: traffic.to.clone(),
+                dscp: key.dscp(),
+            },
+        )),
+        _ => None,
+    };
+    let mut all: Vec<_> = scenario.traffic.iter().zip(0..).filter_map(info).collect();
+    all.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+    all
+}
