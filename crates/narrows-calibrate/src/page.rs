@@ -27,12 +27,7 @@ impl Calibration {
         ];
         panels.extend(self.waits());
         panels.push(together(&self.together));
-        Figure {
-            title: "What accuracy this host can give".into(),
-            subtitle: self.in_short(),
-            columns: 2,
-            panels,
-        }
+        Figure { title: "Accuracy of this host".into(), subtitle: self.in_short(), columns: 2, panels }
     }
 
     /// Figure 6.5: quartiles and 99 % of the error by rate.
@@ -103,7 +98,7 @@ impl Calibration {
         let lines =
             independent.enumerate().map(|(colour, row)| cumulative(row.wait.into(), colour, &row.error));
         let top = Panel {
-            title: "A delay of 10 ms, by the way of waiting".into(),
+            title: "A delay of 10 ms, by wait method".into(),
             x: Axis::logarithmic("too late", "s"),
             y: Axis::linear("packets", "%"),
             lines: lines.collect(),

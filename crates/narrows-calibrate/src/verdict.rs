@@ -7,32 +7,29 @@ use crate::numbers::{micros, thousands};
 
 pub(crate) fn verdict(all: &Calibration) -> String {
     let (Some(narrows), Some(floor)) = (all.in_common(Path::Narrows), all.in_common(Path::Forwarder)) else {
-        return "Interrupted before there was anything to say.".into();
+        return "Interrupted before any result.".into();
     };
     let over = narrows.error.median() - floor.error.median();
     let rate = thousands(narrows.asked_per_second);
     let mut text = format!(
-        "At {rate} packets a second this host delays a packet {} too long in the median, {}, and 99 of 100 by no more than {}",
+        "At {rate} packets a second this host delays a packet {} too long (p50), {}, p99 {}",
         micros(narrows.error.median()),
         beyond(over),
         micros(narrows.error.percentile(99)),
     );
     text += &match all.knee_per_second {
-        Some(knee) => format!(
-            "; all but one in a hundred stay within 50 µs up to {} packets a second.",
-            thousands(knee)
-        ),
-        None => "; at no rate that was tried do all but one in a hundred stay within 50 µs.".into(),
+        Some(knee) => format!("; p99 stays within 50 µs up to {} packets a second.", thousands(knee)),
+        None => "; p99 exceeds 50 µs at every rate tried.".into(),
     };
     let stolen = all.floor.as_ref().map_or(0.0, |floor| floor.spin.percentile(100));
     if stolen > 1e6 {
         text += &format!(
-            " Something else took the processor for up to {}: runs will have outliers of that size.",
+            " The processor was taken away for up to {}: expect outliers of that size.",
             micros(stolen)
         );
     }
     if all.interrupted {
-        text += " It was interrupted: what came later is missing.";
+        text += " Interrupted: later results are missing.";
     }
     if all.processors < 2 {
         text += " With one processor, programs and the emulator wait for each other.";
@@ -44,8 +41,8 @@ pub(crate) fn verdict(all: &Calibration) -> String {
 /// may get more of the processor, so that it can be below zero.
 fn beyond(nanos: f64) -> String {
     match nanos {
-        ..=0.0 => "no more than its kernel and a bare forwarder take".into(),
-        _ => format!("{} of it beyond what its kernel and a bare forwarder take", micros(nanos)),
+        ..=0.0 => "equal to the kernel and a bare forwarder".into(),
+        _ => format!("{} of it beyond the kernel and a bare forwarder", micros(nanos)),
     }
 }
 
@@ -77,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_narrows_adds_is_never_below_nothing() {
-        assert_eq!(beyond(600.0), "0.6 µs of it beyond what its kernel and a bare forwarder take");
-        assert_eq!(beyond(-2.45e6), "no more than its kernel and a bare forwarder take");
+        assert_eq!(beyond(600.0), "0.6 µs of it beyond the kernel and a bare forwarder");
+        assert_eq!(beyond(-2.45e6), "equal to the kernel and a bare forwarder");
     }
 }

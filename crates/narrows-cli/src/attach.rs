@@ -35,9 +35,9 @@ pub(crate) fn attach(args: &args::Attach) -> Result<u8, Failure> {
         AttachOptions { interface: args.interface.clone(), whereabouts, diverted, fails_closed, inline };
     let outcome = attach::attach(scenario, &options)?;
     let remedy = if fails_closed && outcome.gone.is_empty() {
-        "nothing passes there now; attach once more, or let everything pass with: narrows clean"
+        "nothing passes there now; attach again, or restore traffic with: narrows clean"
     } else {
-        "attach once more when it is there again"
+        "attach again when it is back"
     };
     conclude(&outcome, &args.inline, "network", remedy)
 }

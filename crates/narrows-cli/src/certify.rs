@@ -15,7 +15,7 @@ pub(crate) fn lateness_bounds(texts: &[String]) -> Result<Vec<LatenessBound>, Fa
         let bound = lateness_bound(text.trim())?;
         if bounds.iter().any(|other| other.quantile == bound.quantile) {
             let name = bound.quantile.name();
-            return Err(Failure::Other(format!("--max-lateness: two bounds for `{name}`: give one")));
+            return Err(Failure::Other(format!("--max-lateness: two bounds for `{name}`")));
         }
         bounds.push(bound);
     }
@@ -31,7 +31,7 @@ fn lateness_bound(text: &str) -> Result<LatenessBound, Failure> {
         )));
     };
     let quantile = name.trim().parse().map_err(|()| {
-        Failure::Other(format!("--max-lateness: `{name}` is no quantile: it is one of {names}"))
+        Failure::Other(format!("--max-lateness: `{name}` is not a quantile: it is one of {names}"))
     })?;
     Ok(LatenessBound { quantile, at_most: span_of_time("max-lateness", time)? })
 }
@@ -42,7 +42,7 @@ pub(crate) fn verdict(status: u8, report: &Report) -> u8 {
     for certificate in &broken {
         let verdict = match certificate.implausible_stamp_packets {
             0 => "the run was too late",
-            _ => "how late the run was is not known",
+            _ => "the run's lateness is unknown",
         };
         say(format_args!("narrows: {verdict}: {}", certificate.sentence()));
     }
@@ -70,7 +70,7 @@ mod tests {
     fn what_is_no_bound_is_told_with_what_is() {
         for (text, words) in [
             ("50us", &["found `50us`", "p99=50us", "median, p90, p99, p999, max"][..]),
-            ("p98=50us", &["`p98` is no quantile", "median, p90"]),
+            ("p98=50us", &["`p98` is not a quantile", "median, p90"]),
             ("p99=50", &["`50` has no unit", "--max-lateness 50", "units: ns, us, ms"]),
             ("p99=-1us", &["below zero", "--max-lateness"]),
             ("max=1ms,max=2ms", &["two bounds for `max`"]),

@@ -29,7 +29,7 @@ pub(crate) fn check(args: &args::Check) -> Result<u8, Failure> {
         let all = explanation.to_string();
         match args.full || all.lines().count() <= LONGEST {
             true => all,
-            false => format!("{}(all of it: narrows check --full)\n", explanation.table()),
+            false => format!("{}(narrows check --full shows everything)\n", explanation.table()),
         }
     })?;
     Ok(0)
@@ -118,14 +118,13 @@ pub(crate) fn scenario_at(
         (None, None) => Scenario::from_flags(&flags)?,
         (None, Some(_)) if flags != LinkFlags::default() => {
             return Err(Failure::Other(
-                "rules and flags for a plain link: the pipes say what the link is".into(),
+                "rules with flags for a plain link: the pipes define the link".into(),
             ));
         }
         (None, Some((script, name))) => script.scenario(&name)?,
         (Some(_), rules) if rules.is_some() || shaping.is_some() || flags != LinkFlags::default() => {
             return Err(Failure::Other(
-                "a scenario file and flags for the link: the file says what the link is; change it there, or leave it out"
-                    .into(),
+                "a scenario file with link flags: change the file, use --set, or omit it".into(),
             ));
         }
         (Some(file), _) => Scenario::load(file)?,

@@ -37,7 +37,7 @@ pub(crate) fn clean() -> Result<u8, Failure> {
         remove_if_empty(&path);
     }
     if said.lines == 0 && said.failed.is_empty() {
-        print("nothing was left behind\n")?;
+        print("nothing to clean up\n")?;
     }
     if said.failed.is_empty() { Ok(0) } else { Err(Failure::Other(said.failed.join("\n"))) }
 }
@@ -79,9 +79,9 @@ impl Cleaning {
         let here = Namespace::current();
         let Some(here) = self.said.note(here) else { return Ok(()) };
         let settings = ledger::restore_abandoned(&here, &self.folder.path().join(SETTINGS));
-        self.put_back(settings, |setting| format!("put {} back to {}", setting.key, setting.before))?;
+        self.put_back(settings, |setting| format!("restored {} to {}", setting.key, setting.before))?;
         let interfaces = saved_interface::restore_abandoned(&here, &self.folder.path().join(INTERFACES));
-        self.put_back(interfaces, |interface| format!("put {} back as it was", interface.interface))
+        self.put_back(interfaces, |interface| format!("restored {}", interface.interface))
     }
 
     /// Ends programs of runs that are gone, and removes those runs' control sockets and records.
@@ -119,7 +119,8 @@ impl Cleaning {
         let left = self.kill(run)?;
         if !left.is_empty() {
             let left: Vec<_> = left.iter().map(u32::to_string).collect();
-            let what = format!("cannot end what run {} left: process {} goes on", run.run, left.join(", "));
+            let what =
+                format!("cannot end what run {} left: process {} still runs", run.run, left.join(", "));
             self.said.failed.push(what);
             return Ok(());
         }

@@ -53,7 +53,7 @@ pub(crate) fn set_to(run: &Client, file: &Path, partly: bool) -> Result<(), Fail
             let others = Difference { assignments: Vec::new(), ..difference.clone() };
             if !partly {
                 return Err(Failure::Other(format!(
-                    "{others}nothing was changed: --partly changes the rest"
+                    "{others}nothing was changed; --partly applies the rest"
                 )));
             }
             say(others.to_string().trim_end());

@@ -300,8 +300,7 @@ fn real_time_share() -> String {
         (Some(runtime), rest) => {
             let (stop, period) = ((share.period - runtime) / 1000, share.period / 1000);
             format!(
-                "the kernel stops real-time threads that never sleep for {stop} ms of each {period} ms; the packet loop \
-                 avoids that: with --priority real-time it pauses for 100 µs at most, {rest} µs for each ms awake"
+                "the kernel stops real-time threads that never sleep for {stop} ms of each {period} ms; with --priority real-time the packet thread avoids that by pausing at most 100 µs, {rest} µs per ms awake"
             )
         }
     }
@@ -336,8 +335,7 @@ fn describe(capabilities: Capabilities) -> String {
     match missing.as_slice() {
         [] => "all that live runs need: CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN".into(),
         missing => format!(
-            "without {}: root has them, and so does a program to which root gave them by its file: `setcap \
-             cap_net_admin,cap_net_raw,cap_sys_admin+ep FILE`",
+            "without {}: run as root, or as a program with file capabilities: `setcap cap_net_admin,cap_net_raw,cap_sys_admin+ep FILE`",
             missing.join(", ")
         ),
     }

@@ -117,7 +117,7 @@ fn ask(run: &KnownRun) -> Result<Option<Ending>, Failure> {
         // It ends already, and has closed its door: its record has its number.
         Err(ControlError::Nobody { .. }) => run.number,
         number => number?.ok_or_else(|| {
-            let why = "it is in a PID namespace that is not seen from here: end it from where it was started";
+            let why = "it is in a PID namespace not visible from here: end it from where it was started";
             Failure::Other(why.into())
         })?,
     };

@@ -46,7 +46,7 @@ pub(crate) fn events(args: &ShowEvents) -> Result<u8, Failure> {
             answer => answer?,
         };
         if new.missed > 0 && !args.json {
-            print(&format!("({} earlier ones are not kept)\n", new.missed))?;
+            print(&format!("({} earlier ones were discarded)\n", new.missed))?;
         }
         for event in new.events {
             after = event.number;

@@ -97,12 +97,12 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
         return list(&places, &args.json);
     }
     if args.json.path().is_some() {
-        return Err(Failure::Other("--json goes with --list: what is streamed has no result".into()));
+        return Err(Failure::Other("--json requires --list".into()));
     }
     let place = chosen(&places, args.feed.as_deref())?;
     if place.two_way {
         return Err(Failure::Other(format!(
-            "the feed {} asks for the delay of each packet: it needs a program that answers on {}",
+            "the feed {} is interactive: it needs a program that answers on {}",
             label(place),
             place.path.display()
         )));
@@ -116,7 +116,7 @@ pub(crate) fn feed(args: &Feed) -> Result<u8, Failure> {
     let end = input.pass_on(&mut client, args.repeat);
     let how = match end {
         Ok(()) => "",
-        Err(Ended::Connection(ClientError::Over)) => "; the run is over, or has this feed no more",
+        Err(Ended::Connection(ClientError::Over)) => "; the run has ended, or no longer has this feed",
         Err(Ended::Connection(error)) => return Err(failed(place, &error)),
         Err(Ended::Input(message)) => {
             let went = values(client.sent());
@@ -196,7 +196,7 @@ fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Fa
     match (found.as_slice(), wanted) {
         ([place], _) => Ok(place),
         ([], _) if places.is_empty() => {
-            let help = "a link has one with delay = { feed = \"NAME\" }";
+            let help = "set delay = { feed = \"NAME\" } in a link";
             Err(Failure::Other(format!("the run has no feeds: {help}")))
         }
         ([], wanted) => {
@@ -205,7 +205,7 @@ fn chosen<'a>(places: &'a [Place], wanted: Option<&str>) -> Result<&'a Place, Fa
         }
         (several, _) => {
             let all = names(&mut several.iter().copied());
-            Err(Failure::Other(format!("several feeds: say which, one of {all}")))
+            Err(Failure::Other(format!("several feeds: name one of {all}")))
         }
     }
 }
@@ -250,7 +250,7 @@ impl Parser {
                     Some(at) => {
                         let found = values[at];
                         let what = "a value is a delay in nanoseconds, or -1 for a loss";
-                        (values[..at].to_vec(), Err(format!("{found} is no value: {what}")))
+                        (values[..at].to_vec(), Err(format!("{found} is not a value: {what}")))
                     }
                 }
             }
@@ -263,7 +263,7 @@ impl Parser {
             Self::Text(lines) => lines.finish(),
             Self::Binary(part) if part.is_empty() => (Vec::new(), Ok(())),
             Self::Binary(part) => {
-                (Vec::new(), Err(format!("the input ends with {} bytes that are no whole value", part.len())))
+                (Vec::new(), Err(format!("the input ends with {} bytes of an incomplete value", part.len())))
             }
         }
     }

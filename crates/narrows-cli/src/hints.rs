@@ -37,7 +37,7 @@ pub(crate) fn unexpanded(command: &[OsString], server: &str) -> Option<String> {
         words.iter().skip(1).find(|word| word.contains("$NARROWS_") || word.contains("${NARROWS_"))?;
     let line = words.join(" ");
     Some(format!(
-        "narrows: no shell expands `{literal}`: write sh -c '{line}', or the host's name, `{server}`, in its place"
+        "narrows: no shell expands `{literal}`: write sh -c '{line}', or use the host name `{server}`"
     ))
 }
 
@@ -65,8 +65,7 @@ pub(crate) fn expanded_to_nothing(command: &[OsString], server: &str) -> Option<
             .any(|word| lacks_host(word) && (is_client || !word.is_empty()) && !word.starts_with("file:"));
     likely.then(|| {
         format!(
-            "narrows: {name} failed and got no address: if $NARROWS_SERVER stood there, your shell expanded it to nothing, as only CMD \
-             has it; write sh -c '{name} … $NARROWS_SERVER' in single quotes, or the host's name, `{server}`"
+            "narrows: {name} failed without an address: your shell may have expanded $NARROWS_SERVER, which is set only inside CMD; write sh -c '{name} … $NARROWS_SERVER' in single quotes, or use the host name `{server}`"
         )
     })
 }

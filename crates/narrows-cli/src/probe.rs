@@ -128,7 +128,7 @@ pub(crate) fn probe(args: &Probe) -> Result<u8, Failure> {
     drop(progress);
     measured.map_err(cannot)?;
     if let Some(cause) = drive.as_mut().and_then(Drive::ended) {
-        tell([&format!("the run takes no more values: {cause}")]);
+        tell([&format!("the run accepts no more values: {cause}")]);
     }
     let trains = args.trains.unwrap_or(if args.drive.is_some() { 0 } else { TRAINS });
     let wants_trains = trains > 0 && measurement.ended_by.is_none() && measurement.is_answered();
@@ -198,7 +198,7 @@ fn resolve(address: &str) -> Result<SocketAddr, Failure> {
         Ok(Some(address)) => Ok(address),
         Ok(None) => Err(Failure::Other(format!("{address} has no address"))),
         Err(cause) => {
-            Err(Failure::Other(format!("{address} is no address, and no name that is known: {cause}")))
+            Err(Failure::Other(format!("{address} is neither an address nor a known name: {cause}")))
         }
     }
 }

@@ -279,7 +279,7 @@ pub(crate) fn conclude(report: &Report, args: &ReportArgs, kept: &Kept) -> Resul
         ReportForm::None => Ok(()),
         ReportForm::Full => write!(stderr(), "\n{}", printable(&report.text().to_string())),
         ReportForm::Summary => {
-            let more = if is_kept { "(all of it: narrows report)\n" } else { "" };
+            let more = if is_kept { "(narrows report shows everything)\n" } else { "" };
             write!(stderr(), "\n{}{more}", report.summary(look(&stderr())))
         }
     };

@@ -44,9 +44,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
     one_at_most_to_stdout(&outputs(args))?;
     if let Some(log) = &args.replay {
         if args.link.is_given() {
-            return Err(Failure::Other(
-                "--replay and flags for a link: the log says what the network is".into(),
-            ));
+            return Err(Failure::Other("--replay with link flags: the log defines the network".into()));
         }
         let mut long = Long::start(args.report.quiet)?;
         let result =
@@ -55,7 +53,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
         let result = result?;
         say(args, &format!("{result}\n"), &result.report)?;
         let status = if result.agrees() { 0 } else { DIFFERENT };
-        return Ok(status_or_interrupted(status, "the report is of what came until then"));
+        return Ok(status_or_interrupted(status, "the report covers the time until then"));
     }
     let scenario = offered(args)?;
     let length = options.duration.or(scenario.duration);
@@ -66,7 +64,7 @@ pub(crate) fn sim(args: &args::Sim) -> Result<u8, Failure> {
     });
     drop(long);
     say(args, "", &result?.report)?;
-    Ok(status_or_interrupted(0, "the report is of the time until then"))
+    Ok(status_or_interrupted(0, "the report covers the time until then"))
 }
 
 const MILLISECOND: u64 = 1_000_000;
@@ -79,8 +77,7 @@ fn come_to(at: Time) -> String {
 /// The scenario of the file or the flags, with its traffic.
 fn offered(args: &args::Sim) -> Result<Scenario, Failure> {
     if args.scenario.is_none() && !args.link.is_given() && args.set.is_empty() && args.traffic.is_empty() {
-        let usage = "say what network, as in: narrows sim scenarios/adsl.toml\n\
-                     or by flags: narrows sim --rate 10mbit --delay 25ms --loss 1%";
+        let usage = "name a network, as in: narrows sim scenarios/adsl.toml\nor by flags: narrows sim --rate 10mbit --delay 25ms --loss 1%";
         return Err(Failure::Other(usage.into()));
     }
     let mut scenario = scenario(args.scenario.as_deref(), &args.link, None, &args.set)?;

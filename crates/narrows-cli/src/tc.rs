@@ -185,7 +185,7 @@ fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assig
     let there = before.is_some() || !link.unrepresentable.is_empty();
     let nothing = || {
         Failure::Other(format!(
-            "there is no queueing discipline at {} to {}: `add` puts one there",
+            "there is no queueing discipline at {} to {}: use `add`",
             link.link,
             if command.verb == Verb::Delete { "delete" } else { "change" }
         ))
@@ -200,7 +200,7 @@ fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assig
         (Verb::Delete, _) if !there => Err(nothing()),
         (Verb::Delete, _) => Ok(netem::replacement(&link.keys, false, None)?),
         (Verb::Add, _) if there => Err(Failure::Other(format!(
-            "there is a queueing discipline at {} already: {}\n`change` or `replace` changes it, `del` takes it away",
+            "a queueing discipline already exists at {}: {}\nuse `change`, `replace` or `del`",
             link.link,
             link.netem.clone().unwrap_or_else(|| link.unrepresentable.join(", "))
         ))),
@@ -209,8 +209,7 @@ fn replacement(command: &Command, link: &CurrentLink) -> Result<Vec<netem::Assig
         (Verb::Change | Verb::Replace, Some(qdisc)) => match before {
             Some(before) if command.verb == Verb::Change && !before.is_like(&qdisc) => {
                 Err(Failure::Other(format!(
-                    "at {} there is another kind of queueing discipline, which `change` cannot make of it: {}\n\
-                 `replace` puts this one in its place",
+                    "{} has another kind of queueing discipline, which `change` cannot convert: {}\nuse `replace`",
                     link.link,
                     before.text()
                 )))

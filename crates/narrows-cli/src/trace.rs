@@ -135,10 +135,7 @@ fn convert(args: &Convert) -> Result<u8, Failure> {
     let output = args.output.as_deref().or(args.to_file.as_deref()).unwrap_or(Path::new("-"));
     let format = args.to.or_else(|| Format::of_file(&output.to_string_lossy())).ok_or_else(|| {
         let names = Format::names().join(", ");
-        Failure::Other(format!(
-            "{}: which format? Its ending does not say; --to does, with one of {names}",
-            output.display()
-        ))
+        Failure::Other(format!("{}: unknown format; set it with --to: one of {names}", output.display()))
     })?;
     let written = trace.write(format).map_err(|error| Failure::Other(error.to_string()))?;
     put(output, &written.text)?;
@@ -169,9 +166,7 @@ fn load(file: &Path, format: Option<Format>, step: Option<&str>, quiet: Quiet) -
     let Some(step) = step else { return Ok(trace) };
     trace.resample(typed::time(step)?).ok_or_else(|| {
         let length = trace.length();
-        Failure::Other(format!(
-            "--resample {step}: the trace lasts {length}, which cannot be in steps of that"
-        ))
+        Failure::Other(format!("--resample {step}: too long for a trace of {length}"))
     })
 }
 

@@ -73,7 +73,7 @@ fn replace(name: &RunName, run: &Client, args: &Up) -> Result<u8, Failure> {
         return Ok(0);
     }
     let rest = Difference { others: others.clone(), ..Difference::default() };
-    say(format_args!("narrows: {name}: {rest}narrows down {name} ends it, so that it can come up with that"));
+    say(format_args!("narrows: {name}: {rest}end it with narrows down {name}, then start it with that"));
     Ok(1)
 }
 

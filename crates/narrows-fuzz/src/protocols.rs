@@ -81,7 +81,7 @@ pub fn feed(bytes: &[u8]) {
     while let Decoded::Whole(_, length) = decode(rest) {
         assert!((1..=rest.len()).contains(&length));
         for cut in 1..length {
-            assert_eq!(decode(&rest[..cut.min(7)]), Decoded::Part, "a part is no message yet");
+            assert_eq!(decode(&rest[..cut.min(7)]), Decoded::Part, "a part is not a message yet");
         }
         rest = &rest[length..];
     }

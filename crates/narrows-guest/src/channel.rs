@@ -129,7 +129,7 @@ pub(crate) struct Incoming {
 
 /// Bytes that are no message: the other side is not who we think it is.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what came over the serial line is no message (its first byte is {kind}, its length {length})")]
+#[error("what came over the serial line is not a message (its first byte is {kind}, its length {length})")]
 pub(crate) struct Garbled {
     kind: u8,
     length: usize,

@@ -402,7 +402,7 @@ impl Supervisor {
         }
         if now >= later(asked, GRACE_IF_STILL) && self.moved.as_nanos() < asked.as_nanos() {
             return overdue(
-                "asked to end, but a program computes, while virtual time stands still and nothing else goes on",
+                "asked to end, but a program is computing, which stops virtual time and everything else",
             );
         }
         Ok(())
@@ -469,8 +469,7 @@ impl Supervisor {
         let at = self.controller.as_ref().map_or(0, Controller::time);
         let since = self.started.map_or(0, |(started, _)| at.saturating_sub(started));
         Broken::Stalled(format!(
-            "virtual time has stood still for {} s at {:.3} s of the run{}: it moves on only when every program sleeps or waits. \
-             A program that looks again and again without sleeping never lets it; one that computes for long needs a longer --stall",
+            "virtual time has been stopped for {} s at {:.3} s of the run{}: it advances only when every program sleeps or waits. A program that polls without sleeping stops it forever; one that computes for long needs a longer --stall",
             stall.as_secs(),
             since as f64 / 1e9,
             self.console.spinning().map_or(String::new(), |who| format!(", in {who}")),

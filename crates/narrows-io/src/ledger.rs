@@ -62,7 +62,7 @@ pub enum LedgerError {
     },
     /// What was put back is not as it was.
     #[error(
-        "the interface `{interface}` is not as it was: {offloads} cannot be switched on again; try `ethtool -K`"
+        "the interface `{interface}` is not fully restored: {offloads} cannot be switched on again; try `ethtool -K`"
     )]
     NotAsBefore {
         /// The interface.
@@ -71,10 +71,10 @@ pub enum LedgerError {
         offloads: String,
     },
     /// The folder or a file in it could not be used.
-    #[error("what is to be put back is not known: {0}")]
+    #[error("what to restore is unknown: {0}")]
     Folder(#[from] OwnFolderError),
     /// A file could not be locked or read.
-    #[error("cannot {verb} {}, which remembers what to put back: {cause}", path.display())]
+    #[error("cannot {verb} {}, the record of what to restore: {cause}", path.display())]
     File {
         /// What was tried.
         verb: &'static str,
@@ -84,7 +84,7 @@ pub enum LedgerError {
         cause: io::Error,
     },
     /// Somebody else wrote the file, or changed it.
-    #[error("{} does not say what to put back as narrows writes it; look at it and remove it", path.display())]
+    #[error("{} is not a restore record of narrows; check and remove it", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -228,11 +228,10 @@ fn whereabouts(
     const GONE: &str = "its network namespace is gone";
     match record.namespace().compare(own) {
         Relation::Same => return Ok(Whereabouts::At(here.try_clone()?)),
-        Relation::EarlierBoot => return Ok(Whereabouts::Gone("the host has been started again since")),
+        Relation::EarlierBoot => return Ok(Whereabouts::Gone("the host has been rebooted since")),
         Relation::Succeeded => return Ok(Whereabouts::Gone(GONE)),
         Relation::Unknown => {
-            let why =
-                "an older version wrote it, perhaps before the host was started; look at it and remove it";
+            let why = "written by an older version, perhaps before a reboot; check and remove it";
             return Ok(Whereabouts::Unseen(why));
         }
         Relation::Other => {}
@@ -248,7 +247,7 @@ fn whereabouts(
     Ok(match find(record.namespace()) {
         Found::Open(there) => Whereabouts::At(there),
         Found::Gone => Whereabouts::Gone(GONE),
-        Found::Unseen => Whereabouts::Unseen("its network namespace cannot be seen from here"),
+        Found::Unseen => Whereabouts::Unseen("its network namespace is not visible from here"),
     })
 }
 

@@ -50,7 +50,9 @@ pub enum SpawnError {
         path: PathBuf,
     },
     /// It is there but may not be executed.
-    #[error("not allowed to execute `{program}`: it is no executable file, or a folder on the way is closed")]
+    #[error(
+        "not allowed to execute `{program}`: it is not an executable file, or a folder on the way is closed"
+    )]
     NotExecutable {
         /// As it was given.
         program: String,

@@ -276,12 +276,12 @@ impl InterfaceRecord {
         }
         let mut text = format!("{} was removed, or moved to another namespace", self.interface);
         if !self.closed.is_empty() {
-            text += "; its barrier went with that, so everything passes there now";
+            text += "; its barrier is gone too, so everything passes there now";
         }
         if !self.offloads.is_empty() {
             let on: Vec<_> = self.offloads.iter().map(|name| format!("{name} on")).collect();
             text += &format!(
-                "; where it is now, if anywhere, offloads of it are still off, and go on with: ethtool -K {} {}",
+                "; its offloads are still off wherever it is now; switch them on with: ethtool -K {} {}",
                 self.interface,
                 on.join(" ")
             );

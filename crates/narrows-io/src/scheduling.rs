@@ -162,7 +162,7 @@ impl RealTimeShare {
     pub fn read() -> io::Result<Self> {
         let setting = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
         Self::parse(&setting("sched_rt_runtime_us")?, &setting("sched_rt_period_us")?)
-            .ok_or_else(|| io::Error::other("kernel.sched_rt_runtime_us is no number"))
+            .ok_or_else(|| io::Error::other("kernel.sched_rt_runtime_us is not a number"))
     }
 
     /// For 1000 parts of time awake, those for which a thread has to rest so that it is never stopped: twice what the kernel

@@ -48,7 +48,7 @@ impl Algorithm {
     /// let known = [Fifo, Qfq, Wf2q].map(Algorithm::Of);
     /// assert_eq!(Algorithm::parse_list("wf2q,FIFO", &known).unwrap(), [Wf2q, Fifo].map(Algorithm::Of));
     /// let error = Algorithm::parse_list("qfq,sjf", &known).unwrap_err();
-    /// assert_eq!(error.to_string(), "`sjf` is no algorithm that can be used here: fifo, qfq, wf2q+, all");
+    /// assert_eq!(error.to_string(), "`sjf` is not an algorithm that can be used here: fifo, qfq, wf2q+, all");
     /// ```
     pub fn parse_list(text: &str, known: &[Self]) -> Result<Vec<Self>, UnknownAlgorithm> {
         let mut list = Vec::new();
@@ -92,7 +92,7 @@ pub struct UnknownAlgorithm {
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no algorithm that can be used here: ", self.found)?;
+        write!(f, "`{}` is not an algorithm that can be used here: ", self.found)?;
         for algorithm in &self.known {
             write!(f, "{algorithm}, ")?;
         }

@@ -83,7 +83,7 @@ pub enum WorkloadError {
         qmax: u64,
     },
     /// Too many to number.
-    #[error("{what} are {found}; the most is {}", Workload::MOST)]
+    #[error("{what} are {found}; the maximum is {}", Workload::MOST)]
     TooMany {
         /// Flows or packets.
         what: &'static str,

@@ -149,7 +149,7 @@ pub struct FlowStats {
 pub enum CompareError {
     /// The scenario brings no traffic.
     #[error(
-        "{0} brings no traffic to compare schedulers with: add a [[traffic]] with from, to and poisson, constant, on-off, aimd or capture"
+        "{0} has no traffic to compare schedulers with: add a [[traffic]] with from, to and poisson, constant, on-off, aimd or capture"
     )]
     NoTraffic(String),
     /// There is no such link.

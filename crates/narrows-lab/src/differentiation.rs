@@ -148,7 +148,7 @@ pub enum DifferentiationError {
     #[error("a delay differentiation parameter is at least 1")]
     NoDelay,
     /// More than all.
-    #[error("g is {found}, the most is 1024")]
+    #[error("g is {found}, the maximum is 1024")]
     Weight {
         /// What it is.
         found: u16,

@@ -208,12 +208,12 @@ impl Attached {
                 Heed::End(format!("the interface `{interface}` was removed, or moved to another namespace"))
             }
             Change::Ended { process } => {
-                Heed::End(format!("process {process}, in whose namespace the interface is, has ended"))
+                Heed::End(format!("process {process}, which held the interface's namespace, has ended"))
             }
             Change::Down { interface } => {
-                Heed::GoOn(format!("{interface} was switched off; nothing crosses until it is on again"))
+                Heed::GoOn(format!("{interface} went down; nothing crosses until it is up again"))
             }
-            Change::Up { interface } => Heed::GoOn(format!("{interface} was switched on")),
+            Change::Up { interface } => Heed::GoOn(format!("{interface} is up")),
             Change::Mtu { interface, before, now } => {
                 let note = format!("the MTU of {interface} changed from {before} to {now}");
                 match self.detour.widen(now).err().filter(|_| now > before) {
@@ -241,7 +241,7 @@ fn notes(namespace: &Namespace, interface: &Interface) -> Result<Vec<String>, In
     let mut notes = Vec::new();
     if has_filters(namespace, interface)? {
         notes.push(format!(
-            "{} has filters of tc (clsact): each frame meets them once, when it has crossed the network",
+            "{} has tc filters (clsact): they see each frame once, after it has crossed the network",
             interface.name
         ));
     }

@@ -101,7 +101,7 @@ fn heed(change: Change) -> Heed {
         Change::Mtu { interface, before, now } => Heed::GoOn(format!(
             "the MTU of {interface} changed from {before} to {now}: longer packets than that cannot leave there"
         )),
-        Change::Up { interface } => Heed::GoOn(format!("{interface} was switched on")),
+        Change::Up { interface } => Heed::GoOn(format!("{interface} is up")),
         Change::Ended { process } => Heed::GoOn(format!("process {process} has ended")),
     }
 }
@@ -142,14 +142,11 @@ fn notes(
     for interface in found {
         let own = addresses.iter().filter(|address| address.interface == interface.index);
         if own.clone().any(|address| address.prefix.address.is_ipv4()) {
-            notes.push(format!(
-                "{} has an address of this host, which goes on answering there beside the bridge",
-                interface.name
-            ));
+            notes.push(format!("{} has an address of this host, which still answers there", interface.name));
         }
         if has_filters(namespace, interface)? {
             notes.push(format!(
-                "{} has filters of tc (clsact), which what crosses the bridge does not meet",
+                "{} has tc filters (clsact), which do not see frames that cross the bridge",
                 interface.name
             ));
         }
@@ -157,7 +154,7 @@ fn notes(
     for changed in saved.iter().filter(|changed| !changed.stuck().is_empty()) {
         let (name, stuck) = (changed.interface(), changed.stuck().join(", "));
         notes.push(format!(
-            "{name} cannot switch off {stuck}: packets may have been joined before they came here"
+            "{name} cannot switch off {stuck}: packets may have been merged before they arrive"
         ));
     }
     Ok(notes)

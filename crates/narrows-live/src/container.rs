@@ -52,7 +52,7 @@ pub enum ContainerError {
         state: String,
     },
     /// Not a name.
-    #[error("`{0}` is no container's name: letters, digits, `_`, `.` and `-`")]
+    #[error("`{0}` is not a container's name: letters, digits, `_`, `.` and `-`")]
     NoName(String),
     /// The engine says something else.
     #[error("the engine at {} does not say which process the container `{name}` began with: {answer}", socket.display())]
@@ -222,6 +222,6 @@ mod tests {
         let error = ask("web-1", &[PathBuf::from("/nowhere/docker.sock")]).unwrap_err().to_string();
         assert!(error.contains("/nowhere/docker.sock: No such file") && error.contains("--pid"), "{error}");
         let error = ask("../x", &[]).unwrap_err().to_string();
-        assert!(error.contains("`../x` is no container's name"), "{error}");
+        assert!(error.contains("`../x` is not a container's name"), "{error}");
     }
 }

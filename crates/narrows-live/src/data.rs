@@ -142,10 +142,10 @@ pub enum LoopError {
     #[error("cannot start a packet thread: {0}")]
     Thread(io::Error),
     /// One that has ended when it should not.
-    #[error("packet thread {0} broke off, which is a fault of narrows; please report it")]
+    #[error("packet thread {0} panicked; this is a bug of narrows, please report it")]
     Gone(usize),
     /// One that does not answer.
-    #[error("packet thread {0} did not stop within {1} s, which is a fault of narrows; please report it")]
+    #[error("packet thread {0} did not stop within {1} s; this is a bug of narrows, please report it")]
     Stuck(usize, u64),
 }
 

@@ -66,7 +66,7 @@ pub enum ExecError {
         cause: io::Error,
     },
     /// The run has no number here.
-    #[error("the run is in a PID namespace that is not seen from here: use it from where it was started")]
+    #[error("the run is in a PID namespace not visible from here: use it from where it was started")]
     Unseen,
     /// The run has ended.
     #[error("the run has just ended")]

@@ -44,21 +44,19 @@ pub enum InlineError {
         others: Vec<String>,
     },
     /// Both ends are one.
-    #[error("both ends of the bridge are `{0}`: it joins two interfaces, such as narrows bridge eth1 eth2")]
+    #[error("both ends of the bridge are `{0}`: give two interfaces, as in narrows bridge eth1 eth2")]
     Same(String),
     /// An interface that is switched off.
     #[error("the interface `{0}` is down: bring it up first, as with: ip link set {0} up")]
     Down(String),
     /// The loopback interface.
     #[error(
-        "`{0}` is the loopback interface, which leads nowhere: name one with a cable, or use `narrows run` for programs of this \
-         host among themselves"
+        "`{0}` is the loopback interface: name another one, or use `narrows run` between programs of this host"
     )]
     Loopback(String),
     /// An interface of another kind.
     #[error(
-        "`{0}` carries no Ethernet frames, as tunnels such as tun, WireGuard or PPP do not: name the Ethernet interface that \
-         its packets go through"
+        "`{0}` carries no Ethernet frames (a tunnel such as tun, WireGuard or PPP): name the Ethernet interface below it"
     )]
     NotEthernet(String),
     /// A program before which frames could not come back.
@@ -80,8 +78,7 @@ pub enum InlineError {
     },
     /// A rule for addresses that there are not.
     #[error(
-        "rule {rule} says `me`, which is what {interfaces} of this host would have for addresses, and there are none: write \
-         addresses in place of `me`"
+        "rule {rule} uses `me`, but {interfaces} of this host have no addresses: write addresses instead of `me`"
     )]
     NoMe {
         /// Its number.
@@ -91,20 +88,17 @@ pub enum InlineError {
     },
     /// A scenario with other than two ends.
     #[error(
-        "a network that stands at interfaces has two ends, and this scenario has {0} ports ({1}): it needs two hosts with one \
-         link each, the first of which stands for IF1 of a bridge, or for the programs inside"
+        "a network between interfaces has two ends, but this scenario has {0} ports ({1}): it needs two hosts with one link each; the first one stands for IF1 of a bridge, or for the programs inside"
     )]
     Ports(usize, String),
     /// A scenario with routers.
     #[error(
-        "a network that stands at interfaces is transparent at layer 2, and the router `{0}` of this scenario is not: leave it \
-         out, or use a junction"
+        "a network between interfaces is transparent at layer 2, unlike the router `{0}` of this scenario: remove it, or use a junction"
     )]
     Router(String),
     /// A scenario that names a place for its hosts.
     #[error(
-        "host `{0}` of this scenario names a namespace or process, but here it stands for what is behind an interface: leave \
-         that out"
+        "host `{0}` of this scenario names a namespace or process, but here it stands for an interface's side: remove that"
     )]
     Host(String),
 }

@@ -43,12 +43,12 @@ pub enum UplinkError {
     Sysctl(#[from] SysctlError),
     /// The far host is not ours to turn into a router.
     #[error(
-        "`{0}` is in an existing namespace, which narrows does not turn into a router: only a host of its own can lead outside"
+        "`{0}` is in an existing namespace, which narrows does not turn into a router: only a host of the run can be the uplink"
     )]
     NotOurs(String),
     /// There is no host at the other end of the link, which could lead outside.
     #[error(
-        "host `{host}` is on a link to the router `{router}`, and only a host at the other end of its first link could lead outside: give `{host}` such a link, or run the program with --host in one that has it"
+        "host `{host}` is linked to the router `{router}`, but the uplink must be a host at the other end of its first link: give `{host}` such a link, or run the program with --host in one that has it"
     )]
     Router {
         /// The host that asked.
@@ -109,7 +109,7 @@ impl NatUplink {
             Some((_, Ok(forwarder))) => (Some(forwarder), None),
             Some((server, Err(error))) => {
                 let note = format!(
-                    "names are not resolved inside: the name server {server} of this host is out of reach: {error}"
+                    "names are not resolved inside: the host's name server {server} is unreachable: {error}"
                 );
                 (None, Some(note))
             }
@@ -129,14 +129,13 @@ impl NatUplink {
 
     /// What a reader of the report should know about it.
     pub fn remarks(&self) -> Vec<String> {
-        let ipv4_only = "the outside is reached by IPv4 only: the host does not forward IPv6";
+        let ipv4_only = "the uplink is IPv4 only: the host does not forward IPv6";
         let mut remarks = Vec::new();
         remarks.extend((!self.outer.has_ipv6()).then(|| ipv4_only.to_owned()));
         remarks.extend(self.no_forwarder.clone());
         remarks.extend(self.outer.firewalls().iter().map(|chain| {
             format!(
-                "the host's firewall drops forwarded packets that no rule of it accepts (nf_tables, {chain}): the outside is out \
-                 of reach unless one accepts those from and to the interface {}",
+                "the host's firewall drops forwarded packets by default (nf_tables, {chain}): the uplink fails unless a rule accepts traffic from and to the interface {}",
                 self.interface
             )
         }));

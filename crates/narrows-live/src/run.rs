@@ -236,13 +236,13 @@ fn threads(options: &RunOptions) -> (Threads, Option<String>) {
         _ => return (options.threads.clone(), None),
     };
     let wanted = options.threads.most.is_some_and(|most| most > 1) || options.threads.processors.len() > 1;
-    let remark = wanted.then(|| format!("the packet loop ran in one thread: {reason}"));
+    let remark = wanted.then(|| format!("one packet thread was used: {reason}"));
     (Threads { most: Some(1), ..options.threads.clone() }, remark)
 }
 
 /// Gives up the privileges that are not needed once all is set up, or says why it could not.
 pub(crate) fn keep_privileges(needed: &[Capability]) -> Option<String> {
-    privileges::keep(needed).err().map(|cause| format!("privileges could not be given up: {cause}"))
+    privileges::keep(needed).err().map(|cause| format!("privileges could not be dropped: {cause}"))
 }
 
 /// What came of the programs.
@@ -337,7 +337,7 @@ fn play(
         // Probes on their way still want to arrive.
         probes.stop();
         if let Some(why) = await_probes(network, &probes, played.asked, signals)? {
-            played.notes.push(format!("{why}: probes that were on their way at the end count as lost"));
+            played.notes.push(format!("{why}: probes in flight at the end count as lost"));
         }
         probes.give_up();
         played.probes = probes.finish(network.one_ways()).map_err(system("read the probes"))?;

@@ -68,7 +68,7 @@ pub enum RunError {
         hosts: Vec<String>,
     },
     /// A host without a link.
-    #[error("host `{0}` is on no link, so nothing leads outside from it")]
+    #[error("host `{0}` has no link and therefore no uplink")]
     NoLink(String),
     /// A call to the system failed.
     #[error("cannot {action}: {cause}")]

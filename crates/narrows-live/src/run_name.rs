@@ -17,8 +17,7 @@ pub struct RunName(String);
 /// What is no name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` cannot name a run: a name has letters (a-z, A-Z), digits and `-`, begins with a letter, and has {LONGEST} characters \
-     at most, as in dsl-lab-2"
+    "`{0}` is not a valid run name: letters (a-z, A-Z), digits and `-`, starting with a letter, at most {LONGEST} characters, as in dsl-lab-2"
 )]
 pub struct RunNameError(String);
 
@@ -99,7 +98,7 @@ mod tests {
         }
         for bad in ["", "7", "4711", "-a", "2-lab", "a b", "a/b", "a.b", "é", "a\n", &"a".repeat(33)] {
             let error = bad.parse::<RunName>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("`{bad}` cannot name a run: ")), "{error}");
+            assert!(error.starts_with(&format!("`{bad}` is not a valid run name: ")), "{error}");
         }
         assert!(serde_json::from_str::<RunName>("\"../x\"").is_err());
     }

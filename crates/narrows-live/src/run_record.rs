@@ -108,7 +108,7 @@ pub enum RunRecordError {
         cause: io::Error,
     },
     /// It says something else.
-    #[error("{} does not say which process a run is, as narrows writes it; look at it and remove it", .0.display())]
+    #[error("{} is not a run record of narrows; check and remove it", .0.display())]
     Unreadable(PathBuf),
 }
 

@@ -91,7 +91,7 @@ impl ServiceOutput {
             failed = failed.or(error);
         }
         let folder = self.plan.logs.as_ref()?.display();
-        Some(format!("the logs in {folder} are not whole: {}", failed?))
+        Some(format!("the logs in {folder} are incomplete: {}", failed?))
     }
 
     fn label(&mut self, host: &str) -> String {

@@ -438,7 +438,7 @@ mod tests {
                  after which 10.00 % are lost, burst 3000 bytes, \
                  loss Gilbert-Elliott, p 1%, r 30%, marked where possible, loss before the queue 1%, \
                  corruption of each bit with a probability of 0.0001%, \
-                 slots 10ms after they are asked for, for 8 packets each",
+                 slots 10ms after a request, for 8 packets each",
                 "rate by trace (7.5mbit on average), queue 9 packets, delay by trace (30ms on average), loss by delay",
                 "NetEm's single queue (delay 10ms loss 1%)",
                 "unlimited rate, delay fed as `radio`, at most 4096 values ahead, the last delay when there are none",

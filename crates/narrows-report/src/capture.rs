@@ -31,7 +31,7 @@ impl CaptureReport {
         };
         match missing {
             0 => written,
-            _ => format!("{written}; {} more are MISSING, as the disk could not keep up", count(*missing)),
+            _ => format!("{written}; {} more are MISSING because the disk was too slow", count(*missing)),
         }
     }
 }

@@ -70,8 +70,8 @@ fn dynamic(rules: &RulesReport, f: &mut Formatter<'_>) -> fmt::Result {
     }
     let figures = [
         ("packets denied after too many", calls_packets),
-        ("passed over as so many were open", depth_calls),
-        ("forgotten on the way through a pipe", forgotten_packets),
+        ("skipped at the connection limit", depth_calls),
+        ("lost in a pipe", forgotten_packets),
     ];
     if figures.iter().any(|(_, number)| *number > 0) {
         writeln!(f, "  calls: {}", listed(figures))?;

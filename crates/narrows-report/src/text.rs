@@ -207,14 +207,14 @@ fn feeds(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             writeln!(f, "    {}", more.join(", "))?;
         }
         if feed.writers.as_ref().is_some_and(|writers| writers.writers == 0) {
-            writeln!(f, "    nobody wrote to it")?;
+            writeln!(f, "    no writer connected")?;
         }
     }
     if all.len() > MOST_ROWS {
         writeln!(f, "  {} more feeds", all.len() - MOST_ROWS)?;
     }
     if report.kind == Kind::Virtual {
-        writeln!(f, "  in virtual time nobody writes to feeds; the replay of a recorded run has its values")?;
+        writeln!(f, "  feeds have no writers in virtual time; replay a recorded run to use its values")?;
     }
     Ok(())
 }
@@ -430,12 +430,12 @@ fn lateness(late: &Lateness, report: &Report, f: &mut Formatter<'_>) -> fmt::Res
 fn stragglers(report: &Report) -> Option<String> {
     let number = report.losses.straggler_inputs;
     let by = match &report.straggler_lateness {
-        Some(late) => format!(": {} in the median, {} at most", span(late.p50_ns), span(late.max_ns)),
+        Some(late) => format!(": p50 {}, max {}", span(late.p50_ns), span(late.max_ns)),
         None => String::new(),
     };
     let inputs = match number {
-        1 => "1 input was taken later than it came".to_owned(),
-        _ => format!("{} inputs were taken later than they came", count(number)),
+        1 => "1 input was late".to_owned(),
+        _ => format!("{} inputs were late", count(number)),
     };
     (number > 0).then(|| format!("{inputs}{by}"))
 }

@@ -393,7 +393,7 @@ fn values_that_are_absurd_and_feeds_that_nobody_fills_are_told() {
     };
     let absurd =
         "access.up/radio: 2 of the values were longer than an hour and count as one: is the unit right?";
-    let unfed = "in virtual time nobody writes to feeds; the replay of a recorded run has its values";
+    let unfed = "feeds have no writers in virtual time; replay a recorded run to use its values";
     for (kind, nobody_writes) in [(Kind::Live, false), (Kind::Virtual, true), (Kind::Replay, false)] {
         let text = text(kind);
         assert!(text.contains(absurd), "{text}");

@@ -124,7 +124,7 @@ impl Assignment {
             return Ok(Self { link: link.into(), of, key: key.into(), place, node });
         }
         if let Some((way, key)) = key.split_once('.').filter(|(_, key)| KEYS.contains(key)) {
-            return Err(Problem::new(format!("{} is no direction", Found(way)))
+            return Err(Problem::new(format!("{} is not a direction", Found(way)))
                 .at(&place)
                 .help(format!("write {link}.up.{key}, {link}.down.{key}, or {link}.{key} for both")));
         }

@@ -97,7 +97,7 @@ fn packets_in(rate: Rate, time: Duration) -> u64 {
 impl std::fmt::Display for DefaultBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.reason {
-            Reason::NoRate => write!(f, "default where there is no rate to work one out from"),
+            Reason::NoRate => write!(f, "default without a rate"),
             Reason::Product { rate, round_trip, assumed, floor } => {
                 write!(f, "default: one bandwidth-delay product, {rate} × {round_trip} round trip")?;
                 if assumed {
@@ -106,7 +106,7 @@ impl std::fmt::Display for DefaultBound {
                 if let Some(floor) = floor {
                     write!(f, ", but at least {floor}")?;
                     if floor > LEAST {
-                        write!(f, " for senders that bunch")?;
+                        write!(f, "because senders send in bursts")?;
                     }
                 }
                 write!(f, ", in packets of {PACKET} bytes")

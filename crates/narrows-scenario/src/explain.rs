@@ -170,7 +170,7 @@ impl Scenario {
 
 fn place(place: &Place) -> String {
     match place {
-        Place::New => "a network namespace of its own".into(),
+        Place::New => "a new network namespace".into(),
         Place::Namespace(name) => format!("the existing network namespace {name}"),
         Place::Process(pid) => format!("the network namespace of process {pid}"),
     }

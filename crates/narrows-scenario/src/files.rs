@@ -157,7 +157,7 @@ impl Files {
             return self.file(name);
         }
         let Some(folder) = &self.folder else {
-            return Err("it is not among the files that came with the scenario".into());
+            return Err("it is not among the files that the scenario included".into());
         };
         let contents = read(&folder.join(name))?;
         self.add(name, contents);
@@ -231,7 +231,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     };
     // Opening a pipe waits for its writer, and reading a device may never end.
     if !std::fs::metadata(path).map_err(why)?.is_file() {
-        return Err("it is no regular file".into());
+        return Err("it is not a regular file".into());
     }
     let file = std::fs::File::open(path).map_err(why)?;
     let mut contents = Vec::new();

@@ -65,7 +65,7 @@ impl LinkFlags {
 
     /// The flags about a link that there are: one for each key, and NetEm's words for each direction.
     pub fn known() -> Vec<LinkFlag> {
-        let names = format!("A link by name, which other flags change: {}", Preset::names().join(", "));
+        let names = format!("Link preset, overridden by other flags: {}", Preset::names().join(", "));
         let mut all = vec![LinkFlag { name: PRESET, value: "NAME", help: names }];
         for key in keys::keys::<Direction>() {
             all.push(LinkFlag { name: key.name(), value: key.flag().value, help: help(key) });
@@ -244,29 +244,27 @@ impl LinkFlags {
             let place = |flag: &str| places.get(flag).cloned().unwrap_or_default();
             if places.contains_key("exact-netem") {
                 problems.push(
-                    Problem::new(format!("`--{flag}` beside `--exact-netem`, which is all that the link does"))
+                    Problem::new(format!("`--{flag}` with `--exact-netem`, which replaces all other flags of the link"))
                         .at(&place(flag))
                         .also(&place("exact-netem"), "here")
-                        .help("keep one of the two: --netem for the double queue, --exact-netem for the kernel's single one"),
+                        .help("use one of them: --netem for two queues, --exact-netem for the kernel's single queue"),
                 );
                 continue;
             }
             for (other, other_way, _) in &given[..index] {
                 if way.is_none() || other_way.is_none() || way == other_way {
                     problems.push(
-                        Problem::new(format!(
-                            "`--{flag}` beside `--{other}`, which is for the same direction"
-                        ))
-                        .at(&place(flag))
-                        .also(&place(other), "here")
-                        .help("keep --netem for both ways, or --netem-up and --netem-down"),
+                        Problem::new(format!("`--{flag}` and `--{other}` set the same direction"))
+                            .at(&place(flag))
+                            .also(&place(other), "here")
+                            .help("use --netem for both ways, or --netem-up and --netem-down"),
                     );
                 }
             }
             for (key, value) in qdisc.assignments().unwrap_or_default() {
                 if places.contains_key(key) {
                     problems.push(
-                        Problem::new(format!("`--{key}` beside `--{flag}`, which means {key} = {value}"))
+                        Problem::new(format!("`--{key}` with `--{flag}`, which sets {key} = {value}"))
                             .at(&place(key))
                             .also(&place(flag), "here")
                             .help("keep one of the two"),
@@ -359,8 +357,8 @@ fn set(link: &mut Link, key: &str, text: &str, start: usize, files: &Files) -> R
     let result = match parts[..] {
         [both] => set(only, both, 0),
         // `10mbit/s` is not a pair.
-        [_, "s"] => Err(Problem::new("`/` stands between the value for down and that for up")
-            .help("a rate is always for a second: leave out `/s`")),
+        [_, "s"] => Err(Problem::new("`/` separates the value for down from the value for up")
+            .help("rates are per second: remove `/s`")),
         [down, up] => set(Some(Way::Down), down, 0).and_then(|()| set(Some(Way::Up), up, down.len() + 1)),
         _ => Err(Problem::new(format!("{} values for two directions", parts.len()))
             .help("write one value for both directions, or DOWN/UP")),

@@ -133,7 +133,7 @@ impl Keyed for Host {
                 Ok(())
             },
         )
-        .default("one made for the run"),
+        .default("created for the run"),
         Row::new(
             "pid",
             &PID,
@@ -211,12 +211,13 @@ fn addresses_schema(definitions: &mut Definitions) -> Json {
 }
 
 pub(crate) fn read_address(node: &Node) -> Result<Address, Problem> {
-    const HELP: &str = "write it with the length of its prefix: \"10.1.2.1/24\" or \"fd00::1/64\"";
+    const HELP: &str = "write it with its prefix length: \"10.1.2.1/24\" or \"fd00::1/64\"";
     let text = node.text("an address").map_err(|p| p.help(HELP))?;
     let address = text.split_once('/').and_then(|(ip, prefix)| {
         let ip: IpAddr = ip.trim().parse().ok()?;
         let prefix: u8 = prefix.trim().parse().ok()?;
         (prefix <= if ip.is_ipv4() { 32 } else { 128 }).then_some(Address { ip, prefix })
     });
-    address.ok_or_else(|| Problem::new(format!("{} is no address", Found(text))).at(&node.span).help(HELP))
+    address
+        .ok_or_else(|| Problem::new(format!("{} is not an address", Found(text))).at(&node.span).help(HELP))
 }

@@ -77,7 +77,7 @@ pub(crate) fn read_rule(text: &str, context: &Context<'_>) -> Result<(Rule, Vec<
         (Some(line), Some(_)) => {
             return Err(Problem::new("a second rule in one text")
                 .at(&line.span)
-                .help("write each as a text of its own"));
+                .help("write each rule as a separate text"));
         }
     };
     let mut remarks = Vec::new();

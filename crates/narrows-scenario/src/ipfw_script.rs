@@ -42,7 +42,7 @@ impl Interfaces {
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let (name, host) = text
             .split_once('=')
-            .ok_or_else(|| format!("`{text}` says no host: write {text}=client or {text}=server"))?;
+            .ok_or_else(|| format!("`{text}` names no host: write {text}=client or {text}=server"))?;
         if name.is_empty() || name.chars().any(char::is_whitespace) {
             return Err(format!("`{text}` names no interface: write em0={host}"));
         }
@@ -52,7 +52,7 @@ impl Interfaces {
         match host {
             "client" => self.client.push(name.into()),
             "server" => self.server.push(name.into()),
-            _ => return Err(format!("`{host}` is none of the hosts `client` and `server`")),
+            _ => return Err(format!("`{host}` is neither `client` nor `server`")),
         }
         Ok(())
     }
@@ -108,19 +108,19 @@ impl Script {
             && let Some(explained) = script.lines.iter_mut().find(|explained| explained.number == line)
         {
             explained.remarks.push(format!(
-                "{name} is taken as the client's interface; with --interface {name}=server it is the server's"
+                "{name} is assumed to be the client's interface; --interface {name}=server makes it the server's"
             ));
         }
         if script.no_pipe_is_reached()
             && let Some((name, span, _)) = unknown(&inside)
         {
             let problem = Problem::new(format!(
-                "no packet can reach a pipe: no interface is called {}, and all rules of pipes name such",
+                "no packet can reach a pipe: there is no interface {}, and all rules of pipes name one",
                 Found(name)
             ))
             .at(span)
             .help(format!("known: {}", one_of(&known)))
-            .help(format!("say whose it is: --interface {name}=client, or {name}=server"));
+            .help(format!("assign it: --interface {name}=client, or {name}=server"));
             return Err(ScenarioError::new(file, text, vec![problem]));
         }
         Ok(script)

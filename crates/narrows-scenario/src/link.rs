@@ -197,7 +197,7 @@ impl Keyed for Link {
             BETWEEN,
             "The two hosts, junctions or routers it connects. **Up** is from the first to the second, **down** from the second to the first."
         )
-        .required_with("say which two hosts it joins: between = [\"client\", \"server\"]"),
+        .required_with("name the two hosts it joins: between = [\"client\", \"server\"]"),
         Row::apart("preset", &crate::preset::Name, "[Preset](presets.md) from published measurements. Other keys of the link override it, in any order.", |_: &Self| None)
             .default("none"),
         Row::new(
@@ -329,7 +329,7 @@ fn read_wire(
             problems.push(
                 Problem::new(format!("a shared medium has no `{}` of its own", way.name()))
                     .at(&inner_key.span)
-                    .help("both directions contend for one wire: its values stand in the link's own table"),
+                    .help("both directions share one wire: set its values in the link's own table"),
             );
             continue;
         }

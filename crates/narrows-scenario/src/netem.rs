@@ -162,7 +162,7 @@ fn check(netem: &Netem, said: &Said<'_>) -> Result<(), Problem> {
         && (without_delay || netem.jitter == Duration::ZERO)
     {
         return Err(word
-            .problem("a distribution of a delay that does not vary")
+            .problem("a distribution for a constant delay")
             .help("give a delay and its jitter, as in: delay 100ms 20ms distribution normal"));
     }
     if let Some(word) = said.word("ecn")
@@ -170,7 +170,7 @@ fn check(netem: &Netem, said: &Said<'_>) -> Result<(), Problem> {
     {
         return Err(word
             .problem("`ecn` without `loss`")
-            .help("it marks the packets that `loss` would have lost, as in: loss 1% ecn"));
+            .help("it marks packets that `loss` would drop, as in: loss 1% ecn"));
     }
     Ok(())
 }
@@ -182,11 +182,11 @@ fn hint(word: Word<'_>, problem: Problem) -> Problem {
             .problem("netem has no option `jitter`")
             .help("the jitter follows the delay, as in: delay 100ms 10ms"),
         "tc" | "qdisc" | "netem" | "root" | "dev" => word
-            .problem(format!("{} does not belong among the options", Found(word.text)))
+            .problem(format!("{} is not among the options", Found(word.text)))
             .help("give what follows `netem` alone, as in: delay 100ms loss 1%"),
-        "bandwidth" | "bw" => {
-            word.problem(format!("{} is no option of netem", Found(word.text))).help("did you mean `rate`?")
-        }
+        "bandwidth" | "bw" => word
+            .problem(format!("{} is not an option of netem", Found(word.text)))
+            .help("did you mean `rate`?"),
         _ => problem,
     }
 }
@@ -223,7 +223,7 @@ fn other_kind(word: Word<'_>) -> Problem {
         ("htb", "the key `scheduler` of a link, of type `htb`, or `--tc` with the script"),
         ("cake", "the keys `scheduler = \"fq_codel\"` and `rate` of a link"),
     ];
-    let problem = word.problem(format!("{} is not understood as a queueing discipline", Found(word.text)));
+    let problem = word.problem(format!("unknown queueing discipline {}", Found(word.text)));
     let known = ["netem", "delay"];
     match INSTEAD.iter().find(|(name, _)| *name == word.text) {
         Some((_, instead)) => problem.help(format!("use {instead}")),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::problem::{Found, Problem, one_of};
+use crate::problem::{Found, Problem, article, one_of};
 
 /// A value and where it is. Values are equal wherever they stand.
 #[derive(Clone, Debug)]
@@ -196,7 +196,8 @@ impl Node {
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
         let text = self.text(&format!("{what}: {}", one_of(&names)))?;
         choices.iter().find(|(name, _)| *name == text.trim()).map(|(_, value)| *value).ok_or_else(|| {
-            let problem = Problem::new(format!("{} is no {what}", self.found())).at(&self.span);
+            let problem =
+                Problem::new(format!("{} is not {} {what}", self.found(), article(what))).at(&self.span);
             suggest(problem, text, &names)
         })
     }
@@ -339,7 +340,7 @@ pub(crate) fn check_name(key: &Key, what: &str) -> Result<(), Problem> {
     }
     Err(Problem::new(format!("{} cannot be the name of a {what}", Found(&key.name)))
         .at(&key.span)
-        .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-` and `_`"))
+        .help("a name has 1 to 64 characters of a–z, A–Z, 0–9, `-` and `_`"))
 }
 
 /// A name of a class, which may be one that tc gives: `1:10`.
@@ -349,7 +350,7 @@ pub(crate) fn check_class_name(key: &Key) -> Result<(), Problem> {
     }
     Err(Problem::new(format!("{} cannot be the name of a class", Found(&key.name)))
         .at(&key.span)
-        .help("a name has 1 to 64 of the characters a–z, A–Z, 0–9, `-`, `_` and `:`"))
+        .help("a name has 1 to 64 characters of a–z, A–Z, 0–9, `-`, `_` and `:`"))
 }
 
 /// A key, in quotes where it must be.
@@ -383,7 +384,7 @@ fn shift(span: Range<usize>, by: usize) -> Range<usize> {
 /// What the TOML parser says, in the words of a scenario where it is about one.
 fn syntax(error: &toml::de::Error, text: &str) -> Problem {
     let span = error.span().unwrap_or(0..0);
-    let problem = Problem::new(format!("this is not TOML: {}", error.message()));
+    let problem = Problem::new(format!("invalid TOML: {}", error.message()));
     let problem = if error.message().contains("duplicate key") {
         let line_start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let line = text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default().trim();
@@ -392,10 +393,10 @@ fn syntax(error: &toml::de::Error, text: &str) -> Problem {
         match (line.starts_with('['), parts.next(), parts.next(), parts.next()) {
             (true, Some(kind @ ("hosts" | "links" | "junctions")), Some(name), None) => {
                 let one = kind.trim_end_matches('s');
-                Problem::new(format!("two {kind} are called {}", Found(name)))
-                    .help(format!("give each {one} a name of its own"))
+                Problem::new(format!("duplicate {kind}: {}", Found(name)))
+                    .help(format!("give each {one} a unique name"))
             }
-            _ => Problem::new("this key is here a second time").help("keep one of the two"),
+            _ => Problem::new("duplicate key").help("keep one of the two"),
         }
     } else {
         problem

@@ -121,9 +121,9 @@ impl Preset {
         let names = Self::names();
         let name = node.text("the name of a preset")?.trim();
         let Some((name, text)) = ALL.iter().find(|(known, _)| *known == name) else {
-            let problem = Problem::new(format!("{} is no preset", node.found())).at(&node.span);
+            let problem = Problem::new(format!("{} is not a preset", node.found())).at(&node.span);
             let problem = suggest(problem, name, &names);
-            return Err(problem.help("`narrows preset list` tells what each is"));
+            return Err(problem.help("`narrows preset list` describes each"));
         };
         let files = Files::default();
         let table = Node::document(text)?;

@@ -149,7 +149,7 @@ impl Keyed for Router {
                 return Err(Problem::new(format!("a second route to `{}`", route.to))
                     .at(&place(table, "to"))
                     .inside("routes")
-                    .help("several ways stand in one route: via = [\"upper\", \"lower\"]"));
+                    .help("put several links into one route: via = [\"upper\", \"lower\"]"));
             }
         }
         Ok(())
@@ -243,7 +243,7 @@ fn destination(node: &Node) -> Result<Destination, Problem> {
     let address = host::read_address(node)?;
     let network = address.network();
     if network.ip != address.ip {
-        return Err(Problem::new(format!("{} has bits behind its prefix", Found(text)))
+        return Err(Problem::new(format!("{} has bits set beyond its prefix", Found(text)))
             .at(&node.span)
             .help(format!("the network is {network}")));
     }
@@ -295,7 +295,7 @@ pub(crate) fn check(router: &Router, table: &Table, known: &[(&str, &str)], here
                 problems.push(inside(problem.at(&place(table, "to")), "to"));
             }
             Destination::Node(name) if !nodes.contains(&name.as_str()) => {
-                let problem = Problem::new(format!("no host or router is called {}", Found(name)));
+                let problem = Problem::new(format!("there is no host or router {}", Found(name)));
                 let problem = problem.did_you_mean(name, nodes.iter().copied());
                 problems.push(inside(problem.at(&place(table, "to")), "to"));
             }
@@ -304,11 +304,8 @@ pub(crate) fn check(router: &Router, table: &Table, known: &[(&str, &str)], here
         let via = table.get("via").map_or(&[][..], one_or_several);
         for ((name, _), node) in route.via.iter().zip(via) {
             if !here.contains(&name.as_str()) {
-                let problem = Problem::new(format!(
-                    "no link called {} ends at the router `{}`",
-                    Found(name),
-                    router.name
-                ));
+                let problem =
+                    Problem::new(format!("no link {} at the router `{}`", Found(name), router.name));
                 let problem = problem.did_you_mean(name, here.iter().copied()).at(&node.span);
                 problems.push(inside(problem.help(format!("links here: {}", one_of(here))), "via"));
             }

@@ -12,7 +12,7 @@ pub(crate) fn said_twice(table: &Table) -> Vec<Problem> {
         table.get("delay").and_then(|delay| delay.table("").ok()).and_then(|delay| delay.key("order"));
     if let (Some(beside), Some(within)) = (beside, within) {
         problems.push(
-            Problem::new("the order of packets is said twice")
+            Problem::new("the packet order is set twice")
                 .at(&beside.span)
                 .also(&within.span, "here too")
                 .help("keep one of the two"),
@@ -28,20 +28,20 @@ fn beside_netem(table: &Table) -> Vec<Problem> {
     let mut problems = Vec::new();
     if qdisc.seed().is_some() {
         problems.push(
-            Problem::new("`seed` in the words of one link")
+            Problem::new("`seed` in one link")
                 .at(&node.span)
                 .inside("netem")
-                .help("there is one seed for all draws of a scenario, which stands at its top: seed = 7"),
+                .help("a scenario has one seed for all random draws, at the top level: seed = 7"),
         );
     }
     let assignments = qdisc.assignments().unwrap_or_default();
     let both = assignments.iter().find_map(|(key, text)| Some((table.key(key)?, text)));
     problems.extend(both.map(|(key, text)| {
-        Problem::new(format!("`{}` beside `netem`, which means {} = {text}", key.name, key.name))
+        Problem::new(format!("`{}` with `netem`, which sets {} = {text}", key.name, key.name))
             .at(&key.span)
             .also(&words.span, "here")
             .inside(&key.name)
-            .help("leave one of the two out")
+            .help("remove one of the two")
     }));
     problems
 }

@@ -26,7 +26,7 @@ impl<'a> Source<'a> {
         let fail = |problem| ScenarioError::new(name, &text, vec![problem]);
         if let Err(error) = std::str::from_utf8(bytes) {
             let at = error.valid_up_to();
-            let problem = Problem::new(format!("found the byte 0x{:02x}: this is not UTF-8 text", bytes[at]));
+            let problem = Problem::new(format!("byte 0x{:02x}: not UTF-8 text", bytes[at]));
             return Err(fail(problem.at(&(at..at + 1)).help("expected a text file")));
         }
         read(&Source { text: &text }).map_err(fail)
@@ -45,7 +45,7 @@ impl<'a> Source<'a> {
 
     /// That nothing is there.
     pub(crate) fn empty(&self) -> Problem {
-        let problem = Problem::new("there is nothing in this file");
+        let problem = Problem::new("the file is empty");
         problem.at(&(0..self.text.len()))
     }
 

@@ -72,14 +72,14 @@ impl Keyed for Entry {
         row!("every", every, Given(Time::at_least(SHORTEST_ROUND)), "Repeat with this period.")
             .default("once only"),
         row!("times", times, Given(TIMES), "Total number of times; only with `every`.")
-            .default("as long as the run lasts"),
+            .default("until the end of the run"),
     ];
 
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         match (table.key("times"), self.every) {
             (Some(key), None) => Err(Problem::new("`times` without `every`")
                 .at(&key.span)
-                .help("say how long a round is: every = \"10s\"")),
+                .help("set the period: every = \"10s\"")),
             _ => Ok(()),
         }
     }

@@ -64,11 +64,11 @@ const RATE: Kind = Kind {
     refuse: |unit| {
         let unit = unit.to_lowercase();
         if unit.ends_with("bps") || unit.ends_with("b/s") {
-            Some("`bps` means bytes a second to tc and bits a second to others: write it in bits")
+            Some("`bps` is bytes per second in tc and bits per second elsewhere: use bits")
         } else if unit.ends_with("/s") || unit.ends_with("ps") {
-            Some("a rate is always for a second, so no unit says it")
+            Some("rates are per second; the unit omits it")
         } else if unit.ends_with('b') {
-            Some("that could be bytes or bits: rates are in bits")
+            Some("ambiguous: rates are in bits")
         } else {
             None
         }
@@ -136,9 +136,9 @@ const SIZE: Kind = Kind {
     ignore_case: false,
     refuse: |unit| match unit {
         "b" => Some("`b` could be bits or bytes: write `B` or `bytes`"),
-        "kb" | "KB" | "Kb" | "mb" | "Mb" | "gb" | "Gb" | "k" | "K" | "M" => Some(
-            "to some that is 1000 of something and to others 1024, bits or bytes: write `kB`, `MB` (1000) or `KiB`, `MiB` (1024)",
-        ),
+        "kb" | "KB" | "Kb" | "mb" | "Mb" | "gb" | "Gb" | "k" | "K" | "M" => {
+            Some("ambiguous: use `kB`, `MB` (1000) or `KiB`, `MiB` (1024)")
+        }
         _ => None,
     },
 };
@@ -339,14 +339,14 @@ impl Share {
             "%" => Self::ONE / 100,
             "" => Self::ONE,
             _ => {
-                return Err(Problem::new(format!("{} is no probability", node.found()))
+                return Err(Problem::new(format!("{} is not a probability", node.found()))
                     .at(&node.span)
                     .help(HELP));
             }
         };
         // A bare 1 is one percent to one reader and always to the next.
         if unit.is_empty() && (bare || !text.contains(['.', 'e', 'E'])) && number.is_one() {
-            return Err(Problem::new(format!("{} could be one percent or always", node.found()))
+            return Err(Problem::new(format!("{} is ambiguous: 1% or 100%", node.found()))
                 .at(&node.span)
                 .help("write \"1%\" or \"100%\""));
         }
@@ -457,7 +457,7 @@ fn quantity(node: &Node, kind: &Kind) -> Result<u128, Problem> {
     }
     let same = |name: &str| if kind.ignore_case { name.eq_ignore_ascii_case(unit) } else { name == unit };
     let Some((_, factor)) = kind.units.iter().find(|(name, _)| same(name)) else {
-        let problem = Problem::new(format!("{} is no unit of {}", Found(unit), kind.what)).at(&node.span);
+        let problem = Problem::new(format!("{} is not a unit of {}", Found(unit), kind.what)).at(&node.span);
         let problem = match ((kind.refuse)(unit), nearest(unit, kind.units.iter().map(|(name, _)| *name))) {
             (Some(why), _) => problem.help(why),
             (None, Some(name)) => problem.help(format!("did you mean `{name}`?")),

@@ -30,19 +30,19 @@ fn the_place_and_what_is_allowed() {
     fails(
         r#"web = { load = "4mbit", users = 3, response = "10 kB" }"#,
         r#"
-error: transactions begin in more than one way
+error: several starts of transactions are given
  --> net.toml:9:7
   |
 9 | web = { load = "4mbit", users = 3, response = "10 kB" }
   |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in `traffic.web`
   |
-  = help: say one of: load = "4mbit", pace = "10/s", users = 20
+  = help: use one of: load = "4mbit", pace = "10/s", users = 20
 "#,
     );
     fails(
         r#"file = { tcp = { congestion = "vegas" } }"#,
         r#"
-error: `vegas` is no congestion control
+error: `vegas` is not a congestion control
  --> net.toml:9:31
   |
 9 | file = { tcp = { congestion = "vegas" } }
@@ -54,13 +54,13 @@ error: `vegas` is no congestion control
     fails(
         "voip = { users = 1, duration = \"30s\", tcp = {} }",
         r#"
-error: `tcp` does not go with UDP
+error: `tcp` cannot be used with UDP
  --> net.toml:9:39
   |
 9 | voip = { users = 1, duration = "30s", tcp = {} }
   |                                       ^^^ in `traffic.voip`
   |
-  = help: say protocol = "tcp" beside it
+  = help: add protocol = "tcp"
 "#,
     );
 }
@@ -69,27 +69,27 @@ error: `tcp` does not go with UDP
 fn what_is_missing_or_does_not_go_together() {
     for (lines, title) in [
         (r#"web = { pace = "1/s" }"#, "`response` is missing"),
-        (r#"web = { response = "1 kB" }"#, "it is not said when transactions begin"),
-        (r#"dns = {}"#, "it is not said when transactions begin"),
+        (r#"web = { response = "1 kB" }"#, "no start of transactions is given"),
+        (r#"dns = {}"#, "no start of transactions is given"),
         (r#"voip = { users = 1 }"#, "`duration` is missing"),
-        (r#"file = { load = "1mbit" }"#, "a transfer without an end has no load"),
-        (r#"web = { load = "1mbit", think = "1s", response = "1 kB" }"#, "`think` goes with `users`"),
+        (r#"file = { load = "1mbit" }"#, "an endless transfer has no load"),
+        (r#"web = { load = "1mbit", think = "1s", response = "1 kB" }"#, "`think` requires `users`"),
         (
             r#"web = { users = 1, arrivals = "constant", response = "1 kB" }"#,
-            "`arrivals` goes with `load` and `pace`",
+            "`arrivals` requires `load` and `pace`",
         ),
-        (r#"file = { users = 20, parallel = 10 }"#, "20 users, and no more than 10 transactions at once"),
-        (r#"voip = { users = 1, duration = "1s", talk = "1s" }"#, "`talk` and `silence` go together"),
+        (r#"file = { users = 20, parallel = 10 }"#, "20 users, but at most 10 transactions at once"),
+        (r#"voip = { users = 1, duration = "1s", talk = "1s" }"#, "`talk` and `silence` require each other"),
         (r#"dns = { pace = "1/s", tcp = {} }"#, "unknown key `tcp`"),
         (r#"dns = { pace = "1/s", patience = "1s" }"#, "unknown key `patience`"),
-        ("web = { pace = \"1/s\", response = \"1 kB\" }\nprotocol = \"udp\"", "`web` does not go over udp"),
-        ("dns = { pace = \"1/s\" }\nprotocol = \"tcp\"", "`dns` does not go over tcp"),
-        ("voip = { users = 1, duration = \"1s\" }\nprotocol = \"sctp\"", "`voip` does not go over sctp"),
-        ("file = {}\nlength = \"100 bytes\"", "`length` does not go with `file`"),
-        ("file = {}\npackets = 3", "`packets` does not go with `file`"),
-        ("file = {}\necn = \"ect0\"", "`ecn` does not go with `file`"),
+        ("web = { pace = \"1/s\", response = \"1 kB\" }\nprotocol = \"udp\"", "`web` does not run over udp"),
+        ("dns = { pace = \"1/s\" }\nprotocol = \"tcp\"", "`dns` does not run over tcp"),
+        ("voip = { users = 1, duration = \"1s\" }\nprotocol = \"sctp\"", "`voip` does not run over sctp"),
+        ("file = {}\nlength = \"100 bytes\"", "`length` cannot be used with `file`"),
+        ("file = {}\npackets = 3", "`packets` cannot be used with `file`"),
+        ("file = {}\necn = \"ect0\"", "`ecn` cannot be used with `file`"),
         ("file = {}\ndestination-port = 0", "no host has a port 0"),
-        ("file = {}\naimd = {}", "packets come in more than one way"),
+        ("file = {}\naimd = {}", "several packet timings are given"),
     ] {
         says(lines, title);
     }
@@ -145,15 +145,17 @@ fn packets_that_are_too_long_for_the_path_are_warned_of() {
     let of = |lines| explained("up = { mtu = 1400 }", lines).warnings;
     assert_eq!(
         of("file = {}"),
-        ["traffic-1: packets of up to 1500 bytes, which may not be cut, do not get past the MTU of 1400 of \
-             `access.up`; say `tcp = { mtu = 1400 }`"]
+        [
+            "traffic-1: packets of up to 1500 bytes that must not be fragmented do not pass the MTU of 1400 of `access.up`; set `tcp = { mtu = 1400 }`"
+        ]
     );
     assert_eq!(of("file = { tcp = { mtu = 1400 } }"), [""; 0]);
     assert_eq!(of("dns = { users = 1, request = \"1372 bytes\" }"), [""; 0]);
     assert_eq!(
         of("dns = { users = 1, request = \"1373 bytes\" }"),
-        ["traffic-1: packets of up to 1401 bytes, which may not be cut, do not get past the MTU of 1400 of \
-             `access.up`"]
+        [
+            "traffic-1: packets of up to 1401 bytes that must not be fragmented do not pass the MTU of 1400 of `access.up`"
+        ]
     );
 }
 

@@ -64,22 +64,22 @@ fn a_unit_that_means_two_things() {
     fails(
         &with("rate = \"10kbps\"\nqueue = \"64kb\""),
         r#"
-error: `kbps` is no unit of a rate
+error: `kbps` is not a unit of a rate
  --> net.toml:6:8
   |
 6 | rate = "10kbps"
   |        ^^^^^^^^ in `links.access.rate`
   |
-  = help: `bps` means bytes a second to tc and bits a second to others: write it in bits
+  = help: `bps` is bytes per second in tc and bits per second elsewhere: use bits
   = help: write a rate like "10mbit", "unlimited" or "down"; units: bit, kbit, mbit, gbit, tbit (steps of 1000), kibit, mibit, gibit, tibit (steps of 1024), each a second
 
-error: `kb` is no unit of a size
+error: `kb` is not a unit of a size
  --> net.toml:7:9
   |
 7 | queue = "64kb"
   |         ^^^^^^ in `links.access.queue`
   |
-  = help: to some that is 1000 of something and to others 1024, bits or bytes: write `kB`, `MB` (1000) or `KiB`, `MiB` (1024)
+  = help: ambiguous: use `kB`, `MB` (1000) or `KiB`, `MiB` (1024)
   = help: write a size like "64kB"; units: bytes, B, kB, MB, GB (steps of 1000), KiB, MiB, GiB (steps of 1024)
   = help: or a number of packets, like "13 packets"
 "#,
@@ -134,13 +134,13 @@ fn two_links_with_one_name() {
     fails(
         &with("[links.access]\nbetween = [\"client\", \"server\"]"),
         r#"
-error: two links are called `access`
+error: duplicate links: `access`
  --> net.toml:6:8
   |
 6 | [links.access]
   |        ^^^^^^
   |
-  = help: give each link a name of its own
+  = help: give each link a unique name
 "#,
     );
 }
@@ -150,7 +150,7 @@ fn no_such_host() {
     fails(
         &with("[links.other]\nbetween = [\"clinet\", \"moon\"]"),
         r#"
-error: no host, junction or router is called `clinet`
+error: there is no host, junction or router `clinet`
  --> net.toml:7:12
   |
 7 | between = ["clinet", "moon"]
@@ -158,7 +158,7 @@ error: no host, junction or router is called `clinet`
   |
   = help: did you mean `client`?
 
-error: no host, junction or router is called `moon`
+error: there is no host, junction or router `moon`
  --> net.toml:7:22
   |
 7 | between = ["clinet", "moon"]
@@ -186,7 +186,7 @@ error: 3 links meet at the junction `hub`
 4 | [junctions.hub]
   |            ^^^ in `junctions.hub`
   |
-  = help: a junction joins exactly two links in series; where more meet is a router: [routers.hub]
+  = help: a junction joins exactly two links in series; use a router for more: [routers.hub]
 "#,
     );
 }
@@ -202,7 +202,7 @@ error: a shared medium has no `up` of its own
 7 | up = { rate = "1mbit" }
   | ^^ in `links.access`
   |
-  = help: both directions contend for one wire: its values stand in the link's own table
+  = help: both directions share one wire: set its values in the link's own table
 "#,
     );
 }
@@ -212,13 +212,13 @@ fn jitter_on_a_delay_that_varies() {
     fails(
         &with("jitter = \"2ms\"\ndown.delay = { uniform = { low = \"1ms\", high = \"5ms\" } }"),
         r#"
-error: a jitter of 2ms on top of a delay that varies already (uniform from 1ms to 5ms)
+error: a jitter of 2ms on a delay that already varies (uniform from 1ms to 5ms)
  --> net.toml:6:1
   |
 6 | jitter = "2ms"
   | ^^^^^^ in `links.access.jitter`
   |
-  = help: `jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = "0ms"`
+  = help: `jitter` turns a constant delay into a normal distribution; remove one of the two, or set `jitter = "0ms"`
 "#,
     );
 }
@@ -241,13 +241,13 @@ error: a scalable sender responds to marks, so that its packets are ECN-capable
     fails(
         &traffic("aimd = {}\npackets = 5"),
         r#"
-error: `packets` does not go with `aimd`
+error: `packets` cannot be used with `aimd`
   --> net.toml:10:1
    |
 10 | packets = 5
    | ^^^^^^^ in `traffic`
    |
-   = help: say how much in bytes: aimd = { size = "1000000 bytes" }
+   = help: give the amount in bytes: aimd = { size = "1000000 bytes" }
 "#,
     );
     fails(
@@ -267,7 +267,7 @@ fn traffic_to_nowhere_and_a_timeline_of_another_link() {
     fails(
         &with("[[traffic]]\nfrom = \"client\"\nto = \"sevrer\"\nconstant = \"1000/s\""),
         r#"
-error: no host or port is called `sevrer`
+error: there is no host or port `sevrer`
  --> net.toml:8:6
   |
 8 | to = "sevrer"
@@ -279,7 +279,7 @@ error: no host or port is called `sevrer`
     fails(
         &with("[[timeline]]\nat = \"5s\"\nset = { \"acces.down.rate\" = \"1mbit\" }"),
         r#"
-error: no link is called `acces`
+error: there is no link `acces`
  --> net.toml:8:9
   |
 8 | set = { "acces.down.rate" = "1mbit" }
@@ -296,7 +296,7 @@ fn not_toml_not_a_scenario_not_a_file() {
     fails(
         &with("delay = \"10ms"),
         r#"
-error: this is not TOML: invalid basic string, expected `"`
+error: invalid TOML: invalid basic string, expected `"`
  --> net.toml:6:14
   |
 6 | delay = "10ms
@@ -330,7 +330,7 @@ fn everything_that_is_wrong_is_said_in_the_order_of_the_file() {
         error.to_string().lines().filter(|l| l.starts_with("error")).map(Into::into).collect();
     assert_eq!(
         titles,
-        ["error: `mbt` is no unit of a rate", "error: `-5ms` is below zero", "error: unknown key `los`"]
+        ["error: `mbt` is not a unit of a rate", "error: `-5ms` is below zero", "error: unknown key `los`"]
     );
     assert_eq!(error.count(), 3);
 }
@@ -346,7 +346,7 @@ fn flags() {
     flags_fail(
         LinkFlags::default().with("rate", "1.5mbt/0.5mbit").with("delay", "10ms"),
         r#"
-error: `mbt` is no unit of a rate
+error: `mbt` is not a unit of a rate
  --> command line:1:8
   |
 1 | --rate 1.5mbt/0.5mbit --delay 10ms
@@ -359,13 +359,13 @@ error: `mbt` is no unit of a rate
     flags_fail(
         LinkFlags::default().with("rate", "10mbit/s"),
         r#"
-error: `/` stands between the value for down and that for up
+error: `/` separates the value for down from the value for up
  --> command line:1:8
   |
 1 | --rate 10mbit/s
   |        ^^^^^^^^ in `--rate`
   |
-  = help: a rate is always for a second: leave out `/s`
+  = help: rates are per second: remove `/s`
 "#,
     );
     flags_fail(
@@ -411,7 +411,7 @@ fn assignments() {
     assignment_fails(
         "access.down.rate=2mbt",
         r#"
-error: `mbt` is no unit of a rate
+error: `mbt` is not a unit of a rate
  --> set:1:18
   |
 1 | access.down.rate=2mbt
@@ -424,7 +424,7 @@ error: `mbt` is no unit of a rate
     assignment_fails(
         "acess.rate=2mbit",
         r#"
-error: no link is called `acess`
+error: there is no link `acess`
  --> set:1:1
   |
 1 | acess.rate=2mbit
@@ -437,7 +437,7 @@ error: no link is called `acess`
     assignment_fails(
         "access.dwn.rate=2mbit",
         r#"
-error: `dwn` is no direction
+error: `dwn` is not a direction
  --> set:1:1
   |
 1 | access.dwn.rate=2mbit

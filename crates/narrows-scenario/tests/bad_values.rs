@@ -92,7 +92,7 @@ error: the list is empty
     fails(
         r#"delay = { table = { name = "paretto", mean = "10ms", sd = "2ms" } }"#,
         r#"
-error: `paretto` is no table
+error: `paretto` is not a table
  --> net.toml:6:28
   |
 6 | delay = { table = { name = "paretto", mean = "10ms", sd = "2ms" } }
@@ -228,7 +228,7 @@ error: found `three`, expected a delay, such as 10.5 or 10.5ms
     fails(
         r#"delay = { samples = { file = "none.txt", unit = "ms" } }"#,
         r#"
-error: the file `none.txt` cannot be read: it is not among the files that came with the scenario
+error: the file `none.txt` cannot be read: it is not among the files that the scenario included
  --> net.toml:6:30
   |
 6 | delay = { samples = { file = "none.txt", unit = "ms" } }
@@ -259,7 +259,7 @@ error: `delay.pattern` is a pattern of delay
 6 | loss = { pattern = { file = "delay.pattern" } }
   |                             ^^^^^^^^^^^^^^^ in `links.access.loss.pattern`
   |
-  = help: a pattern of loss is wanted here
+  = help: expected a pattern of loss
 "#,
     );
 }
@@ -269,7 +269,7 @@ fn traces_and_what_they_give() {
     fails(
         r#"trace = "back.csv""#,
         r#"
-error: the time `1` goes back: the row before it is at 2s
+error: the time `1` goes back: the previous row is at 2s
  --> back.csv:4:1
   |
 4 | 1,7
@@ -280,20 +280,20 @@ error: the time `1` goes back: the row before it is at 2s
 6 | trace = "back.csv"
   |         ---------- in `links.access.trace`
   |
-  = help: the rows of a trace are in the order of time
+  = help: rows are in order of time
 "#,
     );
     fails(
         r#"trace = "rate.csv"
 rate = "1mbit""#,
         r#"
-error: the trace rate.csv gives the rate, and so does `rate`
+error: both the trace rate.csv and `rate` set the rate
  --> net.toml:7:1
   |
 7 | rate = "1mbit"
   | ^^^^ in `links.access.rate`
   |
-  = help: leave `rate` out, or say `then = "end"` for it to hold after the trace
+  = help: remove `rate`, or set `then = "end"` to use it after the trace
 "#,
     );
     fails(
@@ -301,19 +301,19 @@ error: the trace rate.csv gives the rate, and so does `rate`
 trace = "rate.csv"
 delay = "1ms""#,
         r#"
-error: the trace rate.csv gives the delay, and so does `delay`
+error: both the trace rate.csv and `delay` set the delay
  --> net.toml:8:1
   |
 8 | delay = "1ms"
   | ^^^^^ in `links.access.down.delay`
   |
-  = help: leave `delay` out, or say `then = "end"` for it to hold after the trace
+  = help: remove `delay`, or set `then = "end"` to use it after the trace
 "#,
     );
     fails(
         r#"trace = { file = "rate.csv", then = "lop" }"#,
         r#"
-error: `lop` is no rule
+error: `lop` is not a rule
  --> net.toml:6:37
   |
 6 | trace = { file = "rate.csv", then = "lop" }
@@ -326,7 +326,7 @@ error: `lop` is no rule
     fails(
         r#"trace = { file = "rate.csv", start = "3s" }"#,
         r#"
-error: the trace `rate.csv` ends at 2s, and 3s is not before that
+error: the trace `rate.csv` ends at 2s, but `start` is 3s
  --> net.toml:6:9
   |
 6 | trace = { file = "rate.csv", start = "3s" }
@@ -336,26 +336,26 @@ error: the trace `rate.csv` ends at 2s, and 3s is not before that
     fails(
         r#"trace = { file = "cell.down", then = "hold" }"#,
         r#"
-error: the trace cell.down is of opportunities, and there is none to hold at its end
+error: the trace cell.down consists of opportunities; it has no last value to hold
  --> net.toml:6:1
   |
 6 | trace = { file = "cell.down", then = "hold" }
   | ^^^^^ in `links.access.trace`
   |
-  = help: say `then = "loop"` or `then = "end"`
+  = help: set `then = "loop"` or `then = "end"`
 "#,
     );
     fails(
         r#"trace = { file = "rate.csv", then = "end" }
 delay = { normal = { mean = "1ms", sd = "1ms" } }"#,
         r#"
-error: after the trace rate.csv `delay` cannot hold, as it varies
+error: `delay` cannot apply after the trace rate.csv: it varies
  --> net.toml:7:1
   |
 7 | delay = { normal = { mean = "1ms", sd = "1ms" } }
   | ^^^^^ in `links.access.delay`
   |
-  = help: say a plain value, or none
+  = help: use a plain value, or none
 "#,
     );
 }
@@ -366,20 +366,20 @@ fn netem_words_beside_other_keys_or_mistyped() {
         r#"exact-netem = "delay 100ms"
 loss = "1%""#,
         r#"
-error: `loss` beside `exact-netem`, which is all that the link does
+error: `loss` with `exact-netem`, which replaces all other keys of the link
  --> net.toml:7:1
   |
 7 | loss = "1%"
   | ^^^^ in `links.access.loss`
   |
-  = help: say it in NetEm's words, or take `netem`, which means the keys of a link
+  = help: use the NetEm option, or `netem` instead, which combines with other keys
 "#,
     );
     fails(
         r#"netem = "delay 100ms loss 1%"
 loss = "1%""#,
         r#"
-error: `loss` beside `netem`, which means loss = { ingress = "1%" }
+error: `loss` with `netem`, which sets loss = { ingress = "1%" }
  --> net.toml:7:1
   |
 6 | netem = "delay 100ms loss 1%"
@@ -387,13 +387,13 @@ error: `loss` beside `netem`, which means loss = { ingress = "1%" }
 7 | loss = "1%"
   | ^^^^ in `links.access.loss`
   |
-  = help: leave one of the two out
+  = help: remove one of the two
 "#,
     );
     fails(
         r#"netem = "dely 100ms""#,
         r#"
-error: `dely` is no option of netem
+error: `dely` is not an option of netem
  --> net.toml:6:10
   |
 6 | netem = "dely 100ms"
@@ -423,13 +423,13 @@ error: more than one delay
         r#"delay = { exponential = { mean = "1ms" } }
 jitter = "1ms""#,
         r#"
-error: a jitter of 1ms on top of a delay that varies already (exponential, mean 1ms)
+error: a jitter of 1ms on a delay that already varies (exponential, mean 1ms)
  --> net.toml:7:1
   |
 7 | jitter = "1ms"
   | ^^^^^^ in `links.access.jitter`
   |
-  = help: `jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = "0ms"`
+  = help: `jitter` turns a constant delay into a normal distribution; remove one of the two, or set `jitter = "0ms"`
 "#,
     );
     fails(
@@ -447,7 +447,7 @@ error: more than one delay
     fails(
         r#"delay = { feed = "x", correlation = "20ms" }"#,
         r#"
-error: `correlation` does not go with `feed`
+error: `correlation` cannot be used with `feed`
  --> net.toml:6:23
   |
 6 | delay = { feed = "x", correlation = "20ms" }
@@ -459,7 +459,7 @@ error: `correlation` does not go with `feed`
     fails(
         r#"delay = { normal = { mean = "10ms", sd = "1ms" }, on-empty = "last" }"#,
         r#"
-error: `on-empty` does not go with `normal`
+error: `on-empty` cannot be used with `normal`
  --> net.toml:6:51
   |
 6 | delay = { normal = { mean = "10ms", sd = "1ms" }, on-empty = "last" }
@@ -491,13 +491,13 @@ error: no packet is left for this class
 6 | delay = { classes = [{ delay = "1ms" }, { match = "udp", delay = "2ms" }] }
   |                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in `links.access.delay.classes`
   |
-  = help: the class before it has no `match`, so that it takes every packet; it stands last
+  = help: the class before it has no `match` and takes every packet; it must be last
 "#,
     );
     fails(
         r#"delay = { classes = [{ match = "upd", delay = "2ms" }] }"#,
         r#"
-error: `upd` is no protocol
+error: `upd` is not a protocol
  --> net.toml:6:32
   |
 6 | delay = { classes = [{ match = "upd", delay = "2ms" }] }
@@ -552,7 +552,7 @@ error: more than one model of loss
     fails(
         r#"loss = { gilbert-elliott = { p = 0.1, r = 0.5 }, correlation = "25%" }"#,
         r#"
-error: `correlation` does not go with `gilbert-elliott`
+error: `correlation` cannot be used with `gilbert-elliott`
  --> net.toml:6:50
   |
 6 | loss = { gilbert-elliott = { p = 0.1, r = 0.5 }, correlation = "25%" }
@@ -568,7 +568,7 @@ error: `rate` beside `ingress`
  --> net.toml:6:10
   |
 6 | loss = { rate = "1%", ingress = "2%" }
-  |          ^^^^         ------- here it is said where packets are lost
+  |          ^^^^         ------- this table selects where packets are lost
   |          |
   |          in `links.access.loss`
   |
@@ -578,7 +578,7 @@ error: `rate` beside `ingress`
     fails(
         r#"loss = { with-delay = [["20ms", "1%"], ["10ms", "2%"]] }"#,
         r#"
-error: the delay 10ms does not lie above 20ms, the one before it
+error: the delay 10ms is not above the previous one, 20ms
  --> net.toml:6:40
   |
 6 | loss = { with-delay = [["20ms", "1%"], ["10ms", "2%"]] }

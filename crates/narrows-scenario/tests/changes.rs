@@ -305,7 +305,7 @@ fn parts_of_delays_losses_and_others() {
 
     let mut scenario = Scenario::from_flags(&LinkFlags::default()).unwrap();
     let error = scenario.assign("link.slots.packets=4").unwrap_err().to_string();
-    assert!(error.contains("there is no `slots` of which to set a part"), "{error}");
+    assert!(error.contains("there is no `slots` to change a part of"), "{error}");
     let error = scenario.assign("link.delay.corelation=4").unwrap_err().to_string();
     assert!(error.contains("did you mean `delay.correlation`?"), "{error}");
 }
@@ -316,7 +316,7 @@ fn a_link_whose_delay_was_set_to_zero_can_follow_a_trace_of_delays() {
     let files = Files::given([("d.csv", b"time_s,delay_ms\n0,20\n1,40\n".to_vec())]);
     let mut scenario = Scenario::parse_with(text, "net.toml", files).unwrap();
     let error = scenario.assign("l.up.trace=d.csv").unwrap_err().to_string();
-    assert!(error.contains("gives the delay, and so does `delay`"), "{error}");
+    assert!(error.contains("`delay` set the delay"), "{error}");
     scenario.assign_at(Time::ZERO, &["l.up.delay=0ms", "l.up.trace=d.csv"]).unwrap();
     assert_eq!(
         scenario.links[0].direction(Way::Up).expect("a wire").mean_delay(),
@@ -381,7 +381,7 @@ fn netem_words_are_the_keys_that_they_mean() {
     let changes = scenario.assign("link.up.exact-netem=delay 10ms loss 1%").unwrap();
     assert_eq!(kinds(&changes), ["link.up Netem"]);
     let error = scenario.assign("link.up.loss=1%").unwrap_err().to_string();
-    assert!(error.contains("beside `exact-netem`"), "{error}");
+    assert!(error.contains("with `exact-netem`"), "{error}");
     let changes = scenario.assign("link.up.exact-netem=none").unwrap();
     assert_eq!(
         kinds(&changes),

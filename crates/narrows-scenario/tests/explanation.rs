@@ -52,7 +52,7 @@ access.down: server → client
   counted   ip: the IP packet alone
   delay     normal, 10ms ± 2ms; packets keep their order
             mean 10ms, sd 2ms; p1 5.347ms, p50 10ms, p90 12.563ms, p99 14.653ms, p99.9 16.18ms
-            of packets in a row at most 0.23 % held back to keep their order
+            at most 0.23 % of back-to-back packets delayed to keep order
   queue     13 packets (given), drops at the tail
   also      loses 1% of the packets on the wire
   one way   10.341ms for 64 bytes, 18ms for 1500 bytes
@@ -60,13 +60,13 @@ access.down: server → client
   longest   128.18ms behind a full queue of such packets
 
 client.access ↔ server.access
-  round trip  21.365ms for 64 bytes, 52ms for 1500 bytes both ways, without waiting
+  round trip  21.365ms for 64 bytes, 52ms for 1500 bytes both ways, without queueing
 
 traffic
   download: server.access → client.access: evenly 100 packets a second, 1498 bytes, about 1.20mbit
 
 timeline
-  at 5s, and every 10s from then on: access.outage=true
+  at 5s, then every 10s: access.outage=true
 "#;
     assert_eq!(scenario.explain().to_string(), expected.trim_start(), "\n{}", scenario.explain());
 }
@@ -105,25 +105,25 @@ fn warnings() {
     // Φ(−1) = 15.87 %; a link without a rate holds back half of the packets.
     warns(
         "up.delay = { normal = { mean = \"2ms\", sd = \"2ms\" }, order = \"allow\" }",
-        &["l.up: 16 % of the normal delays would be below zero and become zero, which raises the mean"],
+        &["l.up: 16 % of the normal delays would be negative and are clamped to zero, which raises the mean"],
     );
     // 10 Mbit/s: 1.2 ms apart, Φ(−1.2/(√2·2)) = Φ(−0.4243) = 33.57 %.
     warns(
         "up = { rate = \"10mbit\", delay = \"20ms\", jitter = \"2ms\" }",
         &[
-            "l.up: of full packets in a row (1.2ms apart), 34 % are held back behind the one before, as order is kept: \
-           delays come out longer and smoother than asked; `order = \"allow\"` lets packets overtake",
+            "l.up: 34 % of full packets in a row (1.2ms apart) are delayed to keep order, so delays are longer and smoother than \
+             asked; `order = \"allow\"` permits reordering",
         ],
     );
     // 12 ms apart: more than any two delays differ.
     warns("up = { rate = \"1mbit\", delay = { uniform = { low = \"0ms\", high = \"10ms\" } } }", &[]);
     warns(
         "down.queue = \"1kB\"\ndown.rate = \"1mbit\"",
-        &["l.down: the queue of 1000 bytes has no room for a packet of 1500 bytes: none gets through"],
+        &["l.down: the queue of 1000 bytes is too small for a packet of 1500 bytes: all are dropped"],
     );
-    warns("down.outage = true", &["l.down: the link is down: nothing gets through until that changes"]);
+    warns("down.outage = true", &["l.down: the link is down: it drops everything until that changes"]);
     warns("down.loss = { ingress = \"50%\", wire = \"50%\" }", &["l.down: 75 % of the packets are lost"]);
-    warns("down.reorder = \"1%\"", &["l.down: `reorder` lets packets skip the delay, and there is none"]);
+    warns("down.reorder = \"1%\"", &["l.down: `reorder` lets packets skip the delay, but there is no delay"]);
     let idle = parse(
         "duration = \"3s\"\n[hosts.a]\n[hosts.b]\n[hosts.c]\n[links.l]\nbetween = [\"a\", \"b\"]\n\
          [[timeline]]\nat = \"3s\"\nset = { l.rate = \"1mbit\" }\n\
@@ -133,12 +133,12 @@ fn warnings() {
         idle.explain().warnings,
         [
             "c: no link ends at this host",
-            "traffic-1: begins at 4s, when the run has ended",
-            "timeline: nothing happens at 3s, when the run has ended"
+            "traffic-1: starts at 4s, after the end of the run",
+            "timeline: the step at 3s is after the end of the run"
         ]
     );
     let endless = link("[[traffic]]\nfrom = \"a\"\nto = \"b\"\nconstant = \"1/s\"");
-    let expected = ["traffic-1: never ends; say `stop` or `packets`, or a `duration` for the run"];
+    let expected = ["traffic-1: never ends; set `stop` or `packets`, or the run's `duration`"];
     assert_eq!(endless.explain().warnings, expected);
 }
 
@@ -206,7 +206,7 @@ fn who_is_held_back_to_keep_order() {
     assert!(rough > 0.01, "{rough}");
     says(
         "delay = { normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"2ms\" }",
-        &["warning: l.up: of packets close together", "a longer `correlation` holds back fewer"],
+        &["of packets close together", "a longer `correlation` delays fewer"],
     );
     let none =
         link("delay = { normal = { mean = \"10ms\", sd = \"2ms\" }, correlation = \"20ms\" }").explain();
@@ -259,7 +259,7 @@ fn traces_and_feeds() {
     assert_eq!(first.mean_delay_ns, Some(33_333_333));
     assert_eq!(first.queue_packets, Some(38));
     assert!(first.queue_reason.contains("one bandwidth-delay product, 6.666667mbit × 66.666666ms"), "{path}");
-    assert!(path.to_string().contains("path.csv: rate, delay for 3s, then its last values stay"), "{path}");
+    assert!(path.to_string().contains("path.csv: rate, delay for 3s, then keeps its last values"), "{path}");
 
     let fed = explain("down.delay = { feed = \"radio\", on_empty = \"last\" }").to_string();
     assert!(
@@ -276,8 +276,8 @@ fn the_single_queue_of_netem_is_told_as_one() {
     for line in [
         "  rate      1mbit\n",
         "  counted   frame: the IP packet and its link header (14 bytes for Ethernet)\n",
-        "  delay     NetEm's single queue: limit 50 delay 100ms 20ms rate 1mbit; packets leave by their time to send\n",
-        "  queue     50 packets (the single queue: what waits and what is in flight together), drops at the tail\n",
+        "  delay     NetEm's single queue: limit 50 delay 100ms 20ms rate 1mbit; packets may be reordered by their delays\n",
+        "  queue     50 packets (single queue: waiting packets and packets in flight together), drops at the tail\n",
         "  one way   100.624ms for 64 bytes, 112.112ms for 1500 bytes\n",
     ] {
         assert!(told.contains(line), "{line}\n{told}");
@@ -305,8 +305,8 @@ fn a_feed_is_named_where_there_are_several() {
 fn what_has_no_mean_is_not_said_to_be_never() {
     for delay in [r#"{ feed = "one" }"#, r#"{ pareto = { shape = 1, minimum = "1ms" } }"#] {
         let told = link(&format!("up.delay = {delay}")).explain().to_string();
-        assert!(told.contains("one way   no mean that is known for 64 bytes"), "{told}");
-        assert!(told.contains("round trip  without a mean that is known"), "{told}");
+        assert!(told.contains("one way   unknown mean for 64 bytes"), "{told}");
+        assert!(told.contains("round trip  unknown mean"), "{told}");
         assert!(!told.contains("never"), "{told}");
     }
     let told = link(r#"up = { rate = "down", delay = { feed = "one" } }"#).explain().to_string();
@@ -320,7 +320,7 @@ fn what_has_no_mean_is_not_said_to_be_never() {
 #[test]
 fn losses_that_never_end_and_shares_of_next_to_nothing() {
     let told = link(r#"up.loss = { conditional = ["1%", 1] }"#).explain().to_string();
-    assert!(told.contains("100 % of them, without end once they begin"), "{told}");
+    assert!(told.contains("100 % of them, permanently once they begin"), "{told}");
     let smooth = r#"up.delay = { gamma = { mean = "32ms", sd = "4ms" }, correlation = "40ms" }"#;
     let told = link(smooth).explain().to_string();
     assert!(told.contains("gamma, shape 64, scale 500us") && !told.contains("0.00 %"), "{told}");
@@ -335,7 +335,7 @@ fn a_queue_in_netems_single_queue_is_shown() {
         );
         narrows_scenario::Scenario::parse(&text, "t").unwrap().explain().to_string()
     };
-    assert!(link("").contains("400 packets (the single queue"), "{}", link(""));
+    assert!(link("").contains("400 packets (single queue"), "{}", link(""));
     let inside = link(", queue = \"10 packets\"");
     assert!(inside.contains("10 packets (given)") && inside.contains("limit 400"), "{inside}");
 }

@@ -66,8 +66,8 @@ fn what_is_given_is_in_force_and_the_rest_is_the_default() {
 fn what_check_says() {
     let text = link(CLASSES).explain().to_string();
     for line in [
-        "  scheduler hpd: delays in proportion, with limits; who has a limit that would be missed by one packet more goes first, of several the last such class; no bound but those of the classes\n",
-        "    voip: dscp ef\n      queue 50 packets, drops at the tail\n      ddp 1, g 128/1024, limit 2ms; gamma 896/1024, exact for 25 packets, anew after 2ms idle\n",
+        "  scheduler hpd: proportional delays, with limits; a class whose limit would be missed by one packet more goes first, of several the last such class; bounded per class only\n",
+        "    voip: dscp ef\n      queue 50 packets, drops at the tail\n      ddp 1, g 128/1024, limit 2ms; gamma 896/1024, exact for 25 packets, restarts after 2ms idle\n",
         "      ddp 2, g 256/1024, no limit; gamma 768/1024, up to 7 times that by steps of 10% error\n",
         "      ddp 4, g 512/1024, no limit; gamma by the backlog, up to 8 times that by steps of 12.5% error\n",
         "    rest: every other packet\n      queue 50 packets, drops at the tail\n      ddp 16, g 512/1024, no limit; gamma by the backlog\n",
@@ -87,7 +87,7 @@ fn a_limit_below_the_time_of_a_packet_is_warned_of() {
     // 1500 bytes at 10 Mbit/s take 1.2 ms.
     let words = |limit: &str| {
         vec![format!(
-            "access.up: the limit of `call`, {limit}, is less than a packet of 1500 bytes takes at 10mbit, 1.2ms: one that is on the wire already keeps it from being held"
+            "access.up: the limit of `call`, {limit}, is below the transmission time of 1500 bytes at 10mbit, 1.2ms: a packet already on the wire breaks it"
         )]
     };
     assert_eq!(warnings("1199us", "10mbit", "ip"), words("1.199ms"));
@@ -168,7 +168,7 @@ fn what_is_wrong() {
     );
     fails("g = 2000", "found `2000`, expected a number of 1024ths from 0 to 1024", 19, ".g", "");
     fails("limit = \"0ms\"", "found `0ms`, expected a time above zero", 23, ".limit", "");
-    fails("estimator = \"ewmar\"", "`ewmar` is no estimator", 27, ".estimator", "did you mean `ewma-r`?");
+    fails("estimator = \"ewmar\"", "`ewmar` is not an estimator", 27, ".estimator", "did you mean `ewma-r`?");
     fails("estimator = {}", "`type` is missing", 27, ".estimator", "");
     fails(
         "estimator = { type = \"ewma-pe\", steps = 0 }",
@@ -184,22 +184,16 @@ fn what_is_wrong() {
         ".estimator",
         "allowed: `type`, `threshold` or `cycle`",
     );
-    fails(
-        "weight = 2",
-        "`hpd` has no use for `weight`",
-        15,
-        "",
-        "say `ddp`, the least of which is served best",
-    );
-    fails("longest = \"9 bytes\"", "`hpd` has no use for `longest`", 15, "", "");
+    fails("weight = 2", "`hpd` does not use `weight`", 15, "", "set `ddp`; the smallest is served best");
+    fails("longest = \"9 bytes\"", "`hpd` does not use `longest`", 15, "", "");
     let lines = "scheduler = { type = \"drr\", classes = [{ name = \"a\", ddp = 2 }] }";
     let error = Scenario::parse(&text(lines), "net.toml").expect_err("it is wrong").to_string();
-    assert!(error.starts_with("error: `drr` has no use for `ddp`\n"), "{error}");
+    assert!(error.starts_with("error: `drr` does not use `ddp`\n"), "{error}");
     assert!(error.contains("it is a parameter of hybrid proportional delay: `hpd`"), "{error}");
     let error = Scenario::parse(&text("scheduler = { type = \"hpd\", bound-order = \"edf\" }"), "net.toml")
         .expect_err("it is wrong")
         .to_string();
-    assert!(error.starts_with("error: `edf` is no order of bounds\n"), "{error}");
+    assert!(error.starts_with("error: `edf` is not an order of bounds\n"), "{error}");
 }
 
 #[test]
@@ -220,6 +214,6 @@ fn the_class_that_takes_the_rest_is_needed() {
     let mut scenario = link(CLASSES);
     let without = "access.down.scheduler={ type = \"hpd\", classes = [{ name = \"voip\", match = { dscp = \"ef\" } }] }";
     let error = scenario.assign(without).unwrap_err().to_string();
-    assert!(error.starts_with("error: packets that fulfil no `match` have no class\n"), "{error}");
+    assert!(error.starts_with("error: unmatched packets have no class\n"), "{error}");
     assert!(error.contains("or drop them: default = \"drop\""), "{error}");
 }

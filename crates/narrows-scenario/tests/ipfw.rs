@@ -128,7 +128,7 @@ error: found `${fwcmd}`, expected a command
 5 | ${fwcmd} add 100 allow in
   | ^^^^^^^^
   |
-  = help: variables of a shell are not replaced: write their values
+  = help: shell variables are not expanded: write their values
 "#,
     );
 }
@@ -138,29 +138,29 @@ fn what_ipfw_has_and_narrows_has_not_is_refused_by_name() {
     fails(
         "add 100 divert 8668 ip from any to any\nadd 200 allow tcp from any to any uid root\nadd 300 unreach host ip from any to any",
         r#"
-error: `divert` is known to ipfw and not to narrows
+error: `divert` exists in ipfw but not in narrows
  --> test.conf:1:9
   |
 1 | add 100 divert 8668 ip from any to any
   |         ^^^^^^
   |
-  = help: narrows hands packets to no other program
+  = help: narrows does not pass packets to other programs
 
-error: `uid` is known to ipfw and not to narrows
+error: `uid` exists in ipfw but not in narrows
  --> test.conf:2:35
   |
 2 | add 200 allow tcp from any to any uid root
   |                                   ^^^
   |
-  = help: narrows sees packets on the wire, which belong to no socket, user or jail
+  = help: narrows sees packets on the wire, without socket, user or jail
 
-error: `unreach` is known to ipfw and not to narrows
+error: `unreach` exists in ipfw but not in narrows
  --> test.conf:3:9
   |
 3 | add 300 unreach host ip from any to any
   |         ^^^^^^^
   |
-  = help: narrows answers no packet; `deny` drops it without a word
+  = help: narrows does not answer packets; `deny` drops them silently
 "#,
     );
     for action in [
@@ -180,7 +180,7 @@ error: `unreach` is known to ipfw and not to narrows
     ] {
         let error = ipfw::rule(&format!("{action} ip from any to any"), &context()).unwrap_err().to_string();
         let name = action.split(' ').next().unwrap_or_default();
-        assert!(error.contains(&format!("`{name}` is known to ipfw and not to narrows")), "{error}");
+        assert!(error.contains(&format!("`{name}` exists in ipfw but not in narrows")), "{error}");
     }
     for option in [
         "gid 0",
@@ -207,14 +207,14 @@ error: `unreach` is known to ipfw and not to narrows
         "limit src-addr tablearg",
     ] {
         let error = ipfw::rule(&format!("allow {option}"), &context()).unwrap_err().to_string();
-        assert!(error.contains("known to ipfw and not to narrows"), "{error}");
+        assert!(error.contains("exists in ipfw but not in narrows"), "{error}");
     }
     let refused = |text: &str| ipfw::Command::parse(text, &context()).unwrap_err().to_string();
-    assert!(refused("nat 1 config if em0").contains("`nat` is known to ipfw and not to narrows"));
-    assert!(refused("add 5 deny altq q ip from any to any").contains("`altq` is known to ipfw"));
-    assert!(refused("pipe 1 config bw em0").contains("known to ipfw and not to narrows"));
+    assert!(refused("nat 1 config if em0").contains("`nat` exists in ipfw but not in narrows"));
+    assert!(refused("add 5 deny altq q ip from any to any").contains("`altq` exists in ipfw"));
+    assert!(refused("pipe 1 config bw em0").contains("exists in ipfw but not in narrows"));
     assert!(refused("pipe 1 config pie onoff").contains("`onoff` is known to ipfw"));
-    assert!(refused("disable firewall").contains("known to ipfw and not to narrows"));
+    assert!(refused("disable firewall").contains("exists in ipfw but not in narrows"));
 }
 
 #[test]
@@ -234,13 +234,13 @@ error: the mask `0xffffffff00` has 2 digits too many: src-ip has 32 bits
     fails(
         "pipe 1 config mask src-ip 0x0",
         r#"
-error: `0x0` is a mask of no bits, which tells no flows apart
+error: `0x0` is an empty mask, which does not separate flows
  --> test.conf:1:27
   |
 1 | pipe 1 config mask src-ip 0x0
   |                           ^^^
   |
-  = help: leave it out, or say which bits count
+  = help: remove it, or give the bits that count
 "#,
     );
 }
@@ -256,7 +256,7 @@ error: `skipto 400` in rule 500 leads backwards
 1 | add 500 skipto 400 ip from any to any
   |         ^^^^^^
   |
-  = help: a packet goes on at a later rule; `call` goes backwards, and `return` comes back
+  = help: `skipto` only jumps forward; `call` may jump backward and `return` returns
 
 error: `skipto 600` in rule 600 leads to itself
  --> test.conf:2:9
@@ -264,13 +264,13 @@ error: `skipto 600` in rule 600 leads to itself
 2 | add 600 skipto 600 ip from any to any
   |         ^^^^^^
   |
-  = help: a packet goes on at a later rule; `call` goes backwards, and `return` comes back
+  = help: `skipto` only jumps forward; `call` may jump backward and `return` returns
 "#,
     );
     fails(
         "add 100 pipe 1 ip from any to any\npipe 2 config bw 1Mbit/s\nqueue 3 config sched 4\nqueue 5 config weight 2",
         r#"
-error: rule 100 sends packets to pipe 1, which no line configures
+error: rule 100 sends packets to pipe 1, which is not configured
  --> test.conf:1:14
   |
 1 | add 100 pipe 1 ip from any to any
@@ -278,7 +278,7 @@ error: rule 100 sends packets to pipe 1, which no line configures
   |
   = help: configured: 2; write: pipe 1 config …
 
-error: queue 3 is at the scheduler 4, which no line configures
+error: queue 3 uses the scheduler 4, which is not configured
  --> test.conf:3:22
   |
 3 | queue 3 config sched 4
@@ -286,7 +286,7 @@ error: queue 3 is at the scheduler 4, which no line configures
   |
   = help: write: pipe 4 config …, or: sched 4 config …
 
-error: `sched` is missing: queue 5 is at no scheduler
+error: `sched` is missing: queue 5 has no scheduler
  --> test.conf:4:1
   |
 4 | queue 5 config weight 2
@@ -302,13 +302,13 @@ fn a_pipe_and_its_scheduler_have_one_mask() {
     fails(
         "pipe 1 config mask src-ip 0xff\nsched 1 config mask dst-ip 0xff",
         r#"
-error: scheduler 1 has another mask than pipe 1
+error: scheduler 1 and pipe 1 have different masks
  --> test.conf:2:16
   |
 2 | sched 1 config mask dst-ip 0xff
   |                ^^^^
   |
-  = help: the pipe is the scheduler's, and one mask stands for both: say it once
+  = help: the pipe belongs to the scheduler and shares its mask: give it once
 "#,
     );
     script("pipe 1 config mask src-ip 0xff\nsched 1 config mask src-ip /8");
@@ -319,32 +319,32 @@ error: scheduler 1 has another mask than pipe 1
 fn bad_lines_say_what_is_wrong() {
     let cases = [
         ("pipe 1 config bw", "a rate is missing after `bw`"),
-        ("pipe 1 config delay 10 delay 20", "`delay` a second time"),
-        ("pipe 1 config red 0.002/5/15/0.1 codel", "`codel` a second time"),
+        ("pipe 1 config delay 10 delay 20", "duplicate `delay`"),
+        ("pipe 1 config red 0.002/5/15/0.1 codel", "duplicate `codel`"),
         ("pipe 1 config weight 3", "`weight` is an option of queues, not of a pipe"),
         ("queue 1 config pipe 1 weight 0", "found `0`, expected a weight from 1 to 65536"),
         ("queue 1 config pipe 1 weight 70000", "expected a weight from 1 to 65536"),
         ("queue 1 config pipe 0", "from 1 to 65534"),
         ("pipe 65535 config", "the number of a pipe from 1 to 65534"),
-        ("pipe 1 config bw 10Mbps/s", "`Mbps/s` is no unit of a rate"),
+        ("pipe 1 config bw 10Mbps/s", "`Mbps/s` is not a unit of a rate"),
         ("pipe 1 config bw -1", "is below zero"),
         ("pipe 1 config bw 1.0001bit/s", "is not a whole number of bits a second"),
-        ("pipe 1 config delay 10m", "`m` is no unit of a time"),
-        ("pipe 1 config queue 20X", "`X` is no unit of a queue"),
+        ("pipe 1 config delay 10m", "`m` is not a unit of a time"),
+        ("pipe 1 config queue 20X", "`X` is not a unit of a queue"),
         ("pipe 1 config queue 0", "expected one slot or more"),
         ("pipe 1 config plr 1.5", "expected a probability from 0 to 1"),
         ("pipe 1 config plr 0.1,0.2", "one probability, or four"),
-        ("pipe 1 config red 0.002/15/5/0.1", "15, which is not below the upper one, which is 5"),
+        ("pipe 1 config red 0.002/15/5/0.1", "15, is not below the upper threshold, 5"),
         ("pipe 1 config red 0.002/5/15", "w_q/min_th/max_th/max_p"),
-        ("pipe 1 config ecn", "stands behind `red`"),
+        ("pipe 1 config ecn", "follows `red`"),
         ("pipe 1 config mask", "the part of the header that the mask is for"),
         ("pipe 1 config mask src-ipp 0xff", "did you mean `src-ip`?"),
         ("pipe 1 config mask src-port 0x1ffff", "has a digit too many: src-port has 16 bits"),
         ("pipe 1 config mask proto 300", "expected a mask from 0 to 255"),
         ("pipe 1 config mask src-ip6 /129", "from 0 to 128"),
         ("sched 1 config type qfqq", "did you mean `qfq`?"),
-        ("sched 1 config type gfq", "`gfq` is known to ipfw and not to narrows"),
-        ("sched 1 config pipe 2", "scheduler 1 sends by pipe 2"),
+        ("sched 1 config type gfq", "`gfq` exists in ipfw but not in narrows"),
+        ("sched 1 config pipe 2", "scheduler 1 sends through pipe 2"),
         ("add 70000 allow in", "the number of a rule from 1 to 65534"),
         ("add 100 set 32 allow in", "the number of a set from 0 to 31"),
         ("add 100 prob 1.5 allow in", "a probability above 0 and at most 1"),
@@ -353,9 +353,9 @@ fn bad_lines_say_what_is_wrong() {
         ("add pipe", "the number of a pipe is missing after `pipe`"),
         ("add pipe one in", "found `one`, expected the number of a pipe from 1 to 65534"),
         ("add allow ip from any to any 99999", "expected a port from 0 to 65535"),
-        ("add allow src-port 80-70", "`80-70` is a range that runs backwards"),
+        ("add allow src-port 80-70", "`80-70` is a descending range"),
         ("add allow src-port htpp", "did you mean `http`?"),
-        ("add allow src-port 010", "octal to ipfw and decimal to people"),
+        ("add allow src-port 010", "octal in ipfw but looks decimal"),
         ("add allow src-ip 10.0.0.0/33", "a number of bits from 0 to 32"),
         ("add allow src-ip 10.0.0", "expected an address or the name of a host"),
         ("add allow src-ip 10.0.0.0:255.255", "expected a mask such as 255.255.255.0"),
@@ -365,18 +365,18 @@ fn bad_lines_say_what_is_wrong() {
         ("add allow src-ip table(1,2,3)", "expected a value from 0"),
         ("add allow tcp frm any to any", "found `frm`, expected `from`"),
         ("add allow tcp from any", "`to` is missing after `any`"),
-        ("add allow tcp from not any to any", "`not any` holds for no packet"),
+        ("add allow tcp from not any to any", "`not any` matches no packet"),
         ("add allow { in or out", "this block has no end"),
         ("add allow in or out", "`or` outside of braces"),
         ("add allow not not in", "`not` twice"),
         ("add allow { in or { out } }", "a block within a block"),
         ("add allow { keep-state or in }", "`keep-state` cannot be part of an or-block"),
-        ("add allow { MAC 1:2:3:4:5:6 1:2:3:4:5:7 or in }", "asks for two things at once"),
+        ("add allow { MAC 1:2:3:4:5:6 1:2:3:4:5:7 or in }", "combines two conditions"),
         ("add allow tcp from any to any limit src-adr 4", "did you mean `src-addr`?"),
-        ("add allow keep-state limit src-addr 4", "a second `keep-state` or `limit`"),
+        ("add allow keep-state limit src-addr 4", "`keep-state` or `limit` twice"),
         ("add allow keep-state :web", "`:web` names dynamic rules"),
-        ("add check-state in", "`check-state` asks every packet"),
-        ("add allow tag 1 untag 2 in", "`untag` besides another tag"),
+        ("add check-state in", "`check-state` applies to every packet"),
+        ("add allow tag 1 untag 2 in", "`untag` with another tag"),
         ("add allow tag 0 in", "a tag from 1 to 65534"),
         ("add allow tcpflags syn,ackk", "did you mean `ack`?"),
         ("add allow tcpflags syn,!syn", "set and not set"),
@@ -397,11 +397,11 @@ fn bad_lines_say_what_is_wrong() {
         ("sysctl net.inet.ip.fw.one_pass=2", "found `2`, expected 0 or 1"),
         ("set enable", "the number of a set is missing"),
         ("set disable 31", "set 31 cannot be disabled"),
-        ("set enable 1 disable 1", "set 1 is enabled and disabled at once"),
+        ("set enable 1 disable 1", "set 1 is both enabled and disabled"),
         ("set move 3 4", "found `4`, expected `to`"),
         ("delete", "the number of a rule is missing after `delete`"),
-        ("delete 7-5", "`7-5` is a range that runs backwards"),
-        ("-z list", "the flag `-z` is not understood"),
+        ("delete 7-5", "`7-5` is a descending range"),
+        ("-z list", "unknown flag `-z`"),
         ("list 100 now", "the number of a rule"),
         ("flush everything", "found `everything`, expected the end of the command"),
         ("pipe 1 cnfig bw 1", "did you mean `config`?"),
@@ -467,7 +467,7 @@ fn commands_change_what_is_there() {
     let remark = |number: usize| {
         script.lines.iter().find(|line| line.number == number).map(|line| line.remarks.join("; "))
     };
-    assert_eq!(remark(6).as_deref(), Some("no number is given: it gets 200"));
+    assert_eq!(remark(6).as_deref(), Some("no number given: it gets 200"));
     assert!(remark(4).is_some_and(|remark| remark.contains("was configured before")));
     // `flush` leaves set 31.
     let mut script = script;
@@ -554,7 +554,7 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
     }
     let (guessed, remark) = comes_to("recv em0", &[]);
     assert_eq!(guessed, rule("in"));
-    assert!(remark.starts_with("em0 is taken as the client's interface"), "{remark}");
+    assert!(remark.starts_with("em0 is assumed to be the client's interface"), "{remark}");
     // Two have no one reading, and another than the one that is given is nobody's.
     for (written, given) in
         [("recv em0 xmit em1", &[][..]), ("recv em0", &["em1=client"]), ("via none", &["em0=client"])]
@@ -562,10 +562,7 @@ fn interfaces_of_rules_are_those_of_the_hosts() {
         match read(written, given) {
             Err(error) => {
                 let shown = error.to_string();
-                assert!(
-                    shown.contains("no packet can reach a pipe: no interface is called `em0`"),
-                    "{shown}"
-                );
+                assert!(shown.contains("no packet can reach a pipe: there is no interface `em0`"), "{shown}");
                 assert!(shown.contains("x.conf:2:") && shown.contains("--interface em0=client"), "{shown}");
             }
             // Who writes `none` means it.

@@ -231,7 +231,7 @@ fn keep() -> impl Strategy<Value = Keep> {
 fn term() -> impl Strategy<Value = Term> {
     let literal = || (any::<bool>(), test()).prop_map(|(not, test)| Literal { not, test });
     // `any` by itself is no condition, and `not any` none that holds.
-    let alone = literal().prop_filter("is no condition", |literal| !is_any(&literal.test));
+    let alone = literal().prop_filter("is not a condition", |literal| !is_any(&literal.test));
     let several = vec(literal(), 2..4)
         .prop_filter("holds never", |literals| !literals.iter().any(|literal| is_any(&literal.test)));
     prop_oneof![3 => alone.prop_map(|literal| Term(vec![literal])), 1 => several.prop_map(Term)]

@@ -73,15 +73,18 @@ fn flags_are_for_both_ways_or_one() {
 
     let refused = |refused: LinkFlags| flags(refused).unwrap_err().to_string();
     let twice = refused(LinkFlags::default().given("netem", text()).with("delay", "5ms"));
-    assert!(twice.contains("`--delay` beside `--netem`, which means delay"), "{twice}");
+    assert!(twice.contains("`--delay` with `--netem`, which sets delay"), "{twice}");
     let same_way = refused(LinkFlags::default().given("netem", text()).given("netem-up", text()));
-    assert!(same_way.contains("for the same direction"), "{same_way}");
+    assert!(same_way.contains("set the same direction"), "{same_way}");
     let typo = refused(LinkFlags::default().with("netem-down", "delay 10ms los 1% dely 5ms"));
-    assert!(typo.contains("`dely` is no option of netem") && typo.contains("command line:1:33"), "{typo}");
+    assert!(
+        typo.contains("`dely` is not an option of netem") && typo.contains("command line:1:33"),
+        "{typo}"
+    );
     let beside = refused(LinkFlags::default().given("exact-netem", text()).with("rate", "1mbit"));
-    assert!(beside.contains("beside `exact-netem`"), "{beside}");
+    assert!(beside.contains("with `exact-netem`"), "{beside}");
     let both = refused(LinkFlags::default().given("exact-netem", text()).given("netem-up", text()));
-    assert!(both.contains("`--netem-up` beside `--exact-netem`"), "{both}");
+    assert!(both.contains("`--netem-up` with `--exact-netem`"), "{both}");
     assert!(!both.contains("--delay"), "no flag that was not given is named: {both}");
 }
 
@@ -92,15 +95,15 @@ fn errors_in_a_file_point_into_the_text() {
     let message = error("exact-netem = 'loss gemodl 1%'");
     assert!(message.contains("net.toml:5:21") && message.contains("did you mean `gemodel`?"), "{message}");
     let message = error("netem = \"delay 10ms\"\ndelay = \"5ms\"");
-    assert!(message.contains("`delay` beside `netem`"), "{message}");
+    assert!(message.contains("`delay` with `netem`"), "{message}");
     let message = error("exact-netem = \"delay 10ms\"\nloss = \"1%\"");
-    assert!(message.contains("`loss` beside `exact-netem`"), "{message}");
+    assert!(message.contains("`loss` with `exact-netem`"), "{message}");
     let message = error("exact-netem = \"root delay limit 5\"");
     assert!(message.contains("a queueing discipline of its own"), "{message}");
     let message = error("netem = \"delay 9ms 1ms distribution none.dist\"");
     assert!(message.contains("none.dist") && message.contains("cannot be read"), "{message}");
     let message = error("netem = \"delay 10ms seed 7\"");
-    assert!(message.contains("`seed` in the words of one link"), "{message}");
+    assert!(message.contains("`seed` in one link"), "{message}");
     let message = error("netem = \"loss 1% 100%\"");
     assert!(message.contains("below 100%"), "{message}");
 }

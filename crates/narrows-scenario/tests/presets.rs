@@ -98,7 +98,7 @@ fn what_a_key_gives_the_trace_of_a_preset_does_not() {
     let scenario = file("preset = \"leo-satellite\"\ndelay = \"30ms\"");
     let down = way(&scenario, Way::Down);
     assert_eq!(down.mean_delay(), Some(ms("30")));
-    assert_eq!(down.trace.as_ref().unwrap().trace.columns(), ["loss"], "handovers still lose packets");
+    assert_eq!(down.trace.as_ref().unwrap().trace.columns(), ["loss"], "handovers still drop packets");
     let again = Scenario::parse(&scenario.to_toml(), "net.toml").unwrap();
     assert_eq!(again.links, scenario.links, "the columns are written");
 
@@ -116,7 +116,7 @@ fn a_trace_of_ones_own_takes_the_place_of_what_it_gives() {
     assert_eq!((down.rate, down.mean_delay()), (Rate::UNLIMITED, Some(ms("26.55"))));
     // What is said beside it is still said twice.
     let error = refused(&format!("preset = \"4g\"\nrate = \"1mbit\"\n{trace}"));
-    assert!(error.contains("gives the rate, and so does `rate`"), "{error}");
+    assert!(error.contains("`rate` set the rate"), "{error}");
 
     let scenario = file("preset = \"dsl\"\nup.exact-netem = \"delay 100ms\"");
     assert_eq!(way(&scenario, Way::Up).rate, Rate::UNLIMITED);
@@ -126,7 +126,7 @@ fn a_trace_of_ones_own_takes_the_place_of_what_it_gives() {
 #[test]
 fn a_preset_that_there_is_not_is_refused_with_the_nearest() {
     let error = refused("preset = \"fiber\"");
-    for words in ["`fiber` is no preset", "did you mean `fibre`?", "net.toml:5", "links.link.preset"] {
+    for words in ["`fiber` is not a preset", "did you mean `fibre`?", "net.toml:5", "links.link.preset"] {
         assert!(error.contains(words), "{words}: {error}");
     }
     for (keys, words) in [
@@ -135,7 +135,7 @@ fn a_preset_that_there_is_not_is_refused_with_the_nearest() {
         ("up.preset = \"4g\"", "unknown key `preset`"),
         ("trace = \"preset:nothing.csv\"", "preset:nothing.csv` cannot be read"),
         ("trace = { file = \"preset:train-up.csv\", columns = [\"loss\"] }", "no column `loss`"),
-        ("trace = { file = \"preset:train-up.csv\", columns = [\"speed\"] }", "`speed` is no column"),
+        ("trace = { file = \"preset:train-up.csv\", columns = [\"speed\"] }", "`speed` is not a column"),
         ("trace = { file = \"preset:train-up.csv\", columns = [] }", "the list is empty"),
     ] {
         let error = refused(keys);
@@ -143,7 +143,7 @@ fn a_preset_that_there_is_not_is_refused_with_the_nearest() {
     }
     let wrong = LinkFlags::default().with("preset", "5gg").with("rate", "1mbit");
     let error = Scenario::from_flags(&wrong).unwrap_err().to_string();
-    assert!(error.contains("`5gg` is no preset") && error.contains("did you mean `5g`?"), "{error}");
+    assert!(error.contains("`5gg` is not a preset") && error.contains("did you mean `5g`?"), "{error}");
     assert!(error.contains("--preset"), "{error}");
     assert_eq!(Preset::named("lte").unwrap_err().count(), 1);
 }

@@ -199,9 +199,9 @@ fn the_links_rate_holds_where_it_has_one_and_else_that_of_the_profile() {
     assert!(said(PROFILE).contains("6.954ms for 1500 bytes"), "{}", said(PROFILE));
     assert!(said(PROFILE).contains("at most   144 packets of 1500 bytes a second"), "{}", said(PROFILE));
     let own = said(&format!("{PROFILE}rate = \"1mbit\""));
-    assert!(own.contains("the rate of its profile, 2mbit, does not count: the link has its own"), "{own}");
+    assert!(own.contains("the profile's rate, 2mbit, is ignored: the link has its own"), "{own}");
     let burst = said("rate = \"1mbit\"\nburst = \"10kB\"");
-    assert!(burst.contains("lets up to 10000 bytes pass at once after it was idle"), "{burst}");
+    assert!(burst.contains("passes up to 10000 bytes at once after idle time"), "{burst}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn both_are_written_back_changed_and_taken_as_flags() {
 fn what_is_wrong_is_shown_in_both_files() {
     let error = refused("profile = \"bad.profile\"");
     for part in [
-        "the probability goes down, from 0.2 to 0.1, where the time goes up, from 10ms to 20ms",
+        "the probability decreases, from 0.2 to 0.1, while the time increases, from 10ms to 20ms",
         "bad.profile:3",
         "net.toml:5:11",
         "in `links.l.profile`",
@@ -253,12 +253,12 @@ fn what_is_wrong_is_shown_in_both_files() {
         ("profile = \"no.profile\"", "the file `no.profile` cannot be read"),
         ("profile = 3", "found `3`, expected the name of a file"),
         ("burst = \"10\"", "`10` has no unit"),
-        ("burst = \"10kbit\"", "`kbit` is no unit of a size"),
-        ("exact-netem = \"delay 1ms\"\nprofile = \"good.profile\"", "`profile` beside `exact-netem`"),
-        ("exact-netem = \"delay 1ms\"\nburst = \"1kB\"", "`burst` beside `exact-netem`"),
+        ("burst = \"10kbit\"", "`kbit` is not a unit of a size"),
+        ("exact-netem = \"delay 1ms\"\nprofile = \"good.profile\"", "`profile` with `exact-netem`"),
+        ("exact-netem = \"delay 1ms\"\nburst = \"1kB\"", "`burst` with `exact-netem`"),
         (
             "rate = \"11mbit\"\nprofile = \"good.profile\"\nscheduler = { type = \"dcf\", classes = [{ name = \"a\", match = { from = \"up\" } }, { name = \"b\" }] }\nshared = true",
-            "the profile good.profile beside `dcf`, which works the air time out",
+            "the profile good.profile with `dcf`, which computes the air time itself",
         ),
     ] {
         let error = refused(keys);

@@ -68,8 +68,8 @@ fn classes_for_reports() {
 fn what_check_says() {
     let text = link(CLASSES).explain().to_string();
     for line in [
-        "  queue     20 packets (given; each class that says nothing else), drops at the tail\n",
-        "  scheduler qfq: quick fair queueing; no bound but those of the classes\n",
+        "  queue     20 packets (given; each class without a bound), drops at the tail\n",
+        "  scheduler qfq: quick fair queueing; bounded per class only\n",
         "    voip: udp, dscp ef, up to 300 bytes\n      weight 8 of 11: 72.7 %, 727kbit; packets up to 300 bytes; queue 20 packets, drops at the tail\n      CoDel, target 5ms, interval 100ms, longest 1500 bytes, ecn on\n",
         "    web: port 80 or 443; or from 10.9.0.0/16\n      weight 2 of 11: 18.2 %, 182kbit; packets up to 1500 bytes; queue 7 packets, drops at the tail\n      PIE, target 15ms,",
         "    rest: every other packet\n      weight 1 of 11: 9.1 %, 90.9kbit;",
@@ -81,9 +81,9 @@ fn what_check_says() {
     );
     let text = flows.explain().to_string();
     for line in [
-        "  queue     10240 packets (default of fq_codel; all flows together), the longest flow loses its first packets\n",
+        "  queue     10240 packets (default of fq_codel; all flows together), drops from the head of the longest flow\n",
         "  scheduler fq_codel: fair queueing with CoDel, quantum 1514 bytes; 1024 flows by 5-tuple\n            each flow: CoDel, target 5ms,",
-        "  queue     20 packets (default: one bandwidth-delay product, 10mbit × 20ms round trip, but at least 20 for senders that bunch, in packets of 1498 bytes; all flows together)",
+        "  queue     20 packets (default: one bandwidth-delay product, 10mbit × 20ms round trip, but at least 20because senders send in bursts, in packets of 1498 bytes; all flows together)",
         "  scheduler drr: deficit round robin, quantum 1500 bytes; 16 flows by source\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -99,22 +99,20 @@ fn warnings() {
     warns(
         "up.scheduler = \"sfq\"\ndown.queue = \"codel\"",
         &[
-            "access.up: nothing ever waits on a link without a rate, so `sfq` has nothing to do",
-            "access.down: nothing ever waits on a link without a rate, so `codel` has nothing to do",
+            "access.up: a link without a rate has no backlog, so `sfq` has no effect",
+            "access.down: a link without a rate has no backlog, so `codel` has no effect",
         ],
     );
-    let early = "the queue is full before its average gets there";
+    let early = "the queue is full before its average reaches it";
     warns(
         "rate = \"1mbit\"\ndown.queue = { type = \"red\", bound = \"15 packets\" }",
-        &[&format!(
-            "access.down: the bound, 15 packets, is no more than RED's upper threshold of 15 packets: {early}"
-        )],
+        &[&format!("access.down: the bound, 15 packets, is not above RED's `max` of 15 packets: {early}")],
     );
     warns("rate = \"1mbit\"\ndown.queue = { type = \"red\", bound = \"16 packets\" }", &[]);
     warns(
         "rate = \"1mbit\"\ndown.scheduler = { type = \"prio\", classes = [{ name = \"all\", queue = { type = \"red\", max = \"30kB\", bound = \"29kB\" } }] }",
         &[&format!(
-            "access.down: the bound of `all`, 29000 bytes, is no more than RED's upper threshold of 30000 bytes: {early}"
+            "access.down: the bound of `all`, 29000 bytes, is not above RED's `max` of 30000 bytes: {early}"
         )],
     );
     warns(
@@ -129,14 +127,14 @@ fn warnings() {
     warns(
         &shared(20),
         &[
-            "access.down: `rest` alone may fill the scheduler's bound of 20 packets; then packets of the other classes are dropped",
+            "access.down: `rest` alone can fill the scheduler's bound of 20 packets; then packets of other classes are dropped",
         ],
     );
     warns(&shared(21), &[]);
     warns(
         "rate = \"11mbit\"\nscheduler = \"dcf\"",
         &[
-            "access: the stations of each direction contend among themselves only; for one medium say `shared = true`",
+            "access: the stations of each direction contend only with each other; for one medium set `shared = true`",
         ],
     );
     warns("rate = \"11mbit\"\nshared = true\nscheduler = \"dcf\"", &[]);
@@ -254,7 +252,7 @@ fn another_scheduler_with_the_same_classes() {
     assert_eq!(down(&wired), &down(&radio).with_scheduler("drr").unwrap());
     assert_eq!(direction.with_scheduler("none").unwrap().scheduler, None);
     let error = direction.with_scheduler("hfsc").unwrap_err().to_string();
-    assert!(error.starts_with("error: `hfsc` is no scheduler"), "{error}");
+    assert!(error.starts_with("error: `hfsc` is not a scheduler"), "{error}");
     let plain = link("rate = \"10mbit\"");
     assert!(down(&plain).with_scheduler("fq_codel").is_ok());
     assert!(down(&plain).with_scheduler("prio").unwrap_err().to_string().contains("`prio` has no classes"));
@@ -430,7 +428,7 @@ proptest! {
             Err(error) => {
                 let error = error.to_string();
                 prop_assert!(
-                    error.contains("no packet gets to the class") || error.contains("manages its queues itself"),
+                    error.contains("no packet reaches the class") || error.contains("manages its own queues"),
                     "{text}\n{error}"
                 );
             }

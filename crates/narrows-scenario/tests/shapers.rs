@@ -99,10 +99,10 @@ fn what_is_written_is_read_again() {
 fn what_check_says() {
     let text = link(TREE).explain().to_string();
     for lines in [
-        "  scheduler htb: a tree of token buckets, which borrow from those above; no bound but those of the classes\n    1:1: the classes below it\n      rate 10mbit (burst 12500 bytes), ceiling 10mbit (burst 12500 bytes)\n",
+        "  scheduler htb: a tree of token buckets that borrow from their parents; bounded per class only\n    1:1: the classes below it\n      rate 10mbit (burst 12500 bytes), ceiling 10mbit (burst 12500 bytes)\n",
         "      voice: dscp ef\n        rate 2mbit (burst 2500 bytes), ceiling 10mbit (burst 12500 bytes), priority 0, quantum 25000 bytes; queue 20 packets, drops at the tail\n",
         "        web: port 80\n",
-        "priority 2, quantum 3000 bytes; in `prio`, below\n          scheduler prio: strict priority, the first class first; no bound but those of the classes\n            short: up to 200 bytes\n",
+        "priority 2, quantum 3000 bytes; in `prio`, below\n          scheduler prio: strict priority, the first class first; bounded per class only\n            short: up to 200 bytes\n",
         "            long: every other packet\n              netem limit 30 delay 5ms\n",
     ] {
         assert!(text.contains(lines), "{lines}\n{text}");
@@ -114,7 +114,7 @@ fn what_check_says() {
     assert!(text.contains(line), "{text}");
     let text = link(r#"policer = { rate = "1mbit", burst = "10kB" }"#).explain().to_string();
     assert!(
-        text.contains("polices what arrives to 1mbit, burst 10000 bytes: what is beyond is dropped"),
+        text.contains("polices arriving packets to 1mbit, burst 10000 bytes: excess packets are dropped"),
         "{text}"
     );
 }
@@ -133,9 +133,9 @@ scheduler = { type = "htb", classes = [
     .explain()
     .to_string();
     for part in [
-        "the classes below `all` have rates of 5mbit together, above its own 4mbit",
+        "the classes below `all` have rates of 5mbit in total, above its own 4mbit",
         "the ceiling of `a`, 6mbit, is above that of its parent `all`, 4mbit",
-        "the classes of `htb` have rates of 6mbit together, above the link's 5mbit",
+        "the classes of `htb` have rates of 6mbit in total, above the link's 5mbit",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -146,7 +146,7 @@ fn bad_trees() {
     let tree = |classes: &str| format!("scheduler = {{ type = \"htb\", classes = [\n{classes}\n] }}");
     fails(
         &tree("{ name = \"all\", rate = \"1mbit\" },\n{ name = \"a\", parent = \"al\", rate = \"1mbit\" }"),
-        "no class is called `al`",
+        "there is no class `al`",
         "\"al\"",
         &["did you mean `all`?", "in `links.access.scheduler.classes.parent`"],
     );
@@ -154,29 +154,29 @@ fn bad_trees() {
         &tree(
             "{ name = \"a\", parent = \"b\", rate = \"1mbit\" },\n{ name = \"b\", parent = \"a\", rate = \"1mbit\" }",
         ),
-        "`a` is below itself: its parent is `b`, whose parent is `a`",
+        "`a` is its own ancestor: its parent is `b`, whose parent is `a`",
         "\"b\", rate",
         &["one of them has no parent"],
     );
     fails(
         &tree("{ name = \"a\", parent = \"a\", rate = \"1mbit\" }"),
-        "`a` is below itself: its parent is `a`",
+        "`a` is its own ancestor: its parent is `a`",
         "\"a\", rate",
         &[],
     );
     fails(
         &tree("{ name = \"a\", parent = \"b\", rate = \"1mbit\" },\n{ name = \"b\", rate = \"1mbit\" }"),
-        "`b` stands after `a`, which is below it",
+        "`b` follows its child `a`",
         "\"b\", rate = \"1mbit\" },",
-        &["let a class stand before those below it"],
+        &["put a class before its children"],
     );
     fails(
         &tree(
             "{ name = \"a\", rate = \"1mbit\", queue = \"3 packets\" },\n{ name = \"b\", parent = \"a\", rate = \"1mbit\" }",
         ),
-        "`queue` in the class `a`, which has others below it",
+        "`queue` in the class `a`, which has children",
         "queue = ",
-        &["packets wait in the classes at the ends of the tree"],
+        &["only leaf classes hold packets"],
     );
     fails(
         &tree("{ name = \"a\", rate = \"2mbit\", ceil = \"1mbit\" }"),
@@ -186,7 +186,7 @@ fn bad_trees() {
     );
     fails(
         &tree("{ name = \"a\", rate = \"2mbit\", burst = \"1kB\" }"),
-        "a burst of 1000 bytes is less than one packet of 1500 bytes, which would never go",
+        "a burst of 1000 bytes is less than one packet of 1500 bytes, which could never go",
         "\"1kB\"",
         &[],
     );
@@ -201,13 +201,13 @@ fn bad_trees() {
         &tree("{ name = \"a\", rate = \"1mbit\", bounded = true }"),
         "unknown key `bounded`",
         "bounded",
-        &["`bounded` goes with classes of `cbq`"],
+        &["`bounded` applies to classes of `cbq`"],
     );
     fails(
         &tree(
             "{ name = \"all\", rate = \"1mbit\" },\n{ name = \"a\", parent = \"all\", rate = \"1mbit\", match = { dscp = 1 } }",
         ),
-        "packets that fulfil no `match` have no class",
+        "unmatched packets have no class",
         "[\n{ name",
         &["default = \"drop\""],
     );
@@ -215,7 +215,7 @@ fn bad_trees() {
         &tree("{ name = \"a\", rate = \"1mbit\", queue = \"codel\", netem = \"delay 1ms\" }"),
         "both `queue` and `netem` in one class",
         "netem",
-        &["keep one of them"],
+        &["use one of them"],
     );
     fails("scheduler = \"htb\"", "`htb` has no classes", "\"htb\"", &["parent = \"all\""]);
     fails(
@@ -242,13 +242,13 @@ fn bad_buckets() {
     fails(&tbf("rate = \"1mbit\""), "`burst` is missing", "{ type", &[]);
     fails(
         &tbf("rate = \"1mbit\", burst = \"1kB\""),
-        "a burst of 1000 bytes is less than one packet of 1500 bytes, which would never go",
+        "a burst of 1000 bytes is less than one packet of 1500 bytes, which could never go",
         "\"1kB\"",
         &["in `links.access.scheduler.burst`"],
     );
     fails(
         &tbf("rate = \"1mbit\", burst = \"5kB\", peakrate = \"1mbit\""),
-        "`peakrate` is 1mbit, which is not above `rate`, which is 1mbit",
+        "`peakrate`, 1mbit, is not above `rate`, 1mbit",
         "\"1mbit\" }",
         &[],
     );
@@ -256,7 +256,7 @@ fn bad_buckets() {
         &tbf("rate = \"1mbit\", burst = \"5kB\", latency = \"1ms\", bound = \"9kB\""),
         "both `latency` and `bound`",
         "latency",
-        &["keep one of the two"],
+        &["use one of the two"],
     );
     fails(
         &tbf("rate = \"unlimited\", burst = \"5kB\""),
@@ -274,13 +274,13 @@ fn bad_buckets() {
     );
     fails(
         "policer = { rate = \"1mbit\", burst = \"100 bytes\" }",
-        "a burst of 100 bytes is less than one packet of 1500 bytes, which would never go",
+        "a burst of 100 bytes is less than one packet of 1500 bytes, which could never go",
         "\"100 bytes\"",
         &["in `links.access.policer.burst`"],
     );
     fails(
         "policer = { rate = \"1mbit\", burst = \"10kB\", exceed = \"shape\" }",
-        "`shape` is no thing to do with such packets",
+        "`shape` is not a choice for such packets",
         "\"shape\"",
         &["allowed: `drop`, `mark` or `pass`"],
     );
@@ -295,7 +295,7 @@ fn bad_filters() {
     };
     fails(
         &prio("filters = [{ match = { dscp = 1 }, class = \"hihg\" }], default = \"low\""),
-        "no class is called `hihg`",
+        "there is no class `hihg`",
         "\"hihg\"",
         &["did you mean `high`?"],
     );
@@ -307,7 +307,7 @@ fn bad_filters() {
     );
     fails(
         &prio("default = \"low\""),
-        "no packet gets to the class `high`: `low` takes every one",
+        "no packet reaches the class `high`: `low` takes every packet",
         "\"high\"",
         &[],
     );

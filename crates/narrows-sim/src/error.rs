@@ -27,7 +27,7 @@ pub enum SimError {
     #[error("the network cannot be built: {0}")]
     Build(#[from] BuildError),
     /// A log's own names are not those that its scenario gives.
-    #[error("{file} does not fit together: its {what} are not those of the scenario in it")]
+    #[error("{file} is inconsistent: its {what} differ from its scenario's")]
     ForeignLog {
         /// The file.
         file: String,
@@ -35,7 +35,7 @@ pub enum SimError {
         what: &'static str,
     },
     /// A file that the scenario of a log names is not whole in it.
-    #[error("{file} does not fit together: {source}")]
+    #[error("{file} is inconsistent: {source}")]
     LoggedFile {
         /// The log.
         file: String,
@@ -47,7 +47,7 @@ pub enum SimError {
     Scenario(#[from] ScenarioError),
     /// Nothing would happen.
     #[error(
-        "{0} brings no traffic: virtual time needs some. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd, capture or an application"
+        "{0} has no traffic, which `sim` needs. Add a [[traffic]] with from, to and poisson, constant, on-off, aimd, capture or an application"
     )]
     NoTraffic(String),
     /// A time series needs an interval.
@@ -57,13 +57,11 @@ pub enum SimError {
     #[error(transparent)]
     Source(SourceError),
     /// Traffic that never ends, and no duration.
-    #[error(
-        "the traffic `{0}` never ends: give the run a duration, or the traffic a stop or a number of packets"
-    )]
+    #[error("the traffic `{0}` never ends: set the run's duration, or the traffic's `stop` or `packets`")]
     Endless(String),
     /// Senders that respond go on and on, and time hardly does.
     #[error(
-        "those that respond to what arrives do more than {most} things in a millisecond, at {at}: nothing between them takes time. Give a link on their way a rate or a delay, or users time to think"
+        "responding sources act more than {most} times in a millisecond, at {at}: the network between them takes no time. Give a link a rate or a delay, or users a `think` time"
     )]
     Rush {
         /// When it was too much.

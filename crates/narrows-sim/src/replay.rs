@@ -72,20 +72,16 @@ impl fmt::Display for ReplayResult {
             )?,
         }
         if self.broken_off {
-            writeln!(f, "interrupted: compared is what came until then")?;
+            writeln!(f, "interrupted: compared up to then")?;
         } else if let Some(why) = &self.cut_short {
             writeln!(f, "the log ends early: {why}")?;
-            writeln!(f, "compared is what it has; {} verdicts of the replay are not in it", self.unknown)?;
+            writeln!(f, "compared as far as it goes; {} verdicts of the replay are beyond it", self.unknown)?;
         }
         if self.lost > 0 {
-            writeln!(
-                f,
-                "{} packets were lost before the run could take them: they are in neither",
-                self.lost
-            )?;
+            writeln!(f, "{} packets were lost before the run could read them and are in neither", self.lost)?;
         }
         match self.agrees() {
-            true => writeln!(f, "{same} verdicts compared: all are the same, to the nanosecond")?,
+            true => writeln!(f, "{same} verdicts compared: all identical, to the nanosecond")?,
             false => writeln!(f, "{} verdicts compared: {different} differ", same + different)?,
         }
         self.differences.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
@@ -167,7 +163,7 @@ pub fn replay_watched(file: &Path, options: &SimOptions, watch: Watch<'_>) -> Re
 
     info.span = (Time::ZERO, end);
     info.update(&replay.scenario);
-    info.notes.extend(broken_off.then(|| "interrupted: everything here is of the time until then".into()));
+    info.notes.extend(broken_off.then(|| "interrupted: figures up to then".into()));
     info.notes.extend(cut_short.as_ref().map(|why| format!("the log ends early: {why}")));
     let mut report = Report::new(&info, &replay.network.engine, &replay.network.meter);
     report.generated = SourceMeter::reports(&own, (0..).zip(replay.network.traffic.iter().skip(1)));

@@ -230,15 +230,13 @@ pub(crate) fn watchers(
 }
 
 fn stuck(end: End, inside: u64) -> Option<String> {
-    end.stuck.then(|| {
-        format!("the run ended with {inside} packets inside that nothing will let out: a wire is down")
-    })
+    end.stuck.then(|| format!("the run ended with {inside} packets stuck inside: a link is down"))
 }
 
 fn broken_off(end: End, until: Option<Time>) -> Option<String> {
     let whole = until.map_or(String::new(), |until| format!(" of {}", until.since(Time::ZERO)));
     let at = end.at.since(Time::ZERO);
-    end.broken_off.then(|| format!("interrupted after {at}{whole}: everything here is of that time"))
+    end.broken_off.then(|| format!("interrupted after {at}{whole}: figures up to then"))
 }
 
 /// The reader compares with what was asked for, which is not what was in force all the time.
@@ -248,7 +246,7 @@ fn changed(times: u64) -> Option<String> {
         1 => "once".into(),
         times => format!("{times} times"),
     };
-    Some(format!("the timeline changed the network {times}; what was asked for is shown as at the start"))
+    Some(format!("the timeline changed the network {times}; settings are shown as at the start"))
 }
 
 pub(crate) fn write_json(to: Option<&Destination>, report: &Report) -> Result<(), SimError> {

@@ -141,10 +141,9 @@ fn a_replay_gives_the_same_verdicts() {
         assert!(result.same > 550);
         assert_eq!(result.cut_short, None);
         assert!(
-            result.to_string().ends_with(&format!(
-                "{} verdicts compared: all are the same, to the nanosecond\n",
-                result.same
-            ))
+            result
+                .to_string()
+                .ends_with(&format!("{} verdicts compared: all identical, to the nanosecond\n", result.same))
         );
         assert_eq!(result.report.conservation.violations, [""; 0]);
         assert_eq!(result.report.end_ns, 460_000_000);

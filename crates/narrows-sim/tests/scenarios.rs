@@ -100,7 +100,7 @@ fn the_reader_is_told_what_happened_on_the_way() {
     let rest = "packets = 100\n[[timeline]]\nat = \"500ms\"\nset = { \"access.rate\" = \"0bit\" }";
     let report = run(&small(rest), &SimOptions::default()).report;
     assert!(report.conservation.inside_packets > 0);
-    assert!(report.notes[0].ends_with("nothing will let out: a wire is down"), "{:?}", report.notes);
+    assert!(report.notes[0].ends_with("stuck inside: a link is down"), "{:?}", report.notes);
     assert!(report.notes[1].starts_with("the timeline changed the network once;"), "{:?}", report.notes);
 }
 
@@ -116,7 +116,7 @@ fn a_series_needs_an_interval() {
 fn a_scenario_without_traffic_is_refused() {
     let text = SMALL.split("[[traffic]]").next().unwrap();
     let error = simulate(&Scenario::parse(text, "silent.toml").unwrap(), &SimOptions::default()).unwrap_err();
-    assert!(error.to_string().starts_with("silent.toml brings no traffic"), "{error}");
+    assert!(error.to_string().starts_with("silent.toml has no traffic"), "{error}");
 }
 
 /// The seed of the options is that of every draw, of the traffic and the network, and is in the report.

@@ -15,6 +15,6 @@ pub enum SourceError {
     #[error("cannot start the thread that reads a capture: {0}")]
     Thread(io::Error),
     /// A kind of traffic that this version does not know.
-    #[error("the traffic `{0}` is of a kind that is not known here")]
+    #[error("unknown kind of traffic `{0}`")]
     Unknown(String),
 }

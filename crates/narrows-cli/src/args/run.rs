@@ -180,7 +180,7 @@ impl FromStr for Shards {
         match text.parse() {
             Ok(number @ 1..=1024) => Ok(Self(Some(number))),
             _ if text == "auto" => Ok(Self(None)),
-            _ => Err("it is a number from 1 to 1024, or auto".into()),
+            _ => Err("expected a number from 1 to 1024, or auto".into()),
         }
     }
 }

@@ -61,9 +61,8 @@ impl Delays {
         let bytes = bytes.map_err(|cause| Failure::Other(format!("cannot read {name}: {cause}")))?;
         let samples = read_samples(&name, &bytes, column).map_err(|error| {
             let hint =
-                if error.what().contains("has no unit: give") { "\nhelp: say which: --unit ms" } else { "" };
-            let hint =
-                if error.what().contains("say which one to read") { "\nhelp: --column NAME" } else { hint };
+                if error.what().contains("has no unit: give") { "\nhelp: set it: --unit ms" } else { "" };
+            let hint = if error.what().contains("select one") { "\nhelp: --column NAME" } else { hint };
             Failure::Other(format!("{error}{hint}"))
         })?;
         let sample =
@@ -81,7 +80,7 @@ impl Delays {
         let all =
             if count == 1 { "there is one value".into() } else { format!("all {count} values are equal") };
         Err(Failure::Other(format!(
-            "{}: {all}, {delay}: no distribution can be told from it\nhelp: a constant delay is `delay = \"{delay}\"`",
+            "{}: {all}, {delay}: no distribution can be fitted\nhelp: a constant delay is `delay = \"{delay}\"`",
             self.name
         )))
     }

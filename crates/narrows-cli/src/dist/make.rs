@@ -122,7 +122,7 @@ impl Make {
             (Origin::Distribution(distribution), _) => by_quantiles(|p| distribution.quantile(p)),
         };
         let table = table.ok_or_else(|| {
-            Failure::Other("the delay is the same always, or nearly: NetEm needs no table for that".into())
+            Failure::Other("the delay is (nearly) constant: NetEm needs no table for that".into())
         })?;
         write(&self.output, &write_dist(COMMENT, &table.entries))?;
         let note = self.note(origin, &table, method);
@@ -142,7 +142,7 @@ impl Make {
         let mut note = format!("{}: {} entries, {how}\n", self.output.display(), table.entries.len());
         if self.plain {
             return note
-                + "Of bare numbers only the shape is kept: give NetEm the mean and the deviation that you want.\n";
+                + "Bare numbers keep only their shape: give NetEm the mean and deviation you want.\n";
         }
         let name = self
             .output
@@ -174,8 +174,7 @@ impl Make {
             Origin::Distribution(distribution) => (drawn.wasserstein(|p| distribution.quantile(p)), None),
         };
         note += &format!(
-            "It gives delays from {} to {}, mean {}, standard deviation {}, in steps of {:.0}ns; nothing is beyond, and nothing \
-             rarer than 1 in {}.\nWasserstein distance from the original: {}",
+            "It gives delays from {} to {}, mean {}, standard deviation {}, in steps of {:.0}ns; no values beyond these, nor rarer than 1 in {}.\nWasserstein distance from the original: {}",
             nanos(drawn.least()),
             nanos(drawn.greatest()),
             nanos(drawn.mean()),

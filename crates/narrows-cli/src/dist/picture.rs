@@ -75,8 +75,7 @@ fn write_png(path: &Path, svg: &str) -> Result<(), Failure> {
         };
     }
     Err(Failure::Other(format!(
-        "{}: to make a PNG, one of rsvg-convert (Debian: librsvg2-bin), inkscape and magick is needed, and none is here\n\
-         help: a name that ends in .svg needs none",
+        "{}: to make a PNG, one of rsvg-convert (Debian: librsvg2-bin), inkscape and magick is needed, but none is installed\nhelp: a name ending in .svg needs none",
         path.display()
     )))
 }

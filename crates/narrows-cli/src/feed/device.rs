@@ -58,7 +58,7 @@ pub(super) fn device(
     let over = match device.serve(&told) {
         Ok(Served::Told) => "",
         Ok(Served::Over) | Err(ClientError::Over | ClientError::Nobody) => {
-            "; the run is over, or has this feed no more"
+            "; the run has ended, or no longer has this feed"
         }
         Err(error) => return Err(failed(place, &error)),
     };
@@ -80,7 +80,7 @@ pub(super) fn device(
     };
     let mut lost = String::new();
     if counts.discarded > 0 {
-        lost.push_str(&format!(", {} found no room", counts.discarded));
+        lost.push_str(&format!(", {} dropped (queue full)", counts.discarded));
     }
     if counts.negative > 0 {
         lost.push_str(&format!(", {} negative ones counted as no delay", counts.negative));

@@ -58,7 +58,7 @@ impl Lines {
         let value = value(text, self.unit).ok_or_else(|| {
             let shown: String = text.chars().take(40).collect();
             let examples = "such as 200us, 12.5ms, 200000 (nanoseconds), `-` or `lose`";
-            format!("line {}: `{shown}` is no value; a line has one, {examples}", self.number)
+            format!("line {}: `{shown}` is not a value; a line has one, {examples}", self.number)
         })?;
         values.push(value);
         Ok(())
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(values, [1, 2]);
         assert_eq!(
             result.unwrap_err(),
-            "line 3: `three` is no value; a line has one, such as 200us, 12.5ms, 200000 (nanoseconds), `-` or `lose`"
+            "line 3: `three` is not a value; a line has one, such as 200us, 12.5ms, 200000 (nanoseconds), `-` or `lose`"
         );
         let endless = Lines::new(1.0).parse(&vec![b'1'; 1 << 20]).1.unwrap_err();
         assert!(endless.starts_with("line 1: `1111") && endless.len() < 200, "{endless}");

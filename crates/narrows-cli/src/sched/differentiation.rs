@@ -125,7 +125,7 @@ fn ddps(text: &str) -> Result<Vec<u32>, Failure> {
     let one = |part: &str| part.trim().parse().ok().filter(|ddp| *ddp > 0);
     let all: Option<Vec<u32>> = text.split(',').map(one).collect();
     all.filter(|all| all.is_sorted()).ok_or_else(|| {
-        Failure::Other(format!("--ddp: `{text}` is no list of whole numbers from 1 on, the least first"))
+        Failure::Other(format!("--ddp: `{text}` is not a list of ascending whole numbers from 1"))
     })
 }
 

@@ -102,9 +102,7 @@ fn script(script: &Script, exact: bool) -> Result<Explained, Failure> {
 
 fn text_of_netem(text: &str) -> Result<Explained, Failure> {
     if text.trim().is_empty() {
-        return Err(Failure::Other(
-            "say what to check, as in: narrows tc check 'delay 100ms loss 1%'".into(),
-        ));
+        return Err(Failure::Other("nothing to check; as in: narrows tc check 'delay 100ms loss 1%'".into()));
     }
     let mut besides = String::new();
     let qdisc = if Command::is_meant(text) {
@@ -128,21 +126,18 @@ fn text_of_netem(text: &str) -> Result<Explained, Failure> {
 fn around(command: &Command, whole: &str) -> String {
     let device = command.device.as_deref().unwrap_or("a device");
     let mut text = match command.verb {
-        Verb::Add => format!("puts this at {device}, where nothing was\n"),
+        Verb::Add => format!("adds this at {device}\n"),
         Verb::Change => format!(
-            "changes what is at {device}: of what it does not name, distribution, rate, corrupt, slot and ecn stay as they\n\
-             were, and so do correlations where it names none; delay, loss, duplicate, reorder and limit are set back\n"
+            "changes {device}: distribution, rate, corrupt, slot and ecn that are not named stay, and so do correlations;\ndelay, loss, duplicate, reorder and limit that are not named are reset\n"
         ),
         Verb::Replace => {
-            format!("puts this at {device}, or changes the netem that is there as `change` does\n")
+            format!("adds this at {device}, or changes its netem as `change` does\n")
         }
-        Verb::Delete => format!("takes away what is at {device}\n"),
-        Verb::Show => format!("shows what is at {device}\n"),
+        Verb::Delete => format!("deletes the discipline at {device}\n"),
+        Verb::Show => format!("shows the discipline at {device}\n"),
     };
     if let Some(parent) = &command.parent {
-        text += &format!(
-            "in class {parent} of another discipline, which is not looked at: the options stand for themselves\n"
-        );
+        text += &format!("in class {parent} of another discipline, which is ignored here\n");
     }
     // A published command is mostly asked about for its options; in a script its device counts.
     if command.parent.is_none()

@@ -46,13 +46,13 @@ pub(super) fn link_of<'a>(current: &'a CurrentScenario, device: &str) -> Result<
         [] => {
             let both = [format!("{device}.up"), format!("{device}.down")];
             Err(Failure::Other(if both.iter().all(|name| link(name).is_some()) {
-                format!("`{device}` is a link of two directions: which of {} is meant?", both.join(" and "))
+                format!("`{device}` is a link with two directions: name one of {}", both.join(" and "))
             } else {
                 format!("there is no device `{device}`; there are: {}", super::known(current))
             }))
         }
         _ => Err(Failure::Other(format!(
-            "the host `{device}` is on several links: say which of {}",
+            "the host `{device}` is on several links: name one of {}",
             ports().join(", ")
         ))),
     }

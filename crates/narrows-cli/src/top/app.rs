@@ -165,7 +165,7 @@ impl App {
                 (self.about, self.contact, self.model) = (*about, Contact::Awaited, Model::default());
                 (self.settings, self.known_generation, self.deferred) = (None, 0, None);
                 self.undo.clear();
-                self.message = "a run of this name has begun".into();
+                self.message = "a run of this name has started".into();
             }
             Event::Changed(wanted, result) => return self.changed(*wanted, result),
             Event::End => return Some(Effect::Quit),
@@ -185,7 +185,7 @@ impl App {
                     self.undo.pop_back();
                     self.message = format!("taken back: {}", self.set_line(&wanted.assignments));
                 } else {
-                    let can = if made.undo.is_empty() { "" } else { " (u takes it back)" };
+                    let can = if made.undo.is_empty() { "" } else { " (u: undo)" };
                     self.message = format!("done: {}{can}", self.set_line(&wanted.assignments));
                     if !made.undo.is_empty() {
                         self.undo.push_back(made.undo);
@@ -199,8 +199,7 @@ impl App {
                 self.known_generation = stale.generation;
                 let again = if wanted.is_undo { "u" } else { "Enter" };
                 self.refusal = Some(format!(
-                    "{text} was not set: the run has changed since its settings were read.\n\n{}\n\nThe settings are read again; \
-                     {again} then sets it all the same.",
+                    "{text} was not set: the run has changed since its settings were read.\n\n{}\n\nThe settings were reloaded; {again} sets it anyway.",
                     stale.changes.join("\n")
                 ));
             }
@@ -217,7 +216,7 @@ impl App {
     /// Takes the last change back.
     pub(super) fn take_back(&mut self) -> Option<Effect> {
         let Some(assignments) = self.undo.back().cloned() else {
-            self.message = "nothing to take back".into();
+            self.message = "nothing to undo".into();
             return None;
         };
         self.want(assignments, true)
@@ -229,7 +228,7 @@ impl App {
             return None;
         }
         if self.is_changing {
-            self.message = "the last change is still under way".into();
+            self.message = "the last change is still in progress".into();
             return None;
         }
         let Some(settings) = self.settings.clone() else {

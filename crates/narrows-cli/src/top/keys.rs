@@ -16,12 +16,12 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("1 … 8", "sort by this column: link, utilisation, rate,"),
     ("", "configured rate, queue, drops, delay, lateness"),
     ("r", "reverse the order"),
-    ("Space", "hold the picture still, or let it go on"),
-    ("e", "set a value of this direction; Tab offers its keys"),
+    ("Space", "pause, or continue"),
+    ("e", "set a value of this direction; Tab completes keys"),
     ("o O", "take this direction, or the whole link, down or up"),
-    ("u", "take the last change back"),
+    ("u", "undo the last change"),
     ("?", "this page"),
-    ("q Ctrl-C", "quit; the run goes on"),
+    ("q Ctrl-C", "quit; the run continues"),
 ];
 
 /// Takes a key. What is to be done outside comes back.

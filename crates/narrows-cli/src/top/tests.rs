@@ -149,7 +149,7 @@ fn links_come_go_and_are_ordered_filtered_and_scrolled() {
     let names: Vec<_> = app.lines().iter().map(|line| line.name.clone()).collect();
     assert_eq!(names, ["l0123.down", "l0123.up"]);
     press(&mut app, "/nowhere\n");
-    assert!(shown(&mut app, 80, 24).contains("no link or host has this in its name"));
+    assert!(shown(&mut app, 80, 24).contains("no link or host matches"));
     press(&mut app, "\x1b");
     assert_eq!(app.lines().len(), 2000);
     // Fewer links than before.
@@ -185,8 +185,8 @@ fn a_value_is_set_refused_in_words_and_taken_back() {
     assert_eq!((&wanted.assignments[0][..], wanted.settings.generation), ("access.down.delay=20msx", 3));
     // Nothing else is set meanwhile.
     assert!(press(&mut app, "\n").is_none());
-    app.take(Event::Changed(Box::new(wanted), Err(Refused::Other("error: `msx` is no unit".into()))));
-    assert!(shown(&mut app, 80, 24).contains("`msx` is no unit"));
+    app.take(Event::Changed(Box::new(wanted), Err(Refused::Other("error: `msx` is not a unit".into()))));
+    assert!(shown(&mut app, 80, 24).contains("`msx` is not a unit"));
     // The line is still there to be corrected.
     press(&mut app, "\n");
     let mut erase = || keys::press(&mut app, KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE));
@@ -216,7 +216,7 @@ fn a_value_is_set_refused_in_words_and_taken_back() {
     assert!(wanted.is_undo && wanted.assignments == ["access.down.delay=9ms"]);
     app.take(Event::Changed(Box::new(wanted), Ok(Made { generation: 6, undo: Vec::new() })));
     assert!(press(&mut app, "u").is_none());
-    assert!(shown(&mut app, 80, 24).contains("nothing to take back"));
+    assert!(shown(&mut app, 80, 24).contains("nothing to undo"));
 }
 
 #[test]

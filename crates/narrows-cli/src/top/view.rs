@@ -125,10 +125,10 @@ fn footer(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         frame.set_cursor_position(Position::new(area.x + width - skipped, area.y));
     };
     match &app.prompt {
-        Some(Prompt::Filter(editor)) => prompt(frame, "/", editor, "   Enter keeps it, Esc ends it"),
+        Some(Prompt::Filter(editor)) => prompt(frame, "/", editor, "   Enter: keep, Esc: end"),
         Some(Prompt::Change(editor)) => {
             let head = app.set_line(&[]);
-            let tail = if app.is_changing { "   …" } else { "   Enter sets it, Esc does not, Tab: keys" };
+            let tail = if app.is_changing { "   …" } else { "   Enter: set, Esc: cancel, Tab: keys" };
             prompt(frame, &head, editor, tail);
         }
         None if !app.message.is_empty() => {

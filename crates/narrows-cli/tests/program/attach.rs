@@ -392,7 +392,7 @@ fn closed_it_stays_shut_when_killed_until_it_is_cleaned_or_attached_again() {
     kill(network);
     is_shut();
     let cleaned = bed.clean();
-    assert!(cleaned.out.contains("put eth0 back as it was"), "{cleaned}");
+    assert!(cleaned.out.contains("restored eth0"), "{cleaned}");
     bed.passes();
     assert_eq!(bed.state(), before);
 
@@ -426,7 +426,7 @@ fn filters_that_are_there_stay_and_see_each_frame_once() {
         let network = bed.attach(&[flags, &["--json", "-"]].concat());
         bed.passes();
         let report = end(network).expect(0).json();
-        assert!(notes(&report).contains("has filters of tc"), "{report:#}");
+        assert!(notes(&report).contains("has tc filters"), "{report:#}");
         assert_eq!(bed.state(), before);
     }
     let network = bed.attach(&["--fail", "closed"]);
@@ -470,9 +470,9 @@ fn what_becomes_of_the_interface_is_told() {
         });
     };
     sockets.set_down("eth0").unwrap();
-    wait_for("eth0 was switched off; nothing crosses until it is on again");
+    wait_for("eth0 went down; nothing crosses until it is up again");
     sockets.set_up("eth0").unwrap();
-    wait_for("eth0 was switched on");
+    wait_for("eth0 is up");
     sockets.set_mtu("eth0", 4000).unwrap();
     RouteSocket::open(&bed.outer).unwrap().set_mtu("far", 4000).unwrap();
     wait_for("the MTU of eth0 changed from 1500 to 4000");
@@ -606,11 +606,11 @@ fn closed_it_says_that_the_barrier_is_gone_with_an_interface_that_moved() {
         let ended = network.wait();
         let said = if killed { bed.clean().out } else { ended.expect(2).err };
         assert!(!said.contains("nothing passes there now") && !said.contains("put eth0 back"), "{said}");
-        assert!(said.contains("its barrier went with that, so everything passes there now"), "{said}");
+        assert!(said.contains("its barrier is gone too, so everything passes there now"), "{said}");
         // What is said to be so is so.
         let filters = spawn_out("tc qdisc show dev eth0; tc filter show dev eth0 ingress", &bed);
         assert!(!filters.contains("clsact") && !filters.contains("narrows"), "{filters}");
-        assert!(bed.clean().out.contains("nothing was left behind"));
+        assert!(bed.clean().out.contains("nothing to clean up"));
     }
 }
 

@@ -121,7 +121,7 @@ fn a_run_by_af_xdp_replays_with_the_same_verdicts() {
     let line = "exec >&2; ping -q -f -c 2000 -l 60 -s 1300 $NARROWS_SERVER; ping -q -f -c 2000 -l 60 $NARROWS_SERVER6; true";
     finish(&mut run(flags, line)).expect(0);
     let replayed = finish(&mut narrows(["sim", "--replay", log])).expect(0);
-    assert!(replayed.out.contains("all are the same, to the nanosecond"), "{replayed}");
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
 }
 
 #[test]

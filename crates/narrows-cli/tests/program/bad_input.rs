@@ -36,7 +36,7 @@ fn scenarios_with_a_mistake() {
         ("delay = \"-5ms\"", &["`-5ms` is below zero", ":5:9", "links.access.delay"]),
         ("loss = 1.5", &["`1.5` is more than 1", ":5:8", "from 0% to 100%", "did you mean \"1.5%\"?"]),
         ("loss = \"150%\"", &["150%", "more than 100%", "from 0% to 100%"]),
-        (twice, &["two links are called `access`", ":5:8", "a name of its own"]),
+        (twice, &["duplicate links: `access`", ":5:8", "a unique name"]),
         ("rate = ", &[":5:", "rate = "]),
     ];
     for (rest, words) in cases {
@@ -53,7 +53,7 @@ fn scenarios_with_a_mistake() {
         .write("bad.toml", "[hosts.client]\n[hosts.server]\n[links.x]\nbetween = [\"client\", \"sever\"]\n");
     refused(
         finish(&mut narrows(["run", file.to_str().unwrap(), "--", "true"])),
-        &["no host, junction or router is called `sever`", ":4:", "links.x.between"],
+        &["there is no host, junction or router `sever`", ":4:", "links.x.between"],
     );
 }
 
@@ -131,7 +131,7 @@ fn flags_with_a_mistake() {
     let adsl = adsl.to_str().unwrap();
     refused(
         finish(&mut narrows(["run", adsl, "--rate", "1mbit", "--", "true"])),
-        &["a scenario file and flags for the link"],
+        &["a scenario file with link flags"],
     );
     refused(finish(&mut narrows(["sim", "--seed", "3", "--replay", "a.log"])), &["--seed", "--replay"]);
     refused(

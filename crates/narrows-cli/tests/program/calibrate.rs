@@ -42,7 +42,7 @@ fn a_table_a_page_and_figures_that_agree() {
             Some(row["sent"].as_u64().unwrap() - row["lost"].as_u64().unwrap())
         );
     }
-    assert!(fs::read_to_string(page).unwrap().contains("What accuracy this host can give"));
+    assert!(fs::read_to_string(page).unwrap().contains("Accuracy of this host"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn every_packet_is_there_with_its_verdict_and_a_replay_has_the_same() {
     assert_eq!(report["capture"]["written_packets"], packets.len());
     assert_eq!(report["capture"]["missing_packets"], 0);
     assert!(ended.err.contains(&format!("the capture {captured} has {} packets", packets.len())), "{ended}");
-    assert!(packets.is_sorted_by_key(|packet| packet.nanos), "in the order of time");
+    assert!(packets.is_sorted_by_key(|packet| packet.nanos), "in order of time");
 
     for (from, to, link) in
         [("client.link", "server.link", "link.up"), ("server.link", "client.link", "link.down")]

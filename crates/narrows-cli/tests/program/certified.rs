@@ -63,7 +63,7 @@ fn a_run_without_packets_keeps_its_bounds_and_says_so() {
 #[test]
 fn a_bound_that_is_none_is_refused_before_anything_runs() {
     for (bound, words) in [
-        ("p98=50us", &["`p98` is no quantile", "median, p90, p99, p999, max"][..]),
+        ("p98=50us", &["`p98` is not a quantile", "median, p90, p99, p999, max"][..]),
         ("p99=50", &["`50` has no unit", "--max-lateness"]),
         ("p99", &["found `p99`", "p99=50us"]),
     ] {

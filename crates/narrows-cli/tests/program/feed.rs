@@ -190,10 +190,10 @@ fn what_is_no_value_is_told_with_its_line_and_which_feed_is_asked() {
         finish(&mut run_line([scenario, "--quiet"], &line))
     };
     let wrong = feed("access.up/rest", "1ms\\n2ms\\n3 parsecs\\n4ms\\n").expect(2);
-    assert!(wrong.err.contains("line 3: `3 parsecs` is no value"), "{wrong}");
+    assert!(wrong.err.contains("line 3: `3 parsecs` is not a value"), "{wrong}");
     assert!(wrong.err.contains("2 values went before it to access.up/rest"), "{wrong}");
     let torn = feed("--binary access.up/voice", "1234567").expect(2);
-    assert!(torn.err.contains("the input ends with 7 bytes that are no whole value"), "{torn}");
+    assert!(torn.err.contains("the input ends with 7 bytes of an incomplete value"), "{torn}");
     let which = feed("access.up", "1\\n").expect(2);
     assert!(which.err.contains("say which, one of access.up/voice, access.up/rest"), "{which}");
     let none = feed("access.up/noise", "1\\n").expect(2);
@@ -205,7 +205,7 @@ fn what_is_no_value_is_told_with_its_line_and_which_feed_is_asked() {
     let by_name = feed("voice", "1h # as long as it may be\\n").expect(0);
     assert!(by_name.err.contains("1 value went to access.up/voice"), "{by_name}");
     let two_way = feed("access.down", "1\\n").expect(2);
-    assert!(two_way.err.contains("asks for the delay of each packet"), "{two_way}");
+    assert!(two_way.err.contains("is interactive"), "{two_way}");
     let environment =
         finish(&mut run_line([scenario, "--quiet"], "env | grep ^NARROWS_FEED | cut -d= -f1 | sort"));
     let names = "NARROWS_FEED_ACCESS_DOWN_BACK\nNARROWS_FEED_ACCESS_UP_REST\nNARROWS_FEED_ACCESS_UP_VOICE\n";

@@ -208,7 +208,7 @@ fn a_run_inside_a_run_has_addresses_of_its_own_and_replays() {
     );
     run_in(&scratch, &automatic, &[], &line).expect(0);
     let ended = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()])).expect(0);
-    assert!(ended.out.contains("all are the same, to the nanosecond"), "{ended}");
+    assert!(ended.out.contains("all identical, to the nanosecond"), "{ended}");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn probes_cross_routers() {
 fn a_host_behind_a_router_has_no_way_outside_and_is_told_why() {
     let scratch = Scratch::new();
     let ended = run_in(&scratch, ROW, &["--internet"], "true").expect(2);
-    assert!(ended.err.contains("host `client` is on a link to the router `r1`"), "{ended}");
+    assert!(ended.err.contains("host `client` is linked to the router `r1`"), "{ended}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn interfaces_of_scripts_are_given_to_hosts() {
     };
     let one = file("one.conf", "recv em0");
     let done = finish(&mut narrows(["check", "--ipfw", &one])).expect(0);
-    assert!(done.err.contains("one.conf:2: em0 is taken as the client's interface"), "{done}");
+    assert!(done.err.contains("one.conf:2: em0 is assumed to be the client's interface"), "{done}");
     let done = finish(&mut narrows(["ipfw", "check", &one, "--interface", "em0=server"])).expect(0);
     assert!(done.out.contains("pipe 1 ip from any to any out\""), "{done}");
     let two = file("two.conf", "recv em0 xmit em1");
@@ -63,7 +63,7 @@ fn what_does_not_go_together_is_refused() {
     let script = scenarios().join("ipfw/adsl.conf");
     let script = script.to_str().unwrap();
     for (arguments, said) in [
-        (vec!["check", "--ipfw", script, "--rate", "1mbit"], "the pipes say what the link is"),
+        (vec!["check", "--ipfw", script, "--rate", "1mbit"], "the pipes define the link"),
         (vec!["check", "--client", "80"], "--in, --out or both"),
         (vec!["check", "--client", "80", "--in", "fast"], "fast"),
         (vec!["check", "--client", "80", "--server", "80", "--in", "1mbit"], "cannot be used with"),
@@ -156,7 +156,7 @@ fn commands_change_a_run_and_its_log_replays() {
 
     let replayed = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()]));
     assert_eq!(replayed.code(), 0, "{replayed}");
-    assert!(replayed.out.contains("all are the same, to the nanosecond"), "{replayed}");
+    assert!(replayed.out.contains("all identical, to the nanosecond"), "{replayed}");
 }
 
 /// The same script again and again, as one who changes it would load it.

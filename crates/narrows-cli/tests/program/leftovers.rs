@@ -318,7 +318,7 @@ fn clean_has_nothing_to_do_twice() {
     let _turn = turn();
     clean();
     let again = clean();
-    assert_eq!(again.out, "nothing was left behind\n", "{again}");
+    assert_eq!(again.out, "nothing to clean up\n", "{again}");
 }
 
 /// Where control sockets are, by asking a run.
@@ -449,7 +449,7 @@ print('ready', flush=True); time.sleep(1000)";
     let mut command = Command::new("python3");
     let mut stopped = start(command.args(["-c", script]).arg(folder.file("4194305.sock")));
     stopped.until_it_says("ready");
-    assert_eq!(folder.clean().expect(0).out, "nothing was left behind\n");
+    assert_eq!(folder.clean().expect(0).out, "nothing to clean up\n");
     assert!(folder.file("4194305.sock").exists());
 }
 

@@ -42,7 +42,7 @@ fn runs_nest_and_are_talked_to() {
     let sockets: Vec<_> = ended.out.lines().filter(|line| line.ends_with(".sock")).collect();
     assert_eq!(sockets.len(), 2, "{ended}");
     assert!(sockets.iter().all(|socket| !fs::exists(socket).unwrap()), "{ended}");
-    assert!(ended.out.ends_with("nothing was left behind\n"), "{ended}");
+    assert!(ended.out.ends_with("nothing to clean up\n"), "{ended}");
 }
 
 #[test]

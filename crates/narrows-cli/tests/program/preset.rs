@@ -95,10 +95,10 @@ fn a_preset_that_there_is_not_exits_with_2() {
     );
     let file = file.to_str().unwrap();
     for (arguments, words) in [
-        (&["preset", "show", "4gg"][..], &["`4gg` is no preset", "did you mean `4g`?"][..]),
+        (&["preset", "show", "4gg"][..], &["`4gg` is not a preset", "did you mean `4g`?"][..]),
         (&["preset", "show"], &["NAME"]),
-        (&["check", "--preset", "fiber"], &["`fiber` is no preset", "did you mean `fibre`?", "--preset"]),
-        (&["check", file], &["net.toml:5", "`starling` is no preset", "narrows preset list"]),
+        (&["check", "--preset", "fiber"], &["`fiber` is not a preset", "did you mean `fibre`?", "--preset"]),
+        (&["check", file], &["net.toml:5", "`starling` is not a preset", "narrows preset list"]),
         (&["check", "--preset", "leo-satellite", "--netem", "delay 1ms dealy"], &["dealy"]),
     ] {
         let done = finish(&mut narrows(arguments.iter().copied())).expect(2);

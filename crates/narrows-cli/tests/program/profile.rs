@@ -15,7 +15,7 @@ fn a_profile_is_described_and_drawn() {
     let done = finish(&mut narrows(["profile", "info", &profile])).expect(0);
     for line in [
         "rate        11mbit\n",
-        "air time    527.091us to 1.147091ms beyond the bits of a packet, 837.091us on average\n",
+        "air time    527.091us to 1.147091ms extra per packet, 837.091us on average\n",
         " 1500 bytes 1.928ms each: at most 518.7 a second, 6.224 Mbit/s\n",
     ] {
         assert!(done.out.contains(line), "{done}");
@@ -40,8 +40,11 @@ fn what_the_file_leaves_open_is_told() {
     let file = scratch.write("paper.profile", "samples 3\nprob delay\n0 1\n0.5 1\n1 2\nloss-level 0.9\n");
     let done = finish(&mut narrows(["profile", "info", file.to_str().unwrap()])).expect(0);
     assert!(done.out.contains("samples 3 is the number of points"), "{done}");
-    assert!(done.out.contains("rate        not said: that of the link"), "{done}");
-    assert!(done.out.contains("loss        10.0000 % of packets, after their time (from 0.9 on)"), "{done}");
+    assert!(done.out.contains("rate        not given: the link's"), "{done}");
+    assert!(
+        done.out.contains("loss        10.0000 % of packets, after their air time (from 0.9 on)"),
+        "{done}"
+    );
     // The curve, and the level from which on packets are lost.
     let done = finish(&mut narrows(["profile", "plot", file.to_str().unwrap(), "--svg"])).expect(0);
     assert!(done.out.contains("from here on lost after that time"), "{done}");
@@ -56,7 +59,7 @@ fn what_is_wrong_with_a_profile_is_said_and_exits_with_2() {
     for (arguments, words) in [
         (
             &["profile", "info", down][..],
-            &["down.profile:3:1", "the probability goes down, from 0.4 to 0.2"][..],
+            &["down.profile:3:1", "the probability decreases, from 0.4 to 0.2"][..],
         ),
         (&["profile", "plot", down, "-o", "x.svg"], &["down.profile:3:1"]),
         (&["profile", "plot", &shipped("ethernet-10.profile"), "-o", "x.png"], &["SVG"]),

@@ -41,7 +41,7 @@ fn compared(log: &Path) -> (u64, u64, u64) {
         let word = words.rsplit(before).next().unwrap();
         word.trim().parse().unwrap_or_else(|error| panic!("{error}: no number before `{after}`: {ended}"))
     };
-    assert!(ended.out.contains("all are the same, to the nanosecond"), "{ended}");
+    assert!(ended.out.contains("all identical, to the nanosecond"), "{ended}");
     (number(":", " packets and"), number("and", " changes came in"), number("\n", " verdicts compared"))
 }
 

@@ -26,7 +26,7 @@ fn a_run_ends_with_a_summary_and_its_report_is_kept() {
     let trust = lines[lines.len() - 2];
     assert!(trust.contains("accurate: p99 lateness "), "{ended}");
     assert!(!ended.err.contains('\x1b'), "colours are for terminals: {ended}");
-    assert_eq!(lines[lines.len() - 1], "(all of it: narrows report)");
+    assert_eq!(lines[lines.len() - 1], "(narrows report shows everything)");
     // The last run in full, and as it was written for programs.
     let full = with(&scratch, narrows(["report"])).expect(0).out;
     assert!(full.contains("\nlink.up, client → server\n") && full.contains("\nlateness "), "{full}");

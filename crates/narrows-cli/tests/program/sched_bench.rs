@@ -87,29 +87,28 @@ fn bad_words_are_refused_with_the_option_that_has_them() {
     for (arguments, message) in [
         (
             &["--algorithms", "none,sjf"][..],
-            "--algorithms: `sjf` is no algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, \
-             gfq, kps, sfq, fq_codel, fq_pie, hpd, abe, tbf, htb, cbq, all",
+            "--algorithms: `sjf` is not an algorithm that can be used here: none, fifo, prio, pfifo_fast, drr, wf2q+, qfq, gfq, kps, sfq, fq_codel, fq_pie, hpd, abe, tbf, htb, cbq, all",
         ),
-        (&["--algorithms", "dcf"], "--algorithms: `dcf` is no algorithm that can be used here"),
+        (&["--algorithms", "dcf"], "--algorithms: `dcf` is not an algorithm that can be used here"),
         (&["--flows", "1::0"], "--flows: the number in `0` must be at least 1"),
         (&["--flows", "0"], "--flows: the number in `0` must be at least 1"),
-        (&["--flows", "1::2:3"], "--flows: `1::2:3` is no flow set; one is weight:maxlen:flows"),
+        (&["--flows", "1::2:3"], "--flows: `1::2:3` is not a flow set; one is weight:maxlen:flows"),
         (&["--flows", "1::512,8"], "--flows: `1::512,8` has plain counts beside flow sets"),
-        (&["--flows", "8g"], "--flows: `8g` is no number; numbers look like"),
+        (&["--flows", "8g"], "--flows: `8g` is not a number; numbers look like"),
         (&["--flows", ";"], "--flows: no flows: name at least one load"),
         (
             &["--flows", "8", "--qmin", "20n"],
             "the load `8`: qmin (160 packets) must be less than qmax (160 packets)",
         ),
-        (&["--qmin", "-1"], "--qmin: `-1` is no number"),
-        (&["--qmax", "many"], "--qmax: `many` is no number"),
+        (&["--qmin", "-1"], "--qmin: `-1` is not a number"),
+        (&["--qmax", "many"], "--qmax: `many` is not a number"),
         (&["--packets", "0"], "--packets: a number of at least 1 is needed"),
         (&["--packets", "20n"], "--packets: a number of at least 1 is needed, the same for every load"),
         (&["--flows", "2k", "--qmax", "2m", "--qmin", "2048m"], "must be less than qmax"),
         (&["--flows", "2k", "--qmax", "2m", "--flows", "1", "--qmax", "2m"], "cannot be used multiple times"),
         (&["--flows", "1k", "--qmax", "4m", "--qmin", "3m", "--runs", "0"], "--runs"),
-        (&["--flows", "2k", "--qmax", "2m", "--packets", "99999999999999999999"], "is no number"),
-        (&["--flows", "1024m", "--qmax", "4n"], "waiting packets are 4294967296; the most is 2147483648"),
+        (&["--flows", "2k", "--qmax", "2m", "--packets", "99999999999999999999"], "is not a number"),
+        (&["--flows", "1024m", "--qmax", "4n"], "waiting packets are 4294967296; the maximum is 2147483648"),
     ] {
         let refused = bench(arguments.iter().copied()).expect(2);
         let text = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -112,7 +112,7 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
     says(
         "fairness",
         &["--algorithm", "sjf"],
-        "`sjf` is no algorithm that can be used here: fifo, prio, drr, wf2q+, qfq",
+        "`sjf` is not an algorithm that can be used here: fifo, prio, drr, wf2q+, qfq",
     );
     says("fairness", &["--flows", "1"], "the number of flows is 1: give 2 to 1048576");
     says("fairness", &["--longest", "20"], "the longest packet is 20: give 28 to 65536 bytes");
@@ -120,7 +120,7 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
     says("fairness", &["--plot", "f.png"], "--plot f.png: plots are SVG");
     says("fairness", &["--traffic", "nice"], "possible values: random, greedy, burst");
     says("fairness", &["--plot", "/no/such/folder/f.svg"], "there is no folder /no/such/folder");
-    says("compare", &["--algorithms", "fifo,sjf"], "`sjf` is no algorithm");
+    says("compare", &["--algorithms", "fifo,sjf"], "`sjf` is not an algorithm");
     says(
         "compare",
         &["--link", "access.sideways"],
@@ -136,7 +136,7 @@ fn what_is_wrong_is_said_with_what_is_allowed() {
     let scratch = Scratch::new();
     let quiet = "[hosts.a]\n[hosts.b]\n[links.l]\nbetween = [\"a\", \"b\"]\nrate = \"1mbit\"\n";
     let quiet = scratch.write("quiet.toml", quiet);
-    says("compare", &[quiet.to_str().unwrap()], "brings no traffic to compare schedulers with");
+    says("compare", &[quiet.to_str().unwrap()], "has no traffic to compare schedulers with");
 }
 
 #[test]
@@ -155,10 +155,10 @@ fn ratios_of_delays_for_a_person_a_program_and_as_a_figure() {
     assert_eq!((&list[0]["g"], &list[3]["g"]), (&0.into(), &1024.into()));
     assert!(list[0]["theory"][0].as_f64().unwrap() > 1.5 && list[3]["theory"].is_null(), "{list}");
     for (arguments, text) in [
-        (["--ddp", "2,1"], "--ddp: `2,1` is no list of whole numbers from 1 on, the least first"),
-        (["--ddp", "1,0"], "--ddp: `1,0` is no list"),
+        (["--ddp", "2,1"], "--ddp: `2,1` is not a list of ascending whole numbers from 1"),
+        (["--ddp", "1,0"], "--ddp: `1,0` is not a list"),
         (["--gamma", "1025"], "--gamma: `1025` is none of: exact, auto, a whole number from 0 to 1024"),
-        (["--g", "2000"], "g is 2000, the most is 1024"),
+        (["--g", "2000"], "g is 2000, the maximum is 1024"),
         (["--loads", "100"], "the load is 100 %, and must be above 0 and below 100"),
         (["--ddp", "1"], "an experiment has from 2 to 32 classes"),
         (["--packets", "3n"], "--packets: a number is needed"),

@@ -56,7 +56,7 @@ fn line() -> String {
 
 fn replayed(log: &Path) -> (u64, String) {
     let ended = finish(&mut narrows(["sim", "--replay", log.to_str().unwrap()])).expect(0);
-    assert!(ended.out.contains("all are the same, to the nanosecond"), "{ended}");
+    assert!(ended.out.contains("all identical, to the nanosecond"), "{ended}");
     let verdicts = ended.out.lines().find_map(|line| line.split_once(" verdicts compared")).unwrap().0;
     (verdicts.trim().parse().unwrap(), ended.out)
 }

@@ -80,7 +80,7 @@ fn a_text_of_several_commands_is_checked_and_errors_have_their_place() {
     let text = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 5kb latency 50ms\n\
         tc qdisc add dev eth0 parent 1: netem delay 20ms";
     let ended = finish(&mut narrows(["tc", "check", text])).expect(0);
-    assert!(ended.out.contains("become one link of two queues"), "{ended}");
+    assert!(ended.out.contains("become one link with two queues"), "{ended}");
     assert!(ended.out.contains("delay = \"20ms\""), "{ended}");
     let ended = finish(&mut narrows(["tc", "check", "--exact-netem", text])).expect(0);
     assert!(ended.out.contains("netem = \"delay 20ms\""), "{ended}");

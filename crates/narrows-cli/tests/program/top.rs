@@ -88,7 +88,7 @@ fn top_shows_links_sets_values_and_takes_them_back() {
         // What is wrong is said in the run's words, and the line stays to be corrected.
         ("narrows set --run lab link.down.rate=10mbit", "q\r"),
         ("did you mean", "\r"),
-        ("Enter sets it", "\u{15}link.down.rate=2mbit\r"),
+        ("Enter: set", "\u{15}link.down.rate=2mbit\r"),
         ("2.00M", "o"),
         ("link.down.outage=true", "\r"),
         ("DOWN", "u"),

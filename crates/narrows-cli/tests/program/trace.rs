@@ -16,7 +16,7 @@ fn traces_are_converted_and_what_gets_lost_is_told() {
     let file = |name: &str| scratch.file(name).to_str().unwrap().to_owned();
     let (json, mahimahi) = (file("cell.json"), file("cell.mahi"));
     let done = finish(&mut narrows(["trace", "convert", &example("cell.csv"), &json])).expect(0);
-    assert!(done.err.contains("note: the file cannot say delay, loss, queue bound"), "{done}");
+    assert!(done.err.contains("note: the format cannot express delay, loss, queue bound"), "{done}");
     finish(&mut narrows(["trace", "convert", &json, &mahimahi])).expect(0);
     let info = finish(&mut narrows(["trace", "info", &mahimahi, "--json", "-"])).expect(0).json();
     let original =
@@ -52,7 +52,7 @@ fn what_is_wrong_with_a_trace_or_a_pattern_is_said_and_exits_with_2() {
     for (arguments, words) in [
         (&["trace", "info", back][..], &["back.csv:3", "goes back"][..]),
         (&["trace", "info", "/nowhere/x.csv"], &["cannot read /nowhere/x.csv"]),
-        (&["trace", "convert", &example("cell.csv"), "x.y"], &["which format?", "--to"]),
+        (&["trace", "convert", &example("cell.csv"), "x.y"], &["unknown format", "--to"]),
         (&["trace", "convert", &example("cell.csv"), "-", "--to", "mahimaji"], &["did you mean `mahimahi`?"]),
         (
             &["trace", "convert", &example("cell.csv"), "-", "--to", "csv", "--columns", "jitter"],

@@ -260,7 +260,7 @@ fn foreign_files_are_told_apart() {
         (b"\x1f\x8b\x08\0\0", "it is compressed with gzip: unpack it first"),
         (b"# a text", "it begins with the bytes 23 20 61 20"),
     ] {
-        let error = read(file).1.expect("it is no capture").to_string();
+        let error = read(file).1.expect("it is not a capture").to_string();
         assert_eq!(error, format!("f is not a pcap or pcapng capture: {found}"));
     }
     let error = CaptureReader::open("/no/such/file").expect_err("there is none").to_string();

@@ -242,7 +242,7 @@ fn a_log_cut_at_any_byte_gives_its_whole_records_and_says_where_it_ends() {
 
 #[test]
 fn damage_and_foreign_files_are_named_with_their_place() {
-    let error = |file: &[u8]| compare(file, &records()).1.expect("it is no good log").to_string();
+    let error = |file: &[u8]| compare(file, &records()).1.expect("it is not a good log").to_string();
     assert_eq!(error(b""), "f is not an input log of narrows: it is empty");
     assert_eq!(error(&[0x0a, 0x0d, 0x0d, 0x0a]), "f is not an input log of narrows: it is a pcapng capture");
     let later = "f is not an input log that can be read here: it is one of version 5, and this program reads versions 1 to 4";

@@ -21,7 +21,7 @@ pub enum KernelError {
         kept: String,
     },
     /// What was named cannot be run.
-    #[error("{} is no guest kernel: {why}; a user-mode Linux executable is wanted", path.display())]
+    #[error("{} is not a guest kernel: {why}; expected a user-mode Linux executable", path.display())]
     NotExecutable {
         /// What was named.
         path: PathBuf,
@@ -52,11 +52,11 @@ pub enum KernelError {
     },
     /// The package is none of a kernel's source.
     #[error(
-        "--package {0}: a kernel's source package is wanted, whose name begins with linux-source-, such as linux-source-6.12"
+        "--package {0}: expected a kernel source package named linux-source-…, such as linux-source-6.12"
     )]
     NotSourcePackage(String),
     /// The source cannot be what it should be.
-    #[error("--source {}: {why}; a Linux source tree or an archive of one (.tar.xz, .tar.gz, …) is wanted", path.display())]
+    #[error("--source {}: {why}; expected a Linux source tree or an archive of one (.tar.xz, .tar.gz, …)", path.display())]
     NotSource {
         /// What was given.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum KernelError {
     },
     /// Not enough space.
     #[error(
-        "building needs some {need} MB in {}, and {free} MB are free there; XDG_CACHE_HOME says where another place is",
+        "building needs about {need} MB in {}, but {free} MB are free; set XDG_CACHE_HOME to use another folder",
         folder.display()
     )]
     Space {
@@ -77,10 +77,10 @@ pub enum KernelError {
         free: u64,
     },
     /// Another build is going on.
-    #[error("another `narrows kernel build` is going on in {}: wait for it, or end it", .0.display())]
+    #[error("another `narrows kernel build` is running in {}: wait for it, or end it", .0.display())]
     Busy(PathBuf),
     /// A program that the build runs failed.
-    #[error("{what} failed ({status}){tail}\nwhat is done stays: the same command goes on from there")]
+    #[error("{what} failed ({status}){tail}\nfinished steps are kept: run the same command to continue")]
     Failed {
         /// What it was to do.
         what: String,

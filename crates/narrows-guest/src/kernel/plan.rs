@@ -76,8 +76,7 @@ impl BuildPlan {
         let processors = self.jobs.min(self.processors) as u64;
         let minutes = PROCESSOR_SECONDS.div_ceil(60 * processors);
         let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        let resumes =
-            if self.resumes() { "\n  an interrupted build of it goes on from where it was" } else { "" };
+        let resumes = if self.resumes() { "\n  continues an interrupted build" } else { "" };
         let afterwards =
             if self.keep_source { "the same afterwards" } else { &format!("{KEPT_SPACE} MB afterwards") };
         format!(
@@ -144,7 +143,7 @@ mod tests {
         let folder = Folder::new();
         let first = plan(package(), &folder);
         fs::create_dir_all(&first.folder).unwrap();
-        assert!(plan(package(), &folder).describe().contains("goes on from where it was"));
+        assert!(plan(package(), &folder).describe().contains("continues an interrupted build"));
         let newer =
             Source::Package { name: "linux-source-6.12".into(), version: "6.12.10-1".into(), size: 1 };
         assert!(!plan(newer, &folder).resumes());

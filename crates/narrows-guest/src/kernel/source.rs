@@ -141,7 +141,10 @@ mod tests {
     fn other_packages_are_refused() {
         for name in ["bash", "linux-source-", "linux-source-6.1 -o x=y", "--help", "linux-source-6.1/../x"] {
             let error = Source::package(Some(name), None).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("--package {name}: a kernel's source package")), "{error}");
+            assert!(
+                error.starts_with(&format!("--package {name}: expected a kernel source package")),
+                "{error}"
+            );
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn check_executable(path: &Path) -> Result<(), KernelError> {
     let refuse = |why: String| Err(KernelError::NotExecutable { path: path.into(), why });
     match path.metadata() {
         Err(cause) => refuse(cause.to_string()),
-        Ok(found) if !found.is_file() => refuse("it is no file".into()),
+        Ok(found) if !found.is_file() => refuse("it is not a file".into()),
         Ok(found) if found.permissions().mode() & 0o111 == 0 => refuse("it may not be executed".into()),
         Ok(_) => Ok(()),
     }
@@ -80,7 +80,7 @@ mod tests {
     fn what_is_no_executable_is_said_so() {
         let folder = Folder::new();
         let text = |path: &Path| check_executable(path).unwrap_err().to_string();
-        assert!(text(folder.path()).contains("it is no file"));
+        assert!(text(folder.path()).contains("it is not a file"));
         let file = folder.path().join("text");
         assert!(text(&file).contains("No such file"));
         fs::write(&file, "").unwrap();

@@ -61,7 +61,7 @@ impl Console {
             Some(who) => format!("{}\n", out_of_memory(who, memory)),
             None => String::new(),
         };
-        format!("{memory}the guest kernel broke off; its console's last lines:\n  {last}")
+        format!("{memory}the guest kernel crashed; last lines of its console:\n  {last}")
     }
 
     /// The process that has the guest's processor, as `name (process 7)`; nothing if the guest's kernel does not answer.

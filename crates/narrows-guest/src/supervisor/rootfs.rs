@@ -143,7 +143,7 @@ impl GuestRootfs {
             }
             Some(_) => {
                 return Err(Broken::Said(format!(
-                    "{} is neither a file nor a folder; a guest can write to nothing else of the host's",
+                    "{} is neither a file nor a folder; a guest can write to nothing else on the host",
                     path.display()
                 )));
             }

@@ -172,9 +172,9 @@ impl Record for SettingRecord {
                 write_sysctl(namespace, &key, before)?;
                 Ok(PutBack::Done)
             }
-            Ok(now) if now == *before => Ok(PutBack::Moot(format!("{key} was {before} again already"))),
+            Ok(now) if now == *before => Ok(PutBack::Moot(format!("{key} was already {before} again"))),
             Ok(now) => Ok(PutBack::Moot(format!(
-                "{key} is {now} by now, which is somebody else's doing; it was {before}, and {raised} during the run"
+                "{key} is now {now}, changed by another program; it was {before}, and {raised} during the run"
             ))),
             Err(SysctlError::Refused { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => Ok(gone()),
             Err(error) => Err(error.into()),

@@ -58,7 +58,7 @@ impl Turn {
                 }
             }
         }
-        Err(at("make", ledger)(io::Error::other("it is removed again and again")))
+        Err(at("make", ledger)(io::Error::other("it keeps being removed")))
     }
 
     /// Takes the turn, if there is a ledger.

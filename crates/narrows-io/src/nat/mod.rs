@@ -32,7 +32,7 @@ pub use nftables::{NftablesError, table_names};
 #[derive(Debug, thiserror::Error)]
 pub enum NatError {
     /// The enclosing namespace has no default route itself.
-    #[error("cannot reach the outside: {namespace} has no default route itself")]
+    #[error("no uplink: {namespace} has no default route")]
     NoWayOut {
         /// The enclosing namespace's label.
         namespace: String,

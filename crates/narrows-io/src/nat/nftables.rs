@@ -44,8 +44,7 @@ pub enum NftablesError {
     Namespace(#[from] NamespaceError),
     /// The kernel has no nf_tables, or not the NAT part of it.
     #[error(
-        "this kernel cannot translate addresses (nf_tables with NAT is missing: {cause}); \
-         run without a way to the outside, or load the modules nf_tables, nft_chain_nat and nft_masq"
+        "this kernel cannot translate addresses (nf_tables with NAT is missing: {cause}); run without --internet, or load the modules nf_tables, nft_chain_nat and nft_masq"
     )]
     Missing {
         /// What the kernel said.

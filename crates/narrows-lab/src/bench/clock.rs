@@ -3,10 +3,7 @@
 use std::time::Instant;
 
 /// Nanoseconds that `work` took, and what it gave.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a bench measures the wall clock's time, and nothing else here does"
-)]
+#[expect(clippy::disallowed_methods, reason = "only benches use the wall clock")]
 pub(super) fn nanoseconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();
     let result = work();

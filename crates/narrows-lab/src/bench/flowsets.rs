@@ -62,7 +62,7 @@ impl Quantity {
 pub enum WordError {
     /// Not a number.
     #[error(
-        "`{0}` is no number; numbers look like 20, 4k (4·1024), 20m (20·1024·1024), 4K (4000), 20M (20,000,000)"
+        "`{0}` is not a number; numbers look like 20, 4k (4·1024), 20m (20·1024·1024), 4K (4000), 20M (20,000,000)"
     )]
     Number(String),
     /// Nothing or too much.
@@ -70,13 +70,12 @@ pub enum WordError {
     Range(String),
     /// A flow set with more parts than there are.
     #[error(
-        "`{0}` is no flow set; one is weight:maxlen:flows, as in 8:1500:64 or, with packets of 1000 bytes, 8::64"
+        "`{0}` is not a flow set; one is weight:maxlen:flows, as in 8:1500:64 or, with packets of 1000 bytes, 8::64"
     )]
     Flowset(String),
     /// A range of weights or lengths that goes down, or is none.
     #[error(
-        "`{0}` is no range; one is least-greatest-steps, as in 1-8-4 for 1, 3, 5, 8; a load has {MOST_FLOWSETS} flow \
-        sets at most"
+        "`{0}` is not a range; one is least-greatest-steps, as in 1-8-4 for 1, 3, 5, 8; a load has {MOST_FLOWSETS} flow sets at most"
     )]
     Steps(String),
     /// Plain counts beside flow sets.

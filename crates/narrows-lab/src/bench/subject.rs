@@ -30,7 +30,7 @@ pub trait Subject {
 
 /// Nothing was served though packets waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it serves nothing though {waiting} packets wait")]
+#[error("it serves nothing while {waiting} packets wait")]
 pub struct Unserved {
     /// How many.
     pub waiting: u64,

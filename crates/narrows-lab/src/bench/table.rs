@@ -64,7 +64,7 @@ pub fn table(plan: &Plan, figures: &[Figure]) -> String {
         if let Some(most) = most_flows(algorithm)
             && plan.columns.iter().any(|(_, workload)| workload.flows() > most)
         {
-            let _ = writeln!(text, "{algorithm} has at most {most} flows, and no figure for more\n");
+            let _ = writeln!(text, "{algorithm} supports at most {most} flows; no figure above\n");
         }
     }
     let sheet = Sheet { plan, figures };

@@ -127,7 +127,7 @@ fn errors_name_what_is_there() {
     let quiet = Scenario::parse(traffic, "quiet.toml").unwrap();
     assert!(
         text(compare(&quiet, &options(&[Algorithm::Of(SchedulerKind::Fifo)])))
-            .starts_with("quiet.toml brings no traffic")
+            .starts_with("quiet.toml has no traffic")
     );
     let down = Scenario::parse(
         &FLOOD

@@ -33,7 +33,7 @@ impl fmt::Display for Text<'_> {
         )?;
         writeln!(
             f,
-            "Ratios are to the first class; `theory` is Kleinrock's for g = 0; out of reach is what no order of service gives."
+            "Ratios are to the first class; `theory` is Kleinrock's for g = 0; out of reach: no service order achieves it."
         )?;
         for part in points.chunk_by(|one, other| one.traffic == other.traffic && one.ddps == other.ddps) {
             let Some(first) = part.first() else { continue };

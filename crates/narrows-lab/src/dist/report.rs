@@ -43,8 +43,7 @@ impl Fits {
         line(
             &mut text,
             format_args!(
-                "\nln L and AIC are of densities per {}. p is for a distribution that was not fitted: small values refute it,\n\
-                 large ones do not prove it. KS and p take the values to be independent of one another.",
+                "\nln L and AIC are of densities per {}. p is for a distribution that was not fitted: small values refute it,\nlarge ones do not prove it. KS and p assume independent values.",
                 source.unit.0
             ),
         );
@@ -52,8 +51,7 @@ impl Fits {
             line(
                 &mut text,
                 format_args!(
-                    "\nEach of them is refuted: what was measured has another shape, or its values depend on one another.\n\
-                     The values themselves can be drawn: narrows dist make --toml=samples, or --toml=cdf."
+                    "\nAll are refuted: the samples have another shape, or are not independent.\nThe values themselves can be drawn: narrows dist make --toml=samples, or --toml=cdf."
                 ),
             );
         }

@@ -138,7 +138,7 @@ impl Draw<'_> {
         bounds.retain(|line| line.points.iter().all(|point| point.1 <= TOO_FAR * most));
         let title = match (all, bounds.len()) {
             (0, _) => "behind its share (no bound)",
-            (_, 0) => "behind its share (bounds: far above)",
+            (_, 0) => "behind its share (bounds far above)",
             _ => "behind its share (dashed: bounds)",
         };
         lines.extend(bounds);

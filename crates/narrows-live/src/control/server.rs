@@ -158,8 +158,7 @@ impl ControlSocket {
                 self.clients.push(client);
             } else {
                 client.answer(&Reply::Error(format!(
-                    "{MOST_CLIENTS} programs are connected to this run, which is the most at a time: try again when one has \
-                     gone"
+                    "{MOST_CLIENTS} programs are connected to this run, the maximum: try again when one has left"
                 )));
                 client.write();
             }

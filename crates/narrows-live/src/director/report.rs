@@ -57,12 +57,10 @@ impl Director {
             self.pool.workers.iter().enumerate().filter(|(_, worker)| worker.asked.is_some())
         {
             let since = match &worker.last {
-                Some(last) => format!("its figures are those at {}", last.info.span.1),
-                None => "its figures are not there yet".into(),
+                Some(last) => format!("its figures are from {}", last.info.span.1),
+                None => "it has no figures yet".into(),
             };
-            info.notes.push(format!(
-                "packet thread {number} is too busy to say what it has counted within a second; {since}"
-            ));
+            info.notes.push(format!("packet thread {number} is too busy to report within a second; {since}"));
         }
         info.notes.extend(self.plan.notes());
         Ok(self.report(&info))
@@ -185,16 +183,13 @@ fn missed(report: &Report) -> Option<String> {
     if missed.len() > MOST_SOURCES {
         text += &format!(", and some of {} more sources", missed.len() - MOST_SOURCES);
     }
-    (!missed.is_empty()).then(|| format!("the host could not generate packets in time: {text} were left out"))
+    (!missed.is_empty()).then(|| format!("the host could not generate packets in time: {text} were skipped"))
 }
 
 /// That the host did not keep up with the packets, and what was lost where.
 fn overload(report: &Report) -> Option<String> {
     let late = report.input_lateness.filter(|lateness| lateness.p50_ns > OVERLOADED.nanos())?;
-    let mut text = format!(
-        "overloaded: half of the packets were read {} or more after they came",
-        Duration::from_nanos(late.p50_ns)
-    );
+    let mut text = format!("overloaded: p50 of read delay is {} or more", Duration::from_nanos(late.p50_ns));
     let mut lost: Vec<_> =
         report.ports.iter().map(|port| (port.receive_ring_dropped_packets, &port.name)).collect();
     lost.retain(|(packets, _)| *packets > 0);
@@ -208,7 +203,7 @@ fn overload(report: &Report) -> Option<String> {
         } else {
             String::new()
         };
-        text += &format!("; {sum} were lost before they could be read: {}{more}", named.join(", "));
+        text += &format!("; {sum} lost before they could be read: {}{more}", named.join(", "));
     }
     Some(text)
 }

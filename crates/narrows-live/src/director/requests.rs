@@ -113,7 +113,7 @@ impl Director {
             }
             Request::Enter { host } => {
                 let Some(entrances) = &self.entrances else {
-                    let why = "this run is at interfaces that exist already, and has no hosts of its own";
+                    let why = "this run uses existing interfaces and has no hosts of its own";
                     return Ok(Reply::Error(why.into()));
                 };
                 match entrances.of(&host, self.feed_environment()) {

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens.
-    #[error("no run listens there any more")]
+    #[error("no run listens there anymore")]
     Nobody,
     /// The run takes no connection.
     #[error("the run does not answer: is it stopped?")]
@@ -29,7 +29,7 @@ pub enum ClientError {
     #[error("another process writes to this feed: there is one writer at a time")]
     Refused,
     /// The run did not understand.
-    #[error("the run took what was sent for no values, and closed the connection")]
+    #[error("the run rejected the values and closed the connection")]
     Malformed,
     /// The run is over, which is no fault.
     #[error("the run is over")]
@@ -172,7 +172,7 @@ impl Client {
             Some(Answer::Malformed) => Err(ClientError::Malformed),
             Some(Answer::Over) => Err(ClientError::Over),
             None => {
-                let what = "it asks questions, which values alone do not answer";
+                let what = "it is interactive and needs answers, not a stream of values";
                 Err(ClientError::Broken(io::Error::new(ErrorKind::InvalidData, what)))
             }
         }

@@ -97,7 +97,7 @@ impl Opt {
 
     /// The same switch, of which both positions are printed.
     pub(crate) const fn both(self, printed: &'static str, printed_off: &'static str) -> Self {
-        let Takes::Switch { off, .. } = self.takes else { panic!("only a switch has two positions") };
+        let Takes::Switch { off, .. } = self.takes else { panic!("only a switch can be on or off") };
         Self { printed, takes: Takes::Switch { off, printed_off: Some(printed_off) }, ..self }
     }
 
@@ -249,7 +249,7 @@ impl Options {
         match words.next_word() {
             None => Ok(table),
             Some(word) => {
-                let problem = word.problem(format!("{} is no option of `{of}`", Found(word.text)));
+                let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
                 let known = self.known();
                 Err(if known.is_empty() { problem } else { suggest(problem, word.text, &known) })
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::node::suggest;
-use crate::problem::{Found, Problem, one_of};
+use crate::problem::{Found, Problem, article, one_of};
 
 /// A word of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl<'a> Words<'a> {
 
     /// That something must follow, but the text ends.
     pub(crate) fn missing(&self, after: Word<'_>, what: &str) -> Problem {
-        Problem::new(format!("`{}` is without {what}", after.text)).at(&(self.end..self.end))
+        Problem::new(format!("`{}` lacks {what}", after.text)).at(&(self.end..self.end))
     }
 
     /// Lets the next word stand behind the `count` words that follow it.
@@ -181,10 +181,10 @@ pub(crate) fn keyword<T: Copy + PartialEq>(
             let names: Vec<&str> = fitting.iter().map(|(name, _)| *name).collect();
             return Err(word
                 .problem(format!("{} could be {}", Found(word.text), one_of(&names)))
-                .help("write a few letters more"));
+                .help("write more letters"));
         }
     }
     let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-    let problem = word.problem(format!("{} is no {what}", Found(word.text)));
+    let problem = word.problem(format!("{} is not {} {what}", Found(word.text), article(what)));
     Err(suggest(problem, word.text, &names))
 }

@@ -26,12 +26,11 @@ impl Direction {
             let longest = Delay::LONGEST_DRAWN;
             let problem = || Problem::new(format!("a jitter of {sd} on a delay of {mean}"));
             return (mean > longest || sd > longest).then(|| {
-                ("jitter", problem().help(format!("a delay that varies is within {longest}, or 104 days")))
+                ("jitter", problem().help(format!("a varying delay is at most {longest}, or 104 days")))
             });
         }
-        let problem =
-            Problem::new(format!("a jitter of {sd} on top of a delay that varies already ({delay})"));
-        Some(("jitter", problem.help("`jitter` makes a constant delay a normal one; leave one of the two out, or set `jitter = \"0ms\"`")))
+        let problem = Problem::new(format!("a jitter of {sd} on a delay that already varies ({delay})"));
+        Some(("jitter", problem.help("`jitter` turns a constant delay into a normal distribution; remove one of the two, or set `jitter = \"0ms\"`")))
     }
 
     /// NetEm's single queue is all that there is of a link.
@@ -45,8 +44,9 @@ impl Direction {
         let plain = Self::default();
         let alone = Self { exact_netem: None, default_bound: plain.default_bound, ..self.clone() };
         let (key, _) = alone.entries().into_iter().find(|(key, _)| !beside.contains(key))?;
-        let problem = Problem::new(format!("`{key}` beside `exact-netem`, which is all that the link does"));
-        Some((key, problem.help("say it in NetEm's words, or take `netem`, which means the keys of a link")))
+        let problem =
+            Problem::new(format!("`{key}` with `exact-netem`, which replaces all other keys of the link"));
+        Some((key, problem.help("use the NetEm option, or `netem` instead, which combines with other keys")))
     }
 
     /// What a trace gives over time is not given otherwise, but as what holds after its end.
@@ -54,8 +54,8 @@ impl Direction {
         let used = self.trace.as_ref()?;
         let (trace, name) = (&used.trace, &used.file.name);
         let gives = |key: &'static str, what: &str| {
-            let problem = Problem::new(format!("the trace {name} gives the {what}, and so does `{key}`"));
-            let help = format!("leave `{key}` out, or say `then = \"end\"` for it to hold after the trace");
+            let problem = Problem::new(format!("both the trace {name} and `{key}` set the {what}"));
+            let help = format!("remove `{key}`, or set `then = \"end\"` to use it after the trace");
             Some((key, problem.help(help)))
         };
         if used.then != Then::End {
@@ -78,27 +78,27 @@ impl Direction {
                 () if used.then == Then::Hold && trace.opportunities().is_some() => Some((
                     "trace",
                     Problem::new(format!(
-                        "the trace {name} is of opportunities, and there is none to hold at its end"
+                        "the trace {name} consists of opportunities; it has no last value to hold"
                     ))
-                    .help("say `then = \"loop\"` or `then = \"end\"`"),
+                    .help("set `then = \"loop\"` or `then = \"end\"`"),
                 )),
                 () => None,
             };
         }
         // What holds afterwards is a value, not a model.
         let simple = |key: &'static str, what: &str| {
-            let problem = Problem::new(format!("after the trace {name} `{key}` cannot hold, as {what}"));
-            Some((key, problem.help("say a plain value, or none")))
+            let problem = Problem::new(format!("`{key}` cannot apply after the trace {name}: {what}"));
+            Some((key, problem.help("use a plain value, or none")))
         };
         if trace.delay().is_some() && !matches!(self.effective_delay().source, DelaySource::Constant(_)) {
             return simple(if self.jitter.is_some() { "jitter" } else { "delay" }, "it varies");
         }
         let wire = self.loss.wire.as_ref();
         if trace.loss().is_some() && wire.is_some_and(|model| LossModel::independent(model).is_none()) {
-            return simple("loss", "its losses depend on one another");
+            return simple("loss", "its losses are correlated");
         }
         if trace.duplicate().is_some() && !self.duplicate.correlation.is_zero() {
-            return simple("duplicate", "its draws depend on one another");
+            return simple("duplicate", "its draws are correlated");
         }
         None
     }
@@ -110,17 +110,17 @@ impl Direction {
             return Some((
                 "queue",
                 Problem::new(format!(
-                    "`{name}` manages its queues itself, and the link's queue is `{}`",
+                    "`{name}` manages its own queues, but the link's queue is `{}`",
                     self.queue.policy.name()
                 ))
-                .help(format!("leave out the type of the queue, or take another scheduler than `{name}`")),
+                .help(format!("remove the queue's type, or use a scheduler other than `{name}`")),
             ));
         }
         if let Some(profile) = self.profile.as_ref().filter(|_| scheduler.kind.is_medium_access()) {
             let file = &profile.file.name;
             let problem =
-                Problem::new(format!("the profile {file} beside `{name}`, which works the air time out"));
-            return Some(("profile", problem.help("leave one of the two out")));
+                Problem::new(format!("the profile {file} with `{name}`, which computes the air time itself"));
+            return Some(("profile", problem.help("remove one of the two")));
         }
         if scheduler.kind == SchedulerKind::Dcf && !value::DCF_RATES.contains(&self.rate) {
             return Some(("scheduler", Problem::new(format!("`dcf` on a link of {}", self.rate)).help(
@@ -134,7 +134,7 @@ impl Direction {
             let problem = Problem::new("`csma-cd` on a link without a rate".to_owned());
             return Some((
                 "scheduler",
-                problem.help("half-duplex Ethernet has one: rate = \"10mbit\" or \"100mbit\""),
+                problem.help("half-duplex Ethernet needs one: rate = \"10mbit\" or \"100mbit\""),
             ));
         }
         None

@@ -78,7 +78,7 @@ impl Direction {
                 return Ok(());
             }
             ("scheduler", None) => {
-                return Err(Problem::new("there is no scheduler of which to set a part")
+                return Err(Problem::new("there is no scheduler to change a part of")
                     .at(&node.span)
                     .help("set the whole, such as scheduler={ type = \"drr\", classes = [ … ] }"));
             }
@@ -93,7 +93,7 @@ impl Direction {
         let kind = keys::named::<Self>(key).map(Key::kind);
         let compound = kind.and_then(|kind| kind.compound());
         let Some(table) = value.zip(compound).and_then(|(value, compound)| compound.table(value)) else {
-            return Err(Problem::new(format!("there is no `{key}` of which to set a part"))
+            return Err(Problem::new(format!("there is no `{key}` to change a part of"))
                 .at(&node.span)
                 .help(format!("set the whole: {key}=VALUE")));
         };

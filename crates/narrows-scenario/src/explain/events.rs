@@ -16,15 +16,15 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     if let Some(profile) = &direction.profile {
         all.push(format!("adds {profile}"));
         if let Some(rate) = profile.rate().filter(|rate| *rate != direction.own_rate()) {
-            all.push(format!("the rate of its profile, {rate}, does not count: the link has its own"));
+            all.push(format!("the profile's rate, {rate}, is ignored: the link has its own"));
         }
     }
     if let Some(policer) = direction.policer {
-        all.push(format!("polices what arrives to {}", policer.words()));
+        all.push(format!("polices arriving packets to {}", policer.words()));
     }
     if direction.burst.get() > 0 {
         all.push(format!(
-            "lets up to {} pass at once after it was idle, as much as it could have sent in that time",
+            "passes up to {} at once after idle time, at most what the rate would have sent meanwhile",
             direction.burst
         ));
     }
@@ -58,7 +58,7 @@ pub(super) fn impairments(direction: &Direction) -> Vec<String> {
     }
     if let Some(mtu) = direction.settings.mtu {
         let longer = match mtu.policy {
-            MtuPolicy::Fragment => "are cut, or answered where they must not be",
+            MtuPolicy::Fragment => "are fragmented, or answered with \"too big\" if they must not be",
             MtuPolicy::Answer => "are answered with \"too big\"",
             MtuPolicy::BlackHole => "vanish",
         };
@@ -80,7 +80,7 @@ fn losses(model: &LossModel, place: &str) -> String {
     let burst = match model.mean_burst() {
         None => String::new(),
         Some(burst) if burst.is_finite() => format!(", {burst:.2} in a row on average"),
-        Some(_) => ", without end once they begin".into(),
+        Some(_) => ", permanently once they begin".into(),
     };
     format!("{verb} packets {place}, {}: {} of them{burst}", model.losses, super::percent(model.mean()))
 }
@@ -132,10 +132,10 @@ fn aimd(config: &AimdConfig) -> String {
     let reduces = match marks {
         Marks::None => "halved by a loss",
         Marks::Classic => "halved by a loss or a mark",
-        Marks::Scalable => "halved by a loss, reduced by half of the share of marks",
+        Marks::Scalable => "halved by a loss, reduced by half of the marked share",
     };
     let mut what = format!(
-        "a window that grows by a packet a round trip and is {reduces}, {length} bytes, {window} packets at first"
+        "a window that grows by a packet per round trip and is {reduces}; {length} bytes, initially {window} packets"
     );
     if *start > Time::ZERO {
         what += &format!(", from {start}");
@@ -144,7 +144,7 @@ fn aimd(config: &AimdConfig) -> String {
         what += &format!(", until {stop}");
     }
     if let Some(size) = size {
-        what += &format!(", until {size} have got there");
+        what += &format!(", until {size} are delivered");
     }
     what
 }
@@ -173,8 +173,8 @@ pub(super) fn entry(entry: &Entry) -> String {
     };
     let again = match (entry.every, entry.times) {
         (None, _) => String::new(),
-        (Some(every), None) => format!(", and every {every} from then on"),
-        (Some(every), Some(times)) => format!(", and every {every} from then on, {times} times in all"),
+        (Some(every), None) => format!(", then every {every}"),
+        (Some(every), Some(times)) => format!(", then every {every}, {times} times in total"),
     };
     let set: Vec<String> = entry.set.iter().map(|assignment| assignment.text()).collect();
     format!("at {}{from}{again}: {}", entry.at, set.join(", "))

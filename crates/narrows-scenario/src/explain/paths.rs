@@ -167,12 +167,12 @@ fn explain(way: &WayThrough, to: &Port, links: &[Link]) -> WayExplanation {
     let fault = match &way.outcome {
         Outcome::Port(port) if *port == to.name && way.routers < USUAL_HOP_LIMIT => None,
         Outcome::Port(port) if *port == to.name => {
-            Some(format!("it passes {} routers, and the usual hop limit is {USUAL_HOP_LIMIT}", way.routers))
+            Some(format!("it crosses {} routers; the usual hop limit is {USUAL_HOP_LIMIT}", way.routers))
         }
         Outcome::Port(port) => Some(format!("it ends at {port}")),
         Outcome::Router(router) => Some(format!("it ends at the router {router}")),
         Outcome::NoRoute(router) => Some(format!("{router} has no route")),
-        Outcome::Loop(router) => Some(format!("it comes to {router} again, until its hop limit is used up")),
+        Outcome::Loop(router) => Some(format!("it returns to {router} until its hop limit is exhausted")),
     };
     WayExplanation {
         share: way.share,

@@ -45,17 +45,17 @@ impl fmt::Display for Explanation {
                 let full = range(full, path.longest_round_trip_full_ns);
                 writeln!(
                     f,
-                    "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without waiting",
+                    "  round trip  {small} for {SMALL} bytes, {full} for {} bytes both ways, without queueing",
                     path.full_bytes
                 )?;
             } else if path.by_rules {
-                writeln!(f, "  round trip  by the pipes to which the rules send a packet")?;
+                writeln!(f, "  round trip  depends on the pipes that the rules choose")?;
             } else if path.is_down {
                 writeln!(f, "  round trip  never: a link is down")?;
             } else if path.links.is_empty() {
-                writeln!(f, "  round trip  never: no way leads there and back")?;
+                writeln!(f, "  round trip  never: no path both ways")?;
             } else {
-                writeln!(f, "  round trip  without a mean that is known")?;
+                writeln!(f, "  round trip  unknown mean")?;
             }
         }
         if self.paths_left_out > 0 {
@@ -90,7 +90,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
         writeln!(f, "  counted   {}", link.overhead)?;
     }
     let order = match link.order.as_str() {
-        _ if link.exact_netem.is_some() => "packets leave by their time to send",
+        _ if link.exact_netem.is_some() => "packets may be reordered by their delays",
         "keep" => "packets keep their order",
         _ => "packets may overtake",
     };
@@ -112,11 +112,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
     // What would print as 0.00 % is none to a person.
     if let Some(share) = link.held_back.filter(|share| *share >= 0.00005) {
-        writeln!(
-            f,
-            "            of packets in a row at most {} held back to keep their order",
-            percent(share)
-        )?;
+        writeln!(f, "            at most {} of back-to-back packets delayed to keep order", percent(share))?;
     }
     for feed in &link.feeds {
         let which = if link.feeds.len() > 1 { format!("/{}", feed.name) } else { String::new() };
@@ -131,7 +127,7 @@ fn print_link(link: &LinkExplanation, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
     let drops = match link.drop.as_deref() {
         None => String::new(),
-        Some("longest flow") => ", the longest flow loses its first packets".into(),
+        Some("longest flow") => ", drops from the head of the longest flow".into(),
         Some(place) => format!(", drops at the {place}"),
     };
     writeln!(f, "  queue     {} ({}){drops}", link.queue, link.queue_reason)?;
@@ -183,7 +179,7 @@ fn print_scheduler(
     match (flows, by, bound) {
         (Some(flows), Some(by), _) => write!(f, "; {flows} flows by {by}")?,
         (_, _, Some(bound)) => write!(f, "; at most {bound} in all")?,
-        _ => write!(f, "; no bound but those of the classes")?,
+        _ => write!(f, "; bounded per class only")?,
     }
     writeln!(f)?;
     if let Some(management) = management {
@@ -235,7 +231,7 @@ fn print_class(class: &ClassExplanation, level: usize, f: &mut fmt::Formatter<'_
 /// Never on a link that is down; elsewhere a delay without a mean is one that another process feeds, or infinite.
 fn one_way(expected: &Expected) -> String {
     match (expected.one_way_ns, expected.transmission_ns) {
-        (None, Some(_)) => "no mean that is known".into(),
+        (None, Some(_)) => "unknown mean".into(),
         (nanos, _) => span(nanos),
     }
 }

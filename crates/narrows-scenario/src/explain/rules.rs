@@ -98,7 +98,7 @@ pub(super) fn of_pipes(rules: &RulesLink, links: &mut [LinkExplanation]) {
         link.per_flow = pipe.mask.map(|mask| {
             let Pipe { most, idle, .. } = pipe;
             format!(
-                "a link of its own for packets that agree in {}; at most {most}, each given up when idle for {idle}",
+                "one link for each {}; at most {most}, each removed after {idle} idle",
                 value::mask_words(&mask)
             )
         });
@@ -178,7 +178,7 @@ pub(super) fn warnings(link: &Link) -> Vec<String> {
         // A queue that waits for nothing shares nothing.
         let waits_never = present_rate(&pipe.direction) == Rate::UNLIMITED;
         if waits_never && rules.queues_of(*number).next().is_some() {
-            all.push(format!("pipe {number} has no rate: nothing ever waits in its queues"));
+            all.push(format!("pipe {number} has no rate: its queues stay empty"));
         }
     }
     all.into_iter().map(|warning| format!("{}: {warning}", link.name)).collect()

@@ -196,7 +196,7 @@ pub(super) fn drop_word(drop: DropAt) -> &'static str {
 /// How much may wait, and why that much: in each class, or in all flows, or in the one queue.
 pub(super) fn bound(direction: &Direction) -> (Bound, String) {
     if let Some(netem) = direction.single_netem() {
-        return (netem.limit(), "the single queue: what waits and what is in flight together".into());
+        return (netem.limit(), "single queue: waiting packets and packets in flight together".into());
     }
     let given = match direction.queue.bound {
         Some(_) => "given".into(),
@@ -212,7 +212,7 @@ pub(super) fn bound(direction: &Direction) -> (Bound, String) {
             };
             (bound, format!("{reason}; all flows together"))
         }
-        Some(_) => (direction.bound(), format!("{given}; each class that says nothing else")),
+        Some(_) => (direction.bound(), format!("{given}; each class without a bound")),
         None => (direction.bound(), given),
     }
 }

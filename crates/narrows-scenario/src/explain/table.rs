@@ -45,7 +45,7 @@ impl fmt::Display for Table<'_> {
         if rows.len() > shown.len() {
             writeln!(f, "and {} more", rows.len() - shown.len())?;
         }
-        writeln!(f, "(one way: of a full packet, without waiting; longest: behind a full queue of such)")?;
+        writeln!(f, "(one way: a full-size packet without queueing; longest: behind a full queue of them)")?;
         self.round_trips(f)?;
         for (title, lines) in
             [("rules", all.rules.len()), ("traffic", all.traffic.len()), ("timeline", all.timeline.len())]
@@ -66,7 +66,7 @@ impl Table<'_> {
         known.sort_by_key(|(nanos, _)| *nanos);
         let all = paths.len() + more;
         let (Some(first), Some(last)) = (known.first(), known.last()) else {
-            return writeln!(f, "round trips: {all} pairs of hosts, none with a time that is known");
+            return writeln!(f, "round trips: {all} pairs of hosts, all unknown");
         };
         let of = |(nanos, path): &(u64, &super::PathExplanation)| {
             format!("{} ({} ↔ {})", span(Some(*nanos)), path.from, path.to)

@@ -43,7 +43,7 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
     }
     all.extend(scenario.links.iter().filter(|link| contend_apart(link)).map(|link| {
         format!(
-            "{}: the stations of each direction contend among themselves only; for one medium say `shared = true`",
+            "{}: the stations of each direction contend only with each other; for one medium set `shared = true`",
             link.name
         )
     }));
@@ -71,10 +71,10 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
         all.extend(too_long(scenario, paths, traffic));
         match end {
             Some(end) if start >= end => {
-                all.push(format!("{}: begins at {start}, when the run has ended", traffic.name));
+                all.push(format!("{}: starts at {start}, after the end of the run", traffic.name));
             }
             None if !ends => all.push(format!(
-                "{}: never ends; say `stop` or `{}`, or a `duration` for the run",
+                "{}: never ends; set `stop` or `{}`, or the run's `duration`",
                 traffic.name,
                 match &traffic.source {
                     TrafficSource::Aimd { .. } => "size",
@@ -87,7 +87,7 @@ pub(super) fn all(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String>
     }
     for entry in &scenario.timeline {
         if end.is_some_and(|end| Time::ZERO + entry.at >= end) {
-            all.push(format!("timeline: nothing happens at {}, when the run has ended", entry.at));
+            all.push(format!("timeline: the step at {} is after the end of the run", entry.at));
         }
     }
     all
@@ -107,7 +107,7 @@ fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
         names.truncate(MOST_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         all.push(format!(
-            "{}: packets to {}{more} may go round and round, {} → {}, until their hop limit is used up",
+            "{}: packets to {}{more} may loop, {} → {}, until their hop limit is exhausted",
             routers[0],
             names.join(", "),
             routers.join(" → "),
@@ -118,7 +118,7 @@ fn routes(scenario: &Scenario, paths: &[PathExplanation]) -> Vec<String> {
         for (from, to, ways) in [(&path.from, &path.to, &path.there), (&path.to, &path.from, &path.back)] {
             // What goes round has been told.
             let astray = ways.iter().filter(|way| way.fault.is_some() && !way.goes_round);
-            all.extend(astray.map(|way| format!("{from}: not all packets get to {to}: {way}")));
+            all.extend(astray.map(|way| format!("{from}: not all packets reach {to}: {way}")));
         }
     }
     all
@@ -145,7 +145,7 @@ fn misdirected(scenario: &Scenario, traffic: &Traffic) -> Option<String> {
     let answered = wrong(key.source, from).filter(|_| answers);
     let (ip, name) = wrong(key.destination, to).or(answered)?;
     Some(format!(
-        "{}: {ip} is no address of `{name}`; routers send packets for it wherever their routes lead",
+        "{}: {ip} is not an address of `{name}`; routers send packets for it wherever their routes lead",
         traffic.name
     ))
 }
@@ -162,9 +162,9 @@ fn too_long(scenario: &Scenario, paths: &[PathExplanation], traffic: &Traffic) -
         let mtu = direction.settings.mtu?.bytes;
         (mtu < longest).then_some((name, mtu))
     })?;
-    let help = if config.tcp.is_some() { format!("; say `tcp = {{ mtu = {mtu} }}`") } else { String::new() };
+    let help = if config.tcp.is_some() { format!("; set `tcp = {{ mtu = {mtu} }}`") } else { String::new() };
     Some(format!(
-        "{}: packets of up to {longest} bytes, which may not be cut, do not get past the MTU of {mtu} of `{name}`{help}",
+        "{}: packets of up to {longest} bytes that must not be fragmented do not pass the MTU of {mtu} of `{name}`{help}",
         traffic.name
     ))
 }
@@ -180,7 +180,10 @@ fn below_zero(direction: &Direction) -> Option<String> {
     };
     let clamps = distribution.below_zero == BelowZero::Clamp && !direction.follows_delay_trace();
     (clamps && share > NOTICEABLE).then(|| {
-        format!("{} of the {what} would be below zero and become zero, which raises the mean", percent(share))
+        format!(
+            "{} of the {what} would be negative and are clamped to zero, which raises the mean",
+            percent(share)
+        )
     })
 }
 
@@ -193,12 +196,11 @@ fn held_back(direction: &Direction) -> Option<String> {
     };
     let longer = match gap {
         Some(_) => "",
-        None => "a longer `correlation` holds back fewer, and ",
+        None => "a longer `correlation` delays fewer, and ",
     };
     (share >= 0.01).then(|| {
         format!(
-            "of {packets}, {} are held back behind the one before, as order is kept: \
-             delays come out longer and smoother than asked; {longer}`order = \"allow\"` lets packets overtake",
+            "{} of {packets} are delayed to keep order, so delays are longer and smoother than asked; {longer}`order = \"allow\"` permits reordering",
             percent(share)
         )
     })
@@ -217,7 +219,7 @@ fn nothing_waits(direction: &Direction) -> Option<String> {
         (None, Policy::Fifo) => return None,
         (None, policy) => policy.name(),
     };
-    Some(format!("nothing ever waits on a link without a rate, so `{who}` has nothing to do"))
+    Some(format!("a link without a rate has no backlog, so `{who}` has no effect"))
 }
 
 /// Queues, of the direction or of classes, that cannot do what they are for.
@@ -261,8 +263,7 @@ fn limits_too_short(direction: &Direction, scheduler: &Scheduler) -> Vec<String>
     };
     let words = |(name, limit)| {
         format!(
-            "the limit of `{name}`, {limit}, is less than a packet of {longest} takes at {rate}, {takes}: one that is on \
-             the wire already keeps it from being held"
+            "the limit of `{name}`, {limit}, is below the transmission time of {longest} at {rate}, {takes}: a packet already on the wire breaks it"
         )
     };
     classes.iter().filter_map(short).map(words).collect()
@@ -281,7 +282,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
         let sum = rates.fold(0, u64::saturating_add);
         if sum > bits(shape.rate()) {
             all.push(format!(
-                "the classes below `{}` have rates of {} together, above its own {}: what it cannot give they do not all get",
+                "the classes below `{}` have rates of {} in total, above its own {}: not all can reach their rates",
                 class.name,
                 Rate::from_bits_per_second(sum),
                 shape.rate()
@@ -296,7 +297,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
             && own > most
         {
             all.push(format!(
-                "the ceiling of `{}`, {own}, is above that of its parent `{}`, {most}: it does not get there",
+                "the ceiling of `{}`, {own}, is above that of its parent `{}`, {most}, and cannot be reached",
                 class.name, above.name
             ));
         }
@@ -305,7 +306,7 @@ fn beyond_parents(scheduler: &Scheduler, rate: Rate) -> Vec<String> {
     let sum = top.map(|shape| bits(shape.rate())).fold(0, u64::saturating_add);
     if ![Rate::UNLIMITED, Rate::DOWN].contains(&rate) && sum > bits(rate) {
         all.push(format!(
-            "the classes of `{}` have rates of {} together, above the link's {rate}",
+            "the classes of `{}` have rates of {} in total, above the link's {rate}",
             scheduler.kind.name(),
             Rate::from_bits_per_second(sum)
         ));
@@ -330,7 +331,7 @@ fn fills_the_whole(direction: &Direction) -> Option<String> {
     };
     let one = classes.iter().find(|class| reaches(class.bound)).filter(|_| classes.len() > 1)?;
     Some(format!(
-        "`{}` alone may fill the scheduler's bound of {whole}; then packets of the other classes are dropped",
+        "`{}` alone can fill the scheduler's bound of {whole}; then packets of other classes are dropped",
         one.name
     ))
 }
@@ -346,8 +347,7 @@ fn below_threshold(whose: &str, queue: Queue, bound: Bound) -> Option<String> {
     };
     is_below.then(|| {
         format!(
-            "the bound{whose}, {bound}, is no more than RED's upper threshold of {max}: the queue is full before its \
-             average gets there"
+            "the bound{whose}, {bound}, is not above RED's `max` of {max}: the queue is full before its average reaches it"
         )
     })
 }
@@ -368,7 +368,7 @@ fn never_fits(direction: &Direction) -> Option<String> {
     let bytes = full_bytes(direction);
     match direction.whole_bound().unwrap_or(direction.bound()) {
         Bound::Bytes(room) if room.get() < u64::from(bytes) => {
-            Some(format!("the queue of {room} has no room for a packet of {bytes} bytes: none gets through"))
+            Some(format!("the queue of {room} is too small for a packet of {bytes} bytes: all are dropped"))
         }
         _ => None,
     }
@@ -380,7 +380,7 @@ fn lost(direction: &Direction) -> Option<String> {
     let on_wire = direction.trace.as_ref().and_then(TraceUse::mean_loss).unwrap_or(of(&direction.loss.wire));
     let all = 1.0 - (1.0 - of(&direction.loss.ingress)) * (1.0 - on_wire);
     if present_rate(direction) == Rate::DOWN {
-        return Some("the link is down: nothing gets through until that changes".into());
+        return Some("the link is down: it drops everything until that changes".into());
     }
     (all >= 0.5).then(|| format!("{} of the packets are lost", percent(all)))
 }
@@ -388,5 +388,5 @@ fn lost(direction: &Direction) -> Option<String> {
 fn no_delay(direction: &Direction) -> Option<String> {
     let no_delay = direction.longest_delay() == Some(Duration::ZERO);
     (direction.reorder.is_some() && no_delay)
-        .then(|| "`reorder` lets packets skip the delay, and there is none".into())
+        .then(|| "`reorder` lets packets skip the delay, but there is no delay".into())
 }

@@ -228,8 +228,9 @@ pub(super) fn host_address(
     let found = match context.hosts.iter().find(|(host, _)| host == name) {
         Some((_, addresses)) => addresses.clone(),
         None => (context.resolve)(name).map_err(|error| {
-            word.problem(format!("no host is called {}: {error}", Found(name)))
-                .help("names are looked up when the rule is read; write the address where nobody answers for the name")
+            word.problem(format!("no host is called {}: {error}", Found(name))).help(
+                "names are resolved when the rule is read; write the address if the name cannot be resolved",
+            )
         })?,
     };
     let preferred = found.iter().copied().find(|address| address.is_ipv6() == (family == Family::V6));
@@ -264,7 +265,7 @@ fn members(network: &Word, masked: Masked, set: &Word) -> Result<Vec<Masked>, Pr
         };
         let (first, last) = (read(first)?, read(last)?);
         if first > last {
-            return Err(item.problem(format!("{} is a range that runs backwards", Found(&item.text))));
+            return Err(item.problem(format!("{} is a descending range", Found(&item.text))));
         }
         members.extend(first..=last);
     }

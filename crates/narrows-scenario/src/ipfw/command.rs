@@ -112,11 +112,11 @@ const VERBS: &[&str] = &[
 
 /// Commands that ipfw has and narrows does not, and why.
 const REFUSED: &[(&str, &str)] = &[
-    ("nat", "narrows changes no addresses"),
-    ("nat64lsn", "narrows changes no addresses"),
-    ("nat64stl", "narrows changes no addresses"),
-    ("nptv6", "narrows changes no addresses"),
-    ("internal", "narrows has nothing of the kind"),
+    ("nat", "narrows does not change addresses"),
+    ("nat64lsn", "narrows does not change addresses"),
+    ("nat64stl", "narrows does not change addresses"),
+    ("nptv6", "narrows does not change addresses"),
+    ("internal", "narrows has no equivalent"),
     ("kldload", "narrows needs no kernel modules"),
     ("modprobe", "narrows needs no kernel modules"),
     ("insmod", "narrows needs no kernel modules"),
@@ -248,9 +248,9 @@ fn flags(words: &mut Words<'_>) -> Result<Flags, Problem> {
                 // Quiet, by force, compact, verbose, with expired ones, with names: of no meaning here.
                 'q' | 'f' | 'c' | 'v' | 'e' | 'N' | 'i' => {}
                 _ => {
-                    return Err(word
-                        .problem(format!("the flag {} is not understood", Found(&word.text)))
-                        .help("understood: -q, -f and -c, and before `list` and `show` also -a, -d, -S, -t and -T"));
+                    return Err(word.problem(format!("unknown flag {}", Found(&word.text))).help(
+                        "understood: -q, -f and -c, and before `list` and `show` also -a, -d, -S, -t and -T",
+                    ));
                 }
             }
         }
@@ -314,7 +314,7 @@ fn ranges(word: &Word, what: &str, most: u32) -> Result<Vec<RangeInclusive<u32>>
         let read = |text: &str| numbers::decimal(&item.part(text), what, 1..=most);
         match (read(low)?, read(high)?) {
             (low, high) if low <= high => Ok(low..=high),
-            _ => Err(item.problem(format!("{} is a range that runs backwards", Found(&item.text)))),
+            _ => Err(item.problem(format!("{} is a descending range", Found(&item.text)))),
         }
     };
     word.text.split(',').map(range).collect()
@@ -367,7 +367,7 @@ fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<
     match word.text.as_str() {
         "one_pass" => Ok(Command::OnePass(on)),
         "firewall" if !on => Err(word
-            .problem("`disable firewall` is known to ipfw and not to narrows")
+            .problem("`disable firewall` exists in ipfw but not in narrows")
             .help("`set disable 0` takes the rules of set 0 out of use")),
         "firewall" | "debug" | "verbose" | "dyn_keepalive" => {
             remarks.push(format!("`{}` changes nothing here", word.text));
@@ -381,24 +381,24 @@ fn switch(words: &mut Words<'_>, on: bool, remarks: &mut Vec<String>) -> Result<
 
 /// Settings of FreeBSD's that may be set without any effect here, each with the reason.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("net.inet.ip.fw.enable", "rules count for as long as they are there: `flush` takes them away"),
-    ("net.inet.ip.fw.verbose", "no log is written"),
-    ("net.inet.ip.fw.verbose_limit", "no log is written"),
-    ("net.inet.ip.fw.debug", "no log is written"),
+    ("net.inet.ip.fw.enable", "rules are always active: `flush` removes them"),
+    ("net.inet.ip.fw.verbose", "narrows writes no log"),
+    ("net.inet.ip.fw.verbose_limit", "narrows writes no log"),
+    ("net.inet.ip.fw.debug", "narrows writes no log"),
     ("net.inet.ip.fw.autoinc_step", "the step is 100"),
     ("net.inet.ip.fw.dyn_buckets", "dynamic rules are found by a tree"),
     ("net.inet.ip.fw.dyn_keepalive", "nothing is sent to keep flows alive"),
-    ("net.inet.ip.dummynet.io_fast", "every packet takes the time that its pipe needs, on one path"),
+    ("net.inet.ip.dummynet.io_fast", "every packet goes through its pipe"),
     ("net.inet.ip.dummynet.hash_size", "the flows of a mask are not in a table of a fixed size"),
     ("net.inet.ip.dummynet.max_chain_len", "the flows of a mask are not in a table of a fixed size"),
-    ("net.inet.ip.dummynet.expire", "flows of a mask are given up when they have been idle for 1 s"),
-    ("net.inet.ip.dummynet.expire_cycle", "flows of a mask are given up when they have been idle for 1 s"),
+    ("net.inet.ip.dummynet.expire", "flows of a mask expire after 1 s idle"),
+    ("net.inet.ip.dummynet.expire_cycle", "flows of a mask expire after 1 s idle"),
     ("net.inet.ip.dummynet.pipe_slot_limit", "queues may have any number of slots"),
     ("net.inet.ip.dummynet.pipe_byte_limit", "queues may have any number of bytes"),
     ("net.inet.ip.dummynet.red_lookup_depth", "RED's average of an idle queue is computed, not looked up"),
-    ("net.inet.ip.dummynet.red_avg_pkt_size", "RED's average of an idle queue goes by the queue's own keys"),
-    ("net.inet.ip.dummynet.red_max_pkt_size", "RED's probability goes by the queue's own keys"),
-    ("net.inet.ip.dummynet.debug", "no log is written"),
+    ("net.inet.ip.dummynet.red_avg_pkt_size", "RED's average of an idle queue follows the queue's own keys"),
+    ("net.inet.ip.dummynet.red_max_pkt_size", "RED's probability follows the queue's own keys"),
+    ("net.inet.ip.dummynet.debug", "narrows writes no log"),
 ];
 
 /// `sysctl [-w] name=value`
@@ -426,7 +426,7 @@ fn sysctl(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<Command, P
             let known = || WITHOUT_EFFECT.iter().map(|(known, _)| *known).chain([ONE_PASS]);
             Err(word
                 .part(name)
-                .problem(format!("the setting {} is not understood", Found(name)))
+                .problem(format!("unknown setting {}", Found(name)))
                 .did_you_mean(name, known())
                 .help(format!("understood: {ONE_PASS}")))
         }

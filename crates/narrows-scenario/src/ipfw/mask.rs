@@ -24,7 +24,7 @@ pub(super) fn read(words: &mut Words<'_>, remarks: &mut Vec<String>) -> Result<F
             name => name,
         };
         if seen.contains(&name) {
-            return Err(word.problem(format!("{} a second time in one mask", Found(&word.text))));
+            return Err(word.problem(format!("{} twice in one mask", Found(&word.text))));
         }
         match name {
             "all" => {
@@ -88,8 +88,8 @@ pub(super) fn part(
 
 /// That a mask tells nothing apart.
 fn nothing(word: &Word) -> Problem {
-    word.problem(format!("{} is a mask of no bits, which tells no flows apart", Found(&word.text)))
-        .help("leave it out, or say which bits count")
+    word.problem(format!("{} is an empty mask, which does not separate flows", Found(&word.text)))
+        .help("remove it, or give the bits that count")
 }
 
 fn of_bits(word: &Word, width: u32, name: &str, remarks: &mut Vec<String>) -> Result<u32, Problem> {

@@ -235,11 +235,11 @@ pub(super) const ACTIONS: &[&str] = &[
     "check-state",
 ];
 
-const NO_SOCKETS: &str = "narrows sees packets on the wire, which belong to no socket, user or jail";
+const NO_SOCKETS: &str = "narrows sees packets on the wire, without socket, user or jail";
 const NO_ROUTES: &str = "narrows has no routing table at its rules";
-const NO_DIVERT: &str = "narrows hands packets to no other program";
-const NO_REPLY: &str = "narrows answers no packet; `deny` drops it without a word";
-const NO_REWRITE: &str = "narrows changes no addresses and no routes of packets";
+const NO_DIVERT: &str = "narrows does not pass packets to other programs";
+const NO_REPLY: &str = "narrows does not answer packets; `deny` drops them silently";
+const NO_REWRITE: &str = "narrows does not change addresses or routes of packets";
 const NOT_READ: &str = "narrows does not read that part of the header";
 const NO_DEFER: &str = "narrows makes dynamic rules with `keep-state` and `limit` only";
 
@@ -256,7 +256,7 @@ pub(super) const REFUSED_OPTIONS: Names<&str> = &[
     ("diverted", NO_DIVERT),
     ("diverted-loopback", NO_DIVERT),
     ("diverted-output", NO_DIVERT),
-    ("ipsec", "narrows knows no history of IPsec"),
+    ("ipsec", "narrows does not track IPsec history"),
     ("ipid", NOT_READ),
     ("ipoptions", NOT_READ),
     ("ipopts", NOT_READ),
@@ -292,7 +292,7 @@ pub(super) const REFUSED_ACTIONS: Names<&str> = &[
     ("nptv6", NO_REWRITE),
     ("tcp-setmss", NO_REWRITE),
     ("setfib", NO_ROUTES),
-    ("reass", "narrows puts no fragments together"),
+    ("reass", "narrows does not reassemble fragments"),
     ("reject", NO_REPLY),
     ("reset", NO_REPLY),
     ("reset6", NO_REPLY),

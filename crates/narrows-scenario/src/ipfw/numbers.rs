@@ -7,7 +7,7 @@ use narrows_core::Probability;
 use super::lexer::Word;
 use super::names::{self, Names};
 use crate::dialect;
-use crate::problem::{Found, Problem, nearest, one_of};
+use crate::problem::{Found, Problem, article, nearest, one_of};
 use crate::units::decimal::Decimal;
 
 /// A whole number in decimal digits, as rules and pipes are numbered. Zeros in front do not count.
@@ -36,8 +36,8 @@ where
         }
         None if text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             return Err(word
-                .problem(format!("{} is octal to ipfw and decimal to people", Found(text)))
-                .help("leave out the zeros in front, or write hexadecimal with `0x`"));
+                .problem(format!("{} is octal in ipfw but looks decimal", Found(text)))
+                .help("remove the leading zeros, or write hexadecimal with `0x`"));
         }
         None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
         _ => None,
@@ -81,7 +81,7 @@ fn range(item: &Word, numbers: Numbers) -> Result<RangeInclusive<u16>, Problem> 
     let (first, last) = (one(&item.part(low), numbers)?, one(&item.part(high), numbers)?);
     if first > last {
         return Err(item
-            .problem(format!("{} is a range that runs backwards", Found(&item.text)))
+            .problem(format!("{} is a descending range", Found(&item.text)))
             .help(format!("write `{high}-{low}`")));
     }
     Ok(first..=last)
@@ -105,7 +105,7 @@ fn one(word: &Word, numbers: Numbers) -> Result<u16, Problem> {
         }
         problem
             .did_you_mean(text, numbers.names.iter().map(|(name, _)| *name))
-            .help("of the names only the common ones are known; a number always is")
+            .help("only common names are known; a number always works")
     })
 }
 
@@ -153,7 +153,7 @@ pub(super) fn flags(word: &Word, what: &str, known: Names<u8>) -> Result<(u8, u8
             None => {
                 let known: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
                 return Err(item
-                    .problem(format!("{} is no {what}", Found(&item.text)))
+                    .problem(format!("{} is not {} {what}", Found(&item.text), article(what)))
                     .did_you_mean(&name.text, known.iter().copied())
                     .help(format!(
                         "allowed: {}, with `!` before those that must not be set",
@@ -163,7 +163,9 @@ pub(super) fn flags(word: &Word, what: &str, known: Names<u8>) -> Result<(u8, u8
         };
     }
     if set & clear != 0 {
-        return Err(word.problem(format!("{} asks for a {what} that is set and not set", Found(&word.text))));
+        return Err(
+            word.problem(format!("{} requires a {what} to be both set and not set", Found(&word.text)))
+        );
     }
     Ok((set, clear))
 }

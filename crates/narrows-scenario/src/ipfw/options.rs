@@ -78,7 +78,7 @@ impl Reader<'_> {
                 let tags = self.words.expect("a tag")?;
                 if tags.text == "tablearg" {
                     return Err(tags
-                        .problem("a tag from a table is known to ipfw and not to narrows")
+                        .problem("a tag from a table exists in ipfw but not in narrows")
                         .help("write the tag, a number from 1 to 65534"));
                 }
                 Test::Tagged(numbers::ranges(tags, TAGS)?)
@@ -150,8 +150,8 @@ impl Reader<'_> {
             Some(word) if word.text == "offset" => self.words.take(),
             Some(word) => {
                 return Err(word
-                    .problem(format!("`frag {}` is known to ipfw and not to narrows", word.text))
-                    .help("`frag` by itself holds for every fragment but the first"));
+                    .problem(format!("`frag {}` exists in ipfw but not in narrows", word.text))
+                    .help("`frag` alone matches every fragment but the first"));
             }
             None => None,
         };
@@ -183,11 +183,11 @@ impl Reader<'_> {
         if pattern.parse::<std::net::IpAddr>().is_ok() {
             return Err(name
                 .problem(format!("{} names an interface by its address", Found(pattern)))
-                .help("ipfw has that and narrows has not: write the interface's name, `any`, or a pattern such as `em*`"));
+                .help("narrows does not support this: write the interface's name, `any`, or a pattern such as `em*`"));
         }
         if pattern.starts_with("table(") {
             return Err(name
-                .problem("a table of interfaces is known to ipfw and not to narrows")
+                .problem("a table of interfaces exists in ipfw but not in narrows")
                 .help("write the interface's name, `any`, or a pattern such as `em*`"));
         }
         let known = self.context.interfaces;
@@ -209,8 +209,7 @@ impl Reader<'_> {
         if pattern != "none" {
             let names =
                 if known.is_empty() { "none is known".into() } else { format!("known: {}", one_of(known)) };
-            self.remarks
-                .push(format!("no interface is called {} ({names}): it matches no packet", Found(pattern)));
+            self.remarks.push(format!("no interface {} ({names}): it matches no packet", Found(pattern)));
         }
         Ok(Made::One(Test::Never))
     }
@@ -227,7 +226,7 @@ impl Reader<'_> {
 
     fn limit(&mut self) -> Result<Made, Problem> {
         let mut by = By::default();
-        let first = self.words.expect("what the limit counts by")?;
+        let first = self.words.expect("what the limit counts")?;
         let mut word = first;
         let is_part = |text: &str| text.split(',').all(|item| item == "all" || names::LIMITS.contains(&item));
         while is_part(&word.text) {
@@ -242,13 +241,13 @@ impl Reader<'_> {
         }
         if by == By::default() {
             return Err(first
-                .expected("what the limit counts by")
+                .expected("what the limit counts")
                 .did_you_mean(&first.text, names::LIMITS.iter().copied())
                 .help(format!("allowed: {}, or several of them", one_of(names::LIMITS))));
         }
         if word.text == "tablearg" {
             return Err(word
-                .problem("a limit from a table is known to ipfw and not to narrows")
+                .problem("a limit from a table exists in ipfw but not in narrows")
                 .help("write the number"));
         }
         let most = numbers::decimal(word, "a limit", 1..=LAST)?;
@@ -262,8 +261,8 @@ pub(super) fn state_name(word: &Word) -> Result<(), Problem> {
     match word.text.as_str() {
         ":default" | ":any" => Ok(()),
         other => Err(word
-            .problem(format!("{} names dynamic rules, which ipfw has and narrows has not", Found(other)))
-            .help("leave the name out: all dynamic rules are asked")),
+            .problem(format!("{} names dynamic rules, which narrows does not support", Found(other)))
+            .help("remove the name: all dynamic rules are checked")),
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     if word.text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return Err(word
             .expected(EXPECTED)
-            .help("a device as the clock of a pipe is known to ipfw and not to narrows"));
+            .help("a device as the clock of a pipe exists in ipfw but not in narrows"));
     }
     let (number, unit) = split(word, EXPECTED)?;
     let (scale, rest) = match unit.chars().next() {
@@ -60,7 +60,7 @@ pub(super) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
         "B" | "B/s" | "Bps" | "Byte/s" | "Bytes/s" | "Byte" | "Bytes" | "byte/s" | "bytes/s" | "byte"
         | "bytes" => 8,
         _ => {
-            let problem = word.problem(format!("{} is no unit of a rate", Found(unit)));
+            let problem = word.problem(format!("{} is not a unit of a rate", Found(unit)));
             return Err(problem.help(
                 "units: bit/s, Kbit/s, Mbit/s, Gbit/s (steps of 1000), Byte/s, KByte/s, MByte/s, GByte/s",
             ));
@@ -91,7 +91,7 @@ pub(super) fn time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
         "s" => 1_000_000_000,
         other => {
             return Err(word
-                .problem(format!("{} is no unit of a time", Found(other)))
+                .problem(format!("{} is not a unit of a time", Found(other)))
                 .help("units: s, ms, us, ns; ms where there is none"));
         }
     };
@@ -121,7 +121,7 @@ pub(super) fn size(word: Word<'_>) -> Result<Read<Bytes>, Problem> {
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
     if !(rest.is_empty() || is_bytes(rest)) {
         return Err(word
-            .problem(format!("{} is no unit of a size", Found(unit)))
+            .problem(format!("{} is not a unit of a size", Found(unit)))
             .help("units: B, K, M, G, in steps of 1024"));
     }
     let bytes = whole(word, number, scale, "bytes", MOST_BYTES, "281474976710655 bytes")?;
@@ -145,7 +145,7 @@ pub(super) fn bound(word: Word<'_>) -> Result<Read<Bound>, Problem> {
     }
     let (scale, rest) = binary(unit).unwrap_or((1, unit));
     if !(is_bytes(rest) || rest.is_empty() && scale > 1) {
-        return Err(word.problem(format!("{} is no unit of a queue", Found(unit))).help(EXPECTED));
+        return Err(word.problem(format!("{} is not a unit of a queue", Found(unit))).help(EXPECTED));
     }
     let bytes = whole(word, number, scale, "bytes", 1_000_000_000_000, "1000GB")?;
     match bytes {

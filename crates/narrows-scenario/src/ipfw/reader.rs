@@ -32,12 +32,12 @@ pub(super) fn unknown(
     refused: &[(&str, &str)],
 ) -> Problem {
     if let Some((_, why)) = refused.iter().find(|(refused, _)| refused.eq_ignore_ascii_case(name)) {
-        return word.problem(format!("{} is known to ipfw and not to narrows", Found(name))).help(*why);
+        return word.problem(format!("{} exists in ipfw but not in narrows", Found(name))).help(*why);
     }
     let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     let problem = word.expected(&format!("{article} {kind}"));
     if name.starts_with('$') || name.contains("${") {
-        return problem.help("variables of a shell are not replaced: write their values");
+        return problem.help("shell variables are not expanded: write their values");
     }
     match nearest(name, known.iter().copied()) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),

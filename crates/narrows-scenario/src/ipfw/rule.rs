@@ -81,7 +81,7 @@ impl Reader<'_> {
                 None => Ok(rule),
                 Some(word) => Err(word
                     .expected("the end of the command")
-                    .help("`check-state` asks every packet: it has no conditions")),
+                    .help("`check-state` applies to every packet: it has no conditions")),
             };
         }
         self.body(&mut rule)?;
@@ -124,23 +124,23 @@ impl Reader<'_> {
     fn parameters(&mut self, rule: &mut Rule) -> Result<(), Problem> {
         while let Some(word) = self.words.take_if(&["log", "tag", "untag", "altq"]) {
             match word.text.as_str() {
-                "log" if rule.log => return Err(word.problem("`log` a second time")),
+                "log" if rule.log => return Err(word.problem("`log` twice")),
                 "log" => {
                     rule.log = true;
                     if self.words.take_if(&["logamount"]).is_some() {
                         let number = self.words.expect("a number of packets")?;
                         numbers::decimal(number, "a number of packets", 0..=u32::MAX)?;
                     }
-                    self.remarks.push("`log` writes no log: it is counted as any other match".into());
+                    self.remarks.push("`log` writes no log; matches are counted as usual".into());
                 }
                 "altq" => {
                     return Err(word
-                        .problem("`altq` is known to ipfw and not to narrows")
+                        .problem("`altq` exists in ipfw but not in narrows")
                         .help("narrows has no queues of ALTQ; use `queue` and `pipe`"));
                 }
                 _ if rule.tag.is_some() => {
                     return Err(word.problem(format!(
-                        "{} besides another tag: a rule writes or takes off one",
+                        "{} with another tag: a rule sets or removes one",
                         Found(&word.text)
                     )));
                 }
@@ -148,7 +148,7 @@ impl Reader<'_> {
                     let number = self.words.expect("a tag")?;
                     if number.text == "tablearg" {
                         return Err(number
-                            .problem("a tag from a table is known to ipfw and not to narrows")
+                            .problem("a tag from a table exists in ipfw but not in narrows")
                             .help("write the tag, a number from 1 to 65534"));
                     }
                     let tag = numbers::decimal(number, "a tag", 1..=LAST)? as u16; // at most LAST
@@ -247,7 +247,7 @@ impl Reader<'_> {
                         Err(word.problem(format!("{} cannot be part of an or-block", Found(&word.text))))
                     }
                     Made::Keep(_) if rule.keep.is_some() => {
-                        Err(word.problem("a second `keep-state` or `limit`: a rule has one"))
+                        Err(word.problem("`keep-state` or `limit` twice: a rule has one"))
                     }
                     Made::Keep(keep) => {
                         rule.keep = Some(keep);
@@ -305,7 +305,7 @@ impl Reader<'_> {
                 (Made::Both(..), Some(_), false) => {
                     return Err(bare
                         .problem(format!(
-                            "{} asks for two things at once, which an or-block cannot",
+                            "{} combines two conditions, which an or-block cannot",
                             Found(&bare.text)
                         ))
                         .help("write a rule for each"));
@@ -331,12 +331,12 @@ impl Reader<'_> {
 
 /// That no packet is like this.
 fn never(word: &Word) -> Problem {
-    word.problem(format!("`not {}` holds for no packet", word.text))
+    word.problem(format!("`not {}` matches no packet", word.text))
 }
 
 /// That a rule would go backwards.
 pub(super) fn backwards(to: u32, number: u16) -> Problem {
     let way = if to == u32::from(number) { "to itself" } else { "backwards" };
     Problem::new(format!("`skipto {to}` in rule {number} leads {way}"))
-        .help("a packet goes on at a later rule; `call` goes backwards, and `return` comes back")
+        .help("`skipto` only jumps forward; `call` may jump backward and `return` returns")
 }

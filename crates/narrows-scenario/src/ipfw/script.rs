@@ -155,10 +155,10 @@ impl Script {
             Command::Table(change) => self.table(change, remarks),
             Command::OnePass(on) => self.one_pass = *on,
             Command::Zero(_) | Command::ResetLog(_) => {
-                remarks.push("in a script there is nothing to reset yet".into());
+                remarks.push("a script has nothing to reset yet".into());
             }
             Command::List(_) | Command::ListObjects(..) => {
-                remarks.push("in a script nothing is printed".into());
+                remarks.push("a script prints nothing".into());
             }
             Command::Nothing => {}
         }
@@ -171,7 +171,7 @@ impl Script {
         if rule.number == 0 {
             let last = self.rules.last().map_or(0, |last| last.number);
             rule.number = if u32::from(last) + u32::from(STEP) <= LAST { last + STEP } else { last };
-            remarks.push(format!("no number is given: it gets {}", rule.number));
+            remarks.push(format!("no number given: it gets {}", rule.number));
         }
         if let Action::SkipTo(Argument::Number(to)) = rule.action
             && to <= u32::from(rule.number)
@@ -225,12 +225,12 @@ impl Script {
             }
             let word = config.object.word();
             remarks.push(format!(
-                "{word} {} was configured before: what is not said here is what it is by default",
+                "{word} {} was configured before: options not given here return to their defaults",
                 config.number
             ));
         }
         if config.object == Object::Queue && !config.says("weight") && !config.says("priority") {
-            remarks.push("its weight is 1, as none is said".into());
+            remarks.push("its weight is 1, the default".into());
         }
         self.objects.insert(key, config.clone());
     }
@@ -264,7 +264,7 @@ impl Script {
                 self.tables.remove(table);
             }
             TableCommand::List(_) | TableCommand::Info(_) => {
-                remarks.push("in a script nothing is printed".into());
+                remarks.push("a script prints nothing".into());
             }
         }
     }
@@ -299,7 +299,7 @@ impl Script {
                 format!("configured: {}", known.join(", "))
             };
             let problem = Problem::new(format!(
-                "rule {} sends packets to {word} {number}, which no line configures",
+                "rule {} sends packets to {word} {number}, which is not configured",
                 rule.number
             ))
             .help(format!("{known}; write: {word} {number} config …"));
@@ -310,10 +310,10 @@ impl Script {
             let problem = match config.parent() {
                 Some(parent) if self.has_link(parent) => continue,
                 Some(parent) => Problem::new(format!(
-                    "queue {number} is at the scheduler {parent}, which no line configures"
+                    "queue {number} uses the scheduler {parent}, which is not configured"
                 ))
                 .help(format!("write: pipe {parent} config …, or: sched {parent} config …")),
-                None => Problem::new(format!("`sched` is missing: queue {number} is at no scheduler"))
+                None => Problem::new(format!("`sched` is missing: queue {number} has no scheduler"))
                     .help(format!("as in: queue {number} config sched 1, or, which is the same, pipe 1")),
             };
             problems.push(places.at_config(problem, number));
@@ -327,8 +327,8 @@ impl Script {
             {
                 problems.push(
                     places.at_mask(
-                        Problem::new(format!("scheduler {number} has another mask than pipe {number}"))
-                            .help("the pipe is the scheduler's, and one mask stands for both: say it once"),
+                        Problem::new(format!("scheduler {number} and pipe {number} have different masks"))
+                            .help("the pipe belongs to the scheduler and shares its mask: give it once"),
                         number,
                     ),
                 );

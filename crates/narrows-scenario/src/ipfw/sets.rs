@@ -73,13 +73,13 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<SetCommand, Problem> {
                         if set == 31 && !enabling {
                             return Err(word
                                 .problem("set 31 cannot be disabled")
-                                .help("its rules always count, as in ipfw"));
+                                .help("its rules are always active, as in ipfw"));
                         }
                         let (this, other) =
                             if enabling { (&mut enable, disable) } else { (&mut disable, enable) };
                         *this |= 1 << set;
                         if other >> set & 1 == 1 {
-                            return Err(word.problem(format!("set {set} is enabled and disabled at once")));
+                            return Err(word.problem(format!("set {set} is both enabled and disabled")));
                         }
                     }
                 }

@@ -102,7 +102,7 @@ pub(super) fn read(
         }
         other => {
             const REFUSED: &[(&str, &str)] = &[
-                ("modify", "tables of narrows have nothing to modify"),
+                ("modify", "tables of narrows have no options to modify"),
                 ("swap", "flush and fill the one table"),
                 ("lookup", "list the table"),
                 ("lock", "tables of narrows have no locks"),
@@ -181,7 +181,7 @@ pub(super) fn network(
     };
     if host.text == "any" || host.text.contains([',', '{', '(']) {
         return Err(word
-            .problem(format!("{} is no entry of a table", Found(&word.text)))
+            .problem(format!("{} is not an entry of a table", Found(&word.text)))
             .help("an entry is an address or a network, as in 10.0.0.1 or 10.0.0.0/8"));
     }
     let address = match host.text.parse::<u32>() {

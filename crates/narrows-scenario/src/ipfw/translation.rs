@@ -121,7 +121,7 @@ fn section(title: &str, keys: Keys, is_left_out: bool) -> String {
     let line = |(key, value): (&str, Value)| {
         let note = match key {
             "queue" if is_left_out => {
-                " # its management is left out: the scheduler manages its queues itself"
+                " # its queue management is dropped: the scheduler manages its own queues"
             }
             _ => "",
         };

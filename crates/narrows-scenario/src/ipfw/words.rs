@@ -27,8 +27,8 @@ pub(super) fn command(command: &Command) -> String {
             format!("Deletes all rules of set {}.", list(&sets, "and"))
         }
         Command::List(listing) => format!("Prints {}.", these(&listing.rules)),
-        Command::Zero(rules) => format!("The counters of {} begin anew.", these(rules)),
-        Command::ResetLog(rules) => format!("The counts of logged packets of {} begin anew.", these(rules)),
+        Command::Zero(rules) => format!("Resets the counters of {}.", these(rules)),
+        Command::ResetLog(rules) => format!("Resets the log counters of {}.", these(rules)),
         Command::Flush(Some(set)) => format!("Deletes all rules of set {set}."),
         Command::Flush(None) => "Deletes all rules but those of set 31.".into(),
         Command::Sets(change) => sets(*change),
@@ -38,15 +38,13 @@ pub(super) fn command(command: &Command) -> String {
             format!("Deletes {} {}.", object.word(), list(&numbers, "and"))
         }
         Command::ListObjects(object, _) => {
-            format!("Prints what each {} is, and its counters.", noun(*object))
+            format!("Prints each {} and its counters.", noun(*object))
         }
         Command::FlushObjects => "Deletes all pipes, queues and schedulers.".into(),
         Command::Table(change) => table(change),
-        Command::OnePass(true) => {
-            "A packet that comes out of a pipe passes, and no later rule is tried.".into()
-        }
+        Command::OnePass(true) => "A packet that leaves a pipe is accepted; no later rule is tried.".into(),
         Command::OnePass(false) => {
-            "A packet that comes out of a pipe goes on at the rule behind the one that sent it there.".into()
+            "A packet that leaves a pipe continues at the rule after the one that sent it there.".into()
         }
         Command::Nothing => "Changes nothing.".into(),
     }
@@ -89,17 +87,17 @@ fn sets(change: SetCommand) -> String {
         SetCommand::Enable { enable, disable } => {
             let mut sentences = Vec::new();
             if enable != 0 {
-                sentences.push(format!("The rules of {} count from now on.", named(enable)));
+                sentences.push(format!("Enables the rules of {}.", named(enable)));
             }
             if disable != 0 {
-                sentences.push(format!("The rules of {} no longer count, and stay.", named(disable)));
+                sentences.push(format!("Disables the rules of {}, which stay loaded.", named(disable)));
             }
             sentences.join(" ")
         }
-        SetCommand::MoveRule { rule, to } => format!("Rule {rule} belongs to set {to}."),
-        SetCommand::Move { from, to } => format!("The rules of set {from} belong to set {to}."),
-        SetCommand::Swap(a, b) => format!("The rules of sets {a} and {b} change places."),
-        SetCommand::Show => "Prints which sets count.".into(),
+        SetCommand::MoveRule { rule, to } => format!("Moves rule {rule} to set {to}."),
+        SetCommand::Move { from, to } => format!("Moves the rules of set {from} to set {to}."),
+        SetCommand::Swap(a, b) => format!("Swaps the rules of sets {a} and {b}."),
+        SetCommand::Show => "Prints which sets are enabled.".into(),
     }
 }
 
@@ -108,19 +106,19 @@ fn table(change: &TableCommand) -> String {
         TableCommand::Add { table, entries } => {
             let entries: Vec<String> =
                 entries.iter().map(|(network, value)| format!("{network} with the value {value}")).collect();
-            format!("Table {table} has {}.", list(&entries, "and"))
+            format!("Adds {} to table {table}.", list(&entries, "and"))
         }
         TableCommand::Delete { table, entries } => {
             let entries: Vec<String> = entries.iter().map(ToString::to_string).collect();
-            format!("Table {table} has {} no longer.", list(&entries, "and"))
+            format!("Deletes {} from table {table}.", list(&entries, "and"))
         }
-        TableCommand::Flush(Some(table)) => format!("Table {table} is empty."),
-        TableCommand::Flush(None) => "All tables are empty.".into(),
+        TableCommand::Flush(Some(table)) => format!("Empties table {table}."),
+        TableCommand::Flush(None) => "Empties all tables.".into(),
         TableCommand::List(Some(table)) => format!("Prints table {table}."),
         TableCommand::List(None) => "Prints all tables.".into(),
-        TableCommand::Create(table) => format!("There is a table {table}, which is empty."),
-        TableCommand::Destroy(table) => format!("There is no table {table} any longer."),
-        TableCommand::Info(_) => "Prints how large tables are.".into(),
+        TableCommand::Create(table) => format!("Creates the empty table {table}."),
+        TableCommand::Destroy(table) => format!("Deletes table {table}."),
+        TableCommand::Info(_) => "Prints the sizes of tables.".into(),
     }
 }
 
@@ -132,8 +130,7 @@ pub(super) fn rule(rule: &Rule) -> String {
     }
     words += ": ";
     if rule.action == Action::CheckState {
-        words +=
-            "packets of a flow that has a dynamic rule get what the rule does that made it; others go on.";
+        words += "packets of a flow with a dynamic rule get the action of the rule that created it; others continue.";
         return words;
     }
     words += &packets(&rule.terms);
@@ -146,16 +143,16 @@ pub(super) fn rule(rule: &Rule) -> String {
     words.push('.');
     match rule.tag {
         Some(Tag::Add(tag)) => words += &format!(" They get the tag {tag}."),
-        Some(Tag::Remove(tag)) => words += &format!(" They lose the tag {tag}."),
+        Some(Tag::Remove(tag)) => words += &format!(" The tag {tag} is removed."),
         None => {}
     }
     match rule.keep {
         Some(Keep::State) => {
-            words += " Each flow gets a dynamic rule: its later packets, both ways, get the same.";
+            words += " Creates a dynamic rule per flow: its later packets, both ways, get the same action.";
         }
         Some(Keep::Limit { most, by }) => {
             words += &format!(
-                " Each flow gets a dynamic rule, at most {most} at a time for the same {}.",
+                " Creates a dynamic rule per flow, at most {most} at a time for the same {}.",
                 parts(by)
             );
         }
@@ -197,11 +194,11 @@ fn action(action: Action) -> String {
         Argument::TableArgument => format!("the {of} that the value in the table names"),
     };
     match action {
-        Action::Allow => "pass, and no later rule is tried".into(),
+        Action::Allow => "are accepted; no later rule is tried".into(),
         Action::Deny => "are dropped".into(),
-        Action::Count => "are counted, and go on at the next rule".into(),
-        Action::Return => "go back behind the last `call`".into(),
-        Action::CheckState => "get what their dynamic rule says".into(),
+        Action::Count => "are counted, and continue at the next rule".into(),
+        Action::Return => "return to the rule after the last `call`".into(),
+        Action::CheckState => "get the action of their dynamic rule".into(),
         Action::SkipTo(to) => format!("go on at {}", number(to, "rule")),
         Action::Call(to) => format!("go on at {}, until `return`", number(to, "rule")),
         Action::Pipe(pipe) => format!("go through {}", number(pipe, "pipe")),
@@ -211,7 +208,7 @@ fn action(action: Action) -> String {
                 Argument::Number(point) => code_point(point as u8), // at most 63
                 Argument::TableArgument => "that the value in the table names".into(),
             };
-            format!("get the code point {point}, and go on at the next rule")
+            format!("get the code point {point}, and continue at the next rule")
         }
     }
 }
@@ -243,7 +240,7 @@ fn literal(literal: &Literal) -> String {
 fn test(test: &Test) -> String {
     match test {
         Test::Any => "by any interface".into(),
-        Test::Never => "by an interface that does not exist".into(),
+        Test::Never => "by a nonexistent interface".into(),
         Test::Protocol(number) => format!("of {}", protocol_words(*number)),
         Test::IpVersion(version) => format!("of IPv{version}"),
         Test::Source(addresses) => format!("from {}", address_words(addresses)),
@@ -345,8 +342,8 @@ fn configured(config: &Config) -> String {
     let mut words = match config.object {
         Object::Pipe => {
             let rate = match config.rate() {
-                Rate::UNLIMITED if config.says("profile") => "the rate that its profile says".into(),
-                Rate::UNLIMITED => "no limit of its rate".into(),
+                Rate::UNLIMITED if config.says("profile") => "the rate of its profile".into(),
+                Rate::UNLIMITED => "unlimited rate".into(),
                 rate => format!("{rate} a second"),
             };
             let said = |key| {
@@ -356,18 +353,18 @@ fn configured(config: &Config) -> String {
             let delay = said("delay").map_or("no delay".into(), |delay| format!("a delay of {delay}"));
             let burst = said("burst").map_or(String::new(), |burst| format!(", bursts of {burst}"));
             match rate.starts_with("no") {
-                true => format!("Pipe {number} is a link: {rate}, so that nothing waits, and {delay}."),
+                true => format!("Pipe {number} is a link: {rate}, without queueing, and {delay}."),
                 false => format!("Pipe {number} is a link: {rate}, {delay}{burst}, and {}.", waiting(config)),
             }
         }
         Object::Queue => {
             let mut words = match config.parent() {
-                Some(parent) => format!("at scheduler {parent}, which sends by pipe {parent}"),
+                Some(parent) => format!("at scheduler {parent}, which sends through pipe {parent}"),
                 None => "at its scheduler".into(),
             };
             for (key, before, behind) in [
                 ("weight", ", with weight ", ""),
-                ("priority", ", with priority ", ", of which the lowest goes first"),
+                ("priority", ", with priority ", ", lowest first"),
                 ("longest", ", for packets of up to ", ""),
             ] {
                 if config.says(key) {
@@ -387,9 +384,9 @@ fn configured(config: &Config) -> String {
                     Some(_) => format!(", interval {}", said("interval")),
                     None => String::new(),
                 };
-                let marks = if said("ecn") == "true" { ", marking packets where it can" } else { "" };
+                let marks = if said("ecn") == "true" { ", marking packets where possible" } else { "" };
                 words += &format!(
-                    ", over {} flows told apart by a hash: target {}{interval}, quantum {}{marks}. At most {} wait in all, whatever is said of the pipe and its queues",
+                    ", over {} hashed flows: target {}{interval}, quantum {}{marks}. At most {} wait in total, whatever the pipe and its queues say",
                     said("flows"),
                     said("target"),
                     said("quantum"),
@@ -400,24 +397,21 @@ fn configured(config: &Config) -> String {
         }
     };
     match config.keys.get("loss").and_then(shares).as_deref() {
-        Some([share]) => words += &format!(" Of the packets that come to it {share} are lost."),
+        Some([share]) => words += &format!(" {share} of arriving packets are lost."),
         Some([loss_good, p, loss_bad, r]) => {
             words += &format!(
-                " Losses have two states: {loss_good} are lost in the good one, {loss_bad} in the bad one; \
-                 each packet changes it with probability {p} from good to bad, {r} back."
+                " Gilbert-Elliott loss: {loss_good} lost in the good state, {loss_bad} in the bad one; per packet, probability {p} from good to bad, {r} back."
             );
         }
         _ => {}
     }
     if config.says("profile") {
         let profile = text_of(&config.keys, "profile");
-        words += &format!(" Packets hold it for extra time, as {profile} says.");
+        words += &format!(" Packets take extra air time by {profile}.");
     }
     if let Some(mask) = &config.mask {
-        words += &format!(
-            " There is one for each value of {}, made when its first packet comes.",
-            mask_words(mask)
-        );
+        words +=
+            &format!(" There is one for each value of {}, created on its first packet.", mask_words(mask));
     }
     words
 }
@@ -434,7 +428,7 @@ fn waiting(config: &Config) -> String {
     let usual = AQMS.iter().find(|aqm| aqm.name == name).map_or(&[][..], |aqm| aqm.usual);
     let keys = or_usual(managed, &[usual]);
     let said = |key| text_of(&keys, key);
-    let marking = if said("ecn") == "true" { ", marking packets where it can" } else { "" };
+    let marking = if said("ecn") == "true" { ", marking packets where possible" } else { "" };
     let managed = match name.as_str() {
         "codel" => format!("CoDel with target {} and interval {}", said("target"), said("interval")),
         "pie" => format!("PIE with target {}{marking}", said("target")),

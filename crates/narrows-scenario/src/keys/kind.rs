@@ -288,9 +288,9 @@ impl<V, F: Form<V>> Form<Vec<V>> for Several<F> {
     fn read(&self, node: &Node, around: Surroundings<'_>) -> Result<Vec<V>, Problem> {
         match &node.value {
             Value::Array(items) if items.is_empty() => {
-                Err(Problem::new("a list of nothing, which no packet is in")
+                Err(Problem::new("an empty list, which matches no packet")
                     .at(&node.span)
-                    .help("leave the key out where it does not matter"))
+                    .help("remove the key if it does not matter"))
             }
             Value::Array(items) => items.iter().map(|item| self.0.read(item, around)).collect(),
             _ => Ok(vec![self.0.read(node, around)?]),

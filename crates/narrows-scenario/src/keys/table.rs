@@ -73,7 +73,7 @@ fn find<'a>(key: &dyn Key, table: &'a Table) -> Result<Option<(&'static str, &'a
     let mut found = names.filter_map(|name| Some((name, table.get(name)?)));
     match (found.next(), found.next()) {
         (Some((one, node)), Some((other, second))) => {
-            Err(Problem::new(format!("both `{one}` and `{other}`, which mean the same"))
+            Err(Problem::new(format!("`{one}` and `{other}` are the same key"))
                 .at(&second.span)
                 .also(&node.span, "here")
                 .help("keep one of the two"))

@@ -56,7 +56,7 @@ fn a_key_may_have_another_name() {
     assert_eq!(by("wait"), by("delay"));
     assert_eq!(written(&by("delay")), "{ wait = \"7ms\", share = \"1%\" }");
     let both = error("{ wait = \"7ms\", delay = \"8ms\", share = \"1%\" }");
-    assert!(both.contains("both `wait` and `delay`, which mean the same"), "{both}");
+    assert!(both.contains("`wait` and `delay` are the same key"), "{both}");
     let schema = schema::object("A sample.", &keys::<Sample>(), &mut Default::default());
     assert_eq!(schema["properties"]["wait"], schema["properties"]["delay"]);
 }

@@ -57,7 +57,7 @@ pub(crate) fn apply(
     if !matches!(link.medium, Medium::Duplex { .. }) {
         return Err(Problem::new("a shared medium has no preset")
             .at(&node.span)
-            .help("a preset is of two directions: leave `shared` out, or write the keys of one medium"));
+            .help("a preset has two directions: remove `shared`, or write the keys of one medium"));
     }
     for way in [Way::Up, Way::Down] {
         let beside = beside(way);

@@ -18,7 +18,7 @@ pub(super) const DUPLICATE: Row<Netem> = Row {
     show: |netem| netem.duplicate.show(),
     explain: |netem| {
         let more =
-            "Each is duplicated on the wire; the copy takes no time to send and has a delay of its own.";
+            "Each is duplicated on the wire; the copy takes no transmission time and has its own delay.";
         words::chance(netem.duplicate, "Packets that arrive twice", more)
     },
 };
@@ -41,7 +41,7 @@ pub(super) const CORRUPT: Row<Netem> = Row {
     },
     show: |netem| netem.corrupt.show(),
     explain: |netem| {
-        let more = "The bit is at a random place; checksums are left as they are.";
+        let more = "The bit position is random; checksums are not corrected.";
         words::chance(netem.corrupt, "Packets with one flipped bit", more)
     },
 };
@@ -72,7 +72,7 @@ pub(super) const REORDER: Row<Netem> = Row {
         Some(_) if netem.reorder.share.is_zero() => vec!["No packet is chosen by `reorder` itself.".into()],
         Some((chance, _)) => {
             let what = "Packets that skip the delay and leave at once";
-            words::chance(chance, what, "They overtake those in flight.")
+            words::chance(chance, what, "They overtake packets in flight.")
         }
     },
 };
@@ -91,8 +91,7 @@ pub(super) const GAP: Row<Netem> = Row {
         None => nothing_skips(),
         Some((_, gap)) if netem.reorder.share.is_zero() => vec![
             format!("Every {} packet skips the delay.", ordinal(gap)),
-            "Without `reorder` today's tc refuses `gap`; it is taken as older kernels had it: reorder 100%."
-                .into(),
+            "Current tc refuses `gap` without `reorder`; it means reorder 100%, as in older kernels.".into(),
         ],
         Some((_, 1)) => vec!["Every packet may skip the delay.".into()],
         Some((_, 2)) => vec!["After a packet that skipped the delay the next one has it.".into()],

@@ -79,7 +79,7 @@ fn read(text: &str) -> Result<Command, Problem> {
     if !(object.text.len() > 1 && "qdisc".starts_with(object.text)) {
         return Err(object
             .problem(format!("{} is not understood", Found(object.text)))
-            .help("on a run `qdisc` is, and `class show`; a script of `qdisc`, `class` and `filter` goes with `run --tc FILE`"));
+            .help("on a run: `qdisc`, and `class show`; load a script of `qdisc`, `class` and `filter` with `run --tc FILE`"));
     }
     let verb = match words.take() {
         None => Verb::Show,
@@ -98,7 +98,7 @@ fn read(text: &str) -> Result<Command, Problem> {
     if needs_device && command.device.is_none() {
         return Err(Problem::new("`dev` is missing")
             .at(&object.span())
-            .help("say at which port or link, as in: dev client, or dev access.down"));
+            .help("name a port or link, as in: dev client, or dev access.down"));
     }
     if matches!(verb, Verb::Add | Verb::Change | Verb::Replace) && command.qdisc.is_none() {
         return Err(Problem::new("the queueing discipline is missing")
@@ -118,7 +118,7 @@ pub(crate) fn flags(words: &mut Words<'_>) -> Result<bool, Problem> {
             "-d" | "-details" | "-p" | "-pretty" | "-n" => {}
             other => {
                 return Err(word
-                    .problem(format!("the flag {} is not understood", Found(other)))
+                    .problem(format!("unknown flag {}", Found(other)))
                     .help("understood: `-s`, for counters"));
             }
         }
@@ -157,9 +157,9 @@ fn place(command: &mut Command, words: &mut Words<'_>) -> Result<(), Problem> {
                 words.expect(word, "a number")?;
             }
             "ingress" | "clsact" => {
-                return Err(word
-                    .problem(format!("{} is not understood", Found(word.text)))
-                    .help("a link has a direction each way: name the other one, as in: dev access.down root netem …"));
+                return Err(word.problem(format!("{} is not understood", Found(word.text))).help(
+                    "a link has two directions: name the other one, as in: dev access.down root netem …",
+                ));
             }
             "estimator" | "stab" | "ingress_block" | "egress_block" | "invisible" => {
                 return Err(word.problem(format!("{} is not understood", Found(word.text))).help(match word.text {
@@ -177,7 +177,7 @@ fn discipline(command: &mut Command, words: &mut Words<'_>, root: Option<Word<'_
     let word = words.peek().expect("there is one: the caller looked");
     if matches!(command.verb, Verb::Show) {
         return Err(word
-            .problem(format!("{} is not understood after `show`", Found(word.text)))
+            .problem(format!("unexpected {} after `show`", Found(word.text)))
             .help("understood: `dev`"));
     }
     if word.text == NAME && command.parent.is_none() && root.is_none() && command.verb != Verb::Delete {

@@ -47,19 +47,19 @@ fn explain(netem: &Netem) -> Vec<String> {
             format!("{delay} ± {jitter}: uniform from {} to {}.", delay - jitter, delay + jitter)
         }
         Shape::Uniform => {
-            format!("{delay} ± {jitter}: uniform up to {}; what would be below zero is zero.", delay + jitter)
+            format!("{delay} ± {jitter}: uniform up to {}; negative delays become zero.", delay + jitter)
         }
         shape => format!("{delay} on average, spread by {jitter} ({}).", shape.word()),
     };
     let mut words = vec![spread];
     if !netem.delay_correlation.is_zero() {
         words.push(format!(
-            "A packet's delay and the next one's have a rank correlation (Spearman's) of {}, and the distribution stays what it is. (NetEm's formula makes it narrower.)",
+            "Consecutive delays have a rank correlation (Spearman's) of {}, and the distribution is unchanged. (NetEm's formula makes it narrower.)",
             netem.delay_correlation
         ));
     }
     words.push(if netem.overtakes() {
-        "A packet that draws less than the one before it may overtake it, as in NetEm.".into()
+        "A packet with a shorter delay may overtake the one before it, as in NetEm.".into()
     } else {
         "No packet overtakes another, as in NetEm where a rate is given.".into()
     });
@@ -79,10 +79,10 @@ pub(super) const DISTRIBUTION: Row<Netem> = Row {
     explain: |netem| {
         vec![match netem.distribution.as_ref().unwrap_or(&Shape::Uniform) {
             Shape::Uniform => "Every delay within the jitter is equally likely.".into(),
-            Shape::Normal => "The jitter is the standard deviation of a normal distribution; what would be below zero is zero.".into(),
+            Shape::Normal => "The jitter is the standard deviation of a normal distribution; negative delays become zero.".into(),
             Shape::Pareto => "A Pareto distribution of shape 3 as in tc's table, which ends 4 jitters above the mean: its standard deviation is 0.82 jitters.".into(),
             Shape::ParetoNormal => "A quarter normal and three quarters Pareto, as in tc's table.".into(),
-            Shape::File(name) => format!("The table in the file {name}, of which 8192 stands for one jitter."),
+            Shape::File(name) => format!("The table in the file {name}, where 8192 is one jitter."),
         }]
     },
 };

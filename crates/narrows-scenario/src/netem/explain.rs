@@ -67,13 +67,11 @@ impl Netem {
             notes.push(if self.has_rate() {
                 format!("No limit is given: {DEFAULT_LIMIT} packets may wait for the rate, tc's default.")
             } else {
-                format!("No limit is given and there is no rate to wait for: nothing is dropped for want of room. (tc's netem holds {DEFAULT_LIMIT} packets at most.)")
+                format!("No limit is given and there is no rate to wait for: no packet is dropped for lack of room. (tc's netem holds at most {DEFAULT_LIMIT} packets.)")
             });
         }
         if said("delay") && !said("distribution") && self.jitter > Duration::ZERO {
-            notes.push(
-                "No distribution is named: the jitter is uniform, whatever the manual page says.".into(),
-            );
+            notes.push("No distribution is named: the jitter is uniform, despite the manual page.".into());
         }
         notes
     }

@@ -37,7 +37,7 @@ pub(super) const OPTIONS: &[Row<FedDelay>] = &[
             let number = reader.words.expect(word, "a number of packets")?;
             let limit = reader.value(number, |word| units::size(word, "a number of packets", "packets"))?;
             if limit == 0 {
-                return Err(number.problem("a limit of 0 packets lets nothing through"));
+                return Err(number.problem("a limit of 0 packets passes nothing"));
             }
             fed.limit = limit.into();
             Ok(())
@@ -45,7 +45,7 @@ pub(super) const OPTIONS: &[Row<FedDelay>] = &[
         show: |fed| Some(fed.limit.to_string()),
         explain: |fed| {
             vec![format!(
-                "At most {} are in flight at once; one that finds them there is dropped.",
+                "At most {} are in flight at once; further ones are dropped.",
                 words::count(fed.limit, "packet")
             )]
         },
@@ -63,9 +63,9 @@ pub(super) const OPTIONS: &[Row<FedDelay>] = &[
         show: |fed| Some(fed.reorder.to_string()),
         explain: |fed| {
             vec![if fed.reorder {
-                "Packets leave by their delays, and overtake one another.".into()
+                "Packets leave by their delays and may be reordered.".into()
             } else {
-                "Packets leave in the order in which they came.".into()
+                "Packets leave in order of arrival.".into()
             }]
         },
     },
@@ -86,7 +86,7 @@ impl FedDelay {
 
     pub(super) fn notes() -> Vec<String> {
         vec![format!(
-            "Each packet takes the next delay that another program has handed in (`narrows feed`); where none is left it has no delay, as with sch_delay. Values come by a socket, the feed `{FEED}`, not by a device."
+            "Each packet takes the next delay from another program (`narrows feed`); without one it has no delay, as with sch_delay. Values come through a socket, the feed `{FEED}`, not a device."
         )]
     }
 }

@@ -17,7 +17,7 @@ pub(super) const LIMIT: Row<Netem> = Row {
         let limit = reader.value(number, |word| units::size(word, "a number of packets", "packets"))?;
         if limit == 0 {
             return Err(number
-                .problem("a limit of 0 packets lets nothing through")
+                .problem("a limit of 0 packets passes nothing")
                 .help("the least is 1 packet; to lose every packet write: loss 100%"));
         }
         netem.limit = Some(limit.into());
@@ -28,11 +28,11 @@ pub(super) const LIMIT: Row<Netem> = Row {
         let limit = words::count(netem.limit.unwrap_or(DEFAULT_LIMIT), "packet");
         vec![if netem.has_rate() {
             format!(
-                "At most {limit} wait for the rate; one that finds them there is dropped. Packets in flight behind the rate do not count. (In tc's netem they do.)"
+                "At most {limit} wait for the rate; further ones are dropped. Packets in flight do not count. (In tc's netem they do.)"
             )
         } else {
             format!(
-                "There is no rate to wait for, so it bounds the delay line: at most {limit} in flight at once; one that finds them there is dropped."
+                "Without a rate it bounds the delay line: at most {limit} in flight at once; further ones are dropped."
             )
         }]
     },
@@ -90,6 +90,6 @@ pub(super) const SEED: Row<Netem> = Row {
     },
     show: |netem| netem.seed.map(|seed| seed.to_string()),
     explain: |_| {
-        vec!["The seed of the scenario: the same seed gives the same packets the same fate. The draws are not those of the kernel.".into()]
+        vec!["The seed of the scenario: the same seed gives the same verdicts. The draws differ from the kernel's.".into()]
     },
 };

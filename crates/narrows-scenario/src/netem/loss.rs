@@ -61,7 +61,7 @@ fn read(word: Word<'_>, reader: &mut Reader<'_, '_>) -> Result<LossOption, Probl
             })
         }
         _ => {
-            let problem = model.problem(format!("{} is no model of loss", Found(model.text)));
+            let problem = model.problem(format!("{} is not a loss model", Found(model.text)));
             Err(problem
                 .did_you_mean(model.text, MODELS)
                 .help(format!("allowed: a percentage, or {}", one_of(&MODELS))))
@@ -93,7 +93,7 @@ fn labelled<const N: usize>(
 
 fn explain(netem: &Netem) -> Vec<String> {
     let Some(loss) = netem.loss else { return Vec::new() };
-    let place = if netem.has_rate() { "before they wait for the rate" } else { "before anything else" };
+    let place = if netem.has_rate() { "before the queue" } else { "before anything else" };
     let where_lost = format!("It happens {place}.");
     let verb = if netem.ecn { "marked or lost" } else { "lost" };
     match loss {

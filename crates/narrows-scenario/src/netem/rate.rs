@@ -75,7 +75,7 @@ fn explain(netem: &Netem) -> Vec<String> {
         return Vec::new();
     };
     if rate.bits_per_second() == 0 {
-        return vec!["A rate of zero is none to netem: packets take no time to send.".into()];
+        return vec!["A rate of zero means none in netem: packets take no transmission time.".into()];
     }
     let mut length = "A packet counts with its link header (14 bytes on Ethernet)".to_owned();
     match packet_overhead {
@@ -87,7 +87,7 @@ fn explain(netem: &Netem) -> Vec<String> {
         let size = i64::from(cell_size) + i64::from(cell_overhead);
         length += &format!(", in cells of {cell_size} bytes that take {size} on the wire");
     }
-    vec![format!("The wire takes {rate} a second, one packet after another, without bursts. {length}.")]
+    vec![format!("Rate {rate} per second, without bursts. {length}.")]
 }
 
 impl Netem {

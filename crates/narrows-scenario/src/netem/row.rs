@@ -86,10 +86,10 @@ pub(super) fn read_all<'t, T>(
         let option = row.words[0];
         if let Some(first) = said.word(option) {
             return Err(word
-                .problem(format!("{} is said twice", Found(word.text)))
+                .problem(format!("duplicate {}", Found(word.text)))
                 .also(&first.span(), "the first time")
                 .help(
-                    "keep one of the two: of most options tc takes the last, and of a second `loss` none",
+                    "remove one of the two: tc takes the last of most options, but ignores a second `loss`",
                 ));
         }
         let mut reader = Reader { words, bare: Vec::new() };

@@ -13,7 +13,7 @@ pub(super) fn read(after: Word<'_>, words: &mut Words<'_>) -> Result<Shape, Prob
     let is_file = name.text.ends_with(".dist") || name.text.contains('/');
     let names = Shape::NAMED.map(|(name, _)| name);
     let close = nearest(name.text, names).filter(|near| strsim::jaro_winkler(near, name.text) > 0.88);
-    let problem = name.problem(format!("{} is no distribution", Found(name.text)));
+    let problem = name.problem(format!("{} is not a distribution", Found(name.text)));
     let problem = match close {
         _ if is_file => return Ok(Shape::File(name.text.into())),
         Some(near) => problem.help(format!("did you mean `{near}`?")),

@@ -69,7 +69,7 @@ fn gap(word: Word<'_>, reader: &mut Reader<'_, '_>) -> Result<SlotGap, Problem> 
     if jitter == Duration::ZERO {
         return Err(word
             .problem("a distribution with a jitter of zero")
-            .help("a gap that does not vary is written: slot 5ms"));
+            .help("a constant gap is written: slot 5ms"));
     }
     Ok(SlotGap::Distribution { shape, delay, jitter })
 }
@@ -108,8 +108,10 @@ fn explain(netem: &Netem) -> Vec<String> {
     let most =
         if most.is_empty() { "all that are due".into() } else { format!("at most {}", most.join(" and ")) };
     vec![
-        format!("Packets that are due wait for a slot, and leave together when it opens: {most}. A slot opens {gap} after it was asked for."),
-        "It is asked for when a packet falls due, whenever anybody looks. (NetEm's slots also depend on when it is polled.)".into(),
+        format!(
+            "Due packets wait for a slot and leave together when it opens: {most}. A slot opens {gap} after it was requested."
+        ),
+        "It is requested when a packet falls due. (NetEm's slots also depend on when it is polled.)".into(),
     ]
 }
 

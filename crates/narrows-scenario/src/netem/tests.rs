@@ -149,7 +149,7 @@ fn bare_numbers_are_explained() {
     assert_eq!(pairs("slot 10 200"), ["10: 10ns", "200: 200ns"]);
     assert_eq!(pairs("loss 0.05 25"), ["0.05: 0.05%", "25: 25%"]);
     assert_eq!(pairs("rate 20000 20"), ["20000: 20000bit a second", "20: 20 bytes more for each packet"]);
-    assert_eq!(pairs("rate 1mbps"), ["1mbps: bytes a second, which `bps` is to tc: 8mbit"]);
+    assert_eq!(pairs("rate 1mbps"), ["1mbps: bytes per second (tc's `bps`): 8mbit"]);
     assert_eq!(pairs("limit 10k"), ["10k: 10240 packets"]);
     assert!(pairs("delay 100ms 10ms 25% loss 1% rate 1mbit duplicate 0").is_empty());
 }
@@ -158,44 +158,44 @@ fn bare_numbers_are_explained() {
 #[test]
 fn errors_point_at_the_word() {
     let cases = [
-        ("dely 10ms", 1, "`dely` is no option of netem", "did you mean `delay`?"),
+        ("dely 10ms", 1, "`dely` is not an option of netem", "did you mean `delay`?"),
         (
             "delay 10ms los 1% duplicte 2%",
             19,
-            "`duplicte` is no option of netem",
+            "`duplicte` is not an option of netem",
             "did you mean `duplicate`?",
         ),
-        ("delay 10mss", 7, "`mss` is no unit of a time", "did you mean `ms`?"),
+        ("delay 10mss", 7, "`mss` is not a unit of a time", "did you mean `ms`?"),
         ("delay ten", 7, "`ten` is not a time", "units of a time"),
         ("delay -5ms", 7, "`-5ms` is below zero", ""),
-        ("delay 10ms 25%", 12, "`%` is no unit of a time", "a correlation follows the jitter"),
-        ("delay", 6, "`delay` is without a time", ""),
+        ("delay 10ms 25%", 12, "`%` is not a unit of a time", "a correlation follows the jitter"),
+        ("delay", 6, "`delay` lacks a time", ""),
         ("delay 1ms jitter 2ms", 11, "no option `jitter`", "delay 100ms 10ms"),
-        ("delay 1ms delay 2ms", 11, "`delay` is said twice", "keep one"),
+        ("delay 1ms delay 2ms", 11, "duplicate `delay`", "remove one"),
         ("loss 101%", 6, "`101%` is more than 100%", ""),
-        ("loss abc%", 6, "`abc%` is no model of loss", "`random`, `state` or `gemodel`"),
-        ("loss gemodl 1%", 6, "`gemodl` is no model of loss", "did you mean `gemodel`?"),
-        ("loss 1% loss gemodel 1%", 9, "`loss` is said twice", ""),
+        ("loss abc%", 6, "`abc%` is not a loss model", "`random`, `state` or `gemodel`"),
+        ("loss gemodl 1%", 6, "`gemodl` is not a loss model", "did you mean `gemodel`?"),
+        ("loss 1% loss gemodel 1%", 9, "duplicate `loss`", ""),
         ("ecn delay 1ms", 1, "`ecn` without `loss`", "loss 1% ecn"),
         ("reorder 25%", 1, "`reorder` without a delay to skip", "delay 10ms reorder"),
         ("gap 5", 1, "`gap` without a delay to skip", ""),
-        ("delay 1ms distribution normal", 11, "a delay that does not vary", "delay 100ms 20ms"),
-        ("delay 9ms 1ms distribution nromal", 28, "`nromal` is no distribution", "did you mean `normal`?"),
-        ("limit 0", 7, "lets nothing through", ""),
+        ("delay 1ms distribution normal", 11, "a constant delay", "delay 100ms 20ms"),
+        ("delay 9ms 1ms distribution nromal", 28, "`nromal` is not a distribution", "did you mean `normal`?"),
+        ("limit 0", 7, "passes nothing", ""),
         ("limit many", 7, "`many` is not a number of packets", ""),
         ("rate 10%", 6, "a share of a device's speed", ""),
-        ("rate 1mbits", 6, "`mbits` is no unit of a rate", "did you mean `mbit`?"),
+        ("rate 1mbits", 6, "`mbits` is not a unit of a rate", "did you mean `mbit`?"),
         ("rate 1mbit 5.5", 12, "found `5.5`, expected a number of bytes", ""),
         ("rate 1mbit 0 48 -48", 6, "nothing left on the wire", ""),
         ("slot 5ms 1ms", 10, "below the shortest", ""),
-        ("slot distribution normal 5ms", 29, "`distribution` is without a jitter", ""),
+        ("slot distribution normal 5ms", 29, "`distribution` lacks a jitter", ""),
         ("slot soon", 6, "expected a time or `distribution`", ""),
         ("seed -1", 6, "expected a seed", ""),
-        ("root tbf rate 1mbit", 6, "`tbf` is not understood", "netem's `rate`"),
-        ("root netm delay 1ms", 6, "`netm` is not understood", "did you mean `netem`?"),
+        ("root tbf rate 1mbit", 6, "unknown queueing discipline `tbf`", "netem's `rate`"),
+        ("root netm delay 1ms", 6, "unknown queueing discipline `netm`", "did you mean `netem`?"),
         ("root delay reorder maybe", 20, "expected `true` or `false`", ""),
-        ("root delay limt 5", 12, "`limt` is no option of delay", "did you mean `limit`?"),
-        ("qdisc add dev eth0 root netem", 1, "does not belong among the options", "what follows `netem`"),
+        ("root delay limt 5", 12, "`limt` is not an option of delay", "did you mean `limit`?"),
+        ("qdisc add dev eth0 root netem", 1, "is not among the options", "what follows `netem`"),
     ];
     for (text, column, title, help) in cases {
         let message = parse(text).expect_err(text).to_string();
@@ -305,15 +305,15 @@ fn commands_are_read_as_they_are_published() {
     assert!(Command::is_meant("$ tc qdisc show") && !Command::is_meant("delay 1ms"));
     let cases = [
         ("tc filter add dev eth0", 4, "`filter` is not understood"),
-        ("tc qdisc ad dev eth0 root netm delay 1ms", 27, "`netm` is not understood"),
-        ("tc qdisc put dev eth0", 10, "`put` is no command about a qdisc"),
+        ("tc qdisc ad dev eth0 root netm delay 1ms", 27, "unknown queueing discipline `netm`"),
+        ("tc qdisc put dev eth0", 10, "`put` is not a command about a qdisc"),
         ("tc qdisc add root netem", 4, "`dev` is missing"),
         ("tc qdisc add dev eth0 root", 4, "the queueing discipline is missing"),
         ("tc qdisc add dev eth0 netem delay 1ms", 23, "`root` is missing before `netem`"),
         ("tc qdisc add dev eth0 ingress", 23, "`ingress` is not understood"),
         ("tc qdisc add dev eth0 root stab linklayer atm netem", 28, "`stab` is not understood"),
-        ("tc -x qdisc show", 4, "the flag `-x` is not understood"),
-        ("tc qdisc add dev eth0 root netem dely 1ms", 34, "`dely` is no option of netem"),
+        ("tc -x qdisc show", 4, "unknown flag `-x`"),
+        ("tc qdisc add dev eth0 root netem dely 1ms", 34, "`dely` is not an option of netem"),
     ];
     for (text, column, title) in cases {
         let message = Command::parse(text).expect_err(text).to_string();

@@ -99,10 +99,7 @@ pub(crate) fn slot_time(word: Word<'_>) -> Result<Read<Duration>, Problem> {
 pub(crate) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     if word.text.ends_with('%') {
         return Err(word
-            .problem(format!(
-                "{} is a share of a device's speed, which a link does not have",
-                Found(word.text)
-            ))
+            .problem(format!("{} is a share of a device's speed; a link has none", Found(word.text)))
             .help("write the rate itself, such as 10mbit"));
     }
     let read = quantity(word, "a rate", RATES, 1, FASTEST, "1000tbit")?;
@@ -110,7 +107,7 @@ pub(crate) fn rate(word: Word<'_>) -> Result<Read<Rate>, Problem> {
     if read.taken_as.is_some() {
         read.taken_as = Some(format!("{}bit a second", word.text));
     } else if word.text.to_ascii_lowercase().ends_with("bps") {
-        read.taken_as = Some(format!("bytes a second, which `bps` is to tc: {}", read.value));
+        read.taken_as = Some(format!("bytes per second (tc's `bps`): {}", read.value));
     }
     Ok(read)
 }
@@ -130,7 +127,7 @@ pub(crate) fn percent(word: Word<'_>) -> Result<Read<Share>, Problem> {
         (Some(_), "") => format!("{number}%"),
         _ => {
             return Err(word
-                .problem(format!("{} is no percentage", Found(word.text)))
+                .problem(format!("{} is not a percentage", Found(word.text)))
                 .help("write it like 1% or 0.1%, from 0% to 100%"));
         }
     };
@@ -177,7 +174,7 @@ fn quantity(
         Some((_, factor)) => *factor,
         None if unit.is_empty() => bare,
         None => {
-            let problem = word.problem(format!("{} is no unit of {what}", Found(unit)));
+            let problem = word.problem(format!("{} is not a unit of {what}", Found(unit)));
             return Err(problem.did_you_mean(unit, units.iter().map(|(name, _)| *name)).help(help()));
         }
     };

@@ -113,7 +113,7 @@ impl fmt::Display for PatternInfo {
             if let Some(mean) = hits.mean_burst {
                 writeln!(
                     f,
-                    "  bursts of {mean:.2} in the mean, {} at most; gaps of {} at most",
+                    "  bursts: mean {mean:.2}, max {}; gaps: max {}",
                     hits.longest_burst, hits.longest_gap
                 )?;
             }
@@ -126,7 +126,7 @@ impl fmt::Display for PatternInfo {
             };
             let minimum = Some(values.min).filter(|value| value.is_finite());
             let (low, mean, high) = (show(minimum), show(values.mean), show(values.max));
-            writeln!(f, "  {} values from {low} to {high}, {mean} in the mean", values.changes)?;
+            writeln!(f, "  {} values from {low} to {high}, mean {mean}", values.changes)?;
         }
         Ok(())
     }

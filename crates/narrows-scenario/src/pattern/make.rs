@@ -28,11 +28,11 @@ pub enum CannotMake {
     #[error("a length of {0} places: from 1 to {LONGEST}, or {MOST_DRAWN} where places are drawn")]
     Length(u64),
     /// Only hits are drawn.
-    #[error("only losses and bit errors are drawn: say what a pattern of {0} does by runs or a list")]
+    #[error("only losses and bit errors are drawn at random: give a pattern of {0} as runs or a list")]
     NoHits(About),
     /// The rate is one, or the mean burst shorter than it can be.
     #[error(
-        "bursts of {burst} places in the mean cannot be {rate} of all places: from {least:.3} on they can"
+        "bursts of mean length {burst} cannot cover {rate} of all places: the mean must be at least {least:.3}"
     )]
     Burst {
         /// The share of places.

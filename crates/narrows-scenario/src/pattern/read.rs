@@ -34,7 +34,7 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Pattern, Problem> {
             match content {
                 None => head.line(source, line)?,
                 Some(_) => {
-                    return Err(source.expected(line, "a place: the lines that say what it is come first"));
+                    return Err(source.expected(line, "a place: header lines come first"));
                 }
             }
             continue;
@@ -55,9 +55,9 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Pattern, Problem> {
         unreachable!("the head is whole where there is a content")
     };
     if content.says_nothing() {
-        let problem = Problem::new("the pattern says nothing").at(&(0..source.text.len()));
+        let problem = Problem::new("the pattern is empty").at(&(0..source.text.len()));
         return Err(problem
-            .help("a change is a place and what holds from there on, such as `1 10ms`; the first is at 1"));
+            .help("a change is a place and the value from there on, such as `1 10ms`; the first is at 1"));
     }
     Ok(Pattern { per, length, content })
 }
@@ -94,7 +94,7 @@ impl<'a> Head<'a> {
             }
         };
         match again {
-            true => Err(Problem::new(format!("`{word}` is here a second time")).at(&source.span(line))),
+            true => Err(Problem::new(format!("duplicate `{word}`")).at(&source.span(line))),
             false => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ fn push_hits(
     let (first, last_place) = (place(source, first, length)?, place(source, last, length)?);
     let after = hits.last().map_or(0, |range| range.end);
     if first < after {
-        let problem = Problem::new(format!("{} is not behind {after}, which is before it", Found(part)));
+        let problem = Problem::new(format!("{} is not after {after}, the place before it", Found(part)));
         return Err(problem.at(&source.span(part)).help("places are in ascending order"));
     }
     if last_place < first {
@@ -190,19 +190,19 @@ fn push_change<T>(
     read: impl Fn(&Node) -> Result<T, Problem>,
 ) -> Result<usize, Problem> {
     let Some((number, value)) = line.split_once(char::is_whitespace) else {
-        return Err(source.expected(line, "a place and what holds from there on, such as `1 10ms`"));
+        return Err(source.expected(line, "a place and the value from there on, such as `1 10ms`"));
     };
     let at = place(source, number, length)?;
     let value = value.trim();
     match changes.last() {
         None if at != 0 => {
-            let problem = source.expected(number, "1: what holds from the beginning on");
+            let problem = source.expected(number, "1: the value from the start");
             return Err(problem);
         }
         Some(last) if last.0 >= at => {
             let before = last.0 + 1;
             let problem =
-                Problem::new(format!("{} is not behind {before}, which is before it", Found(number)));
+                Problem::new(format!("{} is not after {before}, the place before it", Found(number)));
             return Err(problem.at(&source.span(number)).help("places are in ascending order"));
         }
         _ => {}

@@ -56,7 +56,7 @@ impl fmt::Display for Preset {
             writeln!(f, "    {}", source.link)?;
             wrapped(f, "    gives ", &source.gives)?;
         }
-        writeln!(f, "\nnot measured, and how it was chosen")?;
+        writeln!(f, "\nnot measured; chosen as follows")?;
         self.chosen.iter().try_for_each(|sentence| wrapped(f, "  - ", sentence))?;
         writeln!(f, "\nuse it: narrows run --preset {} -- CMD", self.name)?;
         writeln!(f, "change a value: narrows run --preset {} --loss 1% -- CMD", self.name)
@@ -142,7 +142,7 @@ impl Preset {
             let PresetSource { title, link, gives, .. } = source;
             text += &format!("- {}: [{title}]({link}). Gives {gives}.\n", source.by());
         }
-        text += "\nNot measured, and how it was chosen:\n\n";
+        text += "\nNot measured; chosen as follows:\n\n";
         self.chosen.iter().for_each(|sentence| text += &format!("- {sentence}\n"));
         text
     }

@@ -104,13 +104,13 @@ impl fmt::Display for ProfileInfo {
         }
         match self.rate_bps {
             Some(rate) => writeln!(f, "rate        {}", Rate::from_bits_per_second(rate))?,
-            None => writeln!(f, "rate        not said: that of the link")?,
+            None => writeln!(f, "rate        not given: the link's")?,
         }
         let (least, mean, longest) = (time(self.min_ns as f64), time(self.mean_ns), time(self.max_ns as f64));
         if least == longest {
-            writeln!(f, "air time    {least} for each packet, beyond its bits")?;
+            writeln!(f, "air time    {least} extra for each packet")?;
         } else {
-            writeln!(f, "air time    {least} to {longest} beyond the bits of a packet, {mean} on average")?;
+            writeln!(f, "air time    {least} to {longest} extra per packet, {mean} on average")?;
         }
         writeln!(f, "curve       {} points, looked up at {} probabilities", self.points, self.samples)?;
         match self.loss {
@@ -119,7 +119,7 @@ impl fmt::Display for ProfileInfo {
                 let level = Probability::nearest(self.loss_level).as_f64();
                 writeln!(
                     f,
-                    "loss        {:.4} % of packets, after their time (from {level} on)",
+                    "loss        {:.4} % of packets, after their air time (from {level} on)",
                     loss * 100.0
                 )?;
             }

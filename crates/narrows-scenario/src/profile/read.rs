@@ -85,7 +85,7 @@ impl<'t> Reader<'_, 't> {
         let &[_, value] = words else {
             let problem = Problem::new(format!("{} words on a line of two", words.len()));
             let help = match () {
-                () if is_key => format!("write `{key}` and its value, nothing else"),
+                () if is_key => format!("write only `{key}` and its value"),
                 () if is_header => "write `prob delay` or `delay prob`".into(),
                 () => "a point is a probability and a time, such as `0.5 1.2ms`".into(),
             };
@@ -123,7 +123,7 @@ impl<'t> Reader<'_, 't> {
             let problem = Problem::new(format!("found {} before the columns have names", Found(first)));
             return Err(problem
                 .at(&self.source.span(first))
-                .help("say which comes first, the probability or the time: `prob delay` or `delay prob`"));
+                .help("name the column order: `prob delay` or `delay prob`"));
         };
         let (word, time) = if probability_first { (first, second) } else { (second, first) };
         if self.points.len() == Profile::MOST_POINTS {
@@ -251,11 +251,10 @@ impl<'t> Reader<'_, 't> {
         let place = |point: &Point<'_>| self.source.span(point.word);
         let later = if place(low).start > place(high).start { low } else { high };
         let title = format!(
-            "the probability goes down, from {} to {}, where the time goes up, from {} to {}",
+            "the probability decreases, from {} to {}, while the time increases, from {} to {}",
             high.word, low.word, high.time, low.time
         );
-        let help =
-            "a point says how likely a time up to this one is: a longer time has no smaller probability";
+        let help = "points are cumulative probabilities: they increase with time";
         Problem::new(title).at(&place(later)).help(help)
     }
 }
@@ -264,6 +263,6 @@ impl<'t> Reader<'_, 't> {
 fn once<T>(source: &Source<'_>, place: &mut Option<T>, key: &str, value: T) -> Result<(), Problem> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Problem::new(format!("{} is here a second time", Found(key))).at(&source.span(key))),
+        Some(_) => Err(Problem::new(format!("duplicate {}", Found(key))).at(&source.span(key))),
     }
 }

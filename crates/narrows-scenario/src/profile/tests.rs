@@ -128,12 +128,12 @@ fn what_is_wrong_is_said_with_line_and_column() {
         (
             "prob delay\n0.2 100\n0.4 50\n",
             "x.profile:3:1",
-            "the probability goes down, from 0.4 to 0.2, where the time goes up, from 50ms to 100ms",
+            "the probability decreases, from 0.4 to 0.2, while the time increases, from 50ms to 100ms",
         ),
         (
             "delay prob\n100 0.2\n50 0.1\n  200  0.15\n",
             "x.profile:4:8",
-            "from 0.2 to 0.15, where the time goes up, from 100ms to 200ms",
+            "from 0.2 to 0.15, while the time increases, from 100ms to 200ms",
         ),
         ("prob delay\n0 1\n1.5 2\n", "x.profile:3:1", "`1.5` is too large for a probability from 0 to 1"),
         ("prob delay\n0 1\n101% 2\n", "x.profile:3:1", "`101` is too large for a probability from 0 to 1"),
@@ -152,9 +152,9 @@ fn what_is_wrong_is_said_with_line_and_column() {
         ("0 1\nprob delay\n", "x.profile:1:1", "found `0` before the columns have names"),
         ("prob time\n", "x.profile:1:6", "found `time`, expected `delay`"),
         ("prob delay\n0 1\n", "x.profile:1:1", "at least two points, and this one has 1"),
-        ("prob delay\ndelay prob\n", "x.profile:2:1", "`delay` is here a second time"),
-        ("samples 4\nsamples 5\n", "x.profile:2:1", "`samples` is here a second time"),
-        ("bw 2Mbit/s\nbandwidth 2Mbit/s\n", "x.profile:2:1", "`bandwidth` is here a second time"),
+        ("prob delay\ndelay prob\n", "x.profile:2:1", "duplicate `delay`"),
+        ("samples 4\nsamples 5\n", "x.profile:2:1", "duplicate `samples`"),
+        ("bw 2Mbit/s\nbandwidth 2Mbit/s\n", "x.profile:2:1", "duplicate `bandwidth`"),
         ("bw em0\n", "x.profile:1:4", "found `em0`, expected a rate such as 2Mbit/s"),
         ("bw 2Mbot/s\n", "x.profile:1:4", "found `2Mbot/s`, expected a rate"),
         ("bw 9999999999G\n", "x.profile:1:4", "is too large for a rate"),
@@ -169,7 +169,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
         let error = refused(&format!("samples {samples}\n{POINTS}"));
         assert!(error.contains("x.profile:1:9"), "{error}");
     }
-    assert!(refused("").contains("there is nothing in this file"));
+    assert!(refused("").contains("the file is empty"));
     assert!(refused("name x\n").contains("there is no line `prob delay` or `delay prob`"));
     let error = Profile::read("x.profile", b"name \xff\n").unwrap_err().to_string();
     assert!(error.contains("x.profile:1:6") && error.contains("not UTF-8"), "{error}");
@@ -197,9 +197,9 @@ fn what_it_comes_to() {
     for line in [
         "name        z\n",
         "rate        8mbit\n",
-        "air time    200us to 800us beyond the bits of a packet, 500us on average\n",
+        "air time    200us to 800us extra per packet, 500us on average\n",
         "curve       5 points, looked up at 4 probabilities\n",
-        "loss        25.0000 % of packets, after their time (from 0.75 on)\n",
+        "loss        25.0000 % of packets, after their air time (from 0.75 on)\n",
         " 1500 bytes 2ms each: at most 375.0 a second, 4.500 Mbit/s\n",
     ] {
         assert!(text.contains(line), "{text}");

@@ -20,10 +20,10 @@ impl RulesLink {
         let before = pipe.clone();
         pipe.set(key, node, around)?;
         let fixed = |what: &str| {
-            Err(Problem::new(format!("{what} cannot change while the pipe is there"))
+            Err(Problem::new(format!("{what} cannot change while the pipe exists"))
                 .at(&node.span)
                 .inside(key)
-                .help(format!("it is made anew by: narrows ipfw pipe {number} config …")))
+                .help(format!("recreate it: narrows ipfw pipe {number} config …")))
         };
         if pipe.mask != before.mask {
             return fixed("what makes links on first use");
@@ -55,10 +55,10 @@ impl RulesLink {
         let of = queue.pipe;
         queue.set(key, node, around)?;
         if queue.pipe != of {
-            return Err(Problem::new("a queue cannot change its pipe while it is there")
+            return Err(Problem::new("a queue cannot change its pipe while it exists")
                 .at(&node.span)
                 .inside(key)
-                .help(format!("it moves by: narrows ipfw queue {number} config pipe {} …", queue.pipe)));
+                .help(format!("move it: narrows ipfw queue {number} config pipe {} …", queue.pipe)));
         }
         let sharing = self.pipes.get(&of).and_then(super::Pipe::shares_by);
         if let Some((_, problem)) = queue.unused(sharing).into_iter().next() {

@@ -170,7 +170,7 @@ impl RulesLink {
         let plan = self.plan("", pipe).filter(Plan::has_sets)?;
         if plan.pipe.direction.exact_netem.is_some() {
             let problem = Problem::new(format!("a queue of pipe {pipe}, which is NetEm's single queue"));
-            let help = "say what the pipe does in the keys of a link: `netem` means those";
+            let help = "describe the pipe with link keys: `netem` maps to those";
             return Some((plan.sets[0].0, problem.help(help)));
         }
         plan.refused(pipe)

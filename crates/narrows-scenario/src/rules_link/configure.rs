@@ -42,11 +42,11 @@ impl Batch<'_> {
         let number = config.number;
         let before = self.link.queues.get(&number);
         let Some(of) = config.parent().or(before.map(|queue| queue.pipe)) else {
-            return Err(Problem::new(format!("queue {number} is at no scheduler"))
+            return Err(Problem::new(format!("queue {number} has no scheduler"))
                 .help(format!("as in: queue {number} config sched 1")));
         };
         let Some(pipe) = self.link.pipes.get(&of) else {
-            let problem = Problem::new(format!("queue {number} is at scheduler {of}, which does not exist"));
+            let problem = Problem::new(format!("queue {number} uses scheduler {of}, which does not exist"));
             return Err(problem.help(format!("first: pipe {of} config …")));
         };
         let mut queue = PipeQueue::of(of);

@@ -21,7 +21,7 @@ pub(super) const fn most(what: &'static str) -> Integer {
 
 /// That `most` of a table bounds nothing.
 pub(super) fn without_mask(most: &Key, what: &str) -> Problem {
-    Problem::new(format!("`most` without a mask, which makes {what}"))
+    Problem::new(format!("`most` without a mask, which creates {what}"))
         .at(&most.span)
-        .help("say what tells flows apart: mask = { src-ip = \"0xffffffff\" }")
+        .help("give the fields that separate flows: mask = { src-ip = \"0xffffffff\" }")
 }

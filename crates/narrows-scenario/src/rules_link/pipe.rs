@@ -190,9 +190,8 @@ impl Pipe {
             let problem = Problem::new(format!("the feed `{}` in a pipe with a mask", feed.name));
             return Some((
                 "delay",
-                problem.help(
-                    "each flow has a link of its own there, and there is one feed: give each flow a pipe",
-                ),
+                problem
+                    .help("each flow has its own link there, but there is one feed: give each flow a pipe"),
             ));
         }
         None

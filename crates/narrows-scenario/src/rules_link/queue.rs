@@ -87,7 +87,7 @@ const MOST: Integer = most("a number of flows");
 impl Keyed for PipeQueue {
     const ROWS: &'static [Row<Self>] = &[
         row!("pipe", pipe, PIPE, "Number of the pipe it feeds.")
-            .required_with("say which pipe it is in front of: pipe = 5"),
+            .required_with("name the pipe it feeds: pipe = 5"),
         row!(
             "weight",
             weight,
@@ -191,10 +191,10 @@ impl PipeQueue {
             .map(|key| {
                 let Some(sharing) = sharing else {
                     let problem =
-                        Problem::new(format!("`{key}` in a queue whose pipe tells flows apart by itself"));
-                    return (key, problem.help("such a pipe takes the packets of all its queues alike"));
+                        Problem::new(format!("`{key}` in a queue whose pipe separates flows itself"));
+                    return (key, problem.help("such a pipe treats the packets of all its queues alike"));
                 };
-                let problem = Problem::new(format!("`{}` has no use for `{key}`", sharing.kind.name()));
+                let problem = Problem::new(format!("`{}` does not use `{key}`", sharing.kind.name()));
                 (
                     key,
                     problem.help(match key {
@@ -249,11 +249,11 @@ fn read_loss(node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>,
         && let Some(key) = ["wire", "with-delay"].into_iter().find_map(|key| table.key(key))
     {
         return Err(Problem::new(format!(
-            "`{}` in a queue, which loses packets before they get to it",
+            "`{}` in a queue, which supports loss before the queue only",
             key.name
         ))
         .at(&key.span)
-        .help("say it in the pipe"));
+        .help("set it in the pipe"));
     }
     let loss = Loss::read(node, around)?;
     Ok(loss.ingress.or(loss.wire))
@@ -262,11 +262,11 @@ fn read_loss(node: &Node, around: Surroundings<'_>) -> Result<Option<LossModel>,
 /// A queue of its own kind serves no flows.
 fn check_queue(queue: Queue, node: &Node) -> Result<Queue, Problem> {
     match queue.policy {
-        Policy::DualPi2(_) => Err(Problem::new(
-            "`dualpi2` is the whole queue of a link, and not one of several",
-        )
-        .at(&node.span)
-        .help("take `codel`, `pie`, `red` or `fifo`, or give the packets a pipe with queue = \"dualpi2\"")),
+        Policy::DualPi2(_) => Err(Problem::new("`dualpi2` is the whole queue of a link, not one of several")
+            .at(&node.span)
+            .help(
+                "take `codel`, `pie`, `red` or `fifo`, or give the packets a pipe with queue = \"dualpi2\"",
+            )),
         _ => Ok(queue),
     }
 }

@@ -29,12 +29,16 @@ pub(crate) fn unknown_keys(table: &Table, known: &[&str], with: &Key) -> Vec<Pro
                 return suggest(Problem::new(format!("unknown key {}", Found(name))), name, known)
                     .at(&key.span);
             }
-            let problem =
-                Problem::new(format!("`{name}` beside `{}`: a link with rules is no wire itself", with.name))
-                    .at(&key.span)
-                    .also(&with.span, "here");
+            let problem = Problem::new(format!(
+                "`{name}` with `{}`: a link with rules has no wire of its own",
+                with.name
+            ))
+            .at(&key.span)
+            .also(&with.span, "here");
             match name {
-                "shared" => problem.help("a pipe is one medium for all that the rules send there, both ways"),
+                "shared" => {
+                    problem.help("a pipe is one medium for everything the rules send there, both ways")
+                }
                 "up" | "down" => {
                     problem.help("rules tell the directions apart: `out` is up, and `in` is down")
                 }
@@ -119,7 +123,7 @@ impl Reader<'_> {
             match Pipe::number(&key.name) {
                 Some(number) => all.push((number, key, node)),
                 None => self.problems.push(
-                    Problem::new(format!("{} is no number of a {one}", Found(&key.name)))
+                    Problem::new(format!("{} is not the number of a {one}", Found(&key.name)))
                         .at(&key.span)
                         .inside(section)
                         .help(format!("a {one} has a number from 1 to 65534, without zeros in front")),

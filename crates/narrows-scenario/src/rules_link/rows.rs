@@ -65,7 +65,7 @@ impl Keyed for RulesLink {
                 Some(Value::Array(rules.collect()))
             },
         )
-        .required_with("what else is there is reached by rules alone"),
+        .required_with("the others are reached by rules only"),
         Row::apart(
             "tables",
             &TABLES,

@@ -30,7 +30,7 @@ pub(super) fn read(key: &Key, node: &Node) -> Result<Table, Vec<Problem>> {
             Ok((prefix, value)) => {
                 if let Some(before) = table.insert(prefix, value) {
                     problems.push(
-                        Problem::new(format!("{} is in the table a second time", item.found()))
+                        Problem::new(format!("{} is in the table twice", item.found()))
                             .at(&item.span)
                             .help(format!("its value was {before} before; keep one of the two")),
                     );

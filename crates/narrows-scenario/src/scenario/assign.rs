@@ -125,7 +125,7 @@ impl Scenario {
         let Assignment { link: name, of, key, place, node } = assignment;
         let index = self.links.iter().position(|link| link.name == *name).ok_or_else(|| {
             let names: Vec<&str> = self.links.iter().map(|link| link.name.as_str()).collect();
-            let problem = Problem::new(format!("no link is called {}", Found(name))).at(place);
+            let problem = Problem::new(format!("there is no link {}", Found(name))).at(place);
             problem.did_you_mean(name, names.iter().copied()).help(format!("links: {}", one_of(&names)))
         })?;
         let mut link = changed.get(&index).unwrap_or(&self.links[index]).clone();
@@ -150,8 +150,7 @@ impl Scenario {
                 return Err(problem.at(place).help(format!("write {name}.{pipe}.{key} for pipe {pipe}")));
             }
             (Of::Pipe(_) | Of::Queue(_), _) => {
-                let problem =
-                    Problem::new(format!("`{name}` has no pipes and queues: it is no link with rules"));
+                let problem = Problem::new(format!("`{name}` has no pipes and queues: it has no rules"));
                 return Err(problem.at(place));
             }
             (Of::Way(way), Medium::Shared(_)) => {

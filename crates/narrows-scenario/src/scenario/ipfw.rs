@@ -109,14 +109,14 @@ impl Scenario {
         let names: Vec<&str> = all.iter().map(|(index, _)| self.links[*index].name.as_str()).collect();
         match (link, &all[..]) {
             (_, []) => Err(Problem::new("no link has rules")
-                .help("a scenario has some with `rules` in a link, and `run --ipfw FILE` loads a script")),
+                .help("set `rules` in a link, or load a script with `run --ipfw FILE`")),
             (None, [only]) => Ok(*only),
-            (None, _) => Err(Problem::new("several links have rules: which of them is meant?")
+            (None, _) => Err(Problem::new("several links have rules: name one")
                 .help(format!("links with rules: {}", one_of(&names)))),
             (Some(name), all) => {
                 let found = names.iter().position(|known| *known == name).map(|at| all[at]);
                 found.ok_or_else(|| {
-                    let problem = Problem::new(format!("no link with rules is called {}", Found(name)));
+                    let problem = Problem::new(format!("there is no link {} with rules", Found(name)));
                     problem
                         .did_you_mean(name, names.iter().copied())
                         .help(format!("links with rules: {}", one_of(&names)))

@@ -58,5 +58,5 @@ impl Scenario {
 }
 
 fn refuse(_: &str) -> io::Result<Vec<IpAddr>> {
-    Err(io::Error::other("a run knows its own hosts by name, and no others: write the address"))
+    Err(io::Error::other("a run only knows its own hosts by name: write the address"))
 }

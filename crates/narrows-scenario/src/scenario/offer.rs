@@ -76,10 +76,9 @@ impl Scenario {
             }
         }
         if offered.is_empty() {
-            let title =
-                "nothing says what traffic there is: the link has no rate of which it could be a share";
+            let title = "no traffic given, and the link has no rate to derive it from";
             let help =
-                "say it as in --traffic constant=10mbit, --traffic aimd, or --traffic down:poisson=500/s";
+                "give it, as in --traffic constant=10mbit, --traffic aimd, or --traffic down:poisson=500/s";
             return Err(ScenarioError::new(FLAG, "", vec![Problem::new(title).help(help)]));
         }
         let texts: Vec<_> =
@@ -95,9 +94,9 @@ impl Scenario {
         let around = Surroundings::of_files(&files);
         let traffic = traffic::read(self.traffic.len(), node, &self.topology, &folder, around)?;
         if self.traffic.iter().any(|other| other.name == traffic.name) {
-            return Err(Problem::new(format!("two sources of traffic are called `{}`", traffic.name))
+            return Err(Problem::new(format!("duplicate traffic source `{}`", traffic.name))
                 .at(&node.span)
-                .help("give each a `name` of its own"));
+                .help("give each a unique `name`"));
         }
         self.traffic.push(traffic);
         Ok(())
@@ -112,7 +111,7 @@ impl Scenario {
             match &mut node.value {
                 Value::Table(table) => self.ends(table, Way::Up),
                 _ => {
-                    return Err(Problem::new("this is no table").at(&span).help(
+                    return Err(Problem::new("not a table").at(&span).help(
                         "write a table as in a file, such as { poisson = \"500/s\", length = \"200 bytes\" }",
                     ));
                 }
@@ -253,7 +252,7 @@ mod tests {
             ("flood=9mbit", &["flood", "constant"]),
             ("up:", &["constant"]),
             ("", &["constant"]),
-            ("{ constant = ", &["no table"]),
+            ("{ constant = ", &["not a table"]),
             ("{ poisson = \"5/s\", from = \"nobody\" }", &["nobody"]),
         ] {
             let mut scenario = link(&[("rate", "10mbit")]);

@@ -100,11 +100,10 @@ pub(super) fn read(
         let is_junction = places.get(&link.between[0]).is_some_and(|(kind, _)| *kind == "junction");
         if let (Some(rule), true) = (rule, is_junction) {
             let [first, _] = &link.between;
-            let title = format!(
-                "rule {} says `me`, and `{first}` is a junction, which has no addresses",
-                rule.number
-            );
-            let help = "the rules are at the first end of the link: let it be a host or a router, or write addresses";
+            let title =
+                format!("rule {} uses `me`, but `{first}` is a junction without addresses", rule.number);
+            let help =
+                "rules apply at the first end of the link: make it a host or a router, or write addresses";
             let problem = Problem::new(title).at(&ends[0]).help(help).inside("between").inside(&link.name);
             problems.extend(vec![problem.inside("links")]);
         }
@@ -164,9 +163,9 @@ fn read_traffic(table: &Table, scenario: &mut Scenario, around: Surroundings<'_>
         let Some(traffic) = problems.catch(traffic) else { continue };
         if scenario.traffic.iter().any(|other| other.name == traffic.name) {
             problems.extend(vec![
-                Problem::new(format!("two sources of traffic are called `{}`", traffic.name))
+                Problem::new(format!("duplicate traffic source `{}`", traffic.name))
                     .at(&node.span)
-                    .help("give each a `name` of its own"),
+                    .help("give each a unique `name`"),
             ]);
         }
         scenario.traffic.push(traffic);
@@ -208,7 +207,7 @@ fn read_timeline(table: &Table, scenario: &mut Scenario, around: Surroundings<'_
 /// The tables of a list.
 fn list<'a>(table: &'a Table, name: &str, problems: &mut Problems) -> &'a [Node] {
     let items = table.optional(name, |node| {
-        node.list("a list of tables").map_err(|p| p.help(format!("write [[{name}]] with two brackets")))
+        node.list("a list of tables").map_err(|p| p.help(format!("write [[{name}]] with double brackets")))
     });
     problems.catch(items).flatten().unwrap_or_default()
 }
@@ -229,7 +228,7 @@ type Places = BTreeMap<String, (&'static str, Range<usize>)>;
 /// Keeps a name, unless it is taken.
 fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Problem> {
     if let Some((other, span)) = places.get(&key.name) {
-        return Err(Problem::new(format!("a {other} and a {kind} are both called `{}`", key.name))
+        return Err(Problem::new(format!("a {other} and a {kind} share the name `{}`", key.name))
             .at(&key.span)
             .also(span, format!("the {other}")));
     }
@@ -238,7 +237,7 @@ fn place(places: &mut Places, kind: &'static str, key: &Key) -> Result<(), Probl
 }
 
 fn no_such_host(name: &str, places: &Places) -> Problem {
-    let problem = Problem::new(format!("no host, junction or router is called {}", Found(name)));
+    let problem = Problem::new(format!("there is no host, junction or router {}", Found(name)));
     match nearest(name, places.keys().map(String::as_str)) {
         Some(near) => problem.help(format!("did you mean `{near}`?")),
         None => problem.help(format!("add a line for it: [hosts.{name}]")),
@@ -280,9 +279,13 @@ fn check_addresses(
         let all = table.get(&section).and_then(|node| node.table("").ok());
         let key = all.and_then(|all| all.key(name)).map_or(0..0, |key| key.span.clone());
         let title = match &given.link {
-            Some(link) => format!("the {kind} `{name}` is not on a link called {}", Found(link)),
+            Some(link) => format!("the {kind} `{name}` is not on a link {}", Found(link)),
             None => {
-                format!("the {kind} `{name}` is on {} links: which of them has {}?", at.len(), given.address)
+                format!(
+                    "the {kind} `{name}` is on {} links: name the one that has {}",
+                    at.len(),
+                    given.address
+                )
             }
         };
         let help =

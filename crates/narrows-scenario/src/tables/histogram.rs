@@ -38,7 +38,7 @@ pub fn read_histogram(
         };
         let bound = time(file, line, bound, unit)?;
         if let Some((_, before, _)) = rows.last().filter(|(_, before, _)| *before >= bound) {
-            let what = format!("the bound {bound} does not lie above {before}, the one before it");
+            let what = format!("the bound {bound} is not above the previous one, {before}");
             return Err(TableError::line_of(file, line, what));
         }
         let weight = match quantity::split(count) {

@@ -52,7 +52,7 @@ impl FromStr for TimeUnit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::named(text.trim()).ok_or_else(|| format!("`{text}` is no unit of these: ns, us, ms, s"))
+        Self::named(text.trim()).ok_or_else(|| format!("`{text}` is not a unit of these: ns, us, ms, s"))
     }
 }
 

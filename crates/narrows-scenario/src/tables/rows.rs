@@ -11,7 +11,7 @@ pub(super) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, TableErro
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        TableError::line_of(file, line, "this is no text")
+        TableError::line_of(file, line, "not a text")
     })
 }
 

@@ -125,9 +125,7 @@ impl Reader<'_> {
         let Some(name) = &self.column.name else {
             return match fields.len() {
                 1 => Ok(0),
-                count => {
-                    wrong(format!("{}: say which one to read, by name or number{}", columns(count), known()))
-                }
+                count => wrong(format!("{}: select one by name or number{}", columns(count), known())),
             };
         };
         if let Some(index) = fields.iter().position(|field| field == name).filter(|_| named) {
@@ -162,11 +160,15 @@ impl Reader<'_> {
         let unit = match (own, self.column.unit) {
             (true, given) => {
                 let Some(unit) = TimeUnit::named(suffix) else {
-                    return wrong(format!("{} is no unit of {}: ns, us, ms, s", Found(suffix), Found(field)));
+                    return wrong(format!(
+                        "{} is not a unit of {}: ns, us, ms, s",
+                        Found(suffix),
+                        Found(field)
+                    ));
                 };
                 if given.is_some() {
                     return wrong(format!(
-                        "{} has a unit of its own, and one is given for the file",
+                        "{} has its own unit, but one is given for the file",
                         Found(field)
                     ));
                 }
@@ -187,7 +189,7 @@ impl Reader<'_> {
         };
         self.own_units.get_or_insert((line, own));
         if number < 0.0 {
-            return wrong(format!("{} is below zero: no delay is", Found(field)));
+            return wrong(format!("{} is negative", Found(field)));
         }
         let nanoseconds = number * unit.nanoseconds();
         if nanoseconds > LONGEST {

@@ -34,7 +34,7 @@ fn what_is_wrong_with_samples_is_said_with_the_line() {
     for (text, unit, name, error) in [
         ("", Some("ms"), None, "f: there is no number in this file"),
         ("# nothing\n", Some("ms"), None, "f: there is no number in this file"),
-        ("1\n-2\n", Some("ms"), None, "f:2: `-2` is below zero"),
+        ("1\n-2\n", Some("ms"), None, "f:2: `-2` is negative"),
         ("1\nNaN\n", Some("ms"), None, "f:2: found `NaN`, expected a delay"),
         ("nan\n1\n", Some("ms"), None, "f:1: found `nan`"),
         ("1\ninf\n", Some("ms"), None, "f:2: found `inf`"),
@@ -42,11 +42,11 @@ fn what_is_wrong_with_samples_is_said_with_the_line() {
         ("1\nthree\n", Some("ms"), None, "f:2: found `three`"),
         ("1\n2\n", None, None, "f:1: `1` has no unit: give the file's (ns, us, ms or s)"),
         ("1ms\n2\n", None, None, "f:2: `2` has no unit, but the number on line 1 has one"),
-        ("1ms\n", Some("us"), None, "f:1: `1ms` has a unit of its own, and one is given"),
-        ("1m\n", None, None, "f:1: `m` is no unit of `1m`: ns, us, ms, s"),
+        ("1ms\n", Some("us"), None, "f:1: `1ms` has its own unit, but one is given"),
+        ("1m\n", None, None, "f:1: `m` is not a unit of `1m`: ns, us, ms, s"),
         ("1\n90000\n", Some("s"), None, "f:2: `90000` s is longer than a day: is the unit right?"),
         ("90000s\n", None, None, "f:1: `90000s` is longer than a day"),
-        ("1,2\n", Some("ms"), None, "f:1: 2 columns: say which one to read, by name or number"),
+        ("1,2\n", Some("ms"), None, "f:1: 2 columns: select one by name or number"),
         ("a,b\n1,2\n", Some("ms"), None, "by name or number: `a` or `b`"),
         ("time,rtt\n1,2\n", Some("ms"), Some("rt"), "f:1: there is no column `rt`; did you mean `rtt`?"),
         ("time,rtt\n1,2\n", Some("ms"), Some("3"), "f:1: there is no column 3: 2 columns"),
@@ -58,7 +58,7 @@ fn what_is_wrong_with_samples_is_said_with_the_line() {
         assert!(found.contains(error), "{text:?}: {found:?} is not {error:?}");
     }
     let error = read_samples("f", b"1\n\xff\n", &column(Some("ms"), None)).unwrap_err();
-    assert_eq!(error.to_string(), "f:2: this is no text");
+    assert_eq!(error.to_string(), "f:2: not a text");
     assert!("m".parse::<TimeUnit>().is_err());
 }
 
@@ -87,7 +87,7 @@ fn a_histogram_ends_with_a_row_of_count_0() {
     for (text, error) in [
         ("", "f: there is no row in this file"),
         ("3,5,ns\n4,7,ns\n", "f:2: the last row ends the last bin, so its count has to be 0"),
-        ("3,5,ns\n3,0,ns\n", "f:2: the bound 3ns does not lie above 3ns"),
+        ("3,5,ns\n3,0,ns\n", "f:2: the bound 3ns is not above the previous one, 3ns"),
         ("3,5,ns\n4,-1,ns\n", "f:2: found `-1`, expected a count"),
         ("3,5,m\n", "f:1: found `m`, expected a unit"),
         ("3,5\n", "f:1: `3` has no unit"),

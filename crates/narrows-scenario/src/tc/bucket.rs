@@ -31,7 +31,7 @@ const LAYER: Unit = Unit {
         "ethernet" => Ok(Read::plain(text("ethernet"))),
         "atm" | "adsl" => Ok(Read::plain(text("atm"))),
         _ => Err(word
-            .problem(format!("{} is no link layer", Found(word.text)))
+            .problem(format!("{} is not a link layer", Found(word.text)))
             .help("allowed: `ethernet`, `atm` or `adsl`")),
     },
     show: |_| None,
@@ -73,14 +73,14 @@ const DROPS: &[&str] = &["drop", "shot", "reclassify"];
 
 /// Whether packets beyond the rate pass.
 const VERDICT: Unit = Unit {
-    what: "what becomes of packets beyond the rate",
+    what: "the action for packets above the rate",
     read: |word, _| {
         let exceed = word.text.split('/').next().unwrap_or_default();
         match exceed {
             drops if DROPS.contains(&drops) => Ok(Read::plain(Value::Boolean(false))),
             "pass" | "ok" | "continue" | "pipe" => Ok(Read::plain(Value::Boolean(true))),
             _ => Err(word
-                .problem(format!("{} is nothing that becomes of packets", Found(exceed)))
+                .problem(format!("{} is not an action", Found(exceed)))
                 .help("allowed: `drop`, `pass`, `continue`, `pipe` or `reclassify`")),
         }
     },
@@ -99,7 +99,7 @@ pub(super) fn tbf(name: Word<'_>, words: &mut Words<'_>) -> Result<Table, Proble
         let second = if limit.span.start > latency.span.start { limit } else { latency };
         return Err(Problem::new("both `limit` and `latency`")
             .at(&second.span)
-            .help("each says the other: keep one"));
+            .help("each determines the other: use one"));
     }
     enough(name, &keys, EXAMPLE, "go")?;
     if keys.key("bound").or(keys.key("latency")).is_none() {
@@ -147,7 +147,7 @@ fn enough(name: Word<'_>, keys: &Table, example: &str, go: &str) -> Result<(), P
     let burst = size_of(keys, "burst").ok_or_else(|| missing(name, "burst", example))?;
     let least = size_of(keys, "mtu").unwrap_or(Bytes::new(1500));
     if burst < least {
-        let title = format!("a burst of {burst} is less than one packet of {least}, which would never {go}");
+        let title = format!("a burst of {burst} is less than one packet of {least}, which could never {go}");
         let place = keys.key("burst").map(|key| key.span.clone()).unwrap_or_default();
         return Err(Problem::new(title).at(&place));
     }

@@ -89,10 +89,10 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
         "cbq" => cbq(words).map(|keys| plain(Of::Cbq, keys)),
         "hpd" => hpd(words),
         "prio" => Err(word
-            .problem("the classes of `prio` are there by themselves: its bands")
-            .help("the first is 1:1, where the discipline is 1:")),
+            .problem("`prio` creates its classes itself: its bands")
+            .help("the first is 1:1 for the discipline 1:")),
         other => Err(word
-            .problem(format!("{} has no classes that are understood", Found(other)))
+            .problem(format!("classes of {} are not supported", Found(other)))
             .did_you_mean(other, NAMES.iter().copied())
             .help(format!("understood: {}", one_of(NAMES)))),
     }

@@ -71,7 +71,7 @@ impl Command {
                 Some((_, verb)) => *verb,
                 None => {
                     let names: Vec<&str> = VERBS.iter().map(|(name, _)| *name).collect();
-                    let problem = word.problem(format!("{} is no command of tc", Found(word.text)));
+                    let problem = word.problem(format!("{} is not a command of tc", Found(word.text)));
                     return Err(suggest(problem, word.text, &names));
                 }
             },
@@ -84,7 +84,7 @@ impl Command {
         let mut command = Self { span: span.clone(), verb, device: None, parent: None, handle: None, body };
         command.place(object, words)?;
         if command.device.is_none() && verb != Verb::Show {
-            return Err(object.problem("`dev` is missing").help("say at which device, as in: dev eth0"));
+            return Err(object.problem("`dev` is missing").help("name the device, as in: dev eth0"));
         }
         command.check(object)?;
         Ok(command)
@@ -148,7 +148,7 @@ impl Command {
                     let protocol = words.expect(word, "a protocol")?;
                     if !matches!(protocol.text, "ip" | "ipv6" | "all" | "802.1q" | "0x800" | "0x0800") {
                         return Err(protocol
-                            .problem(format!("the protocol {} is not understood", Found(protocol.text)))
+                            .problem(format!("unknown protocol {}", Found(protocol.text)))
                             .help("allowed: `ip`, `ipv6` or `all`"));
                     }
                 }
@@ -237,8 +237,8 @@ impl Command {
                 .problem("the queueing discipline is missing")
                 .help("as in: root handle 1: htb default 10")),
             Body::Qdisc(Some(kind)) if self.parent.is_none() && *kind != qdisc::Kind::Ingress => Err(object
-                .problem("where the discipline is put is missing")
-                .help("`root`, or the class that it is for, as in: parent 1:10")),
+                .problem("the discipline's place is missing")
+                .help("`root`, or its class, as in: parent 1:10")),
             Body::Class { kind: None, .. } => Err(object
                 .problem("the kind of the class is missing")
                 .help("as in: classid 1:10 htb rate 1mbit")),

@@ -21,19 +21,19 @@ pub(super) fn command(command: &Command) -> Vec<String> {
         Verb::Replace => "Puts, or changes,",
         Verb::Delete => {
             let what = match &command.body {
-                Body::Qdisc(_) => "the discipline, with all that is in it,".to_owned(),
+                Body::Qdisc(_) => "the discipline and everything in it,".to_owned(),
                 Body::Class { id, .. } => {
                     format!("the class {}", id.map(|id| id.to_string()).unwrap_or_default())
                 }
                 Body::Filter { .. } => "filters".to_owned(),
             };
-            return vec![format!("Takes away {what} at {place}.")];
+            return vec![format!("Deletes {what} at {place}.")];
         }
-        Verb::Show => return vec![format!("Shows what is at {place}, which changes nothing.")],
+        Verb::Show => return vec![format!("Shows {place}; changes nothing.")],
     };
     match &command.body {
         Body::Qdisc(None) | Body::Qdisc(Some(qdisc::Kind::Ingress)) => {
-            vec![format!("{verb} a place for policers where packets arrive at {device}.")]
+            vec![format!("{verb} a hook for policers on ingress of {device}.")]
         }
         Body::Qdisc(Some(kind)) => {
             let handle =
@@ -63,43 +63,43 @@ fn of_qdisc(kind: &qdisc::Kind) -> Vec<String> {
         qdisc::Kind::Tbf(keys) => {
             let room = match keys.get("bound") {
                 Some(_) => format!("{} may wait", text_of(keys, "bound")),
-                None => format!("as much may wait as goes in {}, and a burst", text_of(keys, "latency")),
+                None => format!("up to {} of the rate and a burst may wait", text_of(keys, "latency")),
             };
             let peak = keys
                 .get("peakrate")
                 .map_or(String::new(), |_| format!(", no faster than {}", text_of(keys, "peakrate")));
             vec![format!(
-                "Packets go at {} a second, {} of them at once after idle time{peak}; {room}.",
+                "Rate {} per second, burst {} after idle time{peak}; {room}.",
                 text_of(keys, "rate"),
                 text_of(keys, "burst")
             )]
         }
         qdisc::Kind::Htb(htb) => vec![match htb.default {
-            0 => "A tree of token buckets. What no filter takes goes unshaped.".into(),
-            class => format!("A tree of token buckets. What no filter takes is in the class {class:x}."),
+            0 => "A tree of token buckets. Unclassified packets are not shaped.".into(),
+            class => format!("A tree of token buckets. Unclassified packets go to the class {class:x}."),
         }],
         qdisc::Kind::Cbq(keys) => vec![format!(
-            "A tree of classes on a wire of {}, kept to their rates by their idle times; packets have {} on average.",
+            "A tree of classes on a wire of {}, limited to their rates by idle time; the mean packet is {}.",
             text_of(keys, "bandwidth"),
             text_of(keys, "avpkt")
         )],
         qdisc::Kind::Prio(prio) => {
-            let mut words = vec![format!("{} bands; the first goes before all others.", prio.bands)];
+            let mut words = vec![format!("{} bands in strict priority, the first one first.", prio.bands)];
             if prio.map == qdisc::Prio::MAP {
                 words.push(
-                    "What no filter takes goes by its TOS bits: low delay first, high throughput last."
+                    "Unclassified packets go by their TOS bits: low delay first, high throughput last."
                         .into(),
                 );
             } else {
                 words.push(format!(
-                    "What no filter takes goes by its TOS bits: band {} for neither, {} for high throughput, {} for low delay, {} for both.",
+                    "Unclassified packets go by their TOS bits: band {} for neither, {} for high throughput, {} for low delay, {} for both.",
                     prio.map[0], prio.map[2], prio.map[6], prio.map[4]
                 ));
             }
             words
         }
         qdisc::Kind::Hpd(hpd) => {
-            let mut words = vec!["Classes whose delays are in proportion to their `ddp`.".to_owned()];
+            let mut words = vec!["Classes with delays proportional to their `ddp`.".to_owned()];
             for (point, class) in &hpd.dscps {
                 words.push(format!("Packets of the code point {point} are in the class {class}."));
             }
@@ -139,9 +139,9 @@ fn of_class(class: &class::Kind) -> String {
             let (own, ceil) = (text_of(keys, "rate"), or("ceil", ""));
             let priority = or("priority", "0");
             if ceil.is_empty() || ceil == own {
-                format!("It gets {own}, and no more; priority {priority}.")
+                format!("Rate {own}, no borrowing; priority {priority}.")
             } else {
-                format!("It gets {own} always, and up to {ceil} by borrowing; priority {priority}.")
+                format!("Guaranteed {own}, up to {ceil} by borrowing; priority {priority}.")
             }
         }
         class::Of::Cbq => {
@@ -154,7 +154,7 @@ fn of_class(class: &class::Kind) -> String {
         class::Of::Hpd => {
             let limit = match keys.get("limit") {
                 None => "no limit".to_owned(),
-                Some(_) => format!("no packet is to wait longer than {}", text_of(keys, "limit")),
+                Some(_) => format!("maximum waiting time {}", text_of(keys, "limit")),
             };
             let gamma = match text_of(keys, "gamma").as_str() {
                 "auto" => "by the backlog".to_owned(),
@@ -164,7 +164,7 @@ fn of_class(class: &class::Kind) -> String {
                 "Its delay is in proportion to {}; {limit}; {gamma} of the newest delay and {} of the average count, in 1024ths.{}",
                 text_of(keys, "ddp"),
                 text_of(keys, "g"),
-                if class.is_default { " What belongs to no class is in it." } else { "" }
+                if class.is_default { " Unclassified packets go to it." } else { "" }
             )
         }
     }
@@ -179,12 +179,12 @@ fn of_filter(filter: &Filter, place: &str) -> String {
         (_, Some(police)) => {
             let beyond = if police.get("exceed").is_some() { "passes" } else { "is dropped" };
             format!(
-                "{which}, {place}: what comes faster than {} and a burst of {} {beyond}.",
+                "{which}, {place}: packets above {} with a burst of {} {beyond}.",
                 text_of(police, "rate"),
                 text_of(police, "burst")
             )
         }
-        (Some(class), None) => format!("{which} are in the class {class} ({place})."),
+        (Some(class), None) => format!("{which} go to the class {class} ({place})."),
         (None, None) => String::new(),
     }
 }

@@ -26,12 +26,12 @@ const NAMES: &[&str] = &["u32", "flower", "matchall", "basic"];
 
 /// What the others go by.
 const OTHERS: &[(&str, &str)] = &[
-    ("fw", "it goes by marks that a packet filter has put on packets, and none of those is in the way here"),
-    ("route", "it goes by realms of the routing table, which packets here have not been through"),
-    ("rsvp", "it goes by reservations: match the addresses and ports with u32"),
-    ("rsvp6", "it goes by reservations: match the addresses and ports with u32"),
-    ("tcindex", "it goes by a number that dsmark gave: match the code point with u32, `match ip dsfield`"),
-    ("cgroup", "it goes by the control group of the sender, which packets do not say"),
+    ("fw", "it uses firewall marks, and there is no firewall here"),
+    ("route", "it uses realms of the routing table, and there is no routing table here"),
+    ("rsvp", "it uses RSVP reservations: match the addresses and ports with u32"),
+    ("rsvp6", "it uses RSVP reservations: match the addresses and ports with u32"),
+    ("tcindex", "it uses dsmark's index: match the code point with u32, `match ip dsfield`"),
+    ("cgroup", "it uses the sender's control group, which packets do not carry"),
     ("flow", "it hashes packets to classes: a scheduler of flows does that, such as fq_codel or sfq"),
     ("bpf", "it runs a program: match with u32 or flower"),
 ];
@@ -49,13 +49,13 @@ pub(super) fn read(
     };
     if let Some((_, why)) = OTHERS.iter().find(|(name, _)| *name == kind.text) {
         return Err(kind
-            .problem(format!("{} has no meaning here", Found(kind.text)))
+            .problem(format!("{} does not apply here", Found(kind.text)))
             .help(*why)
             .help(format!("understood: {}", one_of(NAMES))));
     }
     if !NAMES.contains(&kind.text) {
         return Err(kind
-            .problem(format!("{} is not understood as a filter", Found(kind.text)))
+            .problem(format!("unsupported filter {}", Found(kind.text)))
             .did_you_mean(kind.text, NAMES.iter().copied())
             .help(format!("understood: {}", one_of(NAMES))));
     }
@@ -81,7 +81,7 @@ pub(super) fn read(
                     }
                     other => {
                         return Err(action
-                            .problem(format!("the action {} is not understood", Found(other)))
+                            .problem(format!("unsupported action {}", Found(other)))
                             .help("understood: `police`"));
                     }
                 }
@@ -90,8 +90,8 @@ pub(super) fn read(
             "fh" | "ht" | "order" | "bkt" | "link" | "divisor" | "handle" | "key" | "hashkey" | "offset" => {
                 if matches!(word.text, "link" | "divisor" | "hashkey" | "offset") {
                     return Err(word
-                        .problem(format!("hash tables of u32 ({}) are not understood", Found(word.text)))
-                        .help("they are there to be fast with many filters, and filters here are fast without them"));
+                        .problem(format!("hash tables of u32 ({}) are not supported", Found(word.text)))
+                        .help("they speed up many filters, which are fast here without them"));
                 }
                 words.expect(word, "a value")?;
                 words.take_if("ht");
@@ -105,7 +105,7 @@ pub(super) fn read(
             _ if kind.text == "flower" && u32_match::flower(word, words, &mut all)? => said = true,
             other => {
                 return Err(word
-                    .problem(format!("{} is not understood in a filter `{}`", Found(other), kind.text))
+                    .problem(format!("unsupported {} in a filter `{}`", Found(other), kind.text))
                     .help("understood: `match`, `flowid`, `classid`, `police` and `action police`"));
             }
         }
@@ -117,8 +117,8 @@ pub(super) fn read(
     }
     if class.is_none() && police.is_none() {
         return Err(kind
-            .problem("the filter says no class")
-            .help("end it with the class of such packets, as in: flowid 1:10"));
+            .problem("the filter names no class")
+            .help("end it with a class, as in: flowid 1:10"));
     }
     Ok(Filter {
         prio: prio.unwrap_or(0),

@@ -26,7 +26,7 @@ impl Handle {
 
     pub(super) fn read(word: Word<'_>) -> Result<Self, Problem> {
         Self::from_text(word.text).ok_or_else(|| {
-            word.problem(format!("{} is no handle", Found(word.text)))
+            word.problem(format!("{} is not a handle", Found(word.text)))
                 .help("write it like 1: for a discipline and 1:10 for a class, in hexadecimal, up to ffff")
         })
     }

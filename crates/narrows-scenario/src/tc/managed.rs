@@ -142,15 +142,14 @@ const RED: Options = Options(&[&[
     Opt::value(&["probability"], "probability", PROBABILITY),
     Opt::value(&["avpkt"], "avpkt", SIZE),
     Opt::value(&["burst"], "burst", whole::<1, { 1 << 20 }>()),
-    Opt::nothing(&["bandwidth"], Follows::One("a rate")).remark(
-        "`bandwidth`, by which the kernel lets the average of an empty queue fall, is that of the link here.",
-    ),
+    Opt::nothing(&["bandwidth"], Follows::One("a rate"))
+        .remark("`bandwidth`, the kernel's rate for the decay of an idle average, is the link's rate here."),
     Opt::switch(&["ecn"], &[], "ecn"),
     Opt::switch(&["harddrop"], &[], "harddrop"),
     Opt::switch(&["nodrop"], &[], "nodrop"),
     Opt::refused(
         &["adaptive"],
-        "of `red` has no place in a script: how the kernel adapts has not been held against it",
+        "of `red` is not supported in a script: it has not been compared with the kernel",
         "in a scenario it is `queue = { type = \"red\", adaptive = true }`",
     ),
 ]]);
@@ -172,11 +171,11 @@ const FQ_CODEL: Options = Options(&[
         QUANTUM,
         Opt::nothing(&["memory_limit"], Follows::One("a size")).remark(NO_MEMORY_LIMIT),
         Opt::nothing(&["drop_batch"], Follows::One("a number"))
-            .remark("`drop_batch` is of no effect: as in the kernel without it, up to 64 packets of the longest flow are dropped at once."),
+            .remark("`drop_batch` has no effect: up to 64 packets of the longest flow are dropped at once, the kernel's default."),
     ],
 ]);
 
-const NO_MEMORY_LIMIT: &str = "`memory_limit` is of no effect: what waits is bounded by `limit` alone.";
+const NO_MEMORY_LIMIT: &str = "`memory_limit` has no effect: the backlog is bounded by `limit` only.";
 
 const PIE: &[Opt] = &[
     Opt::value(&["limit"], "bound", LIMIT),
@@ -215,12 +214,12 @@ const SFQ: Options = Options(&[&[
     QUANTUM,
     Opt::value(&["flows", "divisor"], "flows", whole::<1, 65536>()),
     Opt::nothing(&["perturb"], Follows::One("a number"))
-        .remark("`perturb` is of no effect: flows that share a place of the hash keep it, of 1024 places."),
+        .remark("`perturb` has no effect: flows that share one of the 1024 hash buckets keep sharing it."),
     Opt::nothing(&["depth"], Follows::One("a number"))
-        .remark("`depth` is of no effect: a flow may have all of `limit`."),
+        .remark("`depth` has no effect: one flow may use all of `limit`."),
     Opt::refused(
         &["headdrop"],
-        "of `sfq` has no place in a script",
+        "of `sfq` is not supported in a script",
         "in a scenario it is `queue = { drop = \"head\" }` beside the scheduler",
     ),
 ]]);
@@ -254,9 +253,9 @@ impl Managed {
     /// What the kernel does not change.
     pub(super) fn changed_from(mut self, before: &Self) -> Result<Self, Problem> {
         if let (Some(flows), "fq_codel" | "fq_pie") = (self.said.key("flows"), self.of.name) {
-            return Err(Problem::new("the number of flows cannot be changed, in the kernel neither")
+            return Err(Problem::new("the number of flows cannot be changed, nor can it in the kernel")
                 .at(&flows.span)
-                .help("`del` takes the discipline away, and `add` puts another there"));
+                .help("use `del`, then `add`"));
         }
         if self.of.keeps == Keeps::Everything || self.said.is_empty() {
             let mut said = before.said.clone();
@@ -310,10 +309,10 @@ impl Managed {
         }
         let drop = match self.document.get("drop") {
             Some(_) => "the oldest",
-            None => "one that finds no room",
+            None => "the arriving one",
         };
         let limit = text_of(&self.document, "bound");
-        format!("In the order of arrival; {limit} may wait, and {drop} is dropped.")
+        format!("First in, first out; {limit} may wait, {drop} is dropped.")
     }
 }
 
@@ -366,8 +365,7 @@ fn red(name: Word<'_>, keys: &mut Table) -> Result<(), Problem> {
     let min = size_of(keys, "min").ok_or_else(|| missing(name, "min", EXAMPLE))?;
     let max = size_of(keys, "max").ok_or_else(|| missing(name, "max", EXAMPLE))?;
     if min >= max {
-        return Err(Problem::new(format!("`min` is {min}, which is not below `max`, which is {max}"))
-            .at(&place(keys, "min")));
+        return Err(Problem::new(format!("`min`, {min}, is not below `max`, {max}")).at(&place(keys, "min")));
     }
     let packet = size_of(keys, "avpkt");
     let given = number_of::<u64>(keys, "burst");

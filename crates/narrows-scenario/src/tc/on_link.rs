@@ -68,9 +68,9 @@ impl Script {
             let Some(link) = link.filter(|_| command.verb != Verb::Show) else { continue };
             if command.parent == Some(Parent::Ingress) {
                 return Err(wrong(
-                    Problem::new("a policer of a run is no matter of `tc`")
+                    Problem::new("`tc` cannot set a policer of a run")
                         .put_at(&command.span)
-                        .help("`narrows set LINK.policer=…` sets it, for the way into the device"),
+                        .help("use `narrows set LINK.policer=…` for the direction into the device"),
                 ));
             }
             if link.tree.apply(command).map_err(wrong)?.is_some() {
@@ -107,7 +107,7 @@ impl<'a> Link<'a> {
         };
         let hidden = |what: &&String| what.contains(" of ") || *what == "scheduler";
         if let Some(what) = current.unrepresentable.iter().find(hidden) {
-            return Err(Problem::new(format!("at {name} is what tc has no words for: {what}"))
+            return Err(Problem::new(format!("{name} has settings that tc cannot express: {what}"))
                 .help(format!("`narrows set {name}.scheduler=…` changes or removes it")));
         }
         Ok(Self { name, direction, current, tree: Tree::default() })
@@ -169,16 +169,13 @@ impl<'a> Link<'a> {
                 }
                 Kind::Htb(htb) if htb.default > 0 && !own().any(|class| class.id.minor == htb.default) => {
                     let default = Handle { minor: htb.default, ..qdisc.handle };
-                    Problem::new(format!(
-                        "the default class of {} would be {default}, and there is none",
-                        qdisc.handle
-                    ))
+                    Problem::new(format!("the default class of {}, {default}, does not exist", qdisc.handle))
                 }
                 _ => continue,
             };
             return Err(problem
                 .put_at(&qdisc.span)
-                .help("put the discipline there together with its classes: narrows tc --batch FILE"));
+                .help("add the discipline together with its classes: narrows tc --batch FILE"));
         }
         Ok(())
     }

@@ -154,8 +154,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Kind, Problem> {
             Some(managed) => Kind::Managed(managed),
             None => {
                 let names = names();
-                let problem =
-                    word.problem(format!("{} is not understood as a queueing discipline", Found(other)));
+                let problem = word.problem(format!("unknown queueing discipline {}", Found(other)));
                 return Err(match INSTEAD.iter().find(|(name, _)| *name == other) {
                     Some((_, instead)) => problem.help(format!("what does its work: {instead}")),
                     None => problem.did_you_mean(other, names.iter().copied()),
@@ -177,7 +176,7 @@ pub(super) fn number(after: Word<'_>, words: &mut Words<'_>, low: i64, high: i64
 
 /// A word that is no option of this.
 pub(super) fn unknown(word: Word<'_>, of: &str, known: &[&str]) -> Problem {
-    let problem = word.problem(format!("{} is no option of `{of}`", Found(word.text)));
+    let problem = word.problem(format!("{} is not an option of `{of}`", Found(word.text)));
     if known.is_empty() { problem } else { suggest(problem, word.text, known) }
 }
 

@@ -74,9 +74,11 @@ impl Script {
                 _ => {
                     let names: Vec<&str> = ways.iter().map(|(name, _)| *name).collect();
                     return Err(self.error(
-                        Problem::new(format!("{} is a device too many: a link has two ends", Found(name)))
-                            .help(format!("the ends are {}", one_of(&names)))
-                            .help("for more links write a scenario file, and give each its commands by `narrows tc`"),
+                        Problem::new(format!("too many devices, {}: a link has two ends", Found(name)))
+                            .help(format!("its ends are {}", one_of(&names)))
+                            .help(
+                                "for more links write a scenario file, and configure each with `narrows tc`",
+                            ),
                     ));
                 }
             }

@@ -216,13 +216,13 @@ fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
         Joined::OnFailure | Joined::Piped if !is_tc => return Ok(None),
         Joined::OnFailure => {
             return Err(first
-                .problem("a command for where the one before fails")
-                .help("scripts are read and not run: keep the one of the two that holds"));
+                .problem("a command that depends on the failure of another")
+                .help("scripts are read, not run: keep the command that applies"));
         }
         Joined::Piped => {
             return Err(first
-                .problem("a command of tc that reads what another prints")
-                .help("write the commands themselves, one to a line"));
+                .problem("a tc command that reads another command's output")
+                .help("write the commands themselves, one per line"));
         }
     }
     if let Some(variable) = text[span.clone()].find('$') {
@@ -236,7 +236,7 @@ fn command(text: &str, piece: &Piece) -> Result<Option<Command>, Problem> {
         words.take();
     } else if !matches!(first.text, "qdisc" | "class" | "filter") {
         return Err(first
-            .problem(format!("{} is no command of tc", Found(first.text)))
+            .problem(format!("{} is not a command of tc", Found(first.text)))
             .help("a script has commands of tc alone, and comments after `#`"));
     }
     Command::read(&mut words, span).map(Some)

@@ -56,19 +56,19 @@ impl Tree {
         all.sort_by_key(|placed| placed.filter.prio);
         let Some(first) = all.first() else { return Ok(Keys::default()) };
         let Some(police) = &first.filter.police else {
-            return Err(Problem::new("a filter at `ingress` that polices nothing").put_at(&first.span));
+            return Err(Problem::new("a filter at `ingress` without a policer").put_at(&first.span));
         };
         if first.filter.matches.is_some() {
-            return Err(Problem::new("a policer of some of the packets that arrive")
-                .put_at(&first.span)
-                .help("a link polices all packets or none: match all, as in: u32 match ip src 0.0.0.0/0 police …"));
+            return Err(Problem::new("a policer of some arriving packets").put_at(&first.span).help(
+                "a link polices all packets or none: match all, as in: u32 match ip src 0.0.0.0/0 police …",
+            ));
         }
         if all.len() > 1 {
-            draft.notes.push("The first filter polices every packet; those after it have none left.".into());
+            draft.notes.push("The first filter polices every packet; later filters see none.".into());
         }
         draft.keys.push(("policer", Value::Table(police.clone())));
         draft.notes.push(
-            "It polices what arrives at the device, at the entrance of the way there: before that way's queue and delay."
+            "It polices packets that arrive at the device, before the queue and delay of that direction."
                 .into(),
         );
         Ok(draft.finish())
@@ -144,9 +144,8 @@ impl Tree {
         match &qdisc.kind {
             qdisc::Kind::Tbf(keys) => {
                 if bucket::overhead(keys, "frame") != text("frame") {
-                    return Err(Problem::new("`overhead` or `linklayer` of a tbf in a class").help(
-                        "what a packet costs is a matter of the whole link: say it of a tbf at the root",
-                    ));
+                    return Err(Problem::new("`overhead` or `linklayer` of a tbf in a class")
+                        .help("the overhead applies to the whole link: set it on a tbf at the root"));
                 }
                 self.tbf(keys, qdisc.handle, self.only_child(qdisc.handle), notes)
             }
@@ -185,14 +184,14 @@ impl Tree {
                     if let Some(inside) = self.only_child(child.handle) {
                         return Err(Problem::new("a discipline in netem in a class")
                             .put_at(&inside.span)
-                            .help("let netem stand in it, the other way round"));
+                            .help("put netem inside it instead"));
                     }
                     class.put("netem", text(options.text()));
                 }
                 netem::Kind::Delay(_) => {
                     return Err(Problem::new("`delay` in a class of another discipline")
                         .put_at(&child.span)
-                        .help("what a program feeds are delays of a link: put it at the root"));
+                        .help("fed delays are delays of a link: put it at the root"));
                 }
             },
             _ => {
@@ -271,7 +270,7 @@ impl Tree {
                         class.put(key, text(value));
                     }
                     notes.push(format!(
-                        "No filter and no `default` takes all packets: what is left goes unshaped, as in the kernel, here by the class `{DIRECT}` of 100 Gbit/s."
+                        "Without a catch-all filter or `default`, unclassified packets are not shaped, as in the kernel; here they use the class `{DIRECT}` of 100 Gbit/s."
                     ));
                     Some((DIRECT, class))
                 }
@@ -280,13 +279,13 @@ impl Tree {
                     cbq.get("bandwidth").into_iter().for_each(|rate| class.put("rate", rate.value.clone()));
                     class.put("priority", number(8));
                     notes.push(format!(
-                        "What no filter takes goes at the lowest priority, by the class `{UNCLASSIFIED}`, as by cbq's own root."
+                        "Unclassified packets go at the lowest priority through the class `{UNCLASSIFIED}`, as through cbq's root."
                     ));
                     Some((UNCLASSIFIED, class))
                 }
                 _ => {
                     drops = true;
-                    notes.push("No class is the default: packets that belong to none are dropped.".into());
+                    notes.push("There is no default class: unclassified packets are dropped.".into());
                     None
                 }
             };
@@ -377,9 +376,7 @@ fn bucket_keys(bucket: &Table) -> Table {
 
 fn no_limit(bucket: &Table, inside: Handle) -> String {
     let said = if bucket.get("latency").is_some() { "latency" } else { "limit" };
-    format!(
-        "`{said}` of tbf is of no effect, as in the kernel: what may wait is the matter of {inside}, which is in it."
-    )
+    format!("`{said}` of tbf has no effect, as in the kernel: its inner {inside} bounds the backlog.")
 }
 
 /// A class or the like with a name.
@@ -413,7 +410,7 @@ impl Draft {
                 "`{name}` in another `netem` or `delay`: both mean the link's `{key}`"
             ))
             .at(&qdisc.span)
-            .help("a link has one of each key: say it in one of the two"));
+            .help("a link has each key once: set it in one of the two"));
         }
         self.keys.extend(keys);
         Ok(())
@@ -432,7 +429,7 @@ impl Draft {
     fn nothing_waits(&mut self, name: &str) {
         if !self.keys.iter().any(|(key, _)| *key == "rate") {
             self.without_rate = Some(format!(
-                "The device's own speed is not said, and without a rate nothing waits: give the link one (--rate, or `rate = …`) for `{name}` to have something to do."
+                "The device's speed is not given, and without a rate there is no backlog: set the link's rate (--rate, or `rate = …`) for `{name}` to take effect."
             ));
         }
     }
@@ -463,7 +460,7 @@ impl Keys {
 
 fn double_queue(kind: &qdisc::Kind, outer: Handle, inner: Handle) -> String {
     format!(
-        "`{}` and netem, {outer} and {inner}, become one link of two queues: packets wait for the rate in a queue of their own, and what is in flight behind it does not count there (--exact-netem keeps the one queue).",
+        "`{}` and netem, {outer} and {inner}, become one link with two queues: packets wait for the rate in one, and packets in flight do not count there (--exact-netem keeps the single queue).",
         kind.name()
     )
 }

@@ -130,7 +130,7 @@ impl Tree {
                 Verb::Delete if self.ingress.is_none() => return Ok(Some(nothing_there())),
                 Verb::Delete => (self.ingress, self.police) = (None, Vec::new()),
                 Verb::Add if self.ingress.is_some() => {
-                    return Err(Problem::new("the ingress discipline is there already"));
+                    return Err(Problem::new("the ingress discipline already exists"));
                 }
                 _ => self.ingress = Some(command.span.clone()),
             }
@@ -161,14 +161,14 @@ impl Tree {
             let alike = there.kind.name() == kind.name();
             match command.verb {
                 Verb::Add => {
-                    return Err(Problem::new("there is a discipline there already")
+                    return Err(Problem::new("a discipline already exists there")
                         .also(&there.span.clone(), "put there")
-                        .help("`replace` takes its place, `change` changes it, `del` takes it away"));
+                        .help("use `replace`, `change` or `del`"));
                 }
                 Verb::Change if !alike => {
                     return Err(Problem::new("a discipline of another kind is there")
                         .also(&there.span.clone(), "put there")
-                        .help("`replace` takes its place"));
+                        .help("use `replace`"));
                 }
                 // It has no `change` in the kernel, which `replace` comes to, too.
                 _ if alike
@@ -177,11 +177,11 @@ impl Tree {
                         || handle.is_none_or(|handle| handle == there.handle)) =>
                 {
                     return Err(Problem::new(format!(
-                        "`{}` cannot be changed, in the kernel neither",
+                        "`{}` cannot be changed, nor can it in the kernel",
                         kind.name()
                     ))
                     .also(&there.span.clone(), "put there")
-                    .help("`del` takes it away, with all that is in it, and `add` puts another there"));
+                    .help("`del` removes it with everything in it; then `add` another"));
                 }
                 _ if alike
                     && (command.verb == Verb::Change
@@ -204,20 +204,18 @@ impl Tree {
                 _ => self.remove(self.qdiscs[index].handle),
             }
         } else if command.verb == Verb::Change {
-            return Err(
-                Problem::new("there is nothing to change there").help("`add` or `replace` puts it there")
-            );
+            return Err(Problem::new("nothing to change there").help("use `add` or `replace`"));
         }
         let handle = match handle {
             Some(handle) if self.qdisc(handle).is_some() => {
-                return Err(Problem::new(format!("a discipline {handle} is there already")));
+                return Err(Problem::new(format!("a discipline {handle} already exists")));
             }
             Some(handle) => handle,
             None => self.free_handle(),
         };
         let around = std::iter::successors(parent, |class| self.qdisc(*class)?.parent).take(MOST_NESTED);
         if around.count() == MOST_NESTED {
-            return Err(Problem::new(format!("disciplines in one another, {} deep", MOST_NESTED + 1))
+            return Err(Problem::new(format!("disciplines nested {} deep", MOST_NESTED + 1))
                 .help(format!("at most {MOST_NESTED}")));
         }
         self.qdiscs.push(Qdisc { handle, parent, kind: kind.clone(), span: command.span.clone() });
@@ -238,8 +236,8 @@ impl Tree {
                 .help(format!("its bands are {0:x}:1 to {0:x}:{1:x}", class.major, prio.bands))),
             _ if self.classes.iter().any(|known| known.id == class) => {
                 if self.below(class).next().is_some() {
-                    return Err(Problem::new(format!("the class {class} has others below it"))
-                        .help("packets wait in the classes at the ends of the tree"));
+                    return Err(Problem::new(format!("the class {class} has child classes"))
+                        .help("only leaf classes hold packets"));
                 }
                 Ok(class)
             }
@@ -253,7 +251,7 @@ impl Tree {
         let known: Vec<String> = self.qdiscs.iter().map(|qdisc| qdisc.handle.to_string()).collect();
         let problem = Problem::new(format!("there is no discipline {}", handle.qdisc()));
         match &known[..] {
-            [] => problem.help("there is none at all: begin with one at the root"),
+            [] => problem.help("there is none: start with one at the root"),
             _ => problem.help(format!("there is {}", known.join(", "))),
         }
     }
@@ -302,7 +300,7 @@ impl Tree {
         let num = kind.and_then(|kind| kind.num);
         let id = id.or(parent.zip(num).map(|(parent, num)| Handle { minor: num, ..parent }));
         let Some(mut id) = id else {
-            return Err(Problem::new("which class is meant is missing").help("as in: classid 1:10"));
+            return Err(Problem::new("the class is missing").help("as in: classid 1:10"));
         };
         if id.major == 0 {
             id.major = parent.unwrap_or(Handle::ROOT).major;
@@ -311,16 +309,13 @@ impl Tree {
         if command.verb == Verb::Delete {
             let Some(index) = before else { return Err(self.no_class(id)) };
             if let Some(child) = self.below(id).next() {
-                return Err(Problem::new(format!(
-                    "the class {id} has others below it, such as {}",
-                    child.id
-                ))
-                .help("take those away first"));
+                return Err(Problem::new(format!("the class {id} has child classes, such as {}", child.id))
+                    .help("delete those first"));
             }
             if let Some(filter) = self.filters.iter().find(|filter| filter.filter.class == Some(id)) {
                 return Err(Problem::new(format!("a filter sends packets to the class {id}"))
                     .also(&filter.span.clone(), "the filter")
-                    .help("take the filter away first"));
+                    .help("delete the filter first"));
             }
             if self.classes[index].kind.is_default {
                 return Err(Problem::new(format!("the class {id} is the default of its discipline"))
@@ -341,17 +336,20 @@ impl Tree {
                 | (qdisc::Kind::Hpd(_), class::Of::Hpd)
         );
         if !fits {
-            return Err(Problem::new(format!("the discipline {} has no such classes", qdisc.handle))
-                .also(&qdisc.span, "put there"));
+            return Err(Problem::new(format!(
+                "the discipline {} does not have classes of this kind",
+                qdisc.handle
+            ))
+            .also(&qdisc.span, "put there"));
         }
         if id.minor == 0 {
-            return Err(Problem::new(format!("{id} is the discipline itself, and no class in it"))
+            return Err(Problem::new(format!("{id} is the discipline itself, not a class in it"))
                 .help(format!("give it a number, as in: classid {}1", id.qdisc())));
         }
         let parent =
             parent.map_or(id.qdisc(), |parent| if parent.minor == 0 { parent.qdisc() } else { parent });
         if parent == id {
-            return Err(Problem::new(format!("the class {id} is below itself")));
+            return Err(Problem::new(format!("the class {id} is its own parent")));
         }
         if parent.major != id.major {
             return Err(Problem::new(format!(
@@ -359,7 +357,7 @@ impl Tree {
             )));
         }
         match (command.verb, before) {
-            (Verb::Add, Some(index)) => Err(Problem::new(format!("there is a class {id} already"))
+            (Verb::Add, Some(index)) => Err(Problem::new(format!("the class {id} already exists"))
                 .also(&self.classes[index].span.clone(), "put there")),
             (Verb::Change, None) => Err(self.no_class(id)),
             (_, Some(index)) => {
@@ -373,9 +371,9 @@ impl Tree {
                     return Err(self.no_class(parent));
                 }
                 if let Some(child) = self.child(parent) {
-                    return Err(Problem::new(format!("in the class {parent} is a discipline"))
+                    return Err(Problem::new(format!("the class {parent} holds a discipline"))
                         .also(&child.span, "put there")
-                        .help("packets wait in the classes at the ends of the tree"));
+                        .help("only leaf classes hold packets"));
                 }
                 self.one_default(id, kind);
                 self.classes.push(Class { id, parent, kind: kind.clone(), span: command.span.clone() });
@@ -442,8 +440,9 @@ impl Tree {
         }
         let Some(filter) = filter else { return Ok(()) };
         if filter.police.is_some() {
-            return Err(Problem::new("a policer of some packets on their way out")
-                .help("police what arrives, by a filter at `ingress`; or hold packets of a class to a rate by tbf or htb"));
+            return Err(Problem::new("a policer of outgoing packets").help(
+                "police arriving packets with a filter at `ingress`, or limit a class with tbf or htb",
+            ));
         }
         let mut filter = filter.clone();
         if let Some(class) = &mut filter.class {
@@ -467,7 +466,7 @@ impl Tree {
                 "the class {class} is in another discipline than the filter, {}",
                 parent.qdisc()
             ))
-            .help("let a filter of that discipline send packets there"));
+            .help("use a filter of that discipline"));
         }
         let qdisc = self.qdisc(class).ok_or_else(|| self.no_qdisc(class))?;
         let there = match &qdisc.kind {
@@ -482,7 +481,7 @@ impl Tree {
 }
 
 fn nothing_there() -> String {
-    "Nothing is there to take away: tc would say so, and the script would go on.".into()
+    "There is nothing to delete: tc would report an error and the script would continue.".into()
 }
 
 /// Which filters there are.

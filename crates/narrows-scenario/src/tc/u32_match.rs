@@ -21,7 +21,7 @@ fn value_and_mask(after: Word<'_>, words: &mut Words<'_>, bits: u32) -> Result<(
 fn mask(word: Word<'_>, text: &str, bits: u32) -> Result<u32, Problem> {
     let mask = u32::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok();
     mask.filter(|mask| u64::from(*mask) < 1 << bits).ok_or_else(|| {
-        word.problem(format!("{} is no mask of {bits} bits", Found(text)))
+        word.problem(format!("{} is not a mask of {bits} bits", Found(text)))
             .help("masks are hexadecimal, as in ffff or 0xffff")
     })
 }
@@ -33,9 +33,9 @@ fn range(word: Word<'_>, value: u32, mask: u32) -> Result<Option<RangeInclusive<
     match mask {
         0 => Ok(None),
         _ if rest & rest.wrapping_add(1) == 0 => Ok(Some(value & mask..=value & mask | rest)),
-        _ => Err(word.problem(format!("the mask {mask:#06x} means no range")).help(
-            "take one whose set bits are its first, such as 0xffff or 0xfff0; for others several filters",
-        )),
+        _ => Err(word
+            .problem(format!("the mask {mask:#06x} is not a range"))
+            .help("use a mask with leading ones, such as 0xffff or 0xfff0, or several filters")),
     }
 }
 
@@ -62,8 +62,8 @@ fn network(after: Word<'_>, words: &mut Words<'_>) -> Result<Vec<Party>, Problem
 
 /// Adds to what packets must be like.
 fn also(word: Word<'_>, all: &mut Match, new: Match) -> Result<(), Problem> {
-    *all = both(all, &new)
-        .ok_or_else(|| word.problem("no packet is like this: it contradicts what is said before"))?;
+    *all =
+        both(all, &new).ok_or_else(|| word.problem("no packet matches: it contradicts an earlier match"))?;
     Ok(())
 }
 
@@ -95,7 +95,7 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
         "u32" | "u16" | "u8" => return raw_selector(layer, words, all),
         other => {
             return Err(layer
-                .problem(format!("{} is not understood in `match`", Found(other)))
+                .problem(format!("unsupported {} in `match`", Found(other)))
                 .help("understood: ip, ip6, tcp, udp, u32, u16 and u8"));
         }
     }
@@ -126,7 +126,7 @@ pub(super) fn selector(after: Word<'_>, words: &mut Words<'_>, all: &mut Match) 
         }
         other => {
             return Err(field
-                .problem(format!("the field {} is not understood", Found(other)))
+                .problem(format!("unsupported field {}", Found(other)))
                 .help("understood: src, dst, sport, dport, protocol, tos and dsfield"));
         }
     }
@@ -171,7 +171,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
             Some("nexthdr+2") => 22,
             Some(text) => text
                 .parse()
-                .map_err(|_| place.problem(format!("{} is no offset that is understood", Found(text))))?,
+                .map_err(|_| place.problem(format!("{} is not an offset that is understood", Found(text))))?,
             None => return Err(words.missing(word, "an offset")),
         };
     }
@@ -199,7 +199,7 @@ fn raw_selector(layer: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> Resu
         (32, 12 | 16) => match address(value, mask) {
             Some(party) if at == 12 => from(vec![party]),
             Some(party) => to(vec![party]),
-            None => return Err(layer.problem(format!("the mask {mask:#010x} means no network"))),
+            None => return Err(layer.problem(format!("the mask {mask:#010x} is not a network"))),
         },
         (32, 20) => Match {
             source_ports: range(layer, value >> 16, mask >> 16)?.into_iter().collect(),
@@ -227,7 +227,7 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
         "dst_ip" => also(word, all, to(network(word, words)?))?,
         "src_port" | "dst_port" => {
             let text = words.expect(word, "a port")?;
-            let wrong = || text.problem(format!("{} is no port, and no range of ports", Found(text.text)));
+            let wrong = || text.problem(format!("{} is not a port, and no range of ports", Found(text.text)));
             let (low, high) = text.text.split_once('-').unwrap_or((text.text, text.text));
             let (low, high): (u16, u16) =
                 (low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?);
@@ -245,7 +245,7 @@ pub(super) fn flower(word: Word<'_>, words: &mut Words<'_>, all: &mut Match) -> 
             let digits = value.strip_prefix("0x").unwrap_or(value);
             let value = value.parse().ok().or_else(|| u8::from_str_radix(digits, 16).ok());
             let value = value.ok_or_else(|| {
-                text.problem(format!("{} is no value of the TOS byte", Found(text.text)))
+                text.problem(format!("{} is not a value of the TOS byte", Found(text.text)))
                     .help("a number from 0 to 255, decimal or hexadecimal, and a mask: as in 0xb8/0xfc for the code point ef")
             })?;
             also(word, all, tos(value.into(), mask(text, of, 8)?))?;

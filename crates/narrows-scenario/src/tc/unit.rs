@@ -30,7 +30,7 @@ pub(super) const MICROS: Unit = Unit {
 pub(super) const RATE: Unit = Unit {
     what: "a rate",
     read: |word, _| match units::rate(word)? {
-        read if read.value.bits_per_second() == 0 => Err(word.problem("a rate of zero lets nothing through")),
+        read if read.value.bits_per_second() == 0 => Err(word.problem("a rate of zero passes nothing")),
         read => Ok(read.map(text)),
     },
     show: |node| Some(rate_letters(scenario::rate(node).ok()?)),
@@ -41,7 +41,7 @@ pub(super) const WEIGHT: Unit = Unit {
     read: |word, _| {
         let bytes = units::rate(word)?.value.bits_per_second() / 8;
         match bytes {
-            0 => Err(word.problem("a rate of zero lets nothing through")),
+            0 => Err(word.problem("a rate of zero passes nothing")),
             _ => Ok(Read::plain(dialect::number(bytes.min(u32::MAX.into())))),
         }
     },
@@ -154,7 +154,8 @@ pub(super) const PROBABILITY: Unit = Unit {
     read: |word, _| {
         let number = word.text.parse::<f64>().ok().filter(|p| *p > 0.0 && *p <= 1.0);
         let number = number.ok_or_else(|| {
-            word.problem(format!("{} is no probability", Found(word.text))).help("from 0 to 1, such as 0.02")
+            word.problem(format!("{} is not a probability", Found(word.text)))
+                .help("from 0 to 1, such as 0.02")
         })?;
         // A scenario refuses a bare 1, which might be one percent.
         Ok(Read::plain(if number < 1.0 {
@@ -173,7 +174,7 @@ pub(super) const CLASS: Unit = Unit {
         if let Some((_, minor)) = word.text.split_once(':') {
             return Err(word
                 .problem(format!(
-                    "found {}, expected the number of a class without that of its discipline",
+                    "found {}, expected a class number without its discipline",
                     Found(word.text)
                 ))
                 .help(format!(
@@ -200,7 +201,7 @@ pub(super) const ESTIMATOR: Unit = Unit {
         let known = ESTIMATORS.iter().find(|(name, _)| *name == word.text);
         let (_, name) = known.ok_or_else(|| {
             let names: Vec<&str> = ESTIMATORS.iter().map(|(name, _)| *name).collect();
-            word.problem(format!("{} is no estimator", Found(word.text)))
+            word.problem(format!("{} is not an estimator", Found(word.text)))
                 .did_you_mean(word.text, names.iter().copied())
                 .help(format!("allowed: {}", one_of(&names)))
         })?;
@@ -222,7 +223,7 @@ fn packets_of(node: &Node) -> Option<u64> {
 
 fn above_zero(word: Word<'_>, counts: &str) -> Result<u32, Problem> {
     match units::size(word, "a limit", counts)?.value {
-        0 => Err(word.problem("a limit of 0 lets nothing through")),
+        0 => Err(word.problem("a limit of 0 passes nothing")),
         value => Ok(value),
     }
 }

@@ -110,7 +110,7 @@ fn overlaps(ends: &[End]) -> Vec<Fault> {
                 "the addresses of `{}` and `{}` overlap: {network} and {outer}",
                 here.link, there.link
             ))
-            .help("between routers and hosts each link, or chain of links, is a network of its own");
+            .help("each link, or chain of links, between routers and hosts is a separate network");
             faults.push(Fault::Link(here.hops[0].link, problem));
         }
         around.push((network, segment));

@@ -69,7 +69,7 @@ pub(super) fn check_size(ends: &[End], routers: &[Router]) -> Result<(), Vec<Fau
     let routes = routers.len().saturating_mul(ends.len());
     let problem = if ports > MOST_PORTS {
         Problem::new(format!("{ports} links from hosts to routers"))
-            .help(format!("at most {MOST_PORTS}: each pair of them has a path of its own"))
+            .help(format!("at most {MOST_PORTS}: each pair has its own path"))
     } else if routes > MOST_ROUTES {
         Problem::new(format!("{} routers and {} links between them and hosts", routers.len(), ends.len() / 2))
             .help(format!("at most {MOST_ROUTES} routes in all: each router has two for each link"))

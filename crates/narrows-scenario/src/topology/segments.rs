@@ -98,7 +98,7 @@ pub(crate) fn join(
         }
     }
     for (link, _) in on_segment.iter().enumerate().filter(|(_, seen)| !**seen) {
-        let problem = Problem::new(format!("`{}` lies on a ring without a host", links[link].name))
+        let problem = Problem::new(format!("`{}` is on a ring without a host", links[link].name))
             .help("packets enter and leave at hosts: join the ring to one");
         faults.push(Fault::Link(link, problem));
     }
@@ -130,10 +130,8 @@ fn junction_problem(junction: &str, links: usize) -> Problem {
         more => Problem::new(format!("{more} links meet at the junction `{junction}`")),
     };
     problem.help(if links < 2 {
-        "a junction joins two links in series; a link that ends here ends at a host".into()
+        "a junction joins two links in series; end the link at a host instead".into()
     } else {
-        format!(
-            "a junction joins exactly two links in series; where more meet is a router: [routers.{junction}]"
-        )
+        format!("a junction joins exactly two links in series; use a router for more: [routers.{junction}]")
     })
 }

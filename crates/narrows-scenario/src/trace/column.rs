@@ -40,7 +40,7 @@ impl Trace {
         let left: Vec<&str> =
             names.into_iter().zip(there).filter(|(_, there)| **there).map(|(name, _)| name).collect();
         if !left.is_empty() {
-            remarks.push(format!("the file cannot say {}: left out", left.join(", ")));
+            remarks.push(format!("the format cannot express {}: left out", left.join(", ")));
         }
     }
 }

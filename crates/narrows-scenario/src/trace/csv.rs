@@ -122,22 +122,22 @@ fn header(source: &Source<'_>, head: &str) -> Result<Vec<Kind>, Problem> {
         let name = cell.to_ascii_lowercase();
         let Some((_, kind)) = COLUMNS.iter().find(|(known, _)| *known == name) else {
             let problem =
-                Problem::new(format!("{} is no column of a trace", Found(cell))).at(&source.span(cell));
+                Problem::new(format!("{} is not a column of a trace", Found(cell))).at(&source.span(cell));
             let known = COLUMNS.iter().map(|(known, _)| *known);
             return Err(problem.did_you_mean(&name, known).help(ALLOWED));
         };
         if kinds.iter().any(|other| other.same(*kind)) {
-            let problem = Problem::new(format!("{} says again what another column says", Found(cell)));
+            let problem = Problem::new(format!("{} duplicates another column", Found(cell)));
             return Err(problem.at(&source.span(cell)).help("keep one of the two"));
         }
         kinds.push(*kind);
     }
     if !kinds.iter().any(|kind| matches!(kind, Kind::Time(_))) {
-        let problem = Problem::new("no column is the time").at(&source.span(head));
+        let problem = Problem::new("there is no time column").at(&source.span(head));
         return Err(problem.help("one is `time_s`, `time_ms`, `time_us` or `time_ns`"));
     }
     if kinds.len() == 1 {
-        return Err(Problem::new("there is no column beside the time").at(&source.span(head)).help(ALLOWED));
+        return Err(Problem::new("there is no column besides the time").at(&source.span(head)).help(ALLOWED));
     }
     Ok(kinds)
 }
@@ -182,7 +182,7 @@ fn row(source: &Source<'_>, line: &str, kinds: &[Kind], rows: &mut Rows) -> Resu
         let problem = Problem::new(format!("found {} cells, expected {}", cells.len(), kinds.len()));
         return Err(problem
             .at(&source.span(line))
-            .help("as many as the header has; empty ones leave a value as it was"));
+            .help("as many as the header; empty cells keep the previous value"));
     }
     let at = kinds.iter().position(|kind| matches!(kind, Kind::Time(_))).expect("the header has a time");
     let time = rows.time(source, cells[at], kinds[at])?;
@@ -193,9 +193,7 @@ fn row(source: &Source<'_>, line: &str, kinds: &[Kind], rows: &mut Rows) -> Resu
             (_, Kind::Time(_)) => {}
             (true, _) if rows.times.is_empty() => {
                 let problem = Problem::new("the first row lacks a value").at(&source.span(line));
-                return Err(
-                    problem.help("an empty cell leaves a value as it was, and here there is none yet")
-                );
+                return Err(problem.help("an empty cell keeps the previous value, and there is none yet"));
             }
             (true, _) => {}
             (false, kind) => {
@@ -224,8 +222,8 @@ impl Rows {
         let time = time.ok_or_else(|| {
             let before = last + Duration::from_nanos(origin);
             let problem =
-                Problem::new(format!("the time {} goes back: the row before it is at {before}", Found(cell)));
-            problem.at(&source.span(cell)).help("the rows of a trace are in the order of time")
+                Problem::new(format!("the time {} goes back: the previous row is at {before}", Found(cell)));
+            problem.at(&source.span(cell)).help("rows are in order of time")
         })?;
         self.together += usize::from(!self.times.is_empty() && time == last);
         Ok(time)
@@ -275,7 +273,7 @@ impl Rows {
         }
         if self.together > 0 {
             trace.remarks.push(format!(
-                "{} rows are at the instant of the row before them; the later one counts",
+                "{} rows have the time of the previous row; the later one counts",
                 self.together
             ));
         }

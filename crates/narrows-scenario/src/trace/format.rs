@@ -42,7 +42,7 @@ impl Format {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotWrite {
     /// It has nothing that the format can say.
-    #[error("a {format} file says {says}, and this trace has no such column")]
+    #[error("a {format} file holds {says}, which this trace lacks")]
     Nothing {
         /// The format.
         format: Format,
@@ -53,11 +53,11 @@ pub enum CannotWrite {
     #[error("a pattern is not written from a trace: `narrows pattern make` makes patterns")]
     ReadOnly,
     /// It would be too long.
-    #[error("that comes to more than {MOST_POINTS} points; --resample makes them fewer")]
+    #[error("more than {MOST_POINTS} points; reduce them with --resample")]
     TooLong,
     /// No opportunity comes up.
     #[error(
-        "the rate lets no packet of {OPPORTUNITY} bytes through in all of the trace's {0}: a mahimahi file has at least one"
+        "the rate passes no packet of {OPPORTUNITY} bytes in the trace's {0}: a mahimahi file needs at least one"
     )]
     NoOpportunity(Duration),
 }

@@ -230,7 +230,7 @@ impl fmt::Display for TraceInfo {
             writeln!(f)?;
         }
         if self.columns.iter().any(|column| column.name == "opportunities") {
-            writeln!(f, "  (of opportunities: the mean, and the least and most in a second)")?;
+            writeln!(f, "  (opportunities: mean, and min and max in one second)")?;
         }
         writeln!(f)?;
         match self.outages.len() {

@@ -70,8 +70,7 @@ impl Reader<'_> {
             let start = self.at;
             let key = Key { name: self.string(), span: start..self.at };
             if entries.iter().any(|(other, _)| other.name == key.name) {
-                let problem =
-                    Problem::new(format!("{} is here a second time", Found(&key.name))).at(&key.span);
+                let problem = Problem::new(format!("duplicate {}", Found(&key.name))).at(&key.span);
                 return Err(problem.help("keep one of the two"));
             }
             self.take(b':');

@@ -45,7 +45,8 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
         let time = Time::from_nanos(millis * MILLISECOND);
         if let Some(last) = opportunities.last().filter(|last| **last > time) {
             let before = last.nanos() / MILLISECOND;
-            let problem = Problem::new(format!("{} goes back in time: {before} is before it", Found(line)));
+            let problem =
+                Problem::new(format!("{} goes back in time: the previous one is {before}", Found(line)));
             return Err(problem.at(&source.span(line)).help("the numbers of a mahimahi trace never go down"));
         }
         if opportunities.len() >= MOST_POINTS {
@@ -56,7 +57,7 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let Some(last) = opportunities.last() else { return Err(source.empty()) };
     if *last == Time::ZERO {
         let place = source.lines().last().map_or(0..0, |line| source.span(line));
-        let problem = Problem::new("this trace lasts no time: its last number is 0").at(&place);
+        let problem = Problem::new("this trace has no duration: its last number is 0").at(&place);
         return Err(
             problem.help("the last number is the length of the trace, in milliseconds, and above zero")
         );
@@ -125,7 +126,7 @@ impl Trace {
         if used == 0 {
             return Err(CannotWrite::NoOpportunity(self.length));
         }
-        remarks.push(format!("the rate has become opportunities of {OPPORTUNITY} bytes, to the millisecond"));
+        remarks.push(format!("the rate is written as opportunities of {OPPORTUNITY} bytes, in milliseconds"));
         let period = Duration::from_millis(last);
         if period != self.length {
             remarks.push(format!(

@@ -145,7 +145,7 @@ impl Steps {
 
     fn into_trace(self, root: &Node) -> Result<Trace, Problem> {
         if self.now == Time::ZERO {
-            let problem = Problem::new("this trace lasts no time").at(&root.span);
+            let problem = Problem::new("this trace has no duration").at(&root.span);
             return Err(problem.help("a model has a `duration` above zero, a pattern at least one model"));
         }
         let mut trace = Trace::new(Format::NETEM_TRACE, self.now.since(Time::ZERO));
@@ -160,12 +160,12 @@ impl Steps {
         }
         if self.drawn {
             trace.remarks.push(
-                "random values are drawn by narrows: of the same distribution, but not those that the crate draws".into(),
+                "random values are drawn by narrows: same distribution, different values from the crate's"
+                    .into(),
             );
         }
         if self.patterns {
-            let text = "a pattern that depends on the packets before is taken as its share in the long run: what comes in \
-                        a row by it comes independently here";
+            let text = "a pattern that depends on earlier packets is replaced by its long-run share: its bursts become independent here";
             trace.remarks.push(text.into());
         }
         Ok(trace)
@@ -175,7 +175,7 @@ impl Steps {
 /// That a trace has too many points or lasts too long.
 fn too_long(place: &Node) -> Problem {
     let problem = Problem::new("the trace is too long").at(&place.span);
-    problem.help(format!("it lasts for 876000h and has {MOST_POINTS} points at most"))
+    problem.help(format!("at most 876000h and {MOST_POINTS} points"))
 }
 
 /// The one key of a table that says which model it is, and what is in it.
@@ -200,15 +200,12 @@ fn unknown(tag: &Node, name: &str, known: &[&str]) -> Problem {
     if name.contains("PerPacket") {
         return Problem::new(format!("{} is a delay for each packet, not over time", Found(name)))
             .at(&tag.span)
-            .help("a scenario says this by `delay = { normal = … }` and the like, or by a pattern: `narrows pattern`");
+            .help("use `delay = { normal = … }` or the like, or a pattern: `narrows pattern`");
     }
     if name.contains("Rwnd") {
-        return Problem::new(format!(
-            "{} is about a host's receive window, which is nothing of a link",
-            Found(name)
-        ))
-        .at(&tag.span)
-        .help(format!("models: {}", one_of(known)));
+        return Problem::new(format!("{} concerns a host's receive window, not a link", Found(name)))
+            .at(&tag.span)
+            .help(format!("models: {}", one_of(known)));
     }
     let problem = Problem::new(format!("unknown model {}", Found(name))).at(&tag.span);
     problem.did_you_mean(name, known.iter().copied()).help(format!("models: {}", one_of(known)))
@@ -224,9 +221,7 @@ impl Trace {
             kind = "Bw";
             let unlimited = rates.iter().filter(|point| point.1 == Rate::UNLIMITED).count();
             if unlimited > 0 {
-                remarks.push(format!(
-                    "{unlimited} rates without a limit are written as the most that there is, 1000 Tbps"
-                ));
+                remarks.push(format!("{unlimited} unlimited rates are written as the maximum, 1000 Tbps"));
             }
             models = self.steps(rates, |rate| {
                 let bits = match rate {

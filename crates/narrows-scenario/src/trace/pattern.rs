@@ -32,9 +32,10 @@ fn read(source: &Source<'_>) -> Result<Trace, Problem> {
     let whole = 0..source.text.len();
     if pattern.per() != Per::Millisecond || pattern.about() == About::BitErrors {
         let (about, per) = (pattern.about(), pattern.per());
-        let problem = Problem::new(format!("a pattern of {about} per {per} is no trace")).at(&whole);
-        return Err(problem
-            .help("one of losses, delays or rates per millisecond is; others stand in `{ pattern = … }`"));
+        let problem = Problem::new(format!("a pattern of {about} per {per} is not a trace")).at(&whole);
+        return Err(
+            problem.help("use losses, delays or rates per millisecond; use others as `{ pattern = … }`")
+        );
     }
     let Some(length) = pattern.length().checked_mul(MILLISECOND).filter(|length| *length <= LONGEST_NANOS)
     else {

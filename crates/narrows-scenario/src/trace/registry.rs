@@ -38,7 +38,7 @@ impl Format {
         let first = line.trim_start().chars().next().unwrap_or_default();
         let begins = |format: &Self| (format.0.begins)(Beginning { line, first });
         Self::ALL.iter().copied().rev().find(begins).ok_or_else(|| {
-            Problem::new("this is none of the formats that are known")
+            Problem::new("unknown format")
                 .at(&source.span(line))
                 .help(format!("name it: {}", one_of(&Self::names())))
         })
@@ -99,7 +99,7 @@ impl Trace {
         let text = (format.0.write)(trace, &mut remarks)?;
         if self.then == Then::Loop && !format.0.says_loop {
             remarks.push(
-                "the file does not say that the trace repeats: a scenario says it by `then = \"loop\"`"
+                "the file does not state that the trace repeats: set `then = \"loop\"` in the scenario"
                     .into(),
             );
         }

@@ -37,8 +37,7 @@ impl Trace {
         if let Some(opportunities) = &self.opportunities {
             trace.rate = Some(steps.opportunities(opportunities).into());
             trace.remarks.push(format!(
-                "opportunities to use or lose have become a rate, in steps of {step}: what goes at once in the original is \
-                 spread over a step"
+                "opportunities are written as a rate in steps of {step}: what is sent at once in the original is spread over a step"
             ));
         }
         Some(trace)

@@ -85,7 +85,7 @@ impl Rows {
         if !known || (self.cells != 0 && self.cells != count) {
             let expected = match self.cells {
                 0 => "5 (simple) or 8 to 10 (extended)".into(),
-                cells => format!("{cells} as in the rows before"),
+                cells => format!("{cells} as in the previous rows"),
             };
             return Err(
                 Problem::new(format!("found {count} cells, expected {expected}")).at(&source.span(line))
@@ -100,7 +100,7 @@ impl Rows {
         let keep = source.whole(cells[0], LONGEST_NANOS / MICROSECOND, "microseconds")? * MICROSECOND;
         if keep == 0 {
             let problem = source.expected(cells[0], "a time above zero");
-            return Err(problem.help("the first cell says for how many microseconds the row holds"));
+            return Err(problem.help("the first cell is the row's duration in microseconds"));
         }
         let delay = source.whole(cells[1], LONGEST_NANOS, "a delay in whole nanoseconds")?;
         let rate = match place(3, 2) {
@@ -123,7 +123,7 @@ impl Rows {
         }
         let now = self.now + Duration::from_nanos(keep);
         if now.nanos() > LONGEST_NANOS {
-            let problem = Problem::new("the rows up to here hold for too long").at(&source.span(line));
+            let problem = Problem::new("the rows up to here last too long").at(&source.span(line));
             return Err(problem.help("a trace lasts for 876000h at most"));
         }
         self.now = now;
@@ -148,13 +148,10 @@ impl Rows {
     fn into_trace(self) -> Trace {
         let mut trace = Trace::new(Format::THEATERQ, self.now.since(Time::ZERO));
         for (rows, what) in [
-            (self.jitter, "have jitter, which a trace does not: the delay alone is taken"),
-            (self.late_copies, "delay duplicates more than originals: here both take the link's delay"),
-            (
-                self.routes,
-                "name a route, within which packets keep their order: the link's `order` says that here",
-            ),
-            (self.queues, "name a queue of their own: here all wait in one"),
+            (self.jitter, "have jitter, which a trace lacks: only the delay is used"),
+            (self.late_copies, "delay duplicates more than originals: here both use the link's delay"),
+            (self.routes, "name a route that keeps packet order: here `order` of the link does"),
+            (self.queues, "name their own queue: here all share one"),
         ] {
             if rows > 0 {
                 trace.remarks.push(format!("{rows} of {} rows {what}", self.rate.len()));
@@ -229,10 +226,10 @@ impl Trace {
             };
         }
         if extended {
-            remarks.push("the rows are extended ones: TheaterQ takes them with `ingest EXTENDED`".into());
+            remarks.push("the rows are extended: load them in TheaterQ with `ingest EXTENDED`".into());
         }
         if bytes {
-            remarks.push("the limit is in bytes: TheaterQ takes it so with `byteqlen`".into());
+            remarks.push("the limit is in bytes: use `byteqlen` in TheaterQ".into());
         }
         if rounded {
             remarks.push("instants are rounded to microseconds".into());

@@ -51,7 +51,7 @@ pub(super) fn of_app(
         };
         let name = protocol_name(key.transport).map_or(key.transport.to_string(), Into::into);
         let span = table.key("protocol").map_or(0..0, |key| key.span.clone());
-        return Err(Problem::new(format!("`{}` does not go over {name}", app.name()))
+        return Err(Problem::new(format!("`{}` does not run over {name}", app.name()))
             .at(&span)
             .help(format!("allowed: {allowed}")));
     }

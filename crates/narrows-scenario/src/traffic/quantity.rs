@@ -119,7 +119,7 @@ const LENGTH: ByHand<u32> = ByHand {
     schema: schema::size,
     read: |node, _| match units::size(node)?.get() {
         bytes @ 28..=65_535 => Ok(bytes as u32),
-        _ => Err(Problem::new(format!("{} is no length of an IP packet", node.found()))
+        _ => Err(Problem::new(format!("{} is not a valid IP packet length", node.found()))
             .at(&node.span)
             .help("28 to 65535 bytes, the headers of IP and UDP included")),
     },

@@ -29,18 +29,18 @@ const IN_CAPTURE: &[(&str, &str)] = &[
     ("dscp", AS_THEY_ARE),
     ("ecn", AS_THEY_ARE),
 ];
-const AS_THEY_ARE: &str = "the packets of a capture are as they are";
+const AS_THEY_ARE: &str = "the packets of a capture cannot be changed";
 /// Keys that a sender that responds has in its own table.
 const IN_AIMD: &[(&str, &str)] = &[
-    ("packets", "say how much in bytes: aimd = { size = \"1000000 bytes\" }"),
-    ("ecn", "say aimd = { ecn = true }"),
+    ("packets", "give the amount in bytes: aimd = { size = \"1000000 bytes\" }"),
+    ("ecn", "use aimd = { ecn = true }"),
 ];
 
 /// Keys that an application has no use for.
 const NOT_IN_APP: &[(&str, &str)] = &[
-    ("length", "the sizes of what is sent stand in the table of the application"),
-    ("packets", "say `transactions` in the table of the application"),
-    ("ecn", "hosts' TCP knows no marks"),
+    ("length", "set the sizes in the application's table"),
+    ("packets", "set `transactions` in the application's table"),
+    ("ecn", "hosts' TCP ignores marks"),
 ];
 
 /// What iperf sends by default, as an IP packet.
@@ -61,14 +61,10 @@ pub(crate) fn read(
     let (from, to) = ends(&said, table, topology)?;
     let kinds: Vec<&str> = SOURCES.iter().copied().filter(|kind| table.get(kind).is_some()).collect();
     let [kind] = kinds[..] else {
-        let title = if kinds.is_empty() {
-            "it is not said when packets come"
-        } else {
-            "packets come in more than one way"
-        };
+        let title =
+            if kinds.is_empty() { "no packet timing is given" } else { "several packet timings are given" };
         return Err(Problem::new(title).at(&node.span).help(
-            "say one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, aimd = { … }, web = { … }, \
-             file = { … }, voip = { … }, dns = { … }, telnet = { … }, capture = \"FILE\"",
+            "use one of: constant = \"1000/s\", poisson = \"12mbit\", on-off = { … }, aimd = { … }, web = { … }, file = { … }, voip = { … }, dns = { … }, telnet = { … }, capture = \"FILE\"",
         ));
     };
     let app = AppKind::ALL.into_iter().find(|app| app.name() == kind);
@@ -80,7 +76,7 @@ pub(crate) fn read(
     };
     if let Some((key, help)) = refused.iter().find_map(|(key, help)| Some((table.key(key)?, help))) {
         let what = if kind == "capture" { "a capture".into() } else { format!("`{kind}`") };
-        return Err(Problem::new(format!("`{}` does not go with {what}", key.name))
+        return Err(Problem::new(format!("`{}` cannot be used with {what}", key.name))
             .at(&key.span)
             .help(*help));
     }
@@ -92,7 +88,9 @@ pub(crate) fn read(
         let length = match (&said.length, table.get("length")) {
             (Some(Lengths::Fixed(length)), _) => *length,
             (Some(Lengths::Mix(_)), Some(node)) => {
-                return Err(node.expected("a size, as packets of `aimd` are all alike").inside("length"));
+                return Err(node
+                    .expected("a size, as all packets of `aimd` have one length")
+                    .inside("length"));
             }
             _ => LENGTH,
         };
@@ -136,7 +134,7 @@ fn ends<'a>(said: &Said, table: &Table, topology: &'a Topology) -> Result<(&'a P
     for (key, name) in [("from", &said.from), ("to", &said.to)] {
         if !ports.iter().any(|port| is(port, name)) {
             let names = ports.iter().flat_map(|port| [port.host.as_str(), port.name.as_str()]);
-            let problem = Problem::new(format!("no host or port is called {}", Found(name)));
+            let problem = Problem::new(format!("there is no host or port {}", Found(name)));
             return Err(problem.at(&place(key)).inside(key).did_you_mean(name, names));
         }
     }
@@ -150,7 +148,7 @@ fn ends<'a>(said: &Said, table: &Table, topology: &'a Topology) -> Result<(&'a P
         (None, _) => Err(Problem::new(format!("no path leads from `{from}` to `{to}`"))
             .at(&place("to"))
             .inside("to")
-            .help("packets go along links, through junctions and routers; hosts do not forward them")),
+            .help("packets travel along links, junctions and routers; hosts do not forward")),
         (Some((one, _)), Some((other, _))) => {
             Err(Problem::new(format!("more than one path leads from `{from}` to `{to}`"))
                 .at(&place("to"))

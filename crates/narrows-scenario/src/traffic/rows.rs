@@ -107,7 +107,7 @@ const ADDRESS: ByHand<IpAddr> = ByHand {
     read: |node, _| {
         let text = node.text("an address")?;
         text.parse().map_err(|_| {
-            Problem::new(format!("{} is no address", Found(text)))
+            Problem::new(format!("{} is not an address", Found(text)))
                 .at(&node.span)
                 .help("write \"10.1.2.3\" or \"fd00::1\"")
         })

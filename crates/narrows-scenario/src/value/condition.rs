@@ -143,14 +143,14 @@ impl Keyed for Match {
         }
         Err(Problem::new("found a table, expected a condition")
             .at(place)
-            .help("a class without `match` takes what no class before it takes; it stands last"))
+            .help("a class without `match` takes all other packets; it must be last"))
     }
 }
 
 impl Match {
     pub(crate) const FORM: Group<Self> = Group::new(
         "Match",
-        "What a packet must be like: all of this.",
+        "Condition on a packet: all of these.",
         "{ protocol = \"udp\", destination-port = 5060 }",
     );
 

@@ -85,7 +85,7 @@ impl Keyed for Corrupt {
         .choice(),
     ];
     const CHOOSING: Choosing = Choosing {
-        none: "it is not said what is flipped",
+        none: "no kind of error is given",
         several: "more than one kind of error",
         help: "keep one",
     };
@@ -106,7 +106,7 @@ impl Keyed for Corrupt {
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         match (self, table.key("correlation")) {
             (Self::BitErrors(_) | Self::Pattern(_), Some(key)) => {
-                Err(Problem::new("`correlation` goes with `rate` alone").at(&key.span))
+                Err(Problem::new("`correlation` requires `rate`").at(&key.span))
             }
             _ => Ok(()),
         }

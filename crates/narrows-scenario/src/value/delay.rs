@@ -191,7 +191,7 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Opti
             name if of_distribution(name) && !is_drawn => "a distribution",
             _ => continue,
         };
-        return Err(Problem::new(format!("`{}` does not go with `{}`", other.name, key.name))
+        return Err(Problem::new(format!("`{}` cannot be used with `{}`", other.name, key.name))
             .at(&other.span)
             .help(format!("it goes with {goes_with}")));
     }
@@ -206,7 +206,7 @@ pub(crate) fn read(node: &Node, around: Surroundings<'_>) -> Result<(Delay, Opti
                 (Shape::Constant(delay), None) if distribution.is_plain() => DelaySource::Constant(*delay),
                 (Shape::Constant(_), Some(_)) => {
                     let key = table.key("correlation").map_or(&node.span, |key| &key.span);
-                    return Err(Problem::new("a delay that is always the same has no correlation").at(key));
+                    return Err(Problem::new("a constant delay has no correlation").at(key));
                 }
                 _ => DelaySource::Drawn { distribution, correlation },
             }

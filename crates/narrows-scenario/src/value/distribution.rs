@@ -85,7 +85,7 @@ const BELOW_ZERO: Choice<BelowZero> =
 impl Keyed for Distribution {
     const CHOICES: &'static [Row<Self>] = Shape::ROWS;
     const CHOOSING: Choosing = Choosing {
-        none: "it is not said what the delay is",
+        none: "no delay is given",
         several: "more than one delay",
         help: "keep one; a mixture of several is `mixture = [ { weight = 1, … }, { weight = 2, … } ]`",
     };

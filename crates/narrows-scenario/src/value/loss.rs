@@ -54,7 +54,7 @@ const CURVE: Like<List<ByHand<Point>>, Vec<Point>> = Like {
             if let [(before, _), (delay, _)] = pair
                 && before >= delay
             {
-                let title = format!("the delay {delay} does not lie above {before}, the one before it");
+                let title = format!("the delay {delay} is not above the previous one, {before}");
                 return Err(Problem::new(title).at(&item.span));
             }
         }
@@ -141,7 +141,7 @@ impl Form<Loss> for Losing {
         if let Some(place) = ["ingress", "wire"].into_iter().find_map(|key| table.key(key)) {
             return Err(Problem::new(format!("`{}` beside `{}`", model.name, place.name))
                 .at(&model.span)
-                .also(&place.span, "here it is said where packets are lost")
+                .also(&place.span, "this table selects where packets are lost")
                 .help(format!("write {} = {{ {} = … }}", place.name, model.name)));
         }
         let wire: LossModel = keys::read(node, table, around)?;

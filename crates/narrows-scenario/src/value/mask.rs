@@ -87,9 +87,9 @@ impl Keyed for FlowMask {
 
     fn check(&self, _: &Table, place: &Range<usize>) -> Result<(), Problem> {
         if self.is_none() {
-            return Err(Problem::new("a mask with no bits: all packets would be one flow")
+            return Err(Problem::new("an empty mask: all packets would be one flow")
                 .at(place)
-                .help("leave the mask out, or say which bits count: { src-ip = \"0xffffffff\" }"));
+                .help("remove the mask, or give the bits that count: { src-ip = \"0xffffffff\" }"));
         }
         Ok(())
     }
@@ -149,15 +149,14 @@ fn bits(node: &Node, within: &Bits) -> Result<u128, Problem> {
     };
     match number {
         Ok(number) if number <= all => Ok(number),
-        Ok(_) | Err(true) => Err(Problem::new(format!(
-            "the mask {} has more bits than {of} has, which are {most}",
-            Found(text)
-        ))
-        .at(&node.span)
-        .help(format!("all of them are {all:#x}; is it a digit too many?"))),
+        Ok(_) | Err(true) => {
+            Err(Problem::new(format!("the mask {} is wider than {of}, which has {most} bits", Found(text)))
+                .at(&node.span)
+                .help(format!("the full mask is {all:#x}; one digit too many?")))
+        }
         Err(false) if text.starts_with('/') => Err(node
             .expected(&format!("the bits of {of} that count, such as \"{:#x}\"", all >> (most / 2)))
-            .help("ipfw takes `/8` for the lowest 8 bits, and others take it for the first: write the bits")),
+            .help("`/8` means the lowest 8 bits in ipfw and the first 8 elsewhere: write the bits")),
         Err(false) => {
             Err(node.expected(&format!("the bits of {of} that count, such as \"{all:#x}\", or \"all\"")))
         }

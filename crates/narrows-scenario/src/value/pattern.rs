@@ -76,8 +76,7 @@ impl Form<PatternUse> for PatternOf {
         let (found, pattern) = around.files.parse(file, read)?;
         if pattern.about() != about {
             let title = format!("{} is a pattern of {}", Found(&found.name), pattern.about());
-            let problem =
-                Problem::new(title).at(&file.span).help(format!("a pattern of {about} is wanted here"));
+            let problem = Problem::new(title).at(&file.span).help(format!("expected a pattern of {about}"));
             return Err(match pattern.about() {
                 About::Rate => problem.help("rates by pattern are a trace: trace = \"FILE\""),
                 _ => problem,
@@ -108,7 +107,7 @@ impl PatternUse {
 
     /// The engine's model: of a pattern of delays.
     pub(crate) fn delays(&self) -> Box<dyn DelayModel> {
-        Box::new(self.pattern.delays().expect("it is about delays"))
+        Box::new(self.pattern.delays().expect("it concerns delays"))
     }
 
     /// The longest of its delays.
@@ -121,12 +120,6 @@ impl PatternUse {
 impl std::fmt::Display for PatternUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let plural = if self.pattern.length() == 1 { "" } else { "s" };
-        write!(
-            f,
-            "the pattern {}, {} {}{plural} long",
-            self.file.name,
-            self.pattern.length(),
-            self.pattern.per()
-        )
+        write!(f, "the pattern {}, {} {}{plural}", self.file.name, self.pattern.length(), self.pattern.per())
     }
 }

@@ -47,7 +47,7 @@ pub enum PolicerExceed {
 }
 
 const EXCEED: Choice<PolicerExceed> = Choice {
-    what: "thing to do with such packets",
+    what: "choice for such packets",
     choices: &[("drop", PolicerExceed::Drop), ("mark", PolicerExceed::Mark), ("pass", PolicerExceed::Pass)],
 };
 
@@ -108,10 +108,7 @@ impl Keyed for PolicerUse {
         match self.peakrate {
             Some(peak) if peak <= self.rate => Err(at(
                 "peakrate",
-                Problem::new(format!(
-                    "`peakrate` is {peak}, which is not above `rate`, which is {}",
-                    self.rate
-                )),
+                Problem::new(format!("`peakrate`, {peak}, is not above `rate`, {}", self.rate)),
             )),
             _ => Ok(()),
         }
@@ -136,9 +133,9 @@ impl PolicerUse {
     pub(crate) fn words(self) -> String {
         let peak = self.peakrate.map_or(String::new(), |peak| format!(", at most {peak}"));
         let exceed = match self.exceed {
-            PolicerExceed::Drop => "what is beyond is dropped",
-            PolicerExceed::Mark => "what is beyond is marked where it can be, and else dropped",
-            PolicerExceed::Pass => "what is beyond passes",
+            PolicerExceed::Drop => "excess packets are dropped",
+            PolicerExceed::Mark => "excess packets are marked if ECN-capable, else dropped",
+            PolicerExceed::Pass => "excess packets pass",
         };
         format!("{}, burst {}{peak}: {exceed}", self.rate, self.burst)
     }

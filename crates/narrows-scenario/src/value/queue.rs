@@ -314,7 +314,7 @@ impl Queue {
 fn type_of(node: &Node) -> Result<&'static Type, Problem> {
     let name = node.text("a type of queue")?.trim();
     TYPES.iter().find(|of| of.name == name).ok_or_else(|| {
-        let problem = Problem::new(format!("{} is no type of queue", node.found())).at(&node.span);
+        let problem = Problem::new(format!("{} is not a type of queue", node.found())).at(&node.span);
         suggest(problem, name, &names()).help(BOUND_HELP)
     })
 }
@@ -326,7 +326,7 @@ fn only(table: &Table, of: &Type) -> Result<(), Problem> {
         let others = TYPES.iter().filter(|other| other.has(&key.name));
         match &others.map(|other| format!("`{}`", other.name)).collect::<Vec<_>>()[..] {
             [] => problem,
-            types => problem.help(format!("`{}` goes with the type {}", key.name, types.join(", "))),
+            types => problem.help(format!("`{}` requires the type {}", key.name, types.join(", "))),
         }
     })
 }

@@ -379,23 +379,22 @@ impl Scheduler {
         let name = self.kind.name();
         match &self.serves {
             Division::Classes { classes, .. } if classes.is_empty() && self.kind.needs_classes() => {
-                Err(Problem::new(format!("`{name}` has no classes"))
-                    .help("it serves classes that are named, the first first"))
+                Err(Problem::new(format!("`{name}` has no classes")).help("it serves named classes in order"))
             }
             _ if self.kind == Kind::Plugin && !self.plugin.is_given() => {
                 Err(Problem::new("`plugin` has no module")
-                    .help("write the whole: { plugin = \"FILE.wasm\" }"))
+                    .help("write all of it: { plugin = \"FILE.wasm\" }"))
             }
             _ if self.kind == Kind::Tbf && self.tbf.is_none() => {
                 Err(Problem::new("`tbf` has no rate and burst")
-                    .help("write the whole: { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\" }"))
+                    .help("write all of it: { type = \"tbf\", rate = \"1mbit\", burst = \"5kB\" }"))
             }
             Division::Classes { classes, .. }
                 if matches!(self.kind, Kind::Htb | Kind::Cbq)
                     && classes.iter().any(|class| class.shape.is_none()) =>
             {
                 Err(Problem::new(format!("a class of `{name}` has no rate"))
-                    .help("write the whole, with its rates"))
+                    .help("write all of it, with its rates"))
             }
             Division::Classes { classes, .. } => self.try_it().map_err(|refusal| {
                 let class = refusal.class.and_then(|index| classes.get(index));
@@ -597,9 +596,7 @@ impl Division {
             return Err(Problem::new("both classes and flows")
                 .at(&key.span)
                 .also(&other.span, "flows")
-                .help(
-                    "a scheduler serves the classes that are named, or flows that it tells apart by itself",
-                ));
+                .help("a scheduler serves named classes, or flows that it separates itself"));
         }
         if let Some(list) = table.get("classes") {
             return classes::read_all(kind, list, table, surroundings);
@@ -612,8 +609,8 @@ impl Division {
         }
         if kind.needs_classes() {
             return Err(Problem::new(format!("`{}` has no classes", kind.name())).at(&node.span).help(match kind {
-                Kind::Prio => "give it some, the first of which goes first: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
-                _ => "give it some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
+                Kind::Prio => "add some, in order of priority: classes = [{ name = \"voip\", match = { dscp = \"ef\" } }, { name = \"rest\" }]",
+                _ => "add some: classes = [{ name = \"all\", rate = \"10mbit\" }, { name = \"web\", parent = \"all\", rate = \"4mbit\" }]",
             }));
         }
         Ok(Self::default_of(kind))
@@ -650,7 +647,7 @@ fn read_kind(node: &Node) -> Result<Kind, Problem> {
     let names = Kind::names();
     let name = node.text(&format!("a scheduler: {}", one_of(&names)))?.trim();
     Kind::from_name(name).ok_or_else(|| {
-        suggest(Problem::new(format!("{} is no scheduler", node.found())).at(&node.span), name, &names)
+        suggest(Problem::new(format!("{} is not a scheduler", node.found())).at(&node.span), name, &names)
     })
 }
 
@@ -661,7 +658,7 @@ fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
         let has = |kind: &Kind| keys_of(*kind).iter().any(|known| known.name() == key.name);
         match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
             [] => problem,
-            names => problem.help(format!("`{}` goes with {}", key.name, one_of(names))),
+            names => problem.help(format!("`{}` requires {}", key.name, one_of(names))),
         }
     })
 }

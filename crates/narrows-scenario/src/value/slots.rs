@@ -120,11 +120,11 @@ impl Gap {
 impl std::fmt::Display for Slots {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.gap {
-            Gap::Fixed(gap) => write!(f, "slots {gap} after they are asked for")?,
+            Gap::Fixed(gap) => write!(f, "slots {gap} after a request")?,
             Gap::Drawn(gap) => write!(f, "slots after {gap}")?,
         }
         match (self.packets, self.bytes) {
-            (None, None) => write!(f, ", for all that waits"),
+            (None, None) => write!(f, ", for all waiting packets"),
             (Some(packets), None) => write!(f, ", for {packets} packets each"),
             (None, Some(bytes)) => write!(f, ", for {bytes} bytes each"),
             (Some(packets), Some(bytes)) => write!(f, ", for {packets} packets and {bytes} bytes each"),

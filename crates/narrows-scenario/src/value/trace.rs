@@ -141,11 +141,8 @@ impl TraceUse {
         }
         let then = then.unwrap_or(trace.then());
         if start >= trace.length() && then != Then::Loop {
-            let title = format!(
-                "the trace {} ends at {}, and {start} is not before that",
-                Found(&file.name),
-                trace.length()
-            );
+            let title =
+                format!("the trace {} ends at {}, but `start` is {start}", Found(&file.name), trace.length());
             return Err(Problem::new(title).at(&node.span).inside("start"));
         }
         Ok(Self { file, trace, format, then, start, columns, begins: around.at })
@@ -263,16 +260,16 @@ impl TraceUse {
         .filter_map(|(name, is_there)| is_there.then_some(name))
         .collect();
         let then = match self.then {
-            Then::Loop => "then again from its beginning",
-            Then::Hold => "then its last values stay",
-            Then::End => "then the link's own values hold",
+            Then::Loop => "then repeats",
+            Then::Hold => "then keeps its last values",
+            Then::End => "then the link's own values apply",
         };
         let mut words = format!("{}: {} for {}, {then}", self.file.name, columns.join(", "), trace.length());
         if let Some(share) = self.mean_loss().filter(|share| *share > 0.0) {
             words += &format!("; loses {:.2} % on average", share * 100.0);
         }
         if self.start > Duration::ZERO {
-            words += &format!("; begins {} into it", self.start);
+            words += &format!("; starts {} into it", self.start);
         }
         words
     }

@@ -27,16 +27,16 @@ fn routes_lead_to_what_there_is_by_links_that_there_are() {
     for (text, title, help) in [
         (
             route("{ to = \"c\", via = \"in\" }"),
-            "no host or router is called `c`",
+            "there is no host or router `c`",
             "in `routers.r1.routes.to`",
         ),
         (route("{ to = \"r1\", via = \"in\" }"), "a route of `r1` to itself", "routers.r1.routes.to"),
         (
             route("{ to = \"b\", via = \"out\" }"),
-            "no link called `out` ends at the router `r1`",
+            "no link `out` at the router `r1`",
             "links here: `in` or `upper`",
         ),
-        (route("{ to = \"b\", via = \"uper\" }"), "no link called `uper`", "did you mean `upper`?"),
+        (route("{ to = \"b\", via = \"uper\" }"), "no link `uper`", "did you mean `upper`?"),
         (route("{ to = \"b\", via = [] }"), "a route with 0 ways", "1 to 64"),
         (route("{ to = \"b\", via = [\"in\", \"in\"] }"), "`in` is here twice", "give it more weight"),
         (route("{ to = \"b\", via = 5 }"), "found `5`, expected a link of this router", ""),
@@ -50,7 +50,7 @@ fn routes_lead_to_what_there_is_by_links_that_there_are() {
         ),
         (
             route("{ to = \"b\", via = \"in\", spread = \"random\" }"),
-            "`random` is no way to spread packets",
+            "`random` is not a way to spread packets",
             "`flow` or `packet`",
         ),
         (
@@ -60,18 +60,18 @@ fn routes_lead_to_what_there_is_by_links_that_there_are() {
         ),
         (
             route("{ to = \"10.0.0.7/8\", via = \"in\" }"),
-            "`10.0.0.7/8` has bits behind its prefix",
+            "`10.0.0.7/8` has bits set beyond its prefix",
             "the network is 10.0.0.0/8",
         ),
-        (route("{ to = \"fd00::/7/8\", via = \"in\" }"), "`fd00::/7/8` is no address", "fd00::1/64"),
-        (route("{ to = \"10.0.0.7\", via = \"in\" }"), "`10.0.0.7` is no address", "length of its prefix"),
+        (route("{ to = \"fd00::/7/8\", via = \"in\" }"), "`fd00::/7/8` is not an address", "fd00::1/64"),
+        (route("{ to = \"10.0.0.7\", via = \"in\" }"), "`10.0.0.7` is not an address", "its prefix length"),
         (
             route("{ to = \"b\", via = \"in\" }, { to = \"b\", via = \"upper\" }"),
             "a second route to `b`",
-            "several ways stand in one route",
+            "put several links into one route",
         ),
         (with("routes = \"b\""), "found `b`, expected a list of routes", "write routes = ["),
-        (with("multipath = \"ecmp\""), "`ecmp` is no kind of multipath", "`none`, `flow` or `packet`"),
+        (with("multipath = \"ecmp\""), "`ecmp` is not a kind of multipath", "`none`, `flow` or `packet`"),
         (with("mode = 1"), "unknown key `mode`", "`addresses`, `multipath` or `routes`"),
     ] {
         refused(&text, title, help);
@@ -81,16 +81,16 @@ fn routes_lead_to_what_there_is_by_links_that_there_are() {
 #[test]
 fn names_are_told_apart() {
     for (text, title) in [
-        (with("[routers.a]"), "a host and a router are both called `a`"),
-        (with("[junctions.r2]"), "a junction and a router are both called `r2`"),
-        (with("[links.r1]\nbetween = [\"a\", \"r2\"]"), "a router and a link are both called `r1`"),
+        (with("[routers.a]"), "a host and a router share the name `a`"),
+        (with("[junctions.r2]"), "a junction and a router share the name `r2`"),
+        (with("[links.r1]\nbetween = [\"a\", \"r2\"]"), "a router and a link share the name `r1`"),
         (with("[routers.\"r 3\"]"), "`r 3` cannot be the name of a router"),
     ] {
         refused(&text, title, "");
     }
     refused(
         &with("").replace("[\"r2\", \"b\"]", "[\"r3\", \"b\"]"),
-        "no host, junction or router is called `r3`",
+        "there is no host, junction or router `r3`",
         "add a line for it",
     );
 }
@@ -100,14 +100,10 @@ fn addresses_are_checked() {
     for (text, title, help) in [
         (
             with("addresses = [\"10.0.0.1/24\"]"),
-            "the router `r1` is on 2 links: which of them has 10.0.0.1/24?",
+            "the router `r1` is on 2 links: name the one that has 10.0.0.1/24",
             "addresses = { in = ",
         ),
-        (
-            with("addresses = { out = [\"10.0.0.1/24\"] }"),
-            "the router `r1` is not on a link called `out`",
-            "",
-        ),
+        (with("addresses = { out = [\"10.0.0.1/24\"] }"), "the router `r1` is not on a link `out`", ""),
         (
             with("addresses = { in = [\"10.0.0.1/24\"] }"),
             "`a` and `r1` cannot reach each other",
@@ -117,13 +113,13 @@ fn addresses_are_checked() {
             with("addresses = { in = [\"10.213.1.1/24\"] }")
                 .replace("[hosts.a]", "[hosts.a]\naddresses = [\"10.213.1.9/24\"]"),
             "overlap: 10.213.1.0/24 and 10.213.1.0/24",
-            "a network of its own",
+            "a separate network",
         ),
         (
             with("addresses = { in = [\"10.0.0.1/8\"] }")
                 .replace("[hosts.a]", "[hosts.a]\naddresses = [\"10.0.0.9/8\"]"),
             "overlap: 10.213.",
-            "a network of its own",
+            "a separate network",
         ),
         (
             with("addresses = { in = [\"10.0.0.1/24\"] }")

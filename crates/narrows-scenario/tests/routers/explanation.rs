@@ -37,7 +37,7 @@ a.in ↔ b.out
               70 % of packets: a –in→ r1 –fast→ r2 –out→ b, 22ms
   back        50 % of flows: b –out→ r2 –fast→ r1 –in→ a, 22ms
               50 % of flows: b –out→ r2 –slow→ r1 –in→ a, 102ms
-  round trip  44ms to 204ms for 64 bytes, 88.875ms to 248.875ms for 1500 bytes both ways, without waiting
+  round trip  44ms to 204ms for 64 bytes, 88.875ms to 248.875ms for 1500 bytes both ways, without queueing
 ";
     assert!(text.contains(expected), "{text}");
     assert!(explanation.warnings.is_empty(), "{text}");
@@ -52,9 +52,9 @@ fn circles_and_wrong_turns_are_warned_of() {
     let circle = TEXT.replace("multipath = \"flow\"", "routes = [{ to = \"b\", via = \"fast\" }]");
     let text = parse(&circle).explain().to_string();
     for part in [
-        "there       30 % of packets: a –in→ r1 –slow→ r2 –fast→ r1; it comes to r1 again, until its hop limit is used up",
-        "round trip  never: no way leads there and back",
-        "warning: r1: packets to b may go round and round, r1 → r2 → r1, until their hop limit is used up",
+        "there       30 % of packets: a –in→ r1 –slow→ r2 –fast→ r1; it returns to r1 until its hop limit is exhausted",
+        "round trip  never: no path both ways",
+        "warning: r1: packets to b may loop, r1 → r2 → r1, until their hop limit is exhausted",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -66,7 +66,7 @@ fn circles_and_wrong_turns_are_warned_of() {
     );
     let text = parse(&wrong).explain().to_string();
     let warning =
-        "warning: a.in: not all packets get to b.out: 25 % of packets: a –in→ r1 –in→ a; it ends at a.in";
+        "warning: a.in: not all packets reach b.out: 25 % of packets: a –in→ r1 –in→ a; it ends at a.in";
     assert!(text.contains(warning), "{text}");
     assert_eq!(text.matches("warning: ").count(), 1, "{text}");
 }
@@ -79,9 +79,7 @@ fn circles_of_networks_are_found_too() {
     let warnings = parse(text).explain().warnings;
     assert_eq!(
         warnings,
-        [
-            "r1: packets to 192.0.2.0/24 may go round and round, r1 → r2 → r1, until their hop limit is used up"
-        ]
+        ["r1: packets to 192.0.2.0/24 may loop, r1 → r2 → r1, until their hop limit is exhausted"]
     );
 }
 
@@ -93,7 +91,7 @@ fn traffic_to_foreign_addresses_and_idle_routers_are_warned_of() {
         warnings,
         [
             "alone: no link ends at this router",
-            "traffic-1: 10.213.0.1 is no address of `b.out`; routers send packets for it wherever their routes lead",
+            "traffic-1: 10.213.0.1 is not an address of `b.out`; routers send packets for it wherever their routes lead",
         ]
     );
 }

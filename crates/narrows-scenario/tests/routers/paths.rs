@@ -172,7 +172,7 @@ fn traffic_by_more_than_one_port_must_say_which() {
         "{text}"
     );
     let text = error("from = \"a\"\nto = \"r\"\n");
-    assert!(text.contains("no host or port is called `r`"), "{text}");
+    assert!(text.contains("there is no host or port `r`"), "{text}");
 }
 
 #[test]

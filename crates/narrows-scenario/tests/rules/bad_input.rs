@@ -20,7 +20,7 @@ fn keys() {
     fails(
         "rules = []\nrate = \"1mbit\"",
         &[
-            "`rate` beside `rules`: a link with rules is no wire itself",
+            "`rate` with `rules`: a link with rules has no wire of its own",
             "net.toml:6:1",
             "[links.NAME.pipes.1] with rate = …",
         ],
@@ -35,8 +35,8 @@ fn keys() {
     fails("rules = []\none-pass = 1", &["found `1`, expected `true` or `false`"]);
     fails("rules = []\ninterface = \"\"", &["expected the name of an interface"]);
     fails("rules = []\ndisabled-sets = [31]", &["a set from 0 to 30", "set 31 is always enabled"]);
-    fails("rules = []\npipes.01 = {}", &["`01` is no number of a pipe", "from 1 to 65534"]);
-    fails("rules = []\npipes.fast = {}", &["`fast` is no number of a pipe"]);
+    fails("rules = []\npipes.01 = {}", &["`01` is not the number of a pipe", "from 1 to 65534"]);
+    fails("rules = []\npipes.fast = {}", &["`fast` is not the number of a pipe"]);
     fails("rules = []\npipes = 7", &["found `7`, expected a table of tables"]);
 }
 
@@ -67,11 +67,7 @@ fn rules() {
     fails("tables.1 = [\"10.0.0.0/8 -5\"]\nrules = []", &["found `10.0.0.0/8 -5`"]);
     fails(
         "tables.1 = [\"10.0.0.0/8 5\", \"10.0.0.0/8 7\"]\nrules = []",
-        &[
-            "`10.0.0.0/8 7` is in the table a second time",
-            "its value was 5 before",
-            "in `links.net.tables.1`",
-        ],
+        &["`10.0.0.0/8 7` is in the table twice", "its value was 5 before", "in `links.net.tables.1`"],
     );
     fails("tables.\"a b\" = []\nrules = []", &["`a b` cannot be the name of a table"]);
 }
@@ -81,18 +77,18 @@ fn pipes() {
     let pipe = |lines: &str, expected: &[&str]| fails(&format!("{PIPE}{lines}"), expected);
     pipe("rat = \"1mbit\"", &["unknown key `rat`", "did you mean `rate`?", "in `links.net.pipes.5`"]);
     pipe("rate = 7", &["in `links.net.pipes.5.rate`"]);
-    pipe("mask = {}", &["a mask with no bits: all packets would be one flow"]);
-    pipe("mask = { src-ip = 0, queue = false }", &["a mask with no bits"]);
+    pipe("mask = {}", &["an empty mask: all packets would be one flow"]);
+    pipe("mask = { src-ip = 0, queue = false }", &["an empty mask"]);
     pipe(
         "mask = { src-ip = \"0xffffffff00\" }",
         &[
-            "the mask `0xffffffff00` has more bits than an IPv4 address has, which are 32",
-            "a digit too many",
+            "the mask `0xffffffff00` is wider than an IPv4 address, which has 32 bits",
+            "one digit too many",
             "in `links.net.pipes.5.mask.src-ip`",
         ],
     );
-    pipe("mask = { dst-port = 65536 }", &["more bits than a port has, which are 16"]);
-    pipe("mask = { src-ip6 = \"0x1ffffffffffffffffffffffffffffffff\" }", &["which are 128"]);
+    pipe("mask = { dst-port = 65536 }", &["wider than a port, which has 16 bits"]);
+    pipe("mask = { src-ip6 = \"0x1ffffffffffffffffffffffffffffffff\" }", &["which has 128 bits"]);
     pipe("mask = { src-ip = \"/8\" }", &["expected the bits of an IPv4 address", "write the bits"]);
     pipe("mask = { src-ip = \"-1\" }", &["found `-1`, expected the bits"]);
     pipe("mask = { source = 7 }", &["unknown key `source`"]);
@@ -109,7 +105,7 @@ fn pipes() {
         &["in `links.net.pipes.5.jitter`"],
     );
     pipe("scheduler = { type = \"prio\", quantum = \"500 bytes\" }", &["`prio` has no quantum"]);
-    pipe("netem = \"delay 10ms\"\ndelay = \"20ms\"", &["`delay` beside `netem`"]);
+    pipe("netem = \"delay 10ms\"\ndelay = \"20ms\"", &["`delay` with `netem`"]);
 }
 
 #[test]
@@ -119,23 +115,23 @@ fn queues() {
     queue("pipe = 7", &["there is no pipe 7", "pipes: `5`", "in `links.net.queues.10.pipe`"]);
     queue("pipe = 0", &["the number of a pipe from 1 to 65534"]);
     queue("pipe = 5\nweight = 0", &["a weight from 1 to"]);
-    queue("pipe = 5\npriority = 3", &["`wf2q+` has no use for `priority`", "with `prio`"]);
-    queue("pipe = 5\nlongest = \"300 bytes\"", &["`wf2q+` has no use for `longest`"]);
+    queue("pipe = 5\npriority = 3", &["`wf2q+` does not use `priority`", "with `prio`"]);
+    queue("pipe = 5\nlongest = \"300 bytes\"", &["`wf2q+` does not use `longest`"]);
     queue("pipe = 5\nqueue = \"dualpi2\"", &["`dualpi2` is the whole queue of a link"]);
     queue("pipe = 5\nloss = { wire = \"1%\" }", &["`wire` in a queue"]);
     queue("pipe = 5\nmost = 7", &["`most` without a mask"]);
-    queue("pipe = 5\nmask = { queue = false }", &["a mask with no bits"]);
+    queue("pipe = 5\nmask = { queue = false }", &["an empty mask"]);
     let other = |scheduler: &str, lines: &str, expected: &[&str]| {
         fails(
             &format!("rules = []\npipes.5 = {{ {scheduler} }}\n[links.net.queues.10]\npipe = 5\n{lines}"),
             expected,
         );
     };
-    other("scheduler = \"prio\"", "weight = 3", &["`prio` has no use for `weight`", "net.toml:9:1"]);
+    other("scheduler = \"prio\"", "weight = 3", &["`prio` does not use `weight`", "net.toml:9:1"]);
     other(
         "scheduler = \"fq_codel\"",
         "weight = 3",
-        &["`weight` in a queue whose pipe tells flows apart by itself"],
+        &["`weight` in a queue whose pipe separates flows itself"],
     );
     // The sum of weights that QFQ can work with is that of the algorithm.
     other("scheduler = \"qfq\"", "weight = 4000000000", &["`qfq` of pipe 5 does not take this queue"]);
@@ -146,7 +142,7 @@ fn queues() {
 fn me_is_at_the_first_end() {
     let text = "[hosts.a]\n[hosts.b]\n[junctions.m]\n[links.net]\nbetween = [\"m\", \"b\"]\nrules = [\"100 deny src-ip me\"]\n[links.far]\nbetween = [\"a\", \"m\"]\n";
     let error = Scenario::parse(text, "net.toml").expect_err("it is wrong").to_string();
-    assert!(error.contains("rule 100 says `me`, and `m` is a junction, which has no addresses"), "{error}");
+    assert!(error.contains("rule 100 uses `me`, but `m` is a junction without addresses"), "{error}");
 }
 
 #[test]
@@ -163,14 +159,14 @@ fn assignments() {
         ("net.queue-5.weight=1", "there is no queue 5"),
         ("net.5.rates=1mbit", "unknown key `rates`"),
         ("net.queue-10.rate=1mbit", "unknown key `rate`"),
-        ("net.5.mask=all", "what makes links on first use cannot change while the pipe is there"),
+        ("net.5.mask=all", "what makes links on first use cannot change while the pipe exists"),
         ("net.6.most=7", "how many links a mask makes, and for how long, cannot change"),
         (
             "net.5.scheduler=fq_codel",
             "whether queues share a pipe or it tells flows apart by itself cannot change",
         ),
-        ("net.queue-10.pipe=6", "a queue cannot change its pipe while it is there"),
-        ("net.queue-10.priority=6", "`wf2q+` has no use for `priority`"),
+        ("net.queue-10.pipe=6", "a queue cannot change its pipe while it exists"),
+        ("net.queue-10.priority=6", "`wf2q+` does not use `priority`"),
         ("net.queue-10.queue.type=dualpi2", "`dualpi2` is the whole queue of a link"),
         ("net.6.delay={ feed = \"radio\" }", "the feed `radio` in a pipe with a mask"),
         ("wire.5.rate=1mbit", "`wire` has no pipes and queues"),

@@ -211,8 +211,8 @@ fn what_cannot_be() {
     run.fails("delete 65535", "rule 65535 is the default rule");
     run.fails("zero 7", "there is no rule 7");
     run.fails("pipe delete 7", "there is no pipe 7");
-    run.fails("queue 3 config weight 7", "queue 3 is at no scheduler");
-    run.fails("queue 3 config sched 7", "queue 3 is at scheduler 7, which does not exist");
+    run.fails("queue 3 config weight 7", "queue 3 has no scheduler");
+    run.fails("queue 3 config sched 7", "queue 3 uses scheduler 7, which does not exist");
     run.fails("table 1 delete 10.0.0.1", "is not in table 1");
     run.fails("table 9 flush", "there is no table 9");
     run.fails("add pipe tablearg out", "looks up nothing");
@@ -224,7 +224,7 @@ fn what_cannot_be() {
     let error =
         run.scenario.ipfw_at(Time::ZERO, Some("nett"), &command).expect_err("no such link").to_string();
     assert!(
-        error.contains("no link with rules is called `nett`") && error.contains("did you mean `net`?"),
+        error.contains("there is no link `nett` with rules") && error.contains("did you mean `net`?"),
         "{error}"
     );
 }

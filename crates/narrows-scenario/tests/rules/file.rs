@@ -38,7 +38,7 @@ fn every_script_is_a_scenario_and_is_written_back_as_it_was() {
         assert_eq!(again.to_toml(), text, "{name}");
         let explanation = scenario.explain();
         assert_eq!(explanation.rules.len(), 1);
-        assert!(explanation.to_string().contains("packets that no rule decides on pass"));
+        assert!(explanation.to_string().contains("packets that no rule accepts or denies pass"));
     }
 }
 
@@ -115,15 +115,15 @@ fn explained() {
     let text = scenario.explain().to_string();
     for expected in [
         "net.4: client ↔ server, one medium for both directions\n",
-        "  mask      a link of its own for packets that agree in the last 8 bits of the IPv4 source address; at most 7, each given up when idle for 1s\n",
+        "  mask      one link for each the last 8 bits of the IPv4 source address; at most 7, each removed after 1s idle\n",
         "  queues    share it by wf2q+: worst-case fair weighted fair queueing\n",
         "    queue 10: weight 20 (2.00mbit while all have packets); queue 50 packets, drops at the tail\n",
-        "    queue 11: one for packets that agree in the IPv4 source address and the first 4 bits of the destination port, at most 65536; weight 10 each (1.00mbit while all have packets, as one flow); queue ",
+        "    queue 11: one for each the IPv4 source address and the first 4 bits of the destination port, at most 65536; weight 10 each (1.00mbit while all have packets, as one flow); queue ",
         "net: rules at net; client → server is out, server → client is in\n",
         "  200 set 3 deny ip from any to any (its set is disabled)\n",
-        "  a packet that leaves a pipe goes on at the next rule\n",
+        "  a packet that leaves a pipe continues at the next rule\n",
         "  table lab: 1 entry\n",
-        "  round trip  by the pipes to which the rules send a packet\n",
+        "  round trip  depends on the pipes that the rules choose\n",
         "warning: net: no rule leads to queue 11\n",
     ] {
         assert!(text.contains(expected), "{expected}\nis not in\n{text}");

@@ -58,18 +58,15 @@ fn a_token_bucket_and_netem_become_one_link_in_either_order() {
     assert_eq!(keys(inner), expected);
     for text in [outer, inner] {
         let devices = Script::parse(text, "x.sh").unwrap().devices(false).unwrap();
-        assert!(devices[0].egress.notes[0].contains("become one link of two queues"), "{devices:?}");
+        assert!(devices[0].egress.notes[0].contains("become one link with two queues"), "{devices:?}");
     }
     // What is to be said about a tree inside of it is said.
     let tree = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 1540 limit 15400\n\
         tc qdisc add dev eth0 parent 1:1 handle 2: htb\ntc class add dev eth0 parent 2: classid 2:1 htb rate 1mbit\n";
     let devices = Script::parse(tree, "x.sh").unwrap().devices(false).unwrap();
     let notes = &devices[0].egress.notes;
-    assert_eq!(
-        notes[0],
-        "`limit` of tbf is of no effect, as in the kernel: what may wait is the matter of 2:, which is in it."
-    );
-    assert!(notes[1].contains("goes unshaped, as in the kernel"), "{devices:?}");
+    assert_eq!(notes[0], "`limit` of tbf has no effect, as in the kernel: its inner 2: bounds the backlog.");
+    assert!(notes[1].contains("are not shaped, as in the kernel"), "{devices:?}");
     let fifo = "tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 1540 latency 70ms\n\
         tc qdisc add dev eth0 parent 1:1 pfifo limit 100\n";
     assert_eq!(
@@ -163,24 +160,24 @@ fn a_change_keeps_what_it_does_not_name() {
     }
     fails(
         "tc qdisc add dev eth0 root fq_codel\ntc qdisc change dev eth0 root fq_codel flows 64\n",
-        "the number of flows cannot be changed, in the kernel neither",
+        "the number of flows cannot be changed, nor can it in the kernel",
         "tc qdisc change",
-        &["`del` takes"],
+        &["use `del`"],
     );
     // With another name it is another discipline.
     let anew = then("fq_codel limit 500", "replace", "handle 7: fq_codel");
     assert!(anew.contains("10240 packets"), "{anew}");
     fails(
         "tc qdisc add dev eth0 root sfq limit 60\ntc qdisc change dev eth0 root sfq quantum 3000\n",
-        "`sfq` cannot be changed, in the kernel neither",
+        "`sfq` cannot be changed, nor can it in the kernel",
         "tc qdisc change",
-        &["`del` takes it away"],
+        &["`del` removes it"],
     );
     fails(
         "tc qdisc add dev eth0 root handle 1: htb\ntc qdisc replace dev eth0 root handle 1: htb default 20\n",
-        "`htb` cannot be changed, in the kernel neither",
+        "`htb` cannot be changed, nor can it in the kernel",
         "tc qdisc replace",
-        &["`del` takes it away"],
+        &["`del` removes it"],
     );
 }
 
@@ -200,7 +197,7 @@ fn what_is_passed_over_is_said() {
         ("fq_codel drop_batch 8", "`drop_batch`"),
         ("fq_pie memory_limit 32Mb", "`memory_limit`"),
     ] {
-        assert!(said(text).contains(&format!("{word} is of no effect")), "{}", said(text));
+        assert!(said(text).contains(&format!("{word} has no effect")), "{}", said(text));
     }
 }
 
@@ -211,14 +208,14 @@ fn to_take_away_what_is_not_there_is_no_error() {
         tc qdisc add dev eth0 root pfifo limit 5\ntc qdisc del dev eth0 parent 7:1\n";
     assert_eq!(keys(text), ["link.up.queue=\"5 packets\""]);
     let all = Script::parse(text, "x.sh").unwrap().explain().unwrap();
-    assert!(all[0].words.iter().any(|words| words.starts_with("Nothing is there")), "{all:?}");
+    assert!(all[0].words.iter().any(|words| words.starts_with("There is nothing to delete")), "{all:?}");
 }
 
 #[test]
 fn the_default_of_htb_is_a_number_alone() {
     fails(
         "tc qdisc add dev eth0 root handle 1: htb default 1:10\n",
-        "found `1:10`, expected the number of a class without that of its discipline",
+        "found `1:10`, expected a class number without its discipline",
         "1:10",
         &["default 10"],
     );
@@ -246,14 +243,14 @@ fn commands_and_words_are_those_of_a_shell() {
     for (text, title, at) in [
         (
             "tc qdisc add dev e root pfifo || tc qdisc add dev e root sfq\n",
-            "a command for where the one before fails",
+            "a command that depends on the failure of another",
             "tc qdisc add dev e root sfq",
         ),
         ("tc qdisc add dev e root pfifo limit \"5\n", "a quote that is not closed", "\"5"),
         ("tc qdisc add dev e\"0\" root pfifo\n", "quotes within a word", "e\"0\""),
         ("tc qdisc add dev \"$IF\" root pfifo\n", "`$IF` is a variable of a shell", "$IF"),
-        ("tc qdisc add dev e root pfifo; reboot\n", "`reboot` is no command of tc", "reboot"),
-        ("cat x | tc -batch -\n", "`cat` is no command of tc", "cat"),
+        ("tc qdisc add dev e root pfifo; reboot\n", "`reboot` is not a command of tc", "reboot"),
+        ("cat x | tc -batch -\n", "`cat` is not a command of tc", "cat"),
     ] {
         fails(text, title, at, &[]);
     }
@@ -459,12 +456,7 @@ fn ingress_polices_the_other_way() {
         assert_eq!(keys(&text.replace("drop", beyond)), [format!("{policer}{exceed} }}")], "{beyond}");
     }
     let some = text.replace("0.0.0.0/0", "10.0.0.0/8");
-    fails(
-        &some,
-        "a policer of some of the packets that arrive",
-        "tc filter",
-        &["a link polices all packets or none"],
-    );
+    fails(&some, "a policer of some arriving packets", "tc filter", &["a link polices all packets or none"]);
 }
 
 #[test]
@@ -475,7 +467,7 @@ fn two_devices_are_two_ways_and_a_third_is_too_many() {
     assert_eq!(keys(named), ["link.down.queue=\"2 packets\"", "link.up.queue=\"3 packets\""]);
     let three = format!("{text}tc qdisc add dev eth2 root pfifo limit 3\n");
     let error = Script::parse(&three, "x.sh").unwrap().assignments(false).unwrap_err().to_string();
-    assert!(error.contains("`eth2` is a device too many: a link has two ends"), "{error}");
+    assert!(error.contains("too many devices, `eth2`: a link has two ends"), "{error}");
 }
 
 #[test]
@@ -491,25 +483,25 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc qdisc add dev eth0 root tbf rat 1mbit\n",
-            "`rat` is no option of `tbf`",
+            "`rat` is not an option of `tbf`",
             "rat 1mbit",
             &["did you mean `rate`?"],
         ),
         (
             "tc qdisc add dev eth0 root tbf rate 1mbit burst 100 latency 1ms\n",
-            "a burst of 100 bytes is less than one packet of 1500 bytes, which would never go",
+            "a burst of 100 bytes is less than one packet of 1500 bytes, which could never go",
             "burst",
             &[],
         ),
         (
             "tc qdisc add dev eth0 root hfsc default 1\n",
-            "`hfsc` is not understood as a queueing discipline",
+            "unknown queueing discipline `hfsc`",
             "hfsc",
             &["what does its work: htb"],
         ),
         (
             "tc qdisc add dev eth0 root htbb\n",
-            "`htbb` is not understood as a queueing discipline",
+            "unknown queueing discipline `htbb`",
             "htbb",
             &["did you mean `htb`?"],
         ),
@@ -520,7 +512,7 @@ fn what_is_not_understood_is_said_with_its_place() {
             "$DEV",
             &["write the value itself"],
         ),
-        ("ip link set eth0 up\n", "`ip` is no command of tc", "ip link", &[]),
+        ("ip link set eth0 up\n", "`ip` is not a command of tc", "ip link", &[]),
         ("tc clas add dev eth0\n", "the kind of the class is missing", "clas", &[]),
         ("tc klass add dev eth0\n", "`klass` is not understood", "klass", &["did you mean `class`?"]),
     ] {
@@ -535,7 +527,7 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n",
-            "there is a class 1:10 already",
+            "the class 1:10 already exists",
             "tc class",
             &[],
         ),
@@ -547,13 +539,13 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc class add dev eth0 parent 1: classid 1:20 cbq rate 2mbit\n",
-            "the discipline 1: has no such classes",
+            "the discipline 1: does not have classes of this kind",
             "tc class",
             &[],
         ),
         (
             "tc class add dev eth0 parent 1:20 classid 1:20 htb rate 2mbit\n",
-            "the class 1:20 is below itself",
+            "the class 1:20 is its own parent",
             "tc class",
             &[],
         ),
@@ -565,9 +557,9 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc qdisc add dev eth0 root handle 2: prio\n",
-            "there is a discipline there already",
+            "a discipline already exists there",
             "tc qdisc",
-            &["`replace` takes its place"],
+            &["use `replace`"],
         ),
         (
             "tc qdisc add dev eth0 parent 1:30 pfifo limit 4\n",
@@ -583,49 +575,49 @@ fn what_is_not_understood_is_said_with_its_place() {
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip handle 6 fw flowid 1:10\n",
-            "`fw` has no meaning here",
+            "`fw` does not apply here",
             "fw",
-            &["it goes by marks"],
+            &["it uses firewall marks"],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip route to 3 flowid 1:10\n",
-            "`route` has no meaning here",
+            "`route` does not apply here",
             "route",
-            &["it goes by realms"],
+            &["it uses realms"],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip tcindex flowid 1:10\n",
-            "`tcindex` has no meaning here",
+            "`tcindex` does not apply here",
             "tcindex",
             &["`match ip dsfield`"],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xff00ff flowid 1:10\n",
-            "`0xff00ff` is no mask of 16 bits",
+            "`0xff00ff` is not a mask of 16 bits",
             "0xff00ff",
             &["hexadecimal"],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip u32 match ip src 10.0.0.0/8 match ip src 11.0.0.1 flowid 1:10\n",
-            "no packet is like this: it contradicts what is said before",
+            "no packet matches: it contradicts an earlier match",
             "src 11",
             &[],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xf0f0 flowid 1:10\n",
-            "the mask 0xf0f0 means no range",
+            "the mask 0xf0f0 is not a range",
             "dport",
             &[],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff\n",
-            "the filter says no class",
+            "the filter names no class",
             "u32",
             &["flowid 1:10"],
         ),
         (
             "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 80 0xffff police rate 1mbit burst 9k flowid 1:10\n",
-            "a policer of some packets on their way out",
+            "a policer of outgoing packets",
             "tc filter",
             &[],
         ),
@@ -673,8 +665,8 @@ fn handles_are_hexadecimal() {
         tc class add dev e parent 1:0 classid 1:1f htb rate 1mbit\n\
         tc class change dev e parent 1: classid 1:0x1F htb rate 2mbit\n";
     assert!(keys(text)[2].contains("{ name = \"1:1f\", rate = \"2mbit\" }"), "{:?}", keys(text));
-    fails("tc qdisc add dev e root handle 1x: htb\n", "`1x:` is no handle", "1x:", &["in hexadecimal"]);
-    fails("tc qdisc add dev e root handle 10000: htb\n", "`10000:` is no handle", "10000:", &[]);
+    fails("tc qdisc add dev e root handle 1x: htb\n", "`1x:` is not a handle", "1x:", &["in hexadecimal"]);
+    fails("tc qdisc add dev e root handle 10000: htb\n", "`10000:` is not a handle", "10000:", &[]);
 }
 
 /// The examples, and every block of tc's commands in the documentation.
@@ -706,7 +698,7 @@ fn examples_are_understood() {
 #[test]
 fn problems_point_into_the_script() {
     let twice = "tc qdisc add dev e root handle 1: netem delay 10ms\ntc qdisc add dev e parent 1:1 handle 2: netem delay 5ms";
-    let help = "say it in one of the two";
+    let help = "set it in one of the two";
     fails(twice, "`netem` in another `netem` or `delay`: both mean the link's `delay`", "tc qdisc", &[help]);
     let bands = "tc qdisc add dev e root prio priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 0 2";
     fails(bands, "`priomap` has 18 numbers", "2", &["16 are allowed"]);

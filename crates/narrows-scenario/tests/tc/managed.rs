@@ -29,7 +29,7 @@ fn red_averages_as_tc_has_it() {
     );
     fails(
         "tc qdisc add dev eth0 root red limit 200000 min 15000 max 45000 avpkt 1000 adaptive",
-        "`adaptive` of `red` has no place in a script: how the kernel adapts has not been held against it",
+        "`adaptive` of `red` is not supported in a script: it has not been compared with the kernel",
         "adaptive",
         &["adaptive = true"],
     );
@@ -72,7 +72,7 @@ fn pie_is_the_kernels() {
     }
     fails(
         "tc qdisc add dev eth0 root fq_pie bytemode",
-        "`bytemode` is no option of `fq_pie`",
+        "`bytemode` is not an option of `fq_pie`",
         "bytemode",
         &["`ecn_prob`"],
     );
@@ -82,7 +82,7 @@ fn pie_is_the_kernels() {
 fn a_full_sfq_drops_where_the_kernel_does() {
     fails(
         "tc qdisc add dev eth0 root sfq limit 60 headdrop",
-        "`headdrop` of `sfq` has no place in a script",
+        "`headdrop` of `sfq` is not supported in a script",
         "headdrop",
         &["queue = { drop = \"head\" }"],
     );
@@ -114,18 +114,18 @@ fn dualpi2_is_as_tc_has_it() {
     assert_eq!(of("target 1ms max_rtt 100ms typical_rtt 16666us"), key(&by_round_trip));
     for (words, title, at, says) in [
         ("step_thresh 5p", "a step in packets", "5p", "say a time"),
-        ("overflow", "`overflow` is not understood", "overflow", "lose packets"),
-        ("classic_protection 0", "`0` is no share of the link", "0\n", "from 1% to 99%"),
+        ("overflow", "`overflow` is not understood", "overflow", "drop packets"),
+        ("classic_protection 0", "`0` is not a share of the link", "0\n", "from 1% to 99%"),
         ("tupdate 100us", "`tupdate` is 100us", "tupdate", "from 1ms"),
-        ("alpha 0.005", "`0.005` is no gain in hertz", "0.005", "from 0.01"),
+        ("alpha 0.005", "`0.005` is not a gain in hertz", "0.005", "from 0.01"),
         ("typical_rtt 2ms max_rtt 1ms", "`typical_rtt` is above `max_rtt`", "max_rtt", ""),
         (
             "max_rtt 2ms",
             "target 333us, tupdate 333us, alpha 8.32421875 and beta 150 follow",
             "max_rtt",
-            "1ms and more",
+            "at least 1ms",
         ),
-        ("coupling 2", "`coupling` is no option of `dualpi2`", "coupling", ""),
+        ("coupling 2", "`coupling` is not an option of `dualpi2`", "coupling", ""),
     ] {
         fails(&format!("tc qdisc add dev eth0 root dualpi2 {words}\n"), title, at, &[says]);
     }

@@ -126,17 +126,21 @@ fn what_cannot_be_is_said_in_the_commands_own_text() {
     fails(
         &htb,
         "class add dev d parent 1: classid 1:10 htb rate 1mbit",
-        &["there is a class 1:10 already", "--> tc:1:1"],
+        &["the class 1:10 already exists", "--> tc:1:1"],
     );
     fails(&htb, "class del dev d classid 1:10", &["a filter sends packets to the class 1:10"]);
-    fails(&htb, "class del dev d classid 1:20", &["the default class of 1: would be 1:20", "--batch"]);
+    fails(
+        &htb,
+        "class del dev d classid 1:20",
+        &["the default class of 1:, 1:20, does not exist", "--batch"],
+    );
     fails(&htb, "class del dev d classid 1:7", &["there is no class 1:7"]);
     fails(
         &htb,
         "filter del dev d parent 1: prio 3",
         &["there is no filter of the priority 3", "there is `1`"],
     );
-    fails(&htb, "qdisc add dev d root prio", &["there is a discipline there already"]);
+    fails(&htb, "qdisc add dev d root prio", &["a discipline already exists there"]);
     fails(&htb, "qdisc replace dev d root handle 1: hpd", &["`hpd` without a class", "--batch"]);
     fails(&htb, "qdisc del dev d parent 1:10", &["there is nothing to delete"]);
     fails(
@@ -148,7 +152,8 @@ fn what_cannot_be_is_said_in_the_commands_own_text() {
     let drr = Scenario::parse(&format!("{LINK}{drr}"), "x").unwrap();
     let error = change(&drr, "l.up", "qdisc replace dev d root prio").expect_err("no words");
     assert!(
-        error.contains("tc has no words for: scheduler") && error.contains("narrows set l.up.scheduler"),
+        error.contains("settings that tc cannot express: scheduler")
+            && error.contains("narrows set l.up.scheduler"),
         "{error}"
     );
 }

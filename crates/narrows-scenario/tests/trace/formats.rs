@@ -49,7 +49,10 @@ fn instants_of_a_clock_count_from_the_first_row_and_it_says_so() {
     assert_eq!(trace.delay().unwrap(), &[(at(0), ms(10)), (at(500), ms(30))]);
     assert_eq!(trace.length(), ms(1500));
     let remarks = trace.remarks().join("\n");
-    assert!(remarks.contains("1700000000.5s") && remarks.contains("1 rows are at the instant"), "{remarks}");
+    assert!(
+        remarks.contains("1700000000.5s") && remarks.contains("1 rows have the time of the previous row"),
+        "{remarks}"
+    );
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn theaterq_rows_are_simple_or_extended() {
     assert_eq!(rates(&extended), [(0, Rate::DOWN), (2, Rate::from_bits_per_second(8000))]);
     assert_eq!(extended.duplicate().unwrap()[0].1, share(2_147_483_648, 4_294_967_295));
     let remarks = extended.remarks().join("\n");
-    for word in ["1 of 2 rows have jitter", "delay duplicates", "route", "queue of their own"] {
+    for word in ["1 of 2 rows have jitter", "delay duplicates", "route", "name their own queue"] {
         assert!(remarks.contains(word), "{word}: {remarks}");
     }
     // Nine cells, as they were before there were queues.
@@ -161,7 +164,7 @@ fn netem_trace_has_delays_losses_and_duplicates() {
     let trace = read("x.json", text);
     assert_eq!(trace.loss().unwrap()[0].1, share(1, 4));
     assert!((trace.loss().unwrap()[1].1.as_f64() - 1.0 / 9.0).abs() < 1e-12);
-    assert!(trace.remarks()[0].contains("in the long run"));
+    assert!(trace.remarks()[0].contains("long-run share"));
     let trace = read("x.json", r#"{"StaticDuplicateConfig":{"duplicate":[0.5],"duration":"2s"}}"#);
     assert_eq!((trace.duplicate().unwrap(), trace.loss()), (&[(at(0), share(1, 2))][..], None));
     assert!(trace.remarks().is_empty());

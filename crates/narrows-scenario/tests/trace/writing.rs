@@ -127,7 +127,7 @@ fn netem_trace_is_read_as_it_was_one_column_at_a_time() {
     assert_eq!(rates(&again), [(0, mbit(2)), (500, Rate::from_bits_per_second(1_500_000)), (2000, most)]);
     assert_eq!((again.length(), again.then()), (ms(3000), Then::Hold));
     let remarks = written.remarks.join("\n");
-    assert!(remarks.contains("delay, loss: left out") && remarks.contains("without a limit"), "{remarks}");
+    assert!(remarks.contains("delay, loss: left out") && remarks.contains("unlimited"), "{remarks}");
 
     let delays = read("x.csv", "time_s,delay_ms\n0,10\n2,30\n3\n");
     let written = write(&delays, Format::NETEM_TRACE);

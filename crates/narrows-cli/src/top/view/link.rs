@@ -18,7 +18,7 @@ const MOST_SHOWN: usize = 300;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
     let Some(line) = app.line() else {
-        frame.render_widget(Paragraph::new("this link is not there any more; Esc shows all"), area);
+        frame.render_widget(Paragraph::new("this link no longer exists; Esc shows all"), area);
         return;
     };
     let details = details(line, theme);

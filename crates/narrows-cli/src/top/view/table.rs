@@ -75,7 +75,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         let why = match (&app.contact, model.lines.is_empty()) {
             (Contact::Awaited | Contact::Silent(_), true) => "",
             (_, true) => "the run has no links",
-            (_, false) => "no link or host has this in its name; Esc shows all",
+            (_, false) => "no link or host matches; Esc shows all",
         };
         frame.render_widget(Paragraph::new(why), area);
         return;

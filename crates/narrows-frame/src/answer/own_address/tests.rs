@@ -58,7 +58,7 @@ fn an_echo_comes_back_with_its_data() {
         assert!(samples::icmp_is_right(&out[14..]));
         // Identifier, number and data.
         assert_eq!(out[out.len() - 17..], frame[frame.len() - 17..]);
-        assert_eq!(answered(echo_reply, &out), None, "a reply is no question");
+        assert_eq!(answered(echo_reply, &out), None, "a reply is not a question");
     }
 }
 

@@ -112,7 +112,7 @@ fn what_failed_goes_on_with_the_same_tree() {
     let plan = plan(&folder, Source::Archive(archive(&folder)));
     let error = build(&plan).0.unwrap_err().to_string();
     assert!(error.contains("compiling the kernel failed") && error.contains("a.c:1: no good"), "{error}");
-    assert!(error.ends_with("the same command goes on from there"), "{error}");
+    assert!(error.ends_with("run the same command to continue"), "{error}");
     assert_eq!(plan.store.list().unwrap(), []);
     assert!(plan.resumes());
     fs::write(ready(&folder), "").unwrap();
@@ -151,7 +151,7 @@ fn two_builds_at_once_are_refused() {
     fs::create_dir_all(plan.store.building()).unwrap();
     let held = lock(&plan.store.building()).unwrap();
     let error = build(&plan).0.unwrap_err().to_string();
-    assert!(error.starts_with("another `narrows kernel build` is going on in"), "{error}");
+    assert!(error.starts_with("another `narrows kernel build` is running in"), "{error}");
     drop(held);
     fs::write(ready(&folder), "").unwrap();
     assert!(build(&plan).0.is_ok());

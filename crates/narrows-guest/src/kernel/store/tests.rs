@@ -134,7 +134,7 @@ fn nothing_is_removed_under_a_build() {
     fs::create_dir_all(store.building()).unwrap();
     let held = lock(&store.building()).unwrap();
     let error = store.remove_all().unwrap_err().to_string();
-    assert!(error.starts_with("another `narrows kernel build` is going on"), "{error}");
+    assert!(error.starts_with("another `narrows kernel build` is running"), "{error}");
     assert_eq!(versions(&store), ["6.1.2"]);
     drop(held);
     assert!(store.remove_all().is_ok());

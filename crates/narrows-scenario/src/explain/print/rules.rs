@@ -13,10 +13,10 @@ pub(super) fn print(rules: &RulesExplanation, f: &mut fmt::Formatter<'_>) -> fmt
         writeln!(f, "  {}{disabled}", one.rule)?;
         writeln!(f, "      {}", one.words)?;
     }
-    writeln!(f, "  packets that no rule decides on pass")?;
+    writeln!(f, "  packets that no rule accepts or denies pass")?;
     match one_pass {
-        true => writeln!(f, "  a packet that leaves a pipe has passed")?,
-        false => writeln!(f, "  a packet that leaves a pipe goes on at the next rule")?,
+        true => writeln!(f, "  a packet that leaves a pipe is accepted")?,
+        false => writeln!(f, "  a packet that leaves a pipe continues at the next rule")?,
     }
     for (table, entries) in tables {
         let entries = if *entries == 1 { "1 entry".into() } else { format!("{entries} entries") };
@@ -32,7 +32,7 @@ pub(super) fn print_queue(queue: &QueueExplanation, f: &mut fmt::Formatter<'_>) 
             .mask
             .as_ref()
             .zip(queue.most)
-            .map(|(mask, most)| format!("one for packets that agree in {mask}, at most {most}")),
+            .map(|(mask, most)| format!("one for each {mask}, at most {most}")),
     );
     parts.extend(queue.weight.map(|weight| {
         let each = if queue.mask.is_some() { " each" } else { "" };

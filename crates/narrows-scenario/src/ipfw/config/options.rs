@@ -34,11 +34,15 @@ const PIPE: &[Opt] = &[
         "burst",
         Unit { what: "a size", read: |word, _| Ok(quantity::size(word)?.map(text)), show: shown_as_is },
     )
-    .remark("after idling as much passes at once as the rate would have sent in the meantime, but no more than the burst"),
+    .remark("after idle time, what the rate would have sent meanwhile passes at once, up to the burst"),
     Opt::value(
         &["profile"],
         "profile",
-        Unit { what: "the file of a profile", read: |word, _| Ok(Read::plain(text(word.text))), show: shown_as_is },
+        Unit {
+            what: "the file of a profile",
+            read: |word, _| Ok(Read::plain(text(word.text))),
+            show: shown_as_is,
+        },
     ),
 ];
 
@@ -54,7 +58,7 @@ const COMMON_ROWS: &[Opt] = &[
     ),
     Opt::value(&["plr"], "loss", Unit { what: "a probability", read: |word, _| loss(word), show: show_loss }),
     Opt::nothing(&["noerror"], Follows::Nothing)
-        .remark("`noerror` changes nothing: senders are told of no drop"),
+        .remark("`noerror` has no effect: senders are not told of drops"),
 ];
 
 const QUEUE: &[Opt] = &[
@@ -88,7 +92,7 @@ const BUCKETS: &[Opt] = &[Opt::value(
         show: shown_as_is,
     },
 )
-.remark("`buckets` changes nothing: tables of flows grow by themselves")];
+.remark("`buckets` has no effect: flow tables grow as needed")];
 
 const TIME: Unit =
     Unit { what: "a time", read: |word, _| Ok(quantity::time(word)?.map(text)), show: shown_as_is };
@@ -128,7 +132,7 @@ const PIE_SWITCHES: &[Opt] = &[
     Opt::refused(
         &["onoff"],
         "is known to ipfw and not to narrows",
-        "PIE as in RFC 8033 is always on, and drops nothing while the queue is short",
+        "PIE follows RFC 8033: it is always on and drops nothing while the queue is short",
     ),
 ];
 
@@ -235,7 +239,7 @@ impl SchedulerType {
 
 /// All types. That of a scheduler of which nothing is said is the second.
 pub(in crate::ipfw) static SCHEDULERS: &[SchedulerType] = &[
-    SchedulerType::new("fifo", "fifo", "FIFO", "first come, first served"),
+    SchedulerType::new("fifo", "fifo", "FIFO", "first in, first out"),
     SchedulerType::new("wf2q+", "wf2q+", "WF2Q+", "WF2Q+, fair by weights"),
     SchedulerType::new("rr", "drr", "RR", "deficit round robin, by weights"),
     SchedulerType::new("qfq", "qfq", "QFQ", "QFQ, fair by weights"),

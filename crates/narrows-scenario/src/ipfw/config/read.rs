@@ -64,9 +64,7 @@ pub(in crate::ipfw) fn read(
     while let Some(word) = words.peek() {
         let Some(name) = name(object, &word.text) else { return Err(not_an_option(word, object)) };
         if seen.contains(&name) {
-            return Err(word
-                .problem(format!("{} a second time", Found(&word.text)))
-                .help("keep one of the two"));
+            return Err(word.problem(format!("duplicate {}", Found(&word.text))).help("keep one of the two"));
         }
         seen.push(name);
         if !options::of(object).read_one(words, &mut config.keys, remarks)? {
@@ -80,7 +78,7 @@ pub(in crate::ipfw) fn read(
 fn not_an_option(word: &Word, object: Object) -> Problem {
     let name = word.text.as_str();
     if name == "ecn" || name == "noecn" {
-        return word.problem(format!("{} stands behind `red`, `gred`, `codel` or `pie`", Found(name)));
+        return word.problem(format!("{} follows `red`, `gred`, `codel` or `pie`", Found(name)));
     }
     if let Some(others) = elsewhere(name) {
         return word.problem(format!("{} is an option of {others}, not of a {}", Found(name), object.word()));
@@ -93,10 +91,10 @@ fn not_an_option(word: &Word, object: Object) -> Problem {
         &format!("option of a {}", object.word()),
         &known,
         &[
-            ("src-port", "it stands behind `mask`"),
-            ("dst-port", "it stands behind `mask`"),
-            ("src-ip", "it stands behind `mask`"),
-            ("dst-ip", "it stands behind `mask`"),
+            ("src-port", "it follows `mask`"),
+            ("dst-port", "it follows `mask`"),
+            ("src-ip", "it follows `mask`"),
+            ("dst-ip", "it follows `mask`"),
             ("delay-profile", "use `profile`"),
             ("slotsize", "narrows counts bytes"),
         ],
@@ -137,9 +135,9 @@ impl Reader<'_, '_> {
         if self.config.object == Object::Scheduler {
             return match parent == own {
                 true => Ok(()),
-                false => Err(word
-                    .problem(format!("scheduler {own} sends by pipe {parent}"))
-                    .help(format!("a scheduler sends by the pipe of its own number: configure pipe {own}"))),
+                false => Err(word.problem(format!("scheduler {own} sends through pipe {parent}")).help(
+                    format!("a scheduler sends through the pipe with its number: configure pipe {own}"),
+                )),
             };
         }
         self.config.keys.put("pipe", number(parent));
@@ -162,9 +160,7 @@ impl Reader<'_, '_> {
         let (low, high) = (quantity::kilo(min, "a threshold")?, quantity::kilo(max, "a threshold")?);
         if low >= high {
             return Err(min
-                .problem(format!(
-                    "the lower threshold is {low}, which is not below the upper one, which is {high}"
-                ))
+                .problem(format!("the lower threshold, {low}, is not below the upper threshold, {high}"))
                 .help(EXPECTED));
         }
         let mut table = of_type(name);

@@ -27,7 +27,7 @@ pub(super) const OPTIONS: Options = Options(&[&[
         Follows::Nothing,
     ),
     Opt::nothing(&["memlimit"], Follows::One("a number")),
-    Opt::refused(&["overflow"], NOT_UNDERSTOOD, "here when overloaded, both queues lose packets"),
+    Opt::refused(&["overflow"], NOT_UNDERSTOOD, "on overload, both queues drop packets"),
     Opt::refused(&["drop_enqueue"], NOT_UNDERSTOOD, "here packets are dropped on departure, as in RFC 9332"),
     Opt::refused(&["any_ect"], NOT_UNDERSTOOD, "here ECT(0) goes to the classic queue, as in RFC 9331"),
 ]]);
@@ -74,7 +74,7 @@ fn gain(word: Word<'_>, least: f64) -> Result<Read<Value>, Problem> {
     let most = *DualPi2Config::ALPHA.end();
     let told = word.text.parse::<f64>().ok().map(in_parts);
     let told = told.filter(|gain| (least..=most).contains(gain)).ok_or_else(|| {
-        word.problem(format!("{} is no gain in hertz", Found(word.text)))
+        word.problem(format!("{} is not a gain in hertz", Found(word.text)))
             .help(format!("from {least} to {most}, in 256ths"))
     })?;
     Ok(Read::plain(Value::Float(told.to_string())))
@@ -111,7 +111,7 @@ const PROTECTION: Unit = Unit {
     read: |word, _| {
         let share = word.text.strip_suffix('%').unwrap_or(word.text).parse::<f64>().ok();
         let share = share.map(libm::rint).filter(|share| (1.0..=99.0).contains(share)).ok_or_else(|| {
-            word.problem(format!("{} is no share of the link", Found(word.text))).help("from 1% to 99%")
+            word.problem(format!("{} is not a share of the link", Found(word.text))).help("from 1% to 99%")
         })?;
         let mut weights = Table::default();
         weights.put("low", number(100.0 - share));
@@ -166,7 +166,7 @@ fn by_round_trips(keys: &mut Table, longest: Option<u64>, usual: Option<u64>) ->
         return Err(Problem::new(format!(
             "target {target}, tupdate {update}, alpha {alpha} and beta {beta} follow"
         ))
-        .help("narrows takes a tupdate of 1ms and more, and an alpha of 0.01 and more"));
+        .help("narrows needs a tupdate of at least 1ms and an alpha of at least 0.01"));
     }
     let gain = |gain: f64| Value::Float(gain.to_string());
     for (key, value) in

@@ -45,7 +45,7 @@ pub(super) fn model(node: &Node, steps: &mut Steps, depth: u32) -> Result<(), Pr
         _ => Quantity::Rate,
     };
     steps.about(quantity, &tag)?;
-    let table = inner.table("a table of what the model is told")?;
+    let table = inner.table("a table of the model's parameters")?;
     let unrolled = match name {
         "NormalizedBwConfig" => normalized(inner, table, steps),
         "SawtoothBwConfig" => sawtooth(inner, table, steps),
@@ -198,7 +198,7 @@ pub(super) fn trace_rates(list: &Node, steps: &mut Steps) -> Result<(), Problem>
 fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result<(), Problem> {
     table.only(&["pattern", "count"])?;
     if depth >= DEEPEST {
-        return Err(Problem::new(format!("more than {DEEPEST} patterns within one another")).at(&node.span));
+        return Err(Problem::new(format!("patterns nested more than {DEEPEST} deep")).at(&node.span));
     }
     let count = table.optional("count", whole)?.unwrap_or(0);
     let models = match table.get("pattern") {
@@ -223,8 +223,8 @@ fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result
     if count == 0 && steps.now > start {
         // An endless pattern is all there is, or else what stands before it would be repeated, too.
         if points > 0 {
-            return Err(Problem::new("an endless pattern after something else").at(&node.span).help(
-                "a trace repeats as a whole or not at all: give the pattern a `count`, or leave out what is before it",
+            return Err(Problem::new("an endless pattern that is not the first").at(&node.span).help(
+                "a trace repeats as a whole or not at all: give the pattern a `count`, or remove what precedes it",
             ));
         }
         steps.endless = true;
@@ -233,8 +233,8 @@ fn repeated(node: &Node, table: &Table, steps: &mut Steps, depth: u32) -> Result
 }
 
 fn never_ends(node: &Node) -> Problem {
-    let problem = Problem::new("this would never come: the pattern before it is endless").at(&node.span);
-    problem.help("a `count` of 0, or none, is for ever")
+    let problem = Problem::new("unreachable: the previous pattern is endless").at(&node.span);
+    problem.help("a `count` of 0, or none, repeats forever")
 }
 
 fn as_f64(rate: Rate) -> f64 {

@@ -146,7 +146,7 @@ fn sum(
             let problem = Problem::new(format!("found {}, expected {allowed}", node.found())).at(&node.span);
             return Err(match unit.is_empty() || number.is_empty() {
                 true => problem,
-                false => problem.help(format!("{} is no unit of it; units: {units}", Found(unit))),
+                false => problem.help(format!("{} is not a unit of it; units: {units}", Found(unit))),
             });
         };
         // 10⁻⁹ of a unit are kept, whatever it is; beyond 128 bits it is too large for both.

@@ -32,12 +32,8 @@ pub(in crate::traffic) fn read(
         AppKind::Telnet => Dialogue::Exchanges(keys::read::<Telnet>(node, table, around)?.exchanges),
     };
     if let (true, Some(key)) = (udp, table.key("tcp")) {
-        let problem = Problem::new("`tcp` does not go with UDP").at(&key.span);
-        return Err(if kind == AppKind::Voip {
-            problem.help("say protocol = \"tcp\" beside it")
-        } else {
-            problem
-        });
+        let problem = Problem::new("`tcp` cannot be used with UDP").at(&key.span);
+        return Err(if kind == AppKind::Voip { problem.help("add protocol = \"tcp\"") } else { problem });
     }
     let mut hosts = Hosts::of(kind);
     if kind.has_hosts() {
@@ -48,9 +44,9 @@ pub(in crate::traffic) fn read(
     if let (Demand::Users { users, .. }, Some(key)) = (demand, table.key("parallel"))
         && users > parallel
     {
-        return Err(Problem::new(format!("{users} users, and no more than {parallel} transactions at once"))
+        return Err(Problem::new(format!("{users} users, but at most {parallel} transactions at once"))
             .at(&key.span)
-            .help("leave `parallel` out: users have no more than one transaction each"));
+            .help("remove `parallel`: each user has at most one transaction"));
     }
     let parallel = match demand {
         Demand::Users { users, .. } => users,
@@ -68,22 +64,22 @@ fn demand(
     node: &Node,
     dialogue: &Dialogue,
 ) -> Result<Demand, Problem> {
-    const HELP: &str = "say one of: load = \"4mbit\", pace = \"10/s\", users = 20";
+    const HELP: &str = "use one of: load = \"4mbit\", pace = \"10/s\", users = 20";
     let load = common.load.map(Pace::Bits);
     let Common { pace, users, poisson, think, .. } = *common;
     let misplaced = |key: &str, other: &str| {
         let span = table.key(key).map_or(0..0, |key| key.span.clone());
-        Problem::new(format!("`{key}` goes with {other}")).at(&span)
+        Problem::new(format!("`{key}` requires {other}")).at(&span)
     };
     let users = match (load.is_some(), pace.is_some(), users) {
         (false, false, None) if kind == AppKind::File => Some(1),
         (false, false, Some(users)) => Some(users),
         (true, false, None) | (false, true, None) => None,
         (false, false, None) => {
-            return Err(Problem::new("it is not said when transactions begin").at(&node.span).help(HELP));
+            return Err(Problem::new("no start of transactions is given").at(&node.span).help(HELP));
         }
         _ => {
-            return Err(Problem::new("transactions begin in more than one way").at(&node.span).help(HELP));
+            return Err(Problem::new("several starts of transactions are given").at(&node.span).help(HELP));
         }
     };
     if let Some(users) = users {
@@ -96,9 +92,7 @@ fn demand(
         return Err(misplaced("think", "`users`"));
     }
     if let (Some(key), None) = (table.key("load"), dialogue.mean_bytes()) {
-        return Err(Problem::new("a transfer without an end has no load")
-            .at(&key.span)
-            .help("give it a `size`"));
+        return Err(Problem::new("an endless transfer has no load").at(&key.span).help("give it a `size`"));
     }
     let pace = load.or(pace).unwrap_or(Pace::Packets { count: 1, per: Duration::MAX });
     Ok(Demand::Open { poisson: poisson.unwrap_or(true), pace })

@@ -164,7 +164,7 @@ const TIME_OR_NONE: ByHand<Option<Duration>> = ByHand {
     read: |node, around| OR_NONE.read(node, around).map_err(|p| p.help("or \"none\"")),
     write: |time| OR_NONE.write(time),
 };
-const TCP: Group<TcpConfig> = Group::new("Tcp", "What hosts' TCP does.", "{ congestion = \"reno\" }");
+const TCP: Group<TcpConfig> = Group::new("Tcp", "TCP parameters of hosts.", "{ congestion = \"reno\" }");
 
 impl Keyed for Hosts {
     const ROWS: &'static [Row<Self>] = &[
@@ -371,7 +371,7 @@ impl Keyed for Call {
     fn check(&self, table: &Table, _: &Range<usize>) -> Result<(), Problem> {
         match (table.key("talk"), table.key("silence")) {
             (Some(key), None) | (None, Some(key)) => {
-                Err(Problem::new("`talk` and `silence` go together").at(&key.span))
+                Err(Problem::new("`talk` and `silence` require each other").at(&key.span))
             }
             _ => Ok(()),
         }

@@ -114,7 +114,7 @@ pub(super) fn ports(node: &Node) -> Result<RangeInclusive<u16>, Problem> {
         None => (port(text)?, port(text)?),
     };
     if low > high {
-        return Err(Problem::new(format!("the range {} ends before it begins", node.found())).at(&node.span));
+        return Err(Problem::new(format!("the range {} is descending", node.found())).at(&node.span));
     }
     Ok(low..=high)
 }
@@ -153,7 +153,8 @@ pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
     }
     let (address, length) = text.split_once('/').map_or((text, None), |(ip, length)| (ip, Some(length)));
     let Ok(ip) = address.trim().parse::<IpAddr>() else {
-        let problem = Problem::new(format!("{} is no host, address or network", Found(text))).at(&node.span);
+        let problem =
+            Problem::new(format!("{} is not a host, address or network", Found(text))).at(&node.span);
         return Err(match nearest(text, hosts.iter().map(String::as_str)) {
             Some(near) => problem.help(format!("did you mean `{near}`?")).help(HELP),
             None => problem.help(HELP),
@@ -163,7 +164,7 @@ pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
     let prefix = match length.map(str::trim) {
         None => most,
         Some(length) => length.parse().ok().filter(|length| *length <= most).ok_or_else(|| {
-            Problem::new(format!("{} is no length of a prefix", Found(length)))
+            Problem::new(format!("{} is not a length of a prefix", Found(length)))
                 .at(&node.span)
                 .help(format!("0 to {most}"))
         })?,
@@ -174,11 +175,9 @@ pub(crate) fn party(node: &Node, hosts: &[String]) -> Result<Party, Problem> {
         && prefix < 96
         && network(IpAddr::V6(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped()), prefix) == ip
     {
-        return Err(Problem::new(format!("{} takes in the addresses of IPv4, too", node.found()))
+        return Err(Problem::new(format!("{} includes IPv4 addresses", node.found()))
             .at(&node.span)
-            .help(
-                "leave the key out for any address; \"2000::/3\" is what IPv6 has in use for the whole world",
-            ));
+            .help("remove the key for any address; \"2000::/3\" is the global unicast space of IPv6"));
     }
     Ok(Party::Network { ip, prefix })
 }
@@ -223,7 +222,7 @@ pub(super) fn length(node: &Node) -> Result<RangeInclusive<u32>, Problem> {
     };
     let range = range.map_err(|p| p.help(HELP))?;
     if range.start() > range.end() {
-        return Err(Problem::new(format!("the range {} ends before it begins", node.found())).at(&node.span));
+        return Err(Problem::new(format!("the range {} is descending", node.found())).at(&node.span));
     }
     if *range.end() < 20 || *range.start() > 65_535 {
         return Err(Problem::new(format!("no IP packet has {}", node.found()))
@@ -258,7 +257,7 @@ pub(super) fn way(node: &Node, shared: bool) -> Result<Way, Problem> {
     if shared {
         return Ok(way);
     }
-    Err(Problem::new("`from` tells the directions of a shared medium apart")
+    Err(Problem::new("`from` distinguishes the directions of a shared medium")
         .at(&node.span)
-        .help("this link has a queue for each direction: give `up` or `down` a scheduler of its own"))
+        .help("this link has a queue per direction: give `up` or `down` its own scheduler"))
 }

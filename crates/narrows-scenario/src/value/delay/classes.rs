@@ -25,11 +25,11 @@ const MATCH: Short<Match> = Short { key: "protocol", words: "protocol", table: M
 const DELAY_OF_CLASS: Like<TimeOrDelay, Delay> = Like {
     kind: DELAY,
     read: |node, around| match super::read(node, around)? {
-        (_, Some(_)) => Err(Problem::new("the order of packets is the link's, not that of a class")
+        (_, Some(_)) => Err(Problem::new("packet order is a property of the link, not of a class")
             .at(&node.span)
-            .help("write `order` beside `classes`")),
+            .help("set `order` next to `classes`")),
         (Delay { source: DelaySource::Classes(_), .. }, _) => {
-            Err(Problem::new("classes within a class").at(&node.span).help("a packet is of one class"))
+            Err(Problem::new("classes within a class").at(&node.span).help("a packet belongs to one class"))
         }
         (delay, None) => Ok(delay),
     },
@@ -74,14 +74,14 @@ pub(super) const CLASSES: Like<List<Group<DelayClass>>, Vec<DelayClass>> = Like 
         if let Some(item) = all.and_then(|all| node.list(LIST.what).ok()?.get(all + 1)) {
             return Err(Problem::new("no packet is left for this class")
                 .at(&item.span)
-                .help("the class before it has no `match`, so that it takes every packet; it stands last"));
+                .help("the class before it has no `match` and takes every packet; it must be last"));
         }
         let names: Vec<&str> =
             classes.iter().flat_map(|class| class.delay.feeds()).map(|feed| feed.name.as_str()).collect();
         if let Some((_, name)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
             return Err(Problem::new(format!("two classes have the feed `{name}`"))
                 .at(&node.span)
-                .help("give each feed of a link a name of its own"));
+                .help("give each feed of a link a unique name"));
         }
         Ok(classes)
     },

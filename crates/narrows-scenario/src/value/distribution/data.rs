@@ -43,7 +43,7 @@ fn file<'a>(table: &'a Keys, place: &Range<usize>, list: &str) -> Result<Option<
         (Some(file), None) => Ok(Some(file)),
         (None, Some(_)) => match table.key("unit").or(table.key("column")) {
             Some(key) => {
-                let title = format!("`{}` is about a file, and there is none", key.name);
+                let title = format!("`{}` applies to a file, but there is none", key.name);
                 Err(Problem::new(title).at(&key.span))
             }
             None => Ok(None),
@@ -290,7 +290,7 @@ fn bin(node: &Node) -> Result<Bin, Problem> {
     let [low, high, weight] = node.list(ALLOWED)? else { return Err(node.expected(ALLOWED)) };
     let (low, high) = (units::time(low)?, units::time(high)?);
     if low > high {
-        return Err(Problem::new(format!("a bin from {low} to {high}, which is less")).at(&node.span));
+        return Err(Problem::new(format!("a descending bin, from {low} to {high}")).at(&node.span));
     }
     Ok((low, high, Number::read(weight)?.as_f64()))
 }

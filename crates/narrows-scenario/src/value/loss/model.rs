@@ -62,7 +62,7 @@ impl Default for LossModel {
 impl Keyed for LossModel {
     const CHOICES: &'static [Row<Self>] = Losses::ROWS;
     const CHOOSING: Choosing = Choosing {
-        none: "it is not said what is lost",
+        none: "no loss model is given",
         several: "more than one model of loss",
         help: "keep one; `ingress` and `wire` may have one each",
     };
@@ -91,7 +91,7 @@ impl Keyed for LossModel {
             return Ok(());
         };
         let model = Self::CHOICES.iter().map(crate::keys::Key::name).find(|name| table.get(name).is_some());
-        Err(Problem::new(format!("`correlation` does not go with `{}`", model.unwrap_or_default()))
+        Err(Problem::new(format!("`correlation` cannot be used with `{}`", model.unwrap_or_default()))
             .at(&key.span)
             .help("it goes with `rate`; the other models say themselves how losses follow one another"))
     }

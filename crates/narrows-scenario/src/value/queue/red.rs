@@ -96,21 +96,21 @@ impl Keyed for Red {
         if self.config.nodrop && !self.config.ecn {
             return Err(Problem::new("`nodrop` without `ecn` lets every packet in")
                 .at(place("nodrop"))
-                .help("it is for packets that cannot be marked, beside others that are"));
+                .help("it is for packets that cannot be marked, among others that are"));
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && core::mem::discriminant(&min) != core::mem::discriminant(&max)
         {
             return Err(Problem::new(format!(
-                "`min` is {min} and `max` is {max}: one counts packets, one bytes"
+                "`min` is {min} and `max` is {max}: one in packets, one in bytes"
             ))
             .at(place("max"))
             .also(place("min"), "`min`")
-            .help("write both alike: the queue is measured in one of the two"));
+            .help("use the same unit for both"));
         }
         let (min, max) = self.thresholds();
         if number(min) >= number(max) {
-            return Err(Problem::new(format!("`min` is {min}, which is not below `max`, which is {max}"))
+            return Err(Problem::new(format!("`min`, {min}, is not below `max`, {max}"))
                 .at(place("min"))
                 .also(place("max"), "`max`")
                 .help("between the two averages packets are dropped at random; usual is a `max` of three times `min`"));

@@ -38,16 +38,14 @@ impl Scheduler {
         let classes = match &self.serves {
             Division::Classes { classes, .. } if !classes.is_empty() => classes,
             _ => {
-                return Err(Problem::new(format!(
-                    "this `{}` has no classes that are named",
-                    self.kind.name()
-                ))
-                .at(&value.span));
+                return Err(
+                    Problem::new(format!("this `{}` has no named classes", self.kind.name())).at(&value.span)
+                );
             }
         };
         let Some(index) = classes.iter().position(|known| known.name == class) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-            let problem = Problem::new(format!("no class is called {}", Found(class))).at(&value.span);
+            let problem = Problem::new(format!("there is no class {}", Found(class))).at(&value.span);
             return Err(problem
                 .did_you_mean(class, names.iter().copied())
                 .help(format!("classes: {}", one_of(&names))));

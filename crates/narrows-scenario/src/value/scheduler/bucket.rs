@@ -10,6 +10,6 @@ pub(crate) const BURST: Size = Size { low: 1, high: 1 << 32, expected: "a size f
 
 /// That a bucket does not hold a packet.
 pub(crate) fn below_one_packet(burst: Bytes, packet: Bytes) -> Problem {
-    Problem::new(format!("a burst of {burst} is less than one packet of {packet}, which would never go"))
+    Problem::new(format!("a burst of {burst} is less than one packet of {packet}, which could never go"))
         .help("usual is what the rate is in 10 ms, and at least 1600 bytes")
 }

@@ -183,7 +183,7 @@ impl CbqClass {
         for (is, what) in [
             (self.bounded, "bounded: it does not borrow"),
             (self.isolated, "isolated: it does not lend"),
-            (self.exempt, "exempt: its rate is not watched"),
+            (self.exempt, "exempt: its rate is not limited"),
         ] {
             if is {
                 words += &format!("; {what}");

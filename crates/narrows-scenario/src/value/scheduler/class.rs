@@ -141,9 +141,7 @@ impl Keyed for Class {
             return Err(Problem::new(format!("both `{}` and `{}` in one class", first.name, second.name))
                 .at(&second.span)
                 .also(&first.span, "the other")
-                .help(
-                    "packets of a class wait in a queue, in another scheduler or in netem: keep one of them",
-                ));
+                .help("a class has a queue, an inner scheduler or netem: use one of them"));
         }
         Ok(())
     }
@@ -201,7 +199,7 @@ impl Class {
         let about = kind.about();
         let table = node.table("a class: { name = \"voip\", match = { dscp = \"ef\" } }")?;
         let unused = |key: &str, why: &str| match table.key(key) {
-            Some(key) => Err(Problem::new(format!("`{}` has no use for `{}`", kind.name(), key.name))
+            Some(key) => Err(Problem::new(format!("`{}` does not use `{}`", kind.name(), key.name))
                 .at(&key.span)
                 .help(why)),
             None => Ok(()),
@@ -212,11 +210,9 @@ impl Class {
                 match kind {
                     Kind::Prio => "its classes are bands in order: the first goes before all others",
                     Kind::Dcf | Kind::CsmaCd => "its classes are stations, which all contend alike",
-                    Kind::Hpd => {
-                        "what it holds in proportion are delays: say `ddp`, the least of which is served best"
-                    }
+                    Kind::Hpd => "it keeps delays in proportion: set `ddp`; the smallest is served best",
                     Kind::Htb => "its classes share by their rates, priorities and quanta",
-                    _ => "it sends in the order of arrival",
+                    _ => "it sends first in, first out",
                 },
             )?;
         }
@@ -277,7 +273,7 @@ pub(super) fn read_matches(
     match &node.value {
         Value::Array(items) if items.is_empty() => Err(Problem::new(format!("no packet can be in {whose}"))
             .at(&node.span)
-            .help("a list of conditions holds when one of them does, and this one is empty")),
+            .help("a list of conditions matches if one of them does; this one is empty")),
         Value::Array(items) => items.iter().map(|item| Match::FORM.read(item, surroundings)).collect(),
         _ => Ok(vec![Match::FORM.read(node, surroundings)?]),
     }
@@ -290,7 +286,7 @@ fn only(table: &Table, kind: Kind) -> Result<(), Problem> {
         let has = |kind: &Kind| keys_of(*kind).iter().any(|known| known.name() == key.name);
         match &Kind::ALL.into_iter().filter(has).map(Kind::name).collect::<Vec<_>>()[..] {
             [] => problem,
-            names => problem.help(format!("`{}` goes with classes of {}", key.name, one_of(names))),
+            names => problem.help(format!("`{}` applies to classes of {}", key.name, one_of(names))),
         }
     })
 }

@@ -41,29 +41,31 @@ pub(super) fn read_all(
             None => Err(Problem::new("packets that no filter takes have no class")
                 .at(table.key("filters").map_or(&list.span, |key| &key.span))
                 .inside("filters")
-                .help("say which class they are in: default = \"NAME\", or drop them: default = \"drop\"")),
+                .help("name their class: default = \"NAME\", or drop them: default = \"drop\"")),
         };
     }
     let drops_rest = table
         .optional("default", |node| match &node.value {
             Value::String(text) if classes.iter().any(|class| class.name == text.trim()) => {
-                Err(Problem::new(format!("{} is no thing to do with other packets", Found(text)))
+                Err(Problem::new(format!("{} is not a choice for other packets", Found(text)))
                     .at(&node.span)
-                    .help("the class without `match` takes what no class before it takes; with `filters`, a class can be named here"))
+                    .help(
+                        "a class without `match` takes all other packets; with `filters`, name a class here",
+                    ))
             }
-            _ => node.choice("thing to do with other packets", &[("drop", true)]),
+            _ => node.choice("choice for other packets", &[("drop", true)]),
         })?
         .unwrap_or_default();
     let default_class = classes.iter().position(|class| class.matches.is_empty() && is_leaf(class));
     match (default_class, drops_rest) {
-        (None, false) => Err(Problem::new("packets that fulfil no `match` have no class")
+        (None, false) => Err(Problem::new("unmatched packets have no class")
             .at(&list.span)
             .inside("classes")
             .help("end with a class without `match`, such as { name = \"rest\" }, or drop them: default = \"drop\"")),
         (Some(class), true) => {
             let key = table.key("default").map_or(&list.span, |key| &key.span);
             let name = &classes[class].name;
-            Err(Problem::new(format!("no packet is left to drop: the class `{name}` takes every one"))
+            Err(Problem::new(format!("there is nothing to drop: the class `{name}` takes every packet"))
                 .at(key)
                 .inside("default")
                 .also(place(&nodes[class], "name"), "it has no `match`"))
@@ -88,7 +90,7 @@ fn read_list<'a>(
     for node in nodes {
         let class = Class::read_of(kind, node, surroundings)?;
         if let Some(other) = classes.iter().position(|other| other.name == class.name) {
-            return Err(Problem::new(format!("two classes are called `{}`", class.name))
+            return Err(Problem::new(format!("duplicate class `{}`", class.name))
                 .at(place(node, "name"))
                 .also(place(&nodes[other], "name"), "the other"));
         }
@@ -98,7 +100,7 @@ fn read_list<'a>(
     if kind == Kind::Tbf && classes.len() > 1 {
         return Err(Problem::new(format!("`tbf` with {} classes", classes.len()))
             .at(place(&nodes[1], "name"))
-            .help("it is one bucket: in its one class may stand another scheduler, which has classes"));
+            .help("it is one bucket: put an inner scheduler with classes into its only class"));
     }
     if !has_filters {
         check_reach(&classes, nodes, surroundings.hosts)?;
@@ -115,31 +117,31 @@ fn check_reach(classes: &[Class], nodes: &[Node], hosts: &[String]) -> Result<()
         let takes_all = |other: &&usize| **other < index && classes[**other].matches.is_empty();
         if let Some(&rest) = leaves.iter().find(takes_all) {
             return Err(Problem::new(format!(
-                "no packet gets to the class `{}`: `{}` takes every one",
+                "no packet reaches the class `{}`: `{}` takes every packet",
                 class.name, classes[rest].name
             ))
             .at(place(&nodes[index], "name"))
             .also(place(&nodes[rest], "name"), "it has no `match`")
-            .help("the class without `match` takes what no class before it takes: it stands last"));
+            .help("a class without `match` takes all other packets: it must be last"));
         }
         let own: Vec<Condition> = class.matches.iter().map(|one| one.symbolic(hosts)).collect();
         let possible: Vec<&Condition> = own.iter().filter(|one| !one.is_impossible()).collect();
         if possible.is_empty() && !own.is_empty() {
             return Err(Problem::new(format!("no packet can be in the class `{}`", class.name))
                 .at(place(&nodes[index], "match"))
-                .help("the parts of its `match` contradict each other: all of them must hold"));
+                .help("the parts of its `match` contradict each other; all must hold"));
         }
         let covering = |one: &&Condition| earlier.iter().find(|(_, other)| other.covers(one));
         let covered: Option<Vec<usize>> =
             possible.iter().map(|one| covering(one).map(|(by, _)| *by)).collect();
         if let Some(&by) = covered.as_ref().and_then(|all| all.first()) {
             return Err(Problem::new(format!(
-                "no packet gets to the class `{}`: `{}` takes them before",
+                "no packet reaches the class `{}`: `{}` takes them first",
                 class.name, classes[by].name
             ))
             .at(place(&nodes[index], "match"))
             .also(place(&nodes[by], "match"), "this holds for each of them")
-            .help("the first class whose `match` holds takes a packet: let the narrower one come first"));
+            .help("the first matching class takes a packet: put the narrower one first"));
         }
         earlier.extend(own.into_iter().map(|one| (index, one)));
     }

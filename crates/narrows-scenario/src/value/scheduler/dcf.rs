@@ -70,7 +70,7 @@ impl Keyed for DcfConfig {
         }
         let key = table.key("window-min").or(table.key("window-max"));
         Err(Problem::new(format!(
-            "the least contention window, {window_min}, is above the greatest, {window_max}"
+            "the minimum contention window, {window_min}, is above the maximum, {window_max}"
         ))
         .at(key.map_or(place, |key| &key.span)))
     }

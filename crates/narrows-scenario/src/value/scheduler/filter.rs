@@ -45,7 +45,7 @@ impl Filter {
             return Err(Problem::new("both `filters` and a class with a `match`")
                 .at(&list.span)
                 .also(&key.span, "a `match`")
-                .help("filters say for all classes what belongs to them: move the condition there"));
+                .help("filters define the packets of all classes: move the condition there"));
         }
         let items = list.list("a list of filters: [{ match = { dscp = \"ef\" }, class = \"voip\" }]")?;
         items.iter().map(|node| Self::read(node, classes, surroundings)).collect()
@@ -71,8 +71,8 @@ pub(super) fn leaf(node: &Node, classes: &[Class]) -> Result<String, Problem> {
     }
     let is_inner = classes.iter().any(|class| class.name == name);
     let problem = match is_inner {
-        true => Problem::new(format!("the class `{name}` has others below it, and no packets of its own")),
-        false => Problem::new(format!("no class is called {}", Found(name))),
+        true => Problem::new(format!("the class `{name}` has child classes, and no packets of its own")),
+        false => Problem::new(format!("there is no class {}", Found(name))),
     };
     Err(problem
         .at(&node.span)

@@ -133,7 +133,7 @@ impl Hpd {
             BoundOrder::Reference => "the last such class",
             BoundOrder::EarliestDeadline => "the earliest deadline",
         };
-        format!("who has a limit that {reading} goes first, of several {order}")
+        format!("a class whose limit {reading} goes first, of several {order}")
     }
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn class_words(class: &HpdClass) -> String {
     let estimator = match estimator {
         Estimator::Ewma => String::new(),
         Estimator::EwmaR { threshold, cycle } => {
-            format!(", exact for {threshold} packets, anew after {cycle} idle")
+            format!(", exact for {threshold} packets, restarts after {cycle} idle")
         }
         Estimator::EwmaPe { steps, width } => {
             let width = WIDTHS.iter().find(|(_, known)| known == width).map_or("", |(name, _)| name);
@@ -279,7 +279,11 @@ fn read_estimator(node: &Node, around: Surroundings<'_>) -> Result<Estimator, Pr
 fn estimator_name(node: &Node) -> Result<&'static str, Problem> {
     let text = node.text(&format!("an estimator: {}", one_of(ESTIMATORS)))?.trim();
     ESTIMATORS.iter().find(|known| **known == text).copied().ok_or_else(|| {
-        suggest(Problem::new(format!("{} is no estimator", node.found())).at(&node.span), text, ESTIMATORS)
+        suggest(
+            Problem::new(format!("{} is not an estimator", node.found())).at(&node.span),
+            text,
+            ESTIMATORS,
+        )
     })
 }
 

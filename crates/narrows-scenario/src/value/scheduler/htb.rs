@@ -86,10 +86,7 @@ impl Keyed for HtbClass {
         if class.ceil() < class.rate {
             let problem =
                 Problem::new(format!("`ceil` is {}, below `rate`, which is {}", class.ceil(), class.rate));
-            return Err(at(
-                "ceil",
-                problem.help("a class gets its rate always, and no more than its ceiling"),
-            ));
+            return Err(at("ceil", problem.help("a class gets at least its rate and at most its ceiling")));
         }
         for (key, burst) in [("burst", class.burst), ("cburst", class.cburst)] {
             if let Some(burst) = burst.filter(|burst| *burst < PACKET) {

@@ -109,7 +109,7 @@ macro_rules! schedulers {
 }
 
 schedulers! {
-    Fifo "fifo" "in the order of arrival" Classes, |it, plan| it.assemble(Fifo::default(), plan);
+    Fifo "fifo" "first in, first out" Classes, |it, plan| it.assemble(Fifo::default(), plan);
     Prio "prio" "strict priority, the first class first" Classes, |it, plan| it.assemble(Priority::default(), plan);
     PfifoFast "pfifo_fast" "strict priority of three bands by the TOS byte" Bands, |it, plan| it.assemble(Priority::default(), plan);
     Drr "drr" "deficit round robin" ClassesOrFlows, |it, plan| it.assemble(Drr::new(it.quantum().unwrap_or_default()), plan), weights(), quantum(1500);
@@ -121,14 +121,14 @@ schedulers! {
     // RFC 8290, 5.2.4: one full Ethernet frame.
     FqCodel "fq_codel" "fair queueing with CoDel" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<CodelConfig>();
     FqPie "fq_pie" "fair queueing with PIE" Flows, |it, plan| it.assemble(Fair::new(it.quantum().unwrap_or_default()), plan), quantum(1514), keys::<PieConfig>();
-    Dcf "dcf" "stations contend by the DCF of 802.11b" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
-    CsmaCd "csma-cd" "stations contend by the CSMA/CD of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
-    Hpd "hpd" "delays in proportion, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
+    Dcf "dcf" "802.11b DCF contention between stations" ClassesOrFlows, |it, plan| it.assemble(it.dcf(plan), plan), keys::<DcfConfig>();
+    CsmaCd "csma-cd" "CSMA/CD contention of half-duplex Ethernet" ClassesOrFlows, |it, plan| it.assemble(it.csma_cd(plan), plan), keys::<CsmaCdConfig>();
+    Hpd "hpd" "proportional delays, with limits" Classes, |it, plan| it.assemble(it.hpd(), plan), keys::<Hpd>(), class_keys::<HpdClass>();
     Abe "abe" "alternative best effort: low delay for green packets at no cost to blue ones" Colours, |it, plan| it.assemble(it.abe(), plan), keys::<super::Abe>();
     Plugin "plugin" "a scheduler loaded from a WebAssembly module" ClassesOrFlows, |it, plan| it.assemble(it.plugin.scheduler()?, plan), weights(), longest(), keys::<super::Plugin>();
     Tbf "tbf" "a token bucket" Classes, |it, plan| it.assemble(Bucket::new(it.tbf_config())?, plan), keys::<Tbf>();
-    Htb "htb" "a tree of token buckets, which borrow from those above" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
-    Cbq "cbq" "a tree of classes, kept to their rates by their idle times" Classes, |it, plan| it.assemble(it.cbq()?, plan), keys::<super::Cbq>(), class_keys::<CbqClass>();
+    Htb "htb" "a tree of token buckets that borrow from their parents" Classes, |it, plan| it.assemble(sched::Htb::new(it.htb_classes())?, plan), class_keys::<HtbClass>();
+    Cbq "cbq" "a tree of classes, limited to their rates by idle time" Classes, |it, plan| it.assemble(it.cbq()?, plan), keys::<super::Cbq>(), class_keys::<CbqClass>();
 }
 
 impl Kind {

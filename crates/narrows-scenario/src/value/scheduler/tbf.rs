@@ -58,7 +58,7 @@ impl Keyed for Tbf {
             return Err(Problem::new("both `latency` and `bound`")
                 .at(&latency.span)
                 .also(&bound.span, "the bound")
-                .help("how long a packet may wait says how much may wait: keep one of the two"));
+                .help("the maximum wait determines the bound: use one of the two"));
         }
         let at = |key: &str, problem: Problem| match table.get(key) {
             Some(node) => problem.at(&node.span).inside(key),
@@ -70,11 +70,8 @@ impl Keyed for Tbf {
         match self.peakrate {
             Some(peak) if peak <= self.rate => Err(at(
                 "peakrate",
-                Problem::new(format!(
-                    "`peakrate` is {peak}, which is not above `rate`, which is {}",
-                    self.rate
-                ))
-                .help("it says how fast a burst may be; leave it out for bursts at once"),
+                Problem::new(format!("`peakrate`, {peak}, is not above `rate`, {}", self.rate))
+                    .help("it limits the rate of bursts; remove it for bursts at line rate"),
             )),
             _ => Ok(()),
         }

@@ -34,7 +34,7 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
         let at = |problem: Problem| problem.at(place(&nodes[index], "parent")).inside("parent");
         let Some(&above) = numbers.get(name.as_str()) else {
             let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-            let problem = at(Problem::new(format!("no class is called {}", Found(name))));
+            let problem = at(Problem::new(format!("there is no class {}", Found(name))));
             let others: Vec<&str> = names.into_iter().filter(|other| *other != class.name).collect();
             return Err(problem.did_you_mean(name, others.iter().copied()).help(format!(
                 "the class above `{}`: {}; or none",
@@ -54,15 +54,15 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
         if let Some(round) = way.iter().position(|&other| other == index) {
             let names: Vec<&str> = way[..=round].iter().map(|&other| classes[other].name.as_str()).collect();
             return Err(at(Problem::new(format!(
-                "`{}` is below itself: its parent is {}",
+                "`{}` is its own ancestor: its parent is {}",
                 class.name,
                 names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", whose parent is ")
             )))
             .help("the classes are a tree: one of them has no parent"));
         }
-        return Err(at(Problem::new(format!("`{name}` stands after `{}`, which is below it", class.name)))
+        return Err(at(Problem::new(format!("`{name}` follows its child `{}`", class.name)))
             .also(place(&nodes[above], "name"), "the parent")
-            .help("let a class stand before those below it"));
+            .help("put a class before its children"));
     }
     let above_others = |(_, class): &(usize, &Class)| parents.contains(class.name.as_str());
     for (index, class) in classes.iter().enumerate().filter(above_others) {
@@ -79,11 +79,11 @@ pub(super) fn check(classes: &[Class], nodes: &[Node]) -> Result<(), Problem> {
             .find_map(|(key, _)| table.and_then(|table| table.key(key)));
         if let Some(key) = key {
             return Err(Problem::new(format!(
-                "`{}` in the class `{}`, which has others below it",
+                "`{}` in the class `{}`, which has children",
                 key.name, class.name
             ))
             .at(&key.span)
-            .help("packets wait in the classes at the ends of the tree: say it there"));
+            .help("only leaf classes hold packets: set it there"));
         }
     }
     Ok(())
