@@ -555,7 +555,7 @@ fn what_cannot_be_attached_to_is_told_and_left_alone() {
         refused("tun0", &here, &["carries no Ethernet frames"]);
     }
     refused("eth0", &["--pid", "4194303"], &["4194303"]);
-    refused("eth0", &["--container", "a/b"], &["no container's name"]);
+    refused("eth0", &["--container", "a/b"], &["not a container's name"]);
     let scenario = "[hosts.a]\n[hosts.b]\n[routers.r]\n[links.x]\nbetween = [\"a\", \"r\"]\n[links.y]\nbetween = [\"r\", \"b\"]\n";
     let file = bed.folder.write("routed.toml", scenario);
     refused("eth0", &["--netns", &path, file.to_str().unwrap()], &["the router `r`"]);
@@ -624,7 +624,7 @@ fn open_there_is_nothing_to_put_back_of_an_interface_that_moved() {
     command.args(["link", "set", "eth0", "netns", &outer]);
     assert!(spawn(command, &bed.inner).unwrap().wait().unwrap().success());
     let ended = network.wait().expect(2);
-    assert!(ended.err.contains("was removed, or moved to another namespace; attach once more"), "{ended}");
+    assert!(ended.err.contains("was removed, or moved to another namespace; attach again"), "{ended}");
     assert!(!ended.err.contains("not put back"), "{ended}");
 }
 

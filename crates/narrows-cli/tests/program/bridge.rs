@@ -252,7 +252,7 @@ fn rules_and_disciplines_mean_the_bridge_and_replays_agree() {
     }
     let rules = scratch.write("me", "pipe 1 config delay 4ms\nadd 100 pipe 1 udp from me to any out\n");
     let ended = finish(&mut bed.command(&["--ipfw", rules.to_str().unwrap()])).expect(2);
-    assert!(ended.err.contains("rule 100 says `me`") && ended.err.contains("`one` and `two`"), "{ended}");
+    assert!(ended.err.contains("rule 100 uses `me`") && ended.err.contains("`one` and `two`"), "{ended}");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn interfaces_are_as_before_however_it_ends() {
     assert_eq!(bridge.wait().ended_by(), Some(9));
     assert_ne!(bed.features(), before, "killed, it could not put them back");
     let cleaned = clean();
-    assert!(cleaned.out.contains("put one back") && cleaned.out.contains("put two back"), "{cleaned}");
+    assert!(cleaned.out.contains("restored one") && cleaned.out.contains("restored two"), "{cleaned}");
     assert_eq!(bed.features(), before);
 
     // And without `clean`, the next one does.
@@ -397,7 +397,7 @@ fn what_was_not_put_back_is_not_said_to_be() {
         let right = format!("/proc/{}/fd/{}", std::process::id(), bed.right.as_fd().as_raw_fd());
         ip(&bed.middle, &format!("link set two netns {right}"));
         let said = bridge.map_or_else(|| clean().out, |bridge| bridge.wait().expect(2).err);
-        assert!(!said.contains("put two back"), "{said}");
+        assert!(!said.contains("restored two"), "{said}");
         assert!(said.contains("two was removed, or moved to another namespace"), "{said}");
         assert!(said.contains("ethtool -K two ") && said.contains("tx-generic-segmentation on"), "{said}");
         assert_eq!(features(&bed.middle, "uno").unwrap(), before[0]);

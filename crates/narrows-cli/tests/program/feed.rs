@@ -167,7 +167,7 @@ fn a_feed_ends_well_with_its_run_and_there_is_one_writer() {
     started.tell("go");
     let report = started.wait().expect(0).json();
     let ended = feeder.wait().expect(0);
-    assert!(ended.err.contains("values went to access.up/radio; the run is over"), "{ended}");
+    assert!(ended.err.contains("values went to access.up/radio; the run has ended"), "{ended}");
     assert!(!path.exists(), "{}", path.display());
     let feed = fed(&report);
     assert_eq!((&feed["used_values"], &feed["underruns_packets"]), (&20.into(), &0.into()), "{feed:#}");
@@ -195,7 +195,7 @@ fn what_is_no_value_is_told_with_its_line_and_which_feed_is_asked() {
     let torn = feed("--binary access.up/voice", "1234567").expect(2);
     assert!(torn.err.contains("the input ends with 7 bytes of an incomplete value"), "{torn}");
     let which = feed("access.up", "1\\n").expect(2);
-    assert!(which.err.contains("say which, one of access.up/voice, access.up/rest"), "{which}");
+    assert!(which.err.contains("name one of access.up/voice, access.up/rest"), "{which}");
     let none = feed("access.up/noise", "1\\n").expect(2);
     assert!(
         none.err
@@ -484,7 +484,7 @@ assert os.read(os.open(path, os.O_RDWR), 4) == bytes(4)
     );
     let flags = [&scenario(&scratch, "on-empty = \"zero\", lead = \"16 values\"") as &str];
     let ended = finish(&mut run_line(flags, &line)).expect(0);
-    assert!(ended.err.contains("96 found no room, 1 negative ones counted as no delay"), "{ended}");
+    assert!(ended.err.contains("96 dropped (queue full), 1 negative ones counted as no delay"), "{ended}");
     assert!(ended.err.contains("exists: name a path at which there is nothing"), "{ended}");
     assert!(ended.err.contains("cannot make /proc/none:"), "{ended}");
 }

@@ -269,7 +269,7 @@ fn a_program_that_spins_is_ended() {
     let ended = finish(&mut inside(["--stall", "1s"], "while :; do :; done"));
     // What it wrote just before nobody could carry any more: it has the guest's only processor.
     assert_eq!(ended.code(), 74, "{}", ended.err);
-    assert!(ended.err.contains("virtual time has stood still for 1 s"), "{}", ended.err);
+    assert!(ended.err.contains("virtual time has been stopped for 1 s"), "{}", ended.err);
     assert!(ended.err.contains(" of the run, in `sh` (process "), "{}", ended.err);
 }
 
@@ -283,7 +283,7 @@ fn a_program_that_spins_ends_when_it_is_asked_to() {
     busy.signal("TERM");
     let ended = busy.wait();
     assert_eq!(ended.code(), 128 + 15, "{}", ended.err);
-    assert!(ended.err.contains("a program computes, while virtual time stands still"), "{}", ended.err);
+    assert!(ended.err.contains("a program is computing, which stops virtual time"), "{}", ended.err);
 }
 
 #[test]

@@ -155,10 +155,7 @@ fn tc_changes_a_run() {
     let up = "limit 1000 delay 50ms 10ms 25% distribution normal loss 1% rate 100mbit";
     assert_eq!(shown("qdisc show dev client"), format!("qdisc netem 8001: root refcnt 2 {up}\n"));
     assert_eq!(shown("qdisc show dev link.up"), shown("qdisc ls dev client.link"));
-    refused(
-        "qdisc add dev link.up root netem delay 1ms",
-        "there is a queueing discipline at link.up already",
-    );
+    refused("qdisc add dev link.up root netem delay 1ms", "a queueing discipline already exists at link.up");
     // What tc does not send again stays, and the delay is sent always.
     shown("qdisc change dev link.up root netem loss 2%");
     assert_eq!(
@@ -169,7 +166,7 @@ fn tc_changes_a_run() {
     // What is shown can be fed in again.
     shown("qdisc replace dev link.up root handle 1: netem limit 1000 delay 20ms");
     refused("qdisc change dev link.up root delay limit 5", "another kind of queueing discipline");
-    refused("qdisc add dev link root netem delay 1ms", "which of link.up and link.down");
+    refused("qdisc add dev link root netem delay 1ms", "name one of link.up and link.down");
     refused("qdisc add dev sever root netem delay 1ms", "there is no device `sever`");
     refused("qdisc add dev link.up parent 1:1 netem delay 1ms", "there is no discipline 1:");
     refused("qdisc change dev link.up root netem dely 1ms", "did you mean `delay`?");

@@ -84,7 +84,7 @@ fn lines_have_labels_or_files_of_their_hosts() {
     std::os::unix::fs::symlink("/dev/full", logs.join("server.log")).unwrap();
     let flags = ["--logs", logs.to_str().unwrap(), "--on", "server", "echo lost"];
     let full = finish(&mut run(flags, "true")).expect(0);
-    assert!(full.err.contains("are not whole: No space left on device"), "{full}");
+    assert!(full.err.contains("are incomplete: No space left on device"), "{full}");
 }
 
 #[test]

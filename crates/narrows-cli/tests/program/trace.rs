@@ -67,7 +67,10 @@ fn what_is_wrong_with_a_trace_or_a_pattern_is_said_and_exits_with_2() {
         (&["pattern", "make", "loss", "--length", "9", "--at", "10"], &["beyond the length, 9"]),
         (&["pattern", "make", "loss", "--length", "9"], &["--at"]),
         (&["pattern", "make", "delay", "--length", "9", "--random", "1%"], &["only losses and bit errors"]),
-        (&["pattern", "make", "loss", "--length", "9", "--random", "60%", "--burst", "1"], &["from 1.500"]),
+        (
+            &["pattern", "make", "loss", "--length", "9", "--random", "60%", "--burst", "1"],
+            &["at least 1.500"],
+        ),
         (&["pattern", "make", "rate", "--per", "packet", "--runs", "9 1mbit"], &["not per packet"]),
         (&["pattern", "info", back], &["back.csv:1", "unknown word"]),
         (&["probe", "127.0.0.1", "--interval", "1us"], &["at least 1ms"]),

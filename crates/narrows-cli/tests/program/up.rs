@@ -254,7 +254,7 @@ fn a_name_is_one_runs_and_the_caller_hears_what_goes_wrong() {
     }
     assert_eq!(place.outputs().len(), 1, "that of the one that is up");
     let wrong = place.narrows(["up", "--name", "4711", "-d"]).expect(2).err;
-    assert!(wrong.contains("`4711` cannot name a run"), "{wrong}");
+    assert!(wrong.contains("`4711` is not a valid run name"), "{wrong}");
     let wrong = place.narrows(["up", "/nowhere.toml", "-d"]).expect(2).err;
     assert!(wrong.contains("/nowhere.toml"), "{wrong}");
     let wrong = place.narrows(["up", "-d", "--on", "server", "exit 3"]).expect(2).err;
