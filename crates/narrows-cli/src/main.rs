@@ -43,6 +43,7 @@ mod top;
 mod trace;
 mod up;
 mod usage;
+mod web;
 
 use std::process::ExitCode;
 
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::diff(&args),
         Command::Stats(stats) => remote::stats(&stats),
         Command::Top(args) => top::top(&args),
+        Command::Web(args) => web::web(&args),
         Command::Report(args) => report::report(&args),
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),
