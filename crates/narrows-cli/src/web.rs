@@ -1,7 +1,7 @@
 //! `narrows web`: runs in a browser, and their metrics.
 
 use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::process::{Child, Command};
 use std::{io, process};
 
@@ -61,7 +61,9 @@ pub(crate) fn web(args: &Web) -> Result<u8, Failure> {
         metrics_only: args.metrics_only,
         hosts: args.hosts.clone(),
     })?;
-    if let Some(Err(error)) = run.map(|run| Client::find(Some(run))) {
+    // The network that we are started beside is about to be there.
+    let beside = parent_id().to_string();
+    if let Some(Err(error)) = run.filter(|run| **run != beside).map(|run| Client::find(Some(run))) {
         say(format_args!("narrows: {error}; the page shows the run once it is there"));
     }
     if !args.listen.ip().is_loopback() {

@@ -34,11 +34,11 @@ export class Charts {
     const { rate, bytes, number, span } = this.units;
     this.into.replaceChildren();
     this.made = [
-      ["Throughput", rate, [["offered", "--free"], ["delivered", "--accent"]]],
-      ["Backlog", bytes, [["backlog", "--down"]]],
-      ["Drops per second", number, [["drops", "--bad"]]],
-      ["Release lateness, p99 of each second, all ports", span, [["late", "--fair"]]],
-    ].map(([title, unit, rows]) => {
+      ["Throughput", rate, 1000, [["offered", "--free"], ["delivered", "--accent"]]],
+      ["Backlog", bytes, 1000, [["backlog", "--down"]]],
+      ["Drops per second", number, 1, [["drops", "--bad"]]],
+      ["Release lateness, p99 of each second, all ports", span, 1000, [["late", "--fair"]]],
+    ].map(([title, unit, least, rows]) => {
       const figure = document.createElement("figure");
       const caption = document.createElement("figcaption");
       caption.textContent = title;
@@ -49,7 +49,7 @@ export class Charts {
       const seconds = (_, values) => values.map((value) => `${value} s`);
       const options = {
         width: this.width(), height: 130, cursor: { sync: { key: "time" } }, legend: { show: rows.length > 1 },
-        scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, 1e-9) * 1.1] } },
+        scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high ?? 0, least) * 1.1] } },
         axes: [{ ...axis, values: seconds, size: 24 }, { ...axis, values: shown, size: 76 }],
         series: [{ value: (_, value) => (value === null ? "–" : `${value.toFixed(1)} s`) },
           ...rows.map(([name, stroke]) => ({ label: name, stroke: colour(stroke), width: 2, points: { show: false },

@@ -107,7 +107,9 @@ export function draw(into, directions, hosts, choose) {
     const seen = svg("path", { class: "seen", d: path });
     const title = svg("title");
     way.append(title, svg("path", { class: "hit", d: path }), seen);
-    const words = svg("text", { x: mx + nx * 0.5, y: my + ny * 0.9 + 4, "text-anchor": "middle", class: "small" });
+    // Beside the line, away from the other direction's.
+    const anchor = Math.abs(nx) < aside / 2 ? "middle" : nx > 0 ? "start" : "end";
+    const words = svg("text", { x: (x1 + x2) / 2 + nx * 1.5, y: (y1 + y2) / 2 + ny * 1.9 + 4, "text-anchor": anchor, class: "small" });
     if (few) way.append(words);
     way.addEventListener("click", () => choose(one));
     way.addEventListener("keydown", (event) => {

@@ -1,8 +1,8 @@
 //! OpenMetrics text of runs, for Prometheus and what else reads that.
 //!
 //! Source: the OpenMetrics specification 1.0. Base units (seconds, bytes), counters with `_total`, families sorted as they stand in
-//! [`FAMILIES`], each with its HELP, TYPE and UNIT. Of the histogram of lateness there is no sum: a report has the mean to a
-//! nanosecond, and what is made of that could fall, which a counter may not.
+//! [`FAMILIES`], each with its HELP, TYPE and UNIT. The sum of the histogram of lateness is
+//! made of the report's mean, which is right to a nanosecond: it is held where that rounding would have it fall.
 //!
 //! ```
 //! use narrows_web::metrics::{exposition, ServerCounts};
@@ -146,6 +146,8 @@ pub struct Observed {
     pub run: String,
     /// The answer; nothing where it did not answer.
     pub answer: Option<(Stats, CurrentScenario)>,
+    /// How late all packets were together, which never falls.
+    pub late_ns: u64,
 }
 
 /// What the server counted.
@@ -186,7 +188,7 @@ pub fn exposition(runs: &[Observed], server: &ServerCounts) -> String {
         samples.add("narrows_up", &[run], f64::from(u8::from(observed.answer.is_some())));
         let Some((stats, settings)) = &observed.answer else { continue };
         of_run(&mut samples, run, stats);
-        histograms += &lateness(run, &stats.report);
+        histograms += &lateness(run, &stats.report, observed.late_ns);
         for direction in &stats.report.directions {
             of_link(&mut samples, run, direction);
         }
@@ -299,7 +301,7 @@ fn of_link(samples: &mut Samples, run: (&str, &str), own: &Direction) {
 }
 
 /// The samples of the histogram, all bounds each time, as a series must not come and go.
-fn lateness(run: (&str, &str), report: &Report) -> String {
+fn lateness(run: (&str, &str), report: &Report, sum_ns: u64) -> String {
     let Some(late) = &report.lateness else { return String::new() };
     let (mut text, mut within) = (String::new(), 0);
     let mut steps = late.histogram.iter().peekable();
@@ -315,6 +317,7 @@ fn lateness(run: (&str, &str), report: &Report) -> String {
     let infinite = written(&[run, ("le", "+Inf")]);
     let _ = writeln!(text, "narrows_release_lateness_seconds_bucket{infinite} {all}");
     let _ = writeln!(text, "narrows_release_lateness_seconds_count{} {all}", written(&[run]));
+    let _ = writeln!(text, "narrows_release_lateness_seconds_sum{} {}", written(&[run]), seconds(sum_ns));
     text
 }
 
@@ -371,7 +374,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_no_zero() {
-        let silent = Observed { run: "lab".into(), answer: None };
+        let silent = Observed { run: "lab".into(), answer: None, late_ns: 0 };
         let text = exposition(&[silent], &ServerCounts::default());
         assert!(text.contains("narrows_up{run=\"lab\"} 0\n"), "{text}");
         assert!(!text.contains("narrows_in_packets"), "{text}");

@@ -53,6 +53,8 @@ pub(crate) struct Answer {
     pub(crate) settings: Arc<CurrentScenario>,
     pub(crate) about: About,
     pub(crate) events: Arc<Vec<Event>>,
+    /// How late all packets were together.
+    late_ns: u64,
     /// Events that nobody keeps any more.
     pub(crate) missed: u64,
     /// Tells a run from another that has its name after it.
@@ -121,9 +123,10 @@ impl Runs {
             let known =
                 looks.wait_for(|view| view.number > 0).await.map(|view| view.clone()).unwrap_or_default();
             let answer = known.answer.filter(|_| known.gone.is_none());
+            let late_ns = answer.as_ref().map_or(0, |answer| answer.late_ns);
             let answer =
                 answer.map(|answer| (answer.stats.clone(), CurrentScenario::clone(&answer.settings)));
-            all.push(Observed { run: key, answer });
+            all.push(Observed { run: key, answer, late_ns });
         }
         all
     }
@@ -196,11 +199,14 @@ fn look(key: &str, before: Option<&Answer>) -> Result<Answer, ControlError> {
         let all = known.len() + new.events.len();
         Arc::new(known.iter().cloned().chain(new.events).skip(all.saturating_sub(MOST_EVENTS)).collect())
     };
+    let late =
+        stats.report.lateness.as_ref().map_or(0, |late| late.quantiles.mean_ns * late.quantiles.packets);
+    let late_ns = before.map_or(late, |before| before.late_ns.max(late));
     let about = match before {
         Some(before) => before.about.clone(),
         None => about(&run),
     };
-    Ok(Answer { stats, settings, about, events, missed, socket: run.path().into() })
+    Ok(Answer { stats, settings, late_ns, about, events, missed, socket: run.path().into() })
 }
 
 fn about(run: &Client) -> About {

@@ -56,3 +56,4 @@ mod trains;
 mod untrusted_sizes;
 mod untrusted_text;
 mod up;
+mod web;
