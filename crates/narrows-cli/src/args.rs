@@ -90,6 +90,8 @@ pub(crate) enum Command {
     /// Show link presets from published measurements, with sources
     #[command(subcommand)]
     Preset(crate::preset::PresetCommand),
+    /// Write a scenario of a common topology, or of a list of links
+    Topology(crate::topology::Topology),
     /// Measure a real path: delay, loss, rate; as a trace, a scenario, or live into a link
     Probe(crate::probe::Probe),
     /// Benchmark schedulers, check their proven bounds, compare them on traffic

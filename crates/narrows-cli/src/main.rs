@@ -40,6 +40,7 @@ mod sim;
 mod state;
 mod tc;
 mod top;
+mod topology;
 mod trace;
 mod up;
 mod usage;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         Command::Pattern(command) => pattern::pattern(&command),
         Command::Profile(command) => profile::profile(&command),
         Command::Preset(command) => preset::preset(&command),
+        Command::Topology(args) => topology::topology(&args),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Lab { .. } => Err(lab::lab()),

@@ -50,6 +50,7 @@ mod tc;
 mod time_namespace;
 mod together;
 mod top;
+mod topology;
 mod trace;
 mod traffic;
 mod trains;
