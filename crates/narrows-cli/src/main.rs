@@ -28,6 +28,7 @@ mod live;
 mod ls;
 mod output;
 mod pattern;
+mod plot;
 mod preset;
 mod probe;
 mod profile;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
         Command::Pattern(command) => pattern::pattern(&command),
         Command::Profile(command) => profile::profile(&command),
         Command::Preset(command) => preset::preset(&command),
+        Command::Plot(args) => plot::plot(&args),
         Command::Topology(args) => topology::topology(&args),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),

@@ -43,6 +43,7 @@ mod roles;
 mod sched_bench;
 mod sched_lab;
 mod schedulers;
+mod series;
 mod services;
 mod shards;
 mod simulation;
