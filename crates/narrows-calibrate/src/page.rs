@@ -42,7 +42,7 @@ impl Calibration {
                 let points = rows
                     .iter()
                     .map(|row| (f64::from(row.asked_per_second) / 1e3, row.error.percentile(percent) / 1e9));
-                let what = if percent == 50 { "median" } else { "99 %" };
+                let what = if percent == 50 { "p50" } else { "p99" };
                 lines.push(Line::new(format!("{path}, {what}"), colour, points.collect()).styled(style));
             }
         }
@@ -195,7 +195,7 @@ fn together(rows: &[Together]) -> Panel {
         x: Axis::linear("links", ""),
         y: Axis::linear("first to last", "s"),
         lines: vec![
-            Line::new("median", 0, points(|row| row.apart.median())),
+            Line::new("p50", 0, points(|row| row.apart.median())),
             Line::new("99 %", 0, points(|row| row.apart.percentile(99))).styled(Style::Dashed),
             Line::new("(N − 1)·L/B", 6, points(|row| row.expected_ns)).styled(Style::Dotted),
         ],

@@ -24,7 +24,7 @@ impl fmt::Display for Row<'_> {
     }
 }
 
-const HEAD: &str = "     mean    median quartiles      99 %  greatest";
+const HEAD: &str = "     mean       p50   p25–p75       p99       max";
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,7 +65,7 @@ impl Calibration {
         }
         writeln!(
             f,
-            "\nLate by the emulator's own measure, after the call that sends{:22}median      99 %  greatest",
+            "\nLate by the emulator's own measure, after the call that sends{:22}   p50       p99       max",
             ""
         )?;
         for row in &self.accuracy {

@@ -60,7 +60,7 @@ impl Calibration {
             .knee_per_second
             .map_or("at no rate".into(), |rate| format!("up to {} packets a second", thousands(rate)));
         format!(
-            "{} processors; too late in the median: narrows {}, bare forwarder {}; 99 % within 50 µs: {knee}",
+            "{} processors; p50 error: narrows {}, bare forwarder {}; p99 within 50 µs: {knee}",
             self.processors,
             micros(of(Path::Narrows)),
             micros(of(Path::Forwarder)),

@@ -19,7 +19,7 @@ use crate::report::ReportArgs;
 pub(crate) use inline::{Attach, Bridge, DirectionName, FailName, Inline};
 pub(crate) use itself::{Completions, Man, ShellName};
 use link_keys::LinkKeys;
-pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, WaitBy};
+pub(crate) use means::{BackendName, Cabling, Capture, Pace, RunBefore, Series, WaitBy};
 pub(crate) use networks::{Exec, Up};
 use offered::Offered;
 pub(crate) use run::{Labels, Live, Probes, Run, Shell};
@@ -92,6 +92,10 @@ pub(crate) enum Command {
     /// Show link presets from published measurements, with sources
     #[command(subcommand)]
     Preset(crate::preset::PresetCommand),
+    /// Plot a time series of a run (--series)
+    Plot(crate::plot::Plot),
+    /// Write a scenario of a common topology, or of a network in a file
+    Topology(crate::topology::Topology),
     /// Measure a real path: delay, loss, rate; as a trace, a scenario, or live into a link
     Probe(crate::probe::Probe),
     /// Benchmark schedulers, check their proven bounds, compare them on traffic

@@ -21,12 +21,12 @@ pub(crate) const TASKS: &[(&str, &[&str], &str)] = &[
     ),
     (
         "Describe networks and simulate them",
-        &["check", "sim", "preset"],
+        &["check", "sim", "preset", "topology"],
         "narrows sim --rate 10mbit --delay 25ms --loss 1%",
     ),
     (
         "Observe and change a run",
-        &["top", "web", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report"],
+        &["top", "web", "stats", "set", "diff", "events", "feed", "tc", "ipfw", "report", "plot"],
         "narrows set link.down.rate=2mbit",
     ),
     (

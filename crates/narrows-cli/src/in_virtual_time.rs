@@ -153,6 +153,10 @@ fn refuse(live: &Live) -> Result<(), Failure> {
             "--shards: a guest has one processor, so one thread is as fast as several",
         ),
         (live.cabling.busy_poll, "--busy-poll: busy polling stops virtual time"),
+        (
+            live.series.series.is_some(),
+            "--series: packet threads would be interrupted at each interval; use --record, then sim --replay LOG --series FILE",
+        ),
         (live.internet, "--internet: real hosts cannot be reached in virtual time"),
     ];
     match reasons.into_iter().find(|(refused, _)| *refused) {

@@ -12,7 +12,7 @@ use narrows_scenario::{Scenario, Way, span_of_time};
 use crate::args;
 use crate::certify::{lateness_bounds, verdict};
 use crate::check::scenario_at;
-use crate::live::{cabling, capture, pace, reading};
+use crate::live::{cabling, capture, pace, reading, series};
 use crate::output::{Failure, say};
 use crate::report::{self, Kept};
 
@@ -30,6 +30,7 @@ pub(crate) fn prepare(
     args.report.json.probe()?;
     report::form(&args.report)?;
     let capture = capture(&args.capture)?;
+    let series = series(&args.series)?;
     let options = InlineOptions {
         identity: Identity {
             name: args.name.clone(),
@@ -42,6 +43,7 @@ pub(crate) fn prepare(
         record: args.record.clone(),
         record_whole: args.record_whole,
         capture,
+        series,
         cabling: cabling(&args.cabling)?,
         pace: pace(&args.pace)?,
         bounds,

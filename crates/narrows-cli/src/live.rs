@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use narrows_core::FlowKey;
@@ -18,6 +18,7 @@ use narrows_live::director::{Pace, Threads, Wait};
 use narrows_live::probe::{ECN_CAPABLE, ProbePacket, ProbePlan};
 use narrows_live::run::{self, RunOptions, Uplink};
 use narrows_live::run_record::{Identity, RunKind};
+use narrows_live::series::SeriesPlan;
 use narrows_live::service_output::OutputPlan;
 use narrows_live::services::Service;
 use narrows_live::stay::Stay;
@@ -105,6 +106,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
     report::form(&live.report)?;
     let kept = Kept::find();
     let capture = capture(&live.capture)?;
+    let series = series(&live.series)?;
     let run_folder = control::run_folder();
     let capabilities = Capabilities::effective().map_err(reading)?;
     if !capabilities.all() {
@@ -134,6 +136,7 @@ pub(crate) fn go(scenario: Scenario, job: Job, live: &Live) -> Result<u8, Failur
         record: live.record.clone(),
         record_whole: live.record_whole,
         capture,
+        series,
         uplink,
         probe: job.probe,
         bounds,
@@ -185,6 +188,23 @@ fn output_plan(live: &Live) -> OutputPlan {
         logs: live.logs.clone(),
         to_stderr,
     }
+}
+
+/// Packet threads are asked for each interval.
+const SHORTEST_INTERVAL: narrows_core::Duration = narrows_core::Duration::from_millis(10);
+
+/// What time series to keep.
+pub(crate) fn series(args: &args::Series) -> Result<Option<SeriesPlan>, Failure> {
+    let Some(file) = &args.series else { return Ok(None) };
+    if file == Path::new("-") {
+        return Err(Failure::Other("--series -: the standard output is the program's; name a file".into()));
+    }
+    let step = span_of_time("interval", &args.interval)?;
+    if step < SHORTEST_INTERVAL {
+        let why = format!("--interval {}: at least {SHORTEST_INTERVAL} in a live run", args.interval);
+        return Err(Failure::Other(why));
+    }
+    Ok(Some(SeriesPlan { file: file.clone(), step, limit: args.series_limit.saturating_mul(1_000_000) }))
 }
 
 /// What to capture.

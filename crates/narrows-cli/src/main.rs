@@ -28,6 +28,7 @@ mod live;
 mod ls;
 mod output;
 mod pattern;
+mod plot;
 mod preset;
 mod probe;
 mod profile;
@@ -40,6 +41,7 @@ mod sim;
 mod state;
 mod tc;
 mod top;
+mod topology;
 mod trace;
 mod up;
 mod usage;
@@ -84,6 +86,8 @@ fn main() -> ExitCode {
         Command::Pattern(command) => pattern::pattern(&command),
         Command::Profile(command) => profile::profile(&command),
         Command::Preset(command) => preset::preset(&command),
+        Command::Plot(args) => plot::plot(&args),
+        Command::Topology(args) => topology::topology(&args),
         Command::Probe(args) => probe::probe(&args),
         Command::Sched(sched) => sched::sched(&sched),
         Command::Lab { .. } => Err(lab::lab()),

@@ -98,13 +98,13 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Weight { found, most } => write!(f, "the weight is {found}, the greatest is {most}"),
-            Self::Sum { found, most } => write!(f, "the weights add up to {found}, the most is {most}"),
+            Self::Weight { found, most } => write!(f, "the weight is {found}, the maximum is {most}"),
+            Self::Sum { found, most } => write!(f, "the weights add up to {found}, the maximum is {most}"),
             Self::Longest { found, most } => {
-                write!(f, "the longest packet is {found} bytes, the most is {most} bytes")
+                write!(f, "the longest packet is {found} bytes, the maximum is {most} bytes")
             }
             Self::Band { found, most } => write!(f, "the band is {found}, the last one is {most}"),
-            Self::Flows { most } => write!(f, "there are {most} flows already, which is the most"),
+            Self::Flows { most } => write!(f, "there are {most} flows already, the maximum"),
             Self::Declined(code) => write!(f, "the plugin refuses the flow, with code {code}"),
             Self::Failed(why) => write!(f, "the plugin failed in `join`: {why}"),
             Self::NoClass => write!(f, "there is no such class"),

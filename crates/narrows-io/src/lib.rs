@@ -17,14 +17,14 @@
 //! | `offloaded` | trains cut into packets and joined again, checksums left open |
 //! | [`nat`], [`ledger`] | a way to the outside, and the host's settings put back after it |
 //! | [`detour`], [`barrier`] | frames of an interface led round by us, and held back where we are gone |
-//! | [`rearranged`] | interfaces of the host that are changed for a run, and put back |
+//! | [`saved_interface`] | interfaces of the host that are changed for a run, and put back |
 //! | [`own_folder`] | folders and files of the user's own, which nobody else can put in our way |
 //! | [`etc_files`] | `/etc/hosts` and `/etc/resolv.conf` as programs of one host find them |
 //! | [`process`], [`listening`], [`udp`] | programs inside a namespace, whether they listen, probes between them |
 //! | [`process_identity`], [`marked`], [`random`] | one process told from the next with its number; processes found by a mark |
 //! | [`fuse_file`] | a file whose reads and writes this process answers |
 //! | [`unix_socket`] | connections to Unix sockets that nothing waits for longer than it may |
-//! | [`bound`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
+//! | [`child_lifetime`], [`terminal`] | programs that end with us and get descriptors of ours; terminals |
 //! | [`icmp`] | echoes of a real path |
 //! | [`interrupt`] | a Ctrl-C that a long computation hears of |
 //! | [`wait`], [`waker`], [`clock`] | sleeping until a descriptor is ready or an instant has come |

@@ -45,6 +45,7 @@ use crate::feeds::{self, FeedError, FeedServers, Feeds, Place};
 use crate::load::Load;
 use crate::recorder::{self, Recorder};
 use crate::router::Routers;
+use crate::series::{Series, SeriesPlan};
 use crate::testbed::Cable;
 
 pub use crate::data::LoopError;
@@ -87,6 +88,8 @@ pub struct Director {
     processors: Vec<usize>,
     /// When packet threads are asked next what their links let out.
     next_snapshot: Time,
+    /// What is kept of its links over time.
+    series: Option<Series>,
     /// Once the packet threads are started.
     host: Option<HostWatch>,
     is_halted: bool,
@@ -154,6 +157,7 @@ impl Director {
             pace: Pace::default(),
             processors: threads.processors.clone(),
             next_snapshot: Time::ZERO,
+            series: None,
             host: None,
             is_halted: false,
         })
@@ -184,6 +188,15 @@ impl Director {
         if let Some(data) = self.pool.waiting().next() {
             data.capture = Some(Capture::create(plan, scenario, &data.engine, started)?);
         }
+        Ok(())
+    }
+
+    /// Keeps a time series of what links do. To be called before the network runs.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn keep_series(&mut self, plan: &SeriesPlan) -> Result<(), WriteError> {
+        self.series = Some(Series::create(plan, self.pool.len())?);
         Ok(())
     }
 
@@ -323,7 +336,9 @@ impl Director {
             self.hear()?;
             self.keep_ahead();
             self.keep_recent();
-            let until = end.min(self.plan.wake()).min(self.next_snapshot);
+            self.keep_series_going();
+            let row = self.series.as_ref().map_or(Time::NEVER, Series::next);
+            let until = end.min(self.plan.wake()).min(self.next_snapshot).min(row);
             let [called, signal, is_ready, has_clients] = self.sleep(until, ready, signals)?;
             if signal && let Some(signal) = signals.take().map_err(LoopError::Wait)? {
                 return Ok(End::Signal(signal));
@@ -422,7 +437,10 @@ impl Director {
             Answer::Failed(error) => return Err(error),
             Answer::Gone => return Err(LoopError::Gone(number)),
             Answer::Sampled(sampled) => self.pool.workers[number].take(sampled),
-            Answer::Snapshot(snapshot, late) => {
+            Answer::Snapshot(mut snapshot, late) => {
+                if let Some(series) = &mut self.series {
+                    series.take(number, &mut snapshot);
+                }
                 self.pool.workers[number].recent.add(*snapshot);
                 self.look_at_lateness(number, &late);
             }

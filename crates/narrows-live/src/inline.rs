@@ -29,6 +29,7 @@ use crate::load::Load;
 use crate::run::{RunError, by_signal, keep_privileges};
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
+use crate::series::SeriesPlan;
 use crate::testbed::Cable;
 
 /// The folder, in that of control sockets, where changed interfaces are remembered.
@@ -53,6 +54,8 @@ pub struct InlineOptions {
     pub record_whole: bool,
     /// What to capture, with verdicts.
     pub capture: Option<CapturePlan>,
+    /// What time series to keep.
+    pub series: Option<SeriesPlan>,
     /// How frames get from the kernel to the engine and back.
     pub cabling: Cabling,
     /// How the packet loop waits and where it runs.
@@ -210,6 +213,9 @@ impl Inline {
         }
         if let Some(plan) = &options.capture {
             network.capture(plan).map_err(LoopError::from)?;
+        }
+        if let Some(plan) = &options.series {
+            network.keep_series(plan).map_err(LoopError::from)?;
         }
         network.keep_pace(options.pace);
         network.start()?;

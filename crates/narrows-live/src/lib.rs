@@ -33,6 +33,7 @@ pub mod run;
 mod run_error;
 pub mod run_name;
 pub mod run_record;
+pub mod series;
 pub mod service_output;
 pub mod services;
 pub mod stay;

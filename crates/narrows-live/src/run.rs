@@ -31,6 +31,7 @@ pub(crate) use crate::run_error::system;
 use crate::run_name::RunName;
 use crate::run_record::{About, Identity};
 pub use crate::run_record::{NAME_ENVIRONMENT, RUN_ENVIRONMENT};
+use crate::series::SeriesPlan;
 use crate::service_output::{OutputPlan, ServiceOutput};
 use crate::services::{Service, Services, chosen_host, listeners};
 use crate::stay::Stay;
@@ -84,6 +85,8 @@ pub struct RunOptions {
     pub record_whole: bool,
     /// What to capture, with verdicts.
     pub capture: Option<CapturePlan>,
+    /// What time series to keep.
+    pub series: Option<SeriesPlan>,
     /// Whether the hosts reach what this host reaches, through the far end of the link of CMD's host.
     pub uplink: Uplink,
     /// Probes to send.
@@ -183,6 +186,9 @@ pub fn run(mut scenario: Scenario, options: &RunOptions) -> Result<Outcome, RunE
     }
     if let Some(plan) = &options.capture {
         network.capture(plan).map_err(LoopError::from)?;
+    }
+    if let Some(plan) = &options.series {
+        network.keep_series(plan).map_err(LoopError::from)?;
     }
     // The recorder's and the feeds' threads are there by now, and run where they like.
     network.keep_pace(options.pace);

@@ -27,7 +27,7 @@ pub type Parameters = [(String, i64)];
 #[non_exhaustive]
 pub enum LoadError {
     /// It is too long.
-    #[error("the module has {found} bytes, the most is {most}")]
+    #[error("the module has {found} bytes, the maximum is {most}")]
     TooLong {
         /// How long it is.
         found: usize,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::human::{bytes, count, rate};
 use crate::info::RunInfo;
 use crate::part::Place;
+use crate::series::LinkCounts;
 
 /// The spans that rates are over.
 const SPANS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
@@ -28,6 +29,8 @@ pub struct Snapshot {
     /// At the ports.
     delivered: Tally,
     links: Vec<LinkSnapshot>,
+    /// What each link has counted, by its name, where a series of it is kept.
+    counts: Vec<(String, LinkCounts)>,
 }
 
 /// What a lane of a link had.
@@ -63,7 +66,27 @@ impl Snapshot {
                 backlog,
             })
         });
-        Self { at, delivered, links: links.collect() }
+        Self { at, delivered, links: links.collect(), counts: Vec::new() }
+    }
+
+    /// The same, with what a row of a series is made of.
+    pub fn with_counts<B>(engine: &Engine<B>, has: &dyn Fn(Place) -> bool, at: Time) -> Self {
+        let own = engine.links().filter(|&link| has(Place::Element(Element::Link(link))));
+        let counts = own.map(|link| {
+            let view = engine.view(link);
+            (view.name().to_owned(), LinkCounts::of(&view))
+        });
+        Self { counts: counts.collect(), ..Self::of(engine, has, at) }
+    }
+
+    /// When it was taken.
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// What each link had counted; nothing where that was not asked for.
+    pub fn take_counts(&mut self) -> Vec<(String, LinkCounts)> {
+        std::mem::take(&mut self.counts)
     }
 
     fn lane(&self, link: &str, lane: usize) -> Option<&LinkSnapshot> {
@@ -246,7 +269,7 @@ mod tests {
 
     fn snapshot(ms: u64, bytes: u64) -> Snapshot {
         let delivered = Tally { packets: 0, bytes };
-        Snapshot { at: Time::from_nanos(ms * 1_000_000), delivered, links: Vec::new() }
+        Snapshot { at: Time::from_nanos(ms * 1_000_000), delivered, ..Snapshot::default() }
     }
 
     fn of(snapshots: impl IntoIterator<Item = (u64, u64)>) -> (RecentRates, usize) {

@@ -32,13 +32,13 @@ impl Quantile {
     /// Every one there is.
     pub const ALL: [Self; 5] = [Self::Median, Self::P90, Self::P99, Self::P999, Self::Max];
 
-    /// As it is written: `median`, `p90`, `p99`, `p999`, `max`.
+    /// As it is written: `p50`, `p90`, `p99`, `p99.9`, `max`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Median => "median",
+            Self::Median => "p50",
             Self::P90 => "p90",
             Self::P99 => "p99",
-            Self::P999 => "p999",
+            Self::P999 => "p99.9",
             Self::Max => "max",
         }
     }
@@ -59,7 +59,13 @@ impl FromStr for Quantile {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|quantile| quantile.name() == text).ok_or(())
+        // As they were called before.
+        let name = match text {
+            "median" => "p50",
+            "p999" => "p99.9",
+            name => name,
+        };
+        Self::ALL.into_iter().find(|quantile| quantile.name() == name).ok_or(())
     }
 }
 

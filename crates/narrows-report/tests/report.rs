@@ -441,7 +441,7 @@ fn broken_bounds_and_when_they_were_are_told() {
   released late: 3.00 % by more than 10 µs, 3.00 % by more than 100 µs, 3.00 % by more than 1 ms
   up to    5 µs 97.00 %, 10 µs 0 %, 20 µs 0 %, 50 µs 0 %, 100 µs 0 %, 200 µs 0 %, 500 µs 0 %,
            1 ms 0 %, 2 ms 3.00 %
-  median at most 10 µs, kept: 4.001 µs; 3 packets (3.00 %) were later or lost
+  p50 at most 10 µs, kept: 4.001 µs; 3 packets (3.00 %) were later or lost
   p99 at most 50 µs, BROKEN: 1.500 ms; 3 packets (3.00 %) were later or lost
   later than 10 µs, 3 packets:
     at 500.0 ms for 21.50 ms 3 packets by up to 1.500 ms (20.00 ms stolen about then)

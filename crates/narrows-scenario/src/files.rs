@@ -20,12 +20,13 @@ pub const MOST_BYTES: u64 = 64 << 20;
 /// The longest scenario or script: some hundred thousand lines.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
-/// The text of a scenario or script that is given by its name, and that name. It may come by a pipe.
+/// The text of a scenario or script that is given by its name, and that name. It may come through a pipe; `-` is the
+/// standard input.
 ///
 /// # Errors
 /// When it cannot be read, is no text, or is longer than [`LONGEST_TEXT`], as a device is that never ends.
 pub fn read_text(path: &Path, what: &str) -> Result<(String, String), ScenarioError> {
-    let file = path.display().to_string();
+    let file = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
     text_of(path).map(|text| (text, file.clone())).map_err(|why| {
         let problem = Problem::new(format!("the {what} `{file}` cannot be read: {why}"));
         ScenarioError::new(&file, "", vec![problem])
@@ -37,7 +38,10 @@ fn text_of(path: &Path) -> Result<String, String> {
         std::io::ErrorKind::NotFound => "there is no such file".into(),
         _ => error.to_string(),
     };
-    let file = std::fs::File::open(path).map_err(why)?;
+    let file: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(std::io::stdin()),
+        _ => Box::new(std::fs::File::open(path).map_err(why)?),
+    };
     let mut bytes = Vec::new();
     file.take(LONGEST_TEXT + 1).read_to_end(&mut bytes).map_err(why)?;
     if bytes.len() as u64 > LONGEST_TEXT {

@@ -15,6 +15,7 @@ mod engine_change;
 mod explain;
 mod files;
 mod flags;
+mod generate;
 mod host;
 pub mod ipfw;
 mod ipfw_script;
@@ -57,6 +58,7 @@ pub use explain::{
 };
 pub use files::{Files, LONGEST_TEXT, MOST_BYTES, NamedFile, read_text};
 pub use flags::{LinkFlag, LinkFlags, code_point, span_of_time};
+pub use generate::{LinkValues, NetworkFormat, NetworkPlan, NetworkShape};
 pub use host::{Address, Host, HostAddress, Place};
 pub use ipfw_script::{Interfaces, Ports};
 pub use link::{Lane, Link, Medium, Way};

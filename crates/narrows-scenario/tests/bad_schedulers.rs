@@ -269,7 +269,7 @@ fn weights() {
     let error =
         Scenario::parse(&with(&qfq(4_294_967_295, 1)), "net.toml").expect_err("too great").to_string();
     assert!(
-        error.starts_with("error: `qfq` does not take this: the weight is 4294967295, the greatest is "),
+        error.starts_with("error: `qfq` does not take this: the weight is 4294967295, the maximum is "),
         "{error}"
     );
     assert!(error.contains("net.toml:7:24\n") && error.contains("scheduler.classes.weight"), "{error}");

@@ -31,15 +31,6 @@ impl Deref for Names {
     }
 }
 
-/// A value of a CSV file: in quotes where it has to be (RFC 4180).
-pub(crate) fn csv(value: &str) -> std::borrow::Cow<'_, str> {
-    if value.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", value.replace('"', "\"\"")).into()
-    } else {
-        value.into()
-    }
-}
-
 /// An address of a packet: nothing for one without, IPv4 in its own form.
 pub(crate) struct Address(pub(crate) Protocol, pub(crate) [u8; 16]);
 

@@ -21,7 +21,9 @@ use std::io::Write;
 use narrows_core::{Event, Verdict};
 
 use crate::error::SimError;
-use crate::names::{Address, Names, csv, transport};
+use narrows_report::csv_field;
+
+use crate::names::{Address, Names, transport};
 use crate::output::Output;
 use narrows_traffic::Body;
 
@@ -51,10 +53,10 @@ impl PacketRecords {
         let written = writeln!(
             self.line,
             "{},{},{},{},{},{},{},{},{},{},{},{},{verdict},{},{reason},{},{}",
-            csv(names.port(event.id.port())),
+            csv_field(names.port(event.id.port())),
             event.id.number(),
             event.copy,
-            csv(feed),
+            csv_field(feed),
             transport(key),
             Address(key.network, key.source),
             key.source_port,
@@ -63,7 +65,7 @@ impl PacketRecords {
             key.traffic_class,
             event.arrival.nanos(),
             event.length,
-            csv(place),
+            csv_field(place),
             event.queued.nanos(),
             event.at.nanos(),
         );

@@ -13,40 +13,30 @@
 //! | `delivered_packets` | out of the link | at a port |
 //! | `dropped_packets` | by the link | anywhere |
 //! | `marked_packets` | "congestion experienced", by the link | of those delivered, those with "congestion experienced" |
+//! | `offered_packets` | handed to the link | |
+//! | `drops` | by reason: `queue full=3;wire loss=1` | |
 //!
 //! A mean of nothing is left empty. A flow has a row in an interval in which it had a verdict.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fmt::Write;
 
-use narrows_core::{Counters, Duration, Engine, Event, FlowKey, LinkView, Time, Verdict};
+use narrows_core::{Duration, Engine, Event, FlowKey, Time, Verdict};
+use narrows_report::{LinkCounts, OrEmpty, SERIES_HEAD, bits_per_second, csv_field, rounded};
 
 use crate::error::SimError;
-use crate::names::{Address, Names, csv, transport};
+use crate::names::{Address, Names, transport};
 use crate::output::Output;
 use narrows_traffic::Body;
-
-const HEAD: &str = "start_ns,end_ns,kind,name,flow,backlog_packets,backlog_bytes,in_flight_packets,sojourn_mean_ns,\
-                    throughput_bps,delivered_packets,dropped_packets,marked_packets\n";
 
 pub(crate) struct Series {
     output: Output,
     interval: Duration,
     start: Time,
-    links: Vec<LinkMark>,
+    /// What each link had counted at the start of the interval.
+    links: Vec<LinkCounts>,
     flows: BTreeMap<(u32, FlowKey), FlowMark>,
-    lines: Vec<u8>,
-}
-
-/// What a link had counted at the start of the interval, over all its lanes.
-#[derive(Clone, Copy, Default)]
-struct LinkMark {
-    waited: Duration,
-    started: u64,
-    wire_bits: u64,
-    left: u64,
-    dropped: u64,
-    marked: u64,
+    lines: String,
 }
 
 /// What a flow has had in the interval.
@@ -66,9 +56,9 @@ impl Series {
         interval: Duration,
         engine: &Engine<B>,
     ) -> Result<Self, SimError> {
-        output.put(HEAD.as_bytes())?;
-        let links = vec![LinkMark::default(); engine.links().len()];
-        Ok(Self { output, interval, start: Time::ZERO, links, flows: BTreeMap::new(), lines: Vec::new() })
+        output.put(SERIES_HEAD.as_bytes())?;
+        let links = vec![LinkCounts::default(); engine.links().len()];
+        Ok(Self { output, interval, start: Time::ZERO, links, flows: BTreeMap::new(), lines: String::new() })
     }
 
     /// The end of the interval that is being measured: [`Series::close`] is to be called after all inputs and events up
@@ -96,49 +86,33 @@ impl Series {
     pub(crate) fn close<B>(&mut self, end: Time, names: &Names, engine: &Engine<B>) -> Result<(), SimError> {
         let span = end.since(self.start);
         self.lines.clear();
-        let mut rows = Ok(());
         // Links may have been added.
-        self.links.resize(engine.links().len(), LinkMark::default());
+        self.links.resize(engine.links().len(), LinkCounts::default());
         for (link, mark) in engine.links().zip(&mut self.links) {
             let view = engine.view(link);
-            let now = LinkMark::of(&view);
-            let row = now.since(*mark);
+            let now = LinkCounts::of(&view);
+            now.row(mark, (self.start, end), view.name(), &mut self.lines);
             *mark = now;
-            rows = rows.and(writeln!(
-                self.lines,
-                "{},{},link,{},,{},{},{},{},{},{},{},{}",
-                self.start.nanos(),
-                end.nanos(),
-                csv(view.name()),
-                view.backlog().packets,
-                view.backlog().bytes,
-                view.in_flight(),
-                mean(row.waited.nanos().into(), row.started),
-                by_time(row.wire_bits, span),
-                row.left,
-                row.dropped,
-                row.marked,
-            ));
         }
         for ((feed, key), flow) in &self.flows {
-            rows = rows.and(writeln!(
+            // A string takes everything.
+            let _ = writeln!(
                 self.lines,
-                "{},{},flow,{},{},,,,{},{},{},{},{}",
+                "{},{},flow,{},{},,,,{},{},{},{},{},,",
                 self.start.nanos(),
                 end.nanos(),
-                csv(&names.feeds[*feed as usize]),
-                csv(&flow_name(key)),
-                mean(flow.sojourn, flow.delivered),
-                by_time(flow.bytes.saturating_mul(8), span),
+                csv_field(&names.feeds[*feed as usize]),
+                csv_field(&flow_name(key)),
+                OrEmpty(rounded(flow.sojourn, flow.delivered)),
+                OrEmpty(bits_per_second(flow.bytes.saturating_mul(8), span)),
                 flow.delivered,
                 flow.dropped,
                 flow.marked,
-            ));
+            );
         }
-        rows.map_err(|error| self.output.error(error))?;
         self.flows.clear();
         self.start = end;
-        self.output.put(&self.lines)
+        self.output.put(self.lines.as_bytes())
     }
 
     /// Closes the interval that `end` cuts short, if it has any length.
@@ -150,32 +124,6 @@ impl Series {
     }
 }
 
-impl LinkMark {
-    fn of(view: &LinkView<'_>) -> Self {
-        let mut sum = Self { started: view.transmitting(), ..Self::default() };
-        for Counters { waited, sent, wire_bits, left, marked, .. } in &*view.counters() {
-            sum.waited += *waited;
-            sum.started += sent.packets;
-            sum.wire_bits += wire_bits;
-            sum.left += left.packets;
-            sum.marked += marked;
-        }
-        sum.dropped = view.counters().iter().map(|lane| lane.dropped_in_all().packets).sum();
-        sum
-    }
-
-    fn since(self, earlier: Self) -> Self {
-        Self {
-            waited: self.waited.saturating_sub(earlier.waited),
-            started: self.started - earlier.started,
-            wire_bits: self.wire_bits - earlier.wire_bits,
-            left: self.left - earlier.left,
-            dropped: self.dropped - earlier.dropped,
-            marked: self.marked - earlier.marked,
-        }
-    }
-}
-
 fn flow_name(key: &FlowKey) -> String {
     let transport = transport(key);
     if transport.is_empty() {
@@ -183,18 +131,4 @@ fn flow_name(key: &FlowKey) -> String {
     }
     let (source, destination) = (Address(key.network, key.source), Address(key.network, key.destination));
     format!("{transport} {source} {} > {destination} {}", key.source_port, key.destination_port)
-}
-
-/// Rounded to the nearest; empty for none.
-fn mean(sum: u128, count: u64) -> String {
-    let count = u128::from(count);
-    (sum + count / 2).checked_div(count).map_or_else(String::new, |mean| mean.to_string())
-}
-
-/// Bits a second, rounded to the nearest; empty for an interval without length.
-fn by_time(bits: u64, span: Duration) -> String {
-    let nanos = u128::from(span.nanos());
-    // 2^64 bits times 10^9 is below 2^94.
-    let rate = (u128::from(bits) * 1_000_000_000 + nanos / 2).checked_div(nanos);
-    rate.map_or_else(String::new, |rate| rate.to_string())
 }

@@ -144,7 +144,9 @@ mod tests {
 
     fn asked(method: Method, lines: &[(&'static str, &str)]) -> Result<Role, u16> {
         let mut headers = HeaderMap::new();
-        lines.iter().for_each(|(name, value)| drop(headers.append(*name, value.parse().unwrap())));
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
         access().role(&method, &headers).map_err(|(status, _)| status.as_u16())
     }
 

@@ -194,7 +194,7 @@ async fn keys() -> Response {
 async fn check(State(site): Shared, body: Bytes) -> Response {
     let wanted = match wanted(&site, &body) {
         Ok(wanted) => wanted,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     asked(blocking(move || to_json(Client::find(Some(&wanted.run))?.check(wanted.assignments)?)).await)
 }
@@ -202,7 +202,7 @@ async fn check(State(site): Shared, body: Bytes) -> Response {
 async fn set(State(site): Shared, body: Bytes) -> Response {
     let wanted = match wanted(&site, &body) {
         Ok(wanted) => wanted,
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
     };
     let change = move || {
         let run = Client::find(Some(&wanted.run))?;
@@ -251,10 +251,11 @@ fn not_ours(site: &Site, run: &str) -> Option<Response> {
 }
 
 /// A request's change, or why it is none.
-fn wanted(site: &Site, body: &Bytes) -> Result<Wanted, Response> {
-    let wanted: Wanted = serde_json::from_slice(body)
-        .map_err(|error| (StatusCode::BAD_REQUEST, format!("not a change: {error}")).into_response())?;
-    not_ours(site, &wanted.run).map_or(Ok(wanted), Err)
+fn wanted(site: &Site, body: &Bytes) -> Result<Wanted, Box<Response>> {
+    let wanted: Wanted = serde_json::from_slice(body).map_err(|error| {
+        Box::new((StatusCode::BAD_REQUEST, format!("not a change: {error}")).into_response())
+    })?;
+    not_ours(site, &wanted.run).map_or(Ok(wanted), |refusal| Err(refusal.into()))
 }
 
 /// The run is asked in a thread of its own: it may take its time.

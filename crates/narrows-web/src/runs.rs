@@ -21,6 +21,8 @@ const EACH: Duration = Duration::from_secs(1);
 /// threads have to say what they counted.
 const PART: u32 = 50;
 const SELDOM: Duration = Duration::from_secs(10);
+/// Up to so many directions a packet thread needs a fraction of a millisecond, and how long an answer takes says how busy the host is.
+const SMALL: usize = 64;
 /// Events that are kept for those who come later.
 const MOST_EVENTS: usize = 500;
 /// Runs that are asked for a scrape; there are 32 connections to a run, and few have so many runs.
@@ -161,7 +163,9 @@ async fn keep(runs: Arc<Runs>, key: String, sender: watch::Sender<View>) {
             }
         };
         sender.send_replace(view.clone());
-        let apart = if is_there { EACH.max(took * PART).min(SELDOM) } else { EACH };
+        let directions = view.answer.as_ref().map_or(0, |answer| answer.stats.report.directions.len());
+        let is_large = is_there && directions > SMALL;
+        let apart = if is_large { EACH.max(took * PART).min(SELDOM) } else { EACH };
         sleep(apart.saturating_sub(took)).await;
         // A scrape each few seconds does not begin anew each time: then it would have to wait for an answer.
         let mut watched = runs.watched.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use narrows_live::run_name::RunName;
 
 use super::LinkFlags;
-use super::means::{Cabling, Capture, Pace};
+use super::means::{Cabling, Capture, Pace, Series};
 use crate::report::ReportArgs;
 
 /// What else is to be known of a bridge, at the end of the help.
@@ -117,6 +117,8 @@ pub(crate) struct Inline {
     pub(crate) record_whole: bool,
     #[command(flatten)]
     pub(crate) capture: Capture,
+    #[command(flatten)]
+    pub(crate) series: Series,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
     #[command(flatten)]

@@ -15,6 +15,20 @@ pub(crate) struct Capture {
     pub(crate) capture_bytes: Option<u32>,
 }
 
+/// What is kept of a run over time.
+#[derive(Debug, Args)]
+pub(crate) struct Series {
+    /// Write time series of each link: backlog, sojourn time, throughput, drops (docs/series.md)
+    #[arg(long, value_name = "FILE.csv")]
+    pub(crate) series: Option<PathBuf>,
+    /// Interval of the time series
+    #[arg(long, value_name = "TIME", default_value = "100ms", alias = "series-step", requires = "series")]
+    pub(crate) interval: String,
+    /// Maximum size of the series file, in MB; later rows are left out
+    #[arg(long, value_name = "MB", default_value = "1000", requires = "series")]
+    pub(crate) series_limit: u64,
+}
+
 /// How frames get from the kernel to the engine and back.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Packet I/O")]

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use narrows_live::run_name::RunName;
 
 use super::LinkFlags;
-use super::means::{Cabling, Capture, Pace};
+use super::means::{Cabling, Capture, Pace, Series};
 use super::offered::Offered;
 use super::virtual_time::VirtualTime;
 use crate::report::ReportArgs;
@@ -150,6 +150,8 @@ pub(crate) struct Live {
     pub(crate) record_whole: bool,
     #[command(flatten)]
     pub(crate) capture: Capture,
+    #[command(flatten)]
+    pub(crate) series: Series,
     #[command(flatten)]
     pub(crate) cabling: Cabling,
     #[command(flatten)]

@@ -14,7 +14,7 @@ fn a_table_a_page_and_figures_that_agree() {
     assert!(ended.err.is_empty(), "{ended}");
     for part in [
         "The host's floor",
-        "     mean    median",
+        "     mean       p50",
         "narrows    1ms",
         "100 links in series",
         "A delay of 10 ms",

@@ -143,13 +143,13 @@ impl fmt::Display for ShapingFault {
         match self {
             Self::NoClasses => write!(f, "there is no class"),
             Self::TooManyClasses { found, most } => {
-                write!(f, "there are {found} classes, the most is {most}")
+                write!(f, "there are {found} classes, the maximum is {most}")
             }
             Self::Parent { found } => {
                 write!(f, "its parent is class {found}, which does not come before it")
             }
             Self::TooDeep { most } => {
-                write!(f, "it is below {most} classes or more, the most is {}", most - 1)
+                write!(f, "it is below {most} classes or more, the maximum is {}", most - 1)
             }
             Self::NoRate => write!(f, "the rate is zero"),
             Self::CeilingBelowRate { rate, ceiling } => {
@@ -160,7 +160,7 @@ impl fmt::Display for ShapingFault {
             }
             Self::NoBurst => write!(f, "the burst is zero, so that no packet could ever go"),
             Self::NoMtu => write!(f, "the MTU of the peak rate is zero, so that no packet could ever go"),
-            Self::BurstTooLong { found, most } => write!(f, "the burst is {found}, the most is {most}"),
+            Self::BurstTooLong { found, most } => write!(f, "the burst is {found}, the maximum is {most}"),
             Self::Priority { found, least, most } => {
                 write!(f, "the priority is {found}, priorities are {least} to {most}")
             }
@@ -168,7 +168,7 @@ impl fmt::Display for ShapingFault {
             Self::NoAveragePacket => write!(f, "the mean length of packets is zero"),
             Self::NoWeight => write!(f, "the weight is zero"),
             Self::TimeConstant { found, most } => {
-                write!(f, "the average's time constant is 2^{found} packets, the most is 2^{most}")
+                write!(f, "the average's time constant is 2^{found} packets, the maximum is 2^{most}")
             }
             Self::BoundedAndExempt => {
                 write!(f, "it is bounded, never to borrow, and exempt, always to borrow")

@@ -105,8 +105,8 @@ impl Sheet<'_> {
 
     fn one(&self, text: &mut String) {
         let measures = [
-            ("ns a packet", MEDIAN),
-            ("least", LEAST),
+            ("ns per packet", MEDIAN),
+            ("min", LEAST),
             ("net of NONE", NET),
             ("to NONE", TO_NONE),
             ("to FIFO", TO_FIFO),
@@ -123,7 +123,7 @@ impl Sheet<'_> {
     fn several(&self, text: &mut String) {
         let names: Vec<&str> = self.plan.columns.iter().map(|(column, _)| column.name.as_str()).collect();
         let measures = [
-            ("ns a packet, median/least", BOTH),
+            ("ns per packet, p50/min", BOTH),
             ("net of NONE", NET),
             ("to NONE", TO_NONE),
             ("to FIFO", TO_FIFO),
@@ -204,10 +204,10 @@ mod tests {
 1::2,8::1: 3 flows; 12 to 90 packets wait
 1000 packets a run; the median of 3 runs, in each round one run of each algorithm
 
-      ns a packet  least  net of NONE  to NONE  to FIFO
-none         10.0    9.5                  1.00     0.67
-fifo         15.0   14.5          5.0     1.50     1.00
-qfq          30.0   29.5         20.0     3.00     2.00
+      ns per packet   min  net of NONE  to NONE  to FIFO
+none           10.0   9.5                  1.00     0.67
+fifo           15.0  14.5          5.0     1.50     1.00
+qfq            30.0  29.5         20.0     3.00     2.00
 ";
         assert_eq!(table(&plan, &figures), expected);
     }
@@ -220,9 +220,9 @@ qfq          30.0   29.5         20.0     3.00     2.00
 8: 8 flows; 32 to 240 packets wait
 1000 packets a run; the median of 3 runs, in each round one run of each algorithm
 
-ns a packet, median/least          1          8
-none                        10.0/9.5  20.0/19.5
-qfq                        30.0/29.5  40.0/39.5
+ns per packet, p50/min          1          8
+none                     10.0/9.5  20.0/19.5
+qfq                     30.0/29.5  40.0/39.5
 
 net of NONE     1     8
 qfq          20.0  20.0

@@ -54,7 +54,7 @@ impl fmt::Display for Text<'_> {
             "p50",
             "p90",
             "p99",
-            "most",
+            "max",
             "Jain"
         )?;
         for run in runs {

@@ -35,7 +35,10 @@ pub(crate) enum Order {
     /// To say what has been counted.
     Sample(Box<Sample>),
     /// To say what the links have let out, and what waits.
-    Snapshot,
+    Snapshot {
+        /// With all that links have counted.
+        counts: bool,
+    },
     /// To say what feeds there are once all changes up to this instant are made.
     Feeds(Time),
     /// To take these in place of the feeds before.
@@ -175,9 +178,9 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
-                Order::Snapshot => {
+                Order::Snapshot { counts } => {
                     let now = self.clock.now();
-                    let snapshot = self.snapshot(now);
+                    let snapshot = self.snapshot(now, counts);
                     self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
                 }
                 Order::Feeds(at) => self.feeds_asked = Some(at),
@@ -218,8 +221,8 @@ impl DataLoop {
                     let sampled = self.sample(*sample, now);
                     self.inbox.answer(Answer::Sampled(Box::new(sampled)));
                 }
-                Order::Snapshot => {
-                    let snapshot = self.snapshot(self.engine.now());
+                Order::Snapshot { counts } => {
+                    let snapshot = self.snapshot(self.engine.now(), counts);
                     self.inbox.answer(Answer::Snapshot(Box::new(snapshot), self.meter.late()));
                 }
                 Order::Feeds(_) => self.inbox.answer(Answer::Feeds(self.wanted_feeds())),

@@ -84,8 +84,12 @@ impl DataLoop {
     }
 
     /// What the links of this loop have let out, and what waits.
-    pub(super) fn snapshot(&self, now: Time) -> Snapshot {
-        Snapshot::of(&self.engine, &|place| self.share.has(place), now)
+    pub(super) fn snapshot(&self, now: Time, counts: bool) -> Snapshot {
+        let has = |place| self.share.has(place);
+        if counts {
+            return Snapshot::with_counts(&self.engine, &has, now);
+        }
+        Snapshot::of(&self.engine, &has, now)
     }
 
     /// What the thread has used.

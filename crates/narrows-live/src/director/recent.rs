@@ -27,7 +27,19 @@ impl Director {
         }
         self.next_snapshot = now + APART;
         self.look_at_feeds();
-        self.pool.tell(|_| Order::Snapshot);
+        self.pool.tell(|_| Order::Snapshot { counts: false });
+        self.pool.call();
+    }
+
+    /// Asks packet threads for a row of the series when it is time to.
+    pub(super) fn keep_series_going(&mut self) {
+        let now = self.clock.now();
+        let Some(series) = self.series.as_mut().filter(|series| series.next() <= now) else { return };
+        if self.is_halted {
+            return;
+        }
+        series.asked(now);
+        self.pool.tell(|_| Order::Snapshot { counts: true });
         self.pool.call();
     }
 
@@ -46,7 +58,7 @@ impl Director {
         if !self.is_looked_at() {
             return Ok(None);
         }
-        self.pool.tell(|_| Order::Snapshot);
+        self.pool.tell(|_| Order::Snapshot { counts: false });
         self.pool.call();
         let mut missing = self.pool.len();
         self.gather(hurry, |director, number, answer| {

@@ -12,6 +12,7 @@ use crate::data::orders::{Answer, Order};
 use crate::data::sample::{Sample, Sampled};
 use crate::recorder;
 use crate::router;
+use crate::series::Series;
 
 /// Half of all packets are read later than this where packet threads do not keep up.
 const OVERLOADED: Duration = Duration::from_millis(10);
@@ -92,6 +93,19 @@ impl Director {
             }
             other => Some(other),
         })?;
+        if self.series.is_some() {
+            // The last row has what left until the end.
+            self.pool.tell(|_| Order::Snapshot { counts: true });
+            let mut series = self.series.take();
+            self.await_all(count, |_, number, answer| match answer {
+                Answer::Snapshot(mut snapshot, _) => {
+                    series.iter_mut().for_each(|series| series.take(number, &mut snapshot));
+                    None
+                }
+                other => Some(other),
+            })?;
+            info.notes.extend(series.and_then(Series::finish));
+        }
         if let Some(path) = self.record.as_ref().filter(|_| count > 1) {
             recorder::join(path, count - 1)?;
         }

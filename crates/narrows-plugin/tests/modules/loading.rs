@@ -17,7 +17,7 @@ fn what_is_no_module_is_refused() {
     let error = Module::new(b"[hosts.a]").unwrap_err().to_string();
     assert!(error.starts_with("this is no WebAssembly module that can be used: "), "{error}");
     let error = Module::new(&vec![0; abi::LONGEST_MODULE + 1]).unwrap_err().to_string();
-    assert_eq!(error, "the module has 4194305 bytes, the most is 4194304");
+    assert_eq!(error, "the module has 4194305 bytes, the maximum is 4194304");
     // Cut off anywhere, or with any byte changed, it is refused or it is a module; it never breaks anything.
     let bytes = wat::parse_str(text("", &[])).unwrap();
     for end in 0..bytes.len() {

@@ -1,0 +1,117 @@
+//! Nodes and links that were read from a file of another tool, and the scenario that they become.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LinkValues, MOST_HOSTS, MOST_LINKS, Text, wrong};
+use crate::problem::ScenarioError;
+
+/// What a node becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Host,
+    Router,
+    /// A router, with a host of its own.
+    Site,
+    /// A host at the end of one link, a router at the end of several.
+    ByLinks,
+}
+
+#[derive(Debug)]
+struct Node {
+    name: String,
+    role: Role,
+}
+
+#[derive(Debug)]
+struct Link {
+    ends: [usize; 2],
+    /// Keys of the link and their values.
+    keys: Vec<(&'static str, String)>,
+}
+
+/// Keys that files give to links.
+pub(super) const KEYS: [&str; 6] = ["rate", "delay", "jitter", "loss", "queue", "mtu"];
+
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    names: BTreeSet<String>,
+    /// What the file says and the scenario cannot.
+    pub(super) remarks: Vec<String>,
+}
+
+impl Graph {
+    /// Adds a node, by a name that a scenario can have: characters other than a–z, A–Z, 0–9, `-` and `_` become `-`, and a
+    /// second node of that name gets a number.
+    pub(super) fn node(&mut self, label: &str, role: Role) -> usize {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+        let words: String = label.chars().map(plain).take(50).collect();
+        let parts: Vec<_> = words.split('-').filter(|part| !part.is_empty()).collect();
+        let base = if parts.is_empty() { "node".to_owned() } else { parts.join("-") };
+        let numbered = (2..).map(|number| format!("{base}-{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        let name = names.find(|name| !self.names.contains(name)).unwrap_or(base);
+        self.names.insert(name.clone());
+        self.nodes.push(Node { name, role });
+        self.nodes.len() - 1
+    }
+
+    pub(super) fn link(&mut self, a: usize, b: usize, keys: Vec<(&'static str, String)>) {
+        self.links.push(Link { ends: [a, b], keys });
+    }
+
+    pub(super) fn remark(&mut self, text: impl Into<String>) {
+        self.remarks.push(text.into());
+    }
+
+    /// The text of the scenario. What a link's file does not give comes from `values`.
+    pub(super) fn text(&self, values: &LinkValues) -> Result<String, ScenarioError> {
+        let mut ends = vec![0usize; self.nodes.len()];
+        for link in &self.links {
+            link.ends.into_iter().for_each(|end| ends[end] += 1);
+        }
+        let is_host = |at: usize| match self.nodes[at].role {
+            Role::Host => true,
+            Role::Router | Role::Site => false,
+            Role::ByLinks => ends[at] == 1,
+        };
+        let (hosts, routers): (Vec<_>, Vec<_>) =
+            (0..self.nodes.len()).filter(|&at| ends[at] > 0).partition(|&at| is_host(at));
+        // Traffic needs two ends.
+        let too_few = hosts.len() < 2;
+        let with_host: Vec<_> =
+            routers.iter().filter(|&&at| too_few || self.nodes[at].role == Role::Site).copied().collect();
+        let count = hosts.len() + with_host.len();
+        if count > MOST_HOSTS || self.links.len() > MOST_LINKS {
+            let links = self.links.len();
+            return Err(wrong(format!(
+                "{count} hosts and {links} links: at most {MOST_HOSTS} and {MOST_LINKS}"
+            )));
+        }
+        let added: BTreeMap<usize, String> =
+            with_host.iter().map(|&at| (at, self.host_name(&self.nodes[at].name))).collect();
+        let mut text = Text::new(values.seed);
+        self.remarks.iter().for_each(|remark| text.remark(remark));
+        hosts.iter().for_each(|&at| text.host(&self.nodes[at].name));
+        added.values().for_each(|name| text.host(name));
+        routers.iter().for_each(|&at| text.router(&self.nodes[at].name, values.multipath.as_deref()));
+        for (number, link) in (1..).zip(&self.links) {
+            let [a, b] = link.ends.map(|end| self.nodes[end].name.as_str());
+            let given = |key: &str| link.keys.iter().find(|(name, _)| *name == key).map(|(_, value)| value);
+            let keys = KEYS.map(|key| (key, given(key).or(values.of_link(key))));
+            text.link(&format!("link-{number}"), a, b, keys);
+        }
+        for (number, (&at, host)) in (1..).zip(&added) {
+            let keys = [("rate", values.edge_rate.as_ref()), ("delay", values.edge_delay.as_ref())];
+            text.link(&format!("edge-{number}"), host, &self.nodes[at].name, keys);
+        }
+        Ok(text.0)
+    }
+
+    /// A name for the host of a router, which nothing else has.
+    fn host_name(&self, router: &str) -> String {
+        let mut names = (1..).map(|more: usize| format!("{}-{router}", "h".repeat(more)));
+        names.find(|name| !self.names.contains(name)).unwrap_or_default()
+    }
+}
