@@ -108,7 +108,7 @@ export function draw(into, directions, hosts, choose) {
     const title = svg("title");
     way.append(title, svg("path", { class: "hit", d: path }), seen);
     // Beside the line, away from the other direction's.
-    const anchor = Math.abs(nx) < aside / 2 ? "middle" : nx > 0 ? "start" : "end";
+    const anchor = Math.abs(nx) < aside / 5 ? "middle" : nx > 0 ? "start" : "end";
     const words = svg("text", { x: (x1 + x2) / 2 + nx * 1.5, y: (y1 + y2) / 2 + ny * 1.9 + 4, "text-anchor": anchor, class: "small" });
     if (few) way.append(words);
     way.addEventListener("click", () => choose(one));
