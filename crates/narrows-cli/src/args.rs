@@ -72,6 +72,8 @@ pub(crate) enum Command {
     Diff(crate::diff::Diff),
     /// Watch a run live in the terminal and change it
     Top(crate::top::Top),
+    /// Watch runs live in the browser, change them, export metrics
+    Web(crate::web::Web),
     /// Show the current state and counters of a run
     Stats(Stats),
     /// Show the full report of a finished run

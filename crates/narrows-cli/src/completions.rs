@@ -53,7 +53,7 @@ _narrows_or_names() {
     case "$cur:$prev:${COMP_WORDS[1]}:$COMP_CWORD" in
         -*) ;;
         *:--run:*) names=$(narrows ls --quiet 2>/dev/null) ;;
-        *:exec:2 | *:ls:2 | *:events:2 | *:top:2 | *:down:*) names=$(narrows ls --quiet 2>/dev/null) ;;
+        *:exec:2 | *:ls:2 | *:events:2 | *:top:2 | *:web:2 | *:down:*) names=$(narrows ls --quiet 2>/dev/null) ;;
         *:exec:3) names=$(narrows ls --quiet -- "$prev" 2>/dev/null) ;;
     esac
     if [[ -n $names ]]; then

@@ -45,6 +45,7 @@ mod topology;
 mod trace;
 mod up;
 mod usage;
+mod web;
 
 use std::process::ExitCode;
 
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::diff(&args),
         Command::Stats(stats) => remote::stats(&stats),
         Command::Top(args) => top::top(&args),
+        Command::Web(args) => web::web(&args),
         Command::Report(args) => report::report(&args),
         Command::Feed(args) => feed::feed(&args),
         Command::Trace(command) => trace::trace(&command),

@@ -43,6 +43,8 @@ pub(crate) fn up(args: &Up) -> Result<u8, Failure> {
     })?;
     let stay = Stay { ttl: ttl.map(|span| Duration::from_nanos(span.nanos())), ready: ready.map(File::from) };
     let scenario = live_scenario(args.scenario.as_deref(), &args.link, &args.live)?;
+    // It ends with this process, which it serves by its number.
+    let _web = args.web.map(crate::web::beside).transpose()?;
     let mut job = Job::new(RunKind::Up);
     job.greeting = true;
     job.stay = Some(stay);

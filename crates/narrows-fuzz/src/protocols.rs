@@ -62,6 +62,7 @@ pub fn requests() -> Vec<Vec<u8>> {
         r#"{"command":"stats"}"#,
         r#"{"command":"status"}"#,
         r#"{"command":"now"}"#,
+        r#"{"command":"check","assignments":["access.down.rate=2mbit"]}"#,
         r#"{"command":"events","after":7}"#,
         r#"{"command":"hosts"}"#,
         r#"{"command":"enter","host":"client"}"#,

@@ -32,6 +32,11 @@ pub fn end_with_us(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(bind) };
 }
 
+/// Has `command` get a SIGTERM when the thread that starts it ends.
+pub fn terminate_with_us(command: &mut Command) {
+    end_with_us(command, Signal::SIGTERM);
+}
+
 /// Has `command` start in a session of its own, so that no key at the terminal reaches it.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn without_terminal(command: &mut Command) {

@@ -49,6 +49,11 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         generation: Option<u64>,
     },
+    /// Say whether assignments could be made, and change nothing. Answered by [`Checked`].
+    Check {
+        /// In order.
+        assignments: Vec<String>,
+    },
     /// Do what commands of ipfw say. Answered by [`Changed`], with what they print.
     Ipfw {
         /// The link at which the rules are; nothing where only one has some.
@@ -110,6 +115,15 @@ pub struct Changed {
     /// What commands printed.
     #[serde(default)]
     pub text: String,
+}
+
+/// What assignments would do that could be made now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The run's generation, before them.
+    pub generation: u64,
+    /// Assignments that take them back; none where they change nothing, or where that needs more than assignments.
+    pub undo: Vec<String>,
 }
 
 /// What has happened so far.

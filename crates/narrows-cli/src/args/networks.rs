@@ -1,6 +1,7 @@
 //! The commands about networks that stay up.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -16,6 +17,7 @@ command prints the network's name and returns once it is up.
 Examples:
   narrows up scenarios/adsl.toml --name dsl --detach
   narrows up --rate 10mbit --delay 25ms --on server 'iperf3 -s' --ttl 2h -d
+  narrows up scenarios/adsl.toml --web
   narrows up edited.toml --name dsl --replace")]
 pub(crate) struct Up {
     /// Scenario file; without one, the flags describe one link
@@ -30,6 +32,10 @@ pub(crate) struct Up {
     /// If the network of --name is up, apply the differences; list what needs a new one (exit status 1)
     #[arg(long, requires = "name")]
     pub(crate) replace: bool,
+    /// Serve the network's page and metrics, as `narrows web` does
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, require_equals = true, conflicts_with = "detach",
+        default_missing_value = crate::web::ADDRESS)]
+    pub(crate) web: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
     #[command(flatten)]

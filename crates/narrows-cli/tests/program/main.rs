@@ -58,3 +58,4 @@ mod trains;
 mod untrusted_sizes;
 mod untrusted_text;
 mod up;
+mod web;

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use super::runs::names;
 use super::{
-    Changed, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, Stale, Stats,
-    Status, run_folder, sockets,
+    Changed, Checked, CurrentScenario, ENVIRONMENT, Entrance, EventsSince, HostOfRun, Reply, Request, Stale,
+    Stats, Status, run_folder, sockets,
 };
 use crate::feeds::Place;
 use crate::run_record::{HoldError, number};
@@ -56,6 +56,14 @@ impl Client {
     /// When the run does not answer or refuses.
     pub fn set(&self, assignments: Vec<String>, generation: Option<u64>) -> Result<Changed, ControlError> {
         self.ask(&Request::Set { assignments, generation })
+    }
+
+    /// Whether these assignments could be made now, and what takes them back. Nothing is changed.
+    ///
+    /// # Errors
+    /// When the run does not answer or would refuse them.
+    pub fn check(&self, assignments: Vec<String>) -> Result<Checked, ControlError> {
+        self.ask(&Request::Check { assignments })
     }
 
     /// Does what commands of ipfw say at a link, or at the only one that has rules. `file` is what errors call them.

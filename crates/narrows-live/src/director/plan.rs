@@ -11,7 +11,7 @@ use narrows_core::{Duration, Time};
 use narrows_scenario::ipfw::Command;
 use narrows_scenario::{EngineChange, FeedUse, NamedFile, Scenario, ScenarioError, Timeline};
 
-use crate::control::{Reply, Stale};
+use crate::control::{Checked, Reply, Stale};
 use crate::data::changes::{FirstPacket, Logged, Step};
 
 /// How far ahead of their instants steps of the timeline are made; and the most of them, but for those at one instant.
@@ -298,6 +298,13 @@ impl Plan {
         let ahead = self.ahead.as_mut()?;
         // Some more, so that this is not to be done for each.
         Some(ahead.steps(now + WINDOW + WINDOW, copies))
+    }
+
+    /// What assignments would do that were made at an instant.
+    pub(super) fn check(&self, assignments: Vec<String>, at: Time) -> Result<Checked, Refusal> {
+        let after = self.prepare(&What::Set(assignments), None, at, 1)?;
+        let undo = after.state.scenario.difference(&self.now.scenario).assignments;
+        Ok(Checked { generation: self.now.generation, undo })
     }
 
     /// Works out what a change does at an instant, and what follows it, for so many packet threads. Where a generation is

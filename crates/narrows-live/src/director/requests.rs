@@ -64,6 +64,14 @@ impl Director {
                     Err(refusal) => return Ok(refusal),
                 }
             }
+            Request::Check { assignments } => {
+                self.hear()?;
+                self.advance();
+                match self.plan.check(assignments, self.clock.now()) {
+                    Ok(checked) => serde_json::to_value(checked),
+                    Err(refusal) => return Ok(refusal.into()),
+                }
+            }
             Request::Ipfw { link, file, commands, generation } => {
                 match self.change(&What::Ipfw { link, file, commands }, generation, hurry)? {
                     Ok(changed) => serde_json::to_value(changed),

@@ -1,0 +1,255 @@
+//! `narrows web`: metrics that a parser takes, a page in a browser, and clients that mean no good.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Scratch, Started, eventually, finish, start};
+use crate::leftovers::RunFolder;
+
+/// A network called `lab`, and a server of its page.
+struct Place {
+    folder: RunFolder,
+    state: Scratch,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: RunFolder::new(), state: Scratch::new() };
+        // The folder stays when no run is active: without it, it would be that of everybody.
+        fs::write(place.folder.file("stays"), "").unwrap();
+        place.up();
+        place
+    }
+
+    fn up(&self) {
+        finish(&mut self.command(["up", "--name", "lab", "-d", "--rate", "10mbit", "--delay", "1ms"]))
+            .expect(0);
+    }
+
+    fn command<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = self.folder.narrows(arguments);
+        command.env("XDG_STATE_HOME", self.state.path());
+        command
+    }
+
+    fn web(&self, arguments: &[&str]) -> Web {
+        let mut started = start(self.command(["web", "--listen", "127.0.0.1:0"]).args(arguments));
+        let said = started.until_it_says("/metrics");
+        let url = |head: &str| said.lines().find_map(|line| Some(line.strip_prefix(head)?.trim().to_owned()));
+        let metrics = url("metrics:").unwrap();
+        let address = metrics.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+        Web { started, address, editor: url("page:"), reader: url("read-only:") }
+    }
+
+    fn rate(&self) -> Value {
+        let stats = finish(&mut self.command(["stats", "--run", "lab", "--json"])).expect(0).json();
+        let links = stats["now"]["links"].as_array().unwrap();
+        links.iter().find(|link| link["link"] == "link.down").unwrap()["configured"].clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = self.command(["down", "--all", "--quiet"]).status();
+    }
+}
+
+/// A server that goes on until this is dropped.
+struct Web {
+    started: Started,
+    address: String,
+    editor: Option<String>,
+    reader: Option<String>,
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.started.signal("KILL");
+    }
+}
+
+impl Web {
+    /// Sends a request as it stands here, and reads the answer, or what comes of it.
+    fn ask(&self, head: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        let request =
+            format!("{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes();
+        // A server that refuses may have closed before all is sent.
+        let _ = stream.write_all(&request);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    fn status(&self, head: &str, body: &str) -> u16 {
+        let answer = self.ask(head, body);
+        answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+    }
+
+    fn get(&self, path: &str, token: &str) -> String {
+        let address = &self.address;
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}"), "")
+    }
+}
+
+fn token(url: Option<&String>) -> &str {
+    url.unwrap().split("token=").nth(1).unwrap()
+}
+
+/// Runs a Python program of these tests; nothing where a module that it needs is missing.
+fn python(file: &str, arguments: &[&str]) -> Option<String> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program").join(file);
+    let ended = finish(Command::new("python3").arg(program).args(arguments));
+    if ended.code() == 77 {
+        eprintln!("left out: {}", ended.out);
+        return None;
+    }
+    Some(ended.expect(0).out.clone())
+}
+
+#[test]
+#[ignore = "needs namespaces, python3"]
+fn metrics_are_text_that_a_parser_takes() {
+    let place = Place::new();
+    let web = place.web(&["--metrics-only"]);
+    let answer = web.get("/metrics", "");
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert!(head.contains("application/openmetrics-text; version=1.0.0"), "{head}");
+    for line in [
+        "narrows_up{run=\"lab\"} 1",
+        "narrows_link_rate_bytes_per_second{run=\"lab\",link=\"link\",direction=\"down\"} 1250000",
+        "narrows_link_delay_seconds{run=\"lab\",link=\"link\",direction=\"up\"} 0.001",
+        "narrows_link_up{run=\"lab\",link=\"link\",direction=\"up\"} 1",
+        "# EOF",
+    ] {
+        assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
+    }
+    let file = place.state.write("metrics", text);
+    if let Some(found) = python("web_metrics.py", &[file.to_str().unwrap()]) {
+        assert!(found.contains("narrows_link_delivered_bytes"), "{found}");
+    }
+    let page = web.get("/", "");
+    assert!(page.starts_with("HTTP/1.1 404"), "metrics alone: {page}");
+    finish(&mut place.command(["down", "lab", "--quiet"])).expect(0);
+    eventually("no run in the metrics", || !web.get("/metrics", "").contains("narrows_up{"));
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_hostile_client_changes_nothing_and_keeps_nobody_out() {
+    let place = Place::new();
+    let web = place.web(&["lab"]);
+    let (host, editor, reader) = (&web.address, token(web.editor.as_ref()), token(web.reader.as_ref()));
+    let port = host.split(':').nth(1).unwrap();
+    let change = json!({ "run": "lab", "assignments": ["link.down.rate=2mbit"] }).to_string();
+    let set = |lines: &str| web.status(&format!("POST /api/set HTTP/1.1\r\n{lines}"), &change);
+    let cookie = |token: &str| format!("Cookie: narrows-{port}={token}");
+    let own = format!("Host: {host}\r\nOrigin: http://{host}");
+    assert_eq!(set(&format!("Host: evil.example:{port}\r\n{}", cookie(editor))), 421);
+    assert_eq!(set(&format!("Host: {host}\r\nOrigin: http://evil.example\r\n{}", cookie(editor))), 403);
+    assert_eq!(set(&format!("Host: {host}\r\n{}", cookie(editor))), 403, "no origin");
+    assert_eq!(set(&own), 401);
+    assert_eq!(set(&format!("{own}\r\n{}", cookie(reader))), 403);
+    let huge = "x".repeat(200_000);
+    let head = format!("POST /api/set HTTP/1.1\r\n{own}\r\n{}", cookie(editor));
+    assert_eq!(web.status(&head, &huge), 413);
+    let other = change.replace("lab", "other");
+    assert_eq!(web.status(&head, &other), 404, "a run that this server does not show");
+    assert_eq!(web.status(&head, &change.replace("2mbit", "soon")), 422);
+    assert!(place.rate().as_str().unwrap().starts_with("10mbit, "), "nothing was changed");
+
+    // Most of a thousand connections are closed; those that are open do nothing.
+    let crowd: Vec<_> = (0..1000).filter_map(|_| TcpStream::connect(host).ok()).collect();
+    drop(crowd);
+    eventually("room for others", || web.get("/metrics", reader).contains("narrows_up{run=\"lab\"} 1"));
+    let metrics = web.get("/metrics", reader);
+    let refused =
+        metrics.lines().find_map(|line| line.strip_prefix("narrows_web_refused_connections_total "));
+    assert!(refused.unwrap().parse::<u64>().unwrap() > 500, "{metrics}");
+
+    let stream =
+        web.ask(&format!("GET /api/stream?run=lab HTTP/1.0\r\nHost: evil\r\n{}", cookie(reader)), "");
+    assert!(stream.contains(" 421 "), "{stream}");
+    assert_eq!(set(&format!("{own}\r\n{}", cookie(editor))), 200);
+    assert!(place.rate().as_str().unwrap().starts_with("2mbit, "));
+}
+
+/// The stream's reader takes nothing for so long that it is dropped, and counted.
+#[test]
+#[ignore = "needs namespaces"]
+fn a_slow_reader_is_dropped_and_counted() {
+    let place = Place::new();
+    let web = place.web(&["lab"]);
+    let reader = token(web.reader.as_ref());
+    let mut slow = TcpStream::connect(&web.address).unwrap();
+    // Requests whose answers nobody reads fill the buffers of both ends soon; a stream would need minutes.
+    let request =
+        format!("GET /uPlot.js HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {reader}\r\n\r\n", web.address);
+    for _ in 0..400 {
+        slow.write_all(request.as_bytes()).unwrap();
+    }
+    eventually("a slow reader is counted", || {
+        web.get("/metrics", reader).contains("narrows_web_slow_readers_total 1\n")
+    });
+    let _ = slow.shutdown(Shutdown::Both);
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn check_changes_nothing_and_says_what_takes_it_back() {
+    let place = Place::new();
+    let web = place.web(&["lab"]);
+    let head = format!(
+        "POST /api/check HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}",
+        web.address,
+        token(web.editor.as_ref())
+    );
+    let change = json!({ "run": "lab", "assignments": ["link.down.rate=2mbit"] }).to_string();
+    let answer = web.ask(&head, &change);
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let answer: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(answer, json!({ "generation": 0, "undo": ["link.down.rate=10mbit"] }));
+    assert!(place.rate().as_str().unwrap().starts_with("10mbit, "));
+    let stale = json!({ "run": "lab", "assignments": ["link.down.rate=2mbit"], "generation": 7 });
+    assert_eq!(web.status(&head.replace("check", "set"), &stale.to_string()), 409);
+}
+
+#[test]
+#[ignore = "needs namespaces, python3"]
+fn a_person_sees_and_changes_a_run_in_a_browser() {
+    let place = Place::new();
+    let web = place.web(&["lab"]);
+    let (editor, reader) = (web.editor.as_ref().unwrap(), web.reader.as_ref().unwrap());
+    let Some(said) = python("web_browser.py", &[editor, reader]) else { return };
+    assert!(said.contains("all seen"), "{said}");
+    assert!(place.rate().as_str().unwrap().starts_with("10mbit, "), "set, and undone");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_port_in_use_is_said() {
+    let place = Place::new();
+    let web = place.web(&["--metrics-only"]);
+    let ended = finish(&mut place.command(["web", "--listen", &web.address])).expect(2);
+    assert!(ended.err.contains("choose another port with --listen"), "{ended}");
+}
+
+#[test]
+#[ignore = "needs namespaces"]
+fn a_page_beside_a_network_ends_with_it() {
+    let place = Place::new();
+    let mut up = start(&mut place.command(["up", "--name", "seen", "--web=127.0.0.1:0"]));
+    let said = up.until_it_says("/metrics");
+    let metrics = said.lines().find_map(|line| line.strip_prefix("metrics:")).unwrap().trim();
+    let address = metrics.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    eventually("the network is up", || finish(&mut place.command(["ls", "seen"])).code() == 0);
+    finish(&mut place.command(["down", "seen", "--quiet"])).expect(0);
+    eventually("the page is gone", || TcpStream::connect(&address).is_err());
+}

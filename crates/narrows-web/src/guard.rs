@@ -1,0 +1,167 @@
+//! Connections: how many at once, and how long one may do nothing.
+
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+use crate::metrics::ServerCounts;
+
+/// Connections at once.
+const MOST: usize = 64;
+/// A client that takes nothing for so long is dropped.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A connection on which nothing happens for so long is closed. A stream has something to say each second.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// What is counted, for `/metrics`.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    connections: AtomicU64,
+    refused: AtomicU64,
+    slow: AtomicU64,
+    pub(crate) refused_requests: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn read(&self) -> ServerCounts {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        ServerCounts {
+            connections: read(&self.connections),
+            refused_connections: read(&self.refused),
+            slow_readers: read(&self.slow),
+            refused_requests: read(&self.refused_requests),
+        }
+    }
+}
+
+/// Takes connections, up to so many.
+pub(crate) struct Guard {
+    listener: TcpListener,
+    free: Arc<Semaphore>,
+    counts: Arc<Counts>,
+}
+
+impl Guard {
+    pub(crate) fn new(listener: TcpListener, counts: Arc<Counts>) -> Self {
+        Self { listener, free: Arc::new(Semaphore::new(MOST)), counts }
+    }
+}
+
+impl Listener for Guard {
+    type Io = Guarded;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, from)) => match self.free.clone().try_acquire_owned() {
+                    Ok(permit) => {
+                        self.counts.connections.fetch_add(1, Ordering::Relaxed);
+                        // Without that it is slower, no more.
+                        let _ = stream.set_nodelay(true);
+                        return (Guarded::new(stream, permit, self.counts.clone()), from);
+                    }
+                    // Closed at once: whoever waits gets an answer.
+                    Err(_) => drop(self.counts.refused.fetch_add(1, Ordering::Relaxed)),
+                },
+                // Too many files are open, say: it passes.
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that ends when nothing happens on it.
+pub(crate) struct Guarded {
+    stream: TcpStream,
+    _permit: OwnedSemaphorePermit,
+    counts: Arc<Counts>,
+    idle: Pin<Box<Sleep>>,
+    /// Since when it takes nothing.
+    full: Option<Pin<Box<Sleep>>>,
+}
+
+impl Guarded {
+    fn new(stream: TcpStream, permit: OwnedSemaphorePermit, counts: Arc<Counts>) -> Self {
+        Self { stream, _permit: permit, counts, idle: Box::pin(sleep(IDLE)), full: None }
+    }
+
+    fn happened(&mut self) {
+        self.idle.as_mut().reset(Instant::now() + IDLE);
+    }
+
+    fn wrote(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if result.is_ready() {
+            self.full = None;
+            self.happened();
+            return result;
+        }
+        let full = self.full.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + PATIENCE)));
+        if full.as_mut().poll(cx).is_ready() {
+            self.counts.slow.fetch_add(1, Ordering::Relaxed);
+            return Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "the client does not read")));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if result.is_ready() {
+            self.happened();
+            return result;
+        }
+        if self.idle.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "nothing happens")));
+        }
+        Poll::Pending
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write(cx, data);
+        self.wrote(cx, result)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.stream).poll_write_vectored(cx, data);
+        self.wrote(cx, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,133 @@
+//! The stream of a run: server-sent events, each a line of JSON.
+//!
+//! Whoever reads slowly gets fewer of them, not later ones: what is not taken yet gives way to what is newer.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use http_body::Frame;
+use narrows_live::control::{CurrentScenario, Event};
+use narrows_live::run_record::About;
+use narrows_report::{Now, Report};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::sync::watch::Receiver;
+
+use crate::runs::{Answer, View};
+
+/// What a run does now.
+#[derive(Serialize)]
+struct Tick<'a> {
+    generation: u64,
+    trust: &'static str,
+    trust_line: String,
+    now: Option<&'a Now>,
+    report: &'a Report,
+}
+
+/// What is in force.
+#[derive(Serialize)]
+struct Settings<'a> {
+    about: &'a About,
+    settings: &'a CurrentScenario,
+}
+
+/// What happened.
+#[derive(Serialize)]
+struct Happened<'a> {
+    /// Whether those before are another run's.
+    anew: bool,
+    missed: u64,
+    events: &'a [Event],
+}
+
+/// What a reader of the stream knows.
+#[derive(Default)]
+struct Known {
+    settings: Option<Arc<CurrentScenario>>,
+    event: u64,
+}
+
+/// The stream from now on.
+pub(crate) fn stream(mut looks: Receiver<View>) -> Body {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let mut known = Known::default();
+        loop {
+            // Room first: then comes what is newest.
+            let Ok(room) = sender.reserve().await else { return };
+            let view = looks.borrow_and_update().clone();
+            let text = match (&view.gone, &view.answer) {
+                (Some(why), _) => {
+                    known = Known::default();
+                    message("gone", &**why)
+                }
+                (None, Some(answer)) => known.tell(answer),
+                // Nothing is known yet.
+                (None, None) => ":\n\n".into(),
+            };
+            room.send(Bytes::from(text));
+            tokio::select! {
+                changed = looks.changed() => if changed.is_err() { return },
+                () = sender.closed() => return,
+            }
+        }
+    });
+    Body::new(Stream(receiver))
+}
+
+impl Known {
+    fn tell(&mut self, answer: &Answer) -> String {
+        let mut text = String::new();
+        let is_same = |known: &Arc<CurrentScenario>| Arc::ptr_eq(known, &answer.settings);
+        if !self.settings.as_ref().is_some_and(is_same) {
+            text += &message("settings", &Settings { about: &answer.about, settings: &answer.settings });
+            self.settings = Some(answer.settings.clone());
+        }
+        let last = answer.events.last().map_or(0, |event| event.number);
+        if last != self.event {
+            let anew = last < self.event || self.event == 0;
+            let after = if anew { 0 } else { self.event };
+            let from = answer.events.partition_point(|event| event.number <= after);
+            let events = Happened { anew, missed: answer.missed, events: &answer.events[from..] };
+            text += &message("events", &events);
+            self.event = last;
+        }
+        let report = &answer.stats.report;
+        text += &message(
+            "tick",
+            &Tick {
+                generation: answer.stats.generation,
+                trust: report.trust_word(),
+                trust_line: report.trust_line(),
+                now: answer.stats.now.as_ref(),
+                report,
+            },
+        );
+        text
+    }
+}
+
+fn message(event: &str, data: &(impl Serialize + ?Sized)) -> String {
+    // JSON has no line feeds. A report can be written, as runs write theirs.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {event}\ndata: {data}\n\n")
+}
+
+/// What comes out of a channel.
+struct Stream(mpsc::Receiver<Bytes>);
+
+impl HttpBody for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|data| data.map(|data| Ok(Frame::data(data))))
+    }
+}
