@@ -60,17 +60,20 @@ mod tests {
 
     #[test]
     fn bounds_are_read_from_several_flags_or_one() {
-        let bounds = read(&["p99=50us", "median=2us, max=1.5ms"]).unwrap();
+        let bounds = read(&["p99=50us", "p50=2us, max=1.5ms", "p99.9=1ms"]).unwrap();
         let bounds: Vec<_> = bounds.iter().map(|b| (b.quantile.name(), b.at_most.nanos())).collect();
-        assert_eq!(bounds, [("p99", 50_000), ("median", 2_000), ("max", 1_500_000)]);
+        assert_eq!(bounds, [("p99", 50_000), ("p50", 2_000), ("max", 1_500_000), ("p99.9", 1_000_000)]);
+        // As they were called before.
+        let old = read(&["median=1ms,p999=2ms"]).unwrap();
+        assert_eq!(old.iter().map(|b| b.quantile.name()).collect::<Vec<_>>(), ["p50", "p99.9"]);
         assert!(read(&[]).unwrap().is_empty());
     }
 
     #[test]
     fn what_is_no_bound_is_told_with_what_is() {
         for (text, words) in [
-            ("50us", &["found `50us`", "p99=50us", "median, p90, p99, p999, max"][..]),
-            ("p98=50us", &["`p98` is not a quantile", "median, p90"]),
+            ("50us", &["found `50us`", "p99=50us", "p50, p90, p99, p99.9, max"][..]),
+            ("p98=50us", &["`p98` is not a quantile", "p50, p90"]),
             ("p99=50", &["`50` has no unit", "--max-lateness 50", "units: ns, us, ms"]),
             ("p99=-1us", &["below zero", "--max-lateness"]),
             ("max=1ms,max=2ms", &["two bounds for `max`"]),

@@ -9,15 +9,15 @@ const PING: &str = "ping -c 3 -i 0.05 $NARROWS_SERVER >&2";
 #[ignore = "needs namespaces, ping"]
 fn a_run_that_was_later_than_it_may_be_has_an_exit_status_of_its_own() {
     let flags = |bound| ["--delay", "2ms", "--json", "-", "--max-lateness", bound];
-    let ended = finish(&mut run(flags("median=1ns,max=1h"), PING)).expect(75);
-    let complaint = "narrows: the run was too late: median at most 1 ns, BROKEN: ";
+    let ended = finish(&mut run(flags("p50=1ns,max=1h"), PING)).expect(75);
+    let complaint = "narrows: the run was too late: p50 at most 1 ns, BROKEN: ";
     assert!(ended.err.contains(complaint), "{ended}");
     assert!(!ended.err.contains("too late: max"), "{ended}");
     let report = ended.json();
     sound(&report);
     let certificates = report["certificates"].as_array().unwrap();
     let kept: Vec<_> = certificates.iter().map(|c| (c["quantile"].as_str(), c["kept"].as_bool())).collect();
-    assert_eq!(kept, [(Some("median"), Some(false)), (Some("max"), Some(true))]);
+    assert_eq!(kept, [(Some("p50"), Some(false)), (Some("max"), Some(true))]);
     let released = report["lateness"]["packets"].as_u64().unwrap();
     assert!(released >= 6, "three pings and three answers: {report:#}");
     assert_eq!(certificates[0]["later_packets"], released);
@@ -63,7 +63,7 @@ fn a_run_without_packets_keeps_its_bounds_and_says_so() {
 #[test]
 fn a_bound_that_is_none_is_refused_before_anything_runs() {
     for (bound, words) in [
-        ("p98=50us", &["`p98` is not a quantile", "median, p90, p99, p999, max"][..]),
+        ("p98=50us", &["`p98` is not a quantile", "p50, p90, p99, p99.9, max"][..]),
         ("p99=50", &["`50` has no unit", "--max-lateness"]),
         ("p99", &["found `p99`", "p99=50us"]),
     ] {
