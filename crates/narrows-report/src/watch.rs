@@ -17,12 +17,14 @@ pub(crate) const USUAL_BOUND: Duration = Duration::from_millis(1);
 #[serde(rename_all = "lowercase")]
 pub enum Quantile {
     /// Half of them.
+    #[serde(rename = "p50", alias = "median")]
     Median,
     /// Nine in ten.
     P90,
     /// All but one in a hundred.
     P99,
     /// All but one in a thousand.
+    #[serde(rename = "p99.9", alias = "p999")]
     P999,
     /// All.
     Max,

@@ -479,6 +479,9 @@ fn broken_bounds_and_when_they_were_are_told() {
         renamed(direction, "delayed_to_keep_order_packets", "held_back_packets");
     }
     assert_eq!(serde_json::from_value::<Report>(old.clone()).unwrap(), report);
+    assert_eq!(old["certificates"][0]["quantile"], "p50");
+    old["certificates"][0]["quantile"] = "median".into();
+    assert_eq!(serde_json::from_value::<Report>(old.clone()).unwrap(), report);
     old["schema"] = 3.into();
     let refused = serde_json::from_value::<Report>(old).unwrap_err().to_string();
     assert_eq!(refused, "a report of schema 3, expected schema 1 or 2");
