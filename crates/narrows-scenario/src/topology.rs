@@ -5,6 +5,7 @@
 
 mod addresses;
 mod bounds;
+mod longest;
 mod loops;
 mod routes;
 mod segments;

@@ -106,6 +106,11 @@ impl Routing {
         routing
     }
 
+    /// How many routers there are.
+    pub(super) fn routers(&self) -> usize {
+        self.tables.len()
+    }
+
     /// How far a router is from a segment.
     fn distance(&self, router: usize, segment: &Segment) -> Option<u64> {
         segment.routers.iter().filter_map(|&end| self.distances[router][end]).min()

@@ -1,0 +1,217 @@
+//! The longest round trips over each link, for networks with routers.
+//!
+//! A fat tree has some thousand times as many paths as links, so that they are not looked at one by one. The routes to one
+//! port form a graph. Where it has no cycle, two passes over it suffice: against the routes, how far each router is from the
+//! port by the longest path; along them, how far packets have come to each router at most. The two and the link between them
+//! make the longest path over that link. Where given routes lead in cycles, the paths to the port are looked at one by one.
+
+use std::collections::BTreeMap;
+
+use narrows_core::Duration;
+
+use super::segments::Owner;
+use super::{Hop, Port, Topology};
+use crate::link::{Link, Way};
+
+/// For each link and way that routed packets take: the longest round trip, where its delay is known.
+pub(super) type RoundTrips = BTreeMap<(usize, Way), Option<Duration>>;
+
+/// The delay along some links: the sum of their means, if all are known, and whether any is given. Of two, the greater is the
+/// longer; one that is unknown counts as shorter than any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Line {
+    delay: Option<Duration>,
+    given: bool,
+}
+
+impl Line {
+    const NONE: Self = Self { delay: Some(Duration::ZERO), given: false };
+    const UNKNOWN: Self = Self { delay: None, given: false };
+
+    pub(super) fn of(hops: &[Hop], links: &[Link]) -> Self {
+        hops.iter().fold(Self::NONE, |line, hop| {
+            // What pipes add is for rules to say.
+            let Some(direction) = links[hop.link].direction(hop.way) else { return line };
+            line.then(Self { delay: direction.mean_delay(), given: direction.says_delay() })
+        })
+    }
+
+    pub(super) fn then(self, other: Self) -> Self {
+        Self {
+            delay: self.delay.zip(other.delay).map(|(one, other)| one + other),
+            given: self.given || other.given,
+        }
+    }
+
+    /// The sum, if any of it is given and all of it known.
+    pub(super) fn round_trip(self) -> Option<Duration> {
+        self.delay.filter(|_| self.given)
+    }
+}
+
+impl Topology {
+    /// For each link and way that packets take from one host by routers to another.
+    pub(super) fn longest_round_trips(&self, links: &[Link]) -> RoundTrips {
+        let lines = self.ends.iter().map(|end| Line::of(&end.hops, links)).collect();
+        let ports = self.ports.iter().filter(|port| self.is_routed(port)).collect();
+        let mut search = Search { topology: self, links, lines, ports, longest: RoundTrips::new() };
+        // By port that packets go to, and port that they come from: the longest path, if any gets there.
+        let far: Vec<Vec<Option<Line>>> = search.ports.iter().map(|to| search.far(to)).collect();
+        for to in 0..far.len() {
+            // What each source adds: the longest path back to it.
+            let back = |from: usize| far[from][to].unwrap_or(Line::UNKNOWN);
+            let sources = (0..far.len()).filter(|&from| far[to][from].is_some());
+            search.note_all(to, sources.map(|from| (from, back(from))).collect());
+        }
+        search.longest
+    }
+}
+
+struct Search<'a> {
+    topology: &'a Topology,
+    links: &'a [Link],
+    /// By end: the delay to its peer.
+    lines: Vec<Line>,
+    ports: Vec<&'a Port>,
+    longest: RoundTrips,
+}
+
+impl Search<'_> {
+    /// The longest path from each port to this one, if any gets there.
+    fn far(&self, to: &Port) -> Vec<Option<Line>> {
+        let graph = Graph::new(self, to);
+        let from = |from: &&Port| match &graph {
+            _ if from.end == to.end => None,
+            Ok(graph) => Some(self.lines[from.end].then(graph.far[self.router_after(from.end)?]?)),
+            Err(Cycle) => self.paths(from, to).into_iter().map(|(_, line)| line).max(),
+        };
+        self.ports.iter().map(from).collect()
+    }
+
+    /// Notes the round trips over all links on paths to a port. Each source comes with its path back.
+    fn note_all(&mut self, to: usize, sources: Vec<(usize, Line)>) {
+        let to = self.ports[to];
+        let Ok(graph) = Graph::new(self, to) else {
+            for (from, back) in sources {
+                for (hops, line) in self.paths(self.ports[from], to) {
+                    self.note(&hops, back.then(line));
+                }
+            }
+            return;
+        };
+        // By router: the longest path back to a source, and from there to the router.
+        let mut come: Vec<Option<Line>> = vec![None; graph.far.len()];
+        let pass = |search: &mut Self, come: &mut [Option<Line>], end: usize, line: Line, rest: Line| {
+            if let Some(router) = search.router_after(end) {
+                come[router] = come[router].max(Some(line));
+            }
+            search.note(&search.topology.ends[end].hops, line.then(rest));
+        };
+        for (from, back) in sources {
+            let end = self.ports[from].end;
+            let rest = self.router_after(end).and_then(|router| graph.far[router]);
+            let line = back.then(self.lines[end]);
+            rest.into_iter().for_each(|rest| pass(self, &mut come, end, line, rest));
+        }
+        // A router comes after all those that it sends to; so in reverse.
+        for (router, next) in graph.routers.iter().rev() {
+            let Some(line) = come[*router] else { continue };
+            for &(end, rest) in next {
+                pass(self, &mut come, end, line.then(self.lines[end]), rest);
+            }
+        }
+    }
+
+    fn note(&mut self, hops: &[Hop], line: Line) {
+        let round_trip = line.round_trip();
+        for hop in hops {
+            let known = self.longest.entry((hop.link, hop.way)).or_insert(round_trip);
+            *known = (*known).max(round_trip);
+        }
+    }
+
+    /// The paths from one port that get to another, one by one, each with its delay.
+    fn paths(&self, from: &Port, to: &Port) -> Vec<(Vec<Hop>, Line)> {
+        let line = |hops: Vec<Hop>| {
+            let line = Line::of(&hops, self.links);
+            (hops, line)
+        };
+        self.topology.arriving(from, to).into_iter().map(|way| line(way.hops)).collect()
+    }
+
+    /// The router at the other side of an end.
+    fn router_after(&self, end: usize) -> Option<usize> {
+        let ends = &self.topology.ends;
+        match ends[ends[end].peer].owner {
+            Owner::Router(router) => Some(router),
+            Owner::Host(_) => None,
+        }
+    }
+}
+
+/// The routes to one port.
+struct Graph {
+    /// The routers from which packets get there, each with the ends by which it sends and the rest of the path from their
+    /// peers. A router comes after all those that it sends to.
+    routers: Vec<(usize, Vec<(usize, Line)>)>,
+    /// By router: the longest path from there, if any gets there.
+    far: Vec<Option<Line>>,
+}
+
+/// Routes lead back to a router that packets passed before.
+struct Cycle;
+
+/// How far the search is with a router.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    /// On the path that is being followed.
+    Open,
+    Done,
+}
+
+impl Graph {
+    fn new(search: &Search<'_>, to: &Port) -> Result<Self, Cycle> {
+        let routers = search.topology.routing.routers();
+        let mut graph = Self { routers: Vec::new(), far: vec![None; routers] };
+        let mut marks = vec![Mark::New; routers];
+        for router in 0..routers {
+            graph.follow(router, to, search, &mut marks)?;
+        }
+        Ok(graph)
+    }
+
+    /// Follows the routes of a router: its longest path, if any gets to the port.
+    fn follow(
+        &mut self,
+        router: usize,
+        to: &Port,
+        search: &Search<'_>,
+        marks: &mut [Mark],
+    ) -> Result<Option<Line>, Cycle> {
+        match marks[router] {
+            Mark::Open => return Err(Cycle),
+            Mark::Done => return Ok(self.far[router]),
+            Mark::New => marks[router] = Mark::Open,
+        }
+        let topology = search.topology;
+        let entry = to.addresses.first().and_then(|address| topology.routing.find(router, address.ip));
+        let mut next = Vec::new();
+        for &(end, _) in entry.iter().flat_map(|entry| &entry.ways) {
+            let rest = match search.router_after(end) {
+                Some(router) => self.follow(router, to, search, marks)?,
+                None => (topology.ends[end].peer == to.end).then_some(Line::NONE),
+            };
+            next.extend(rest.map(|rest| (end, rest)));
+        }
+        marks[router] = Mark::Done;
+        self.far[router] = next.iter().map(|&(end, rest)| search.lines[end].then(rest)).max();
+        if !next.is_empty() {
+            self.routers.push((router, next));
+        }
+        Ok(self.far[router])
+    }
+}
+
+#[cfg(test)]
+mod tests;
