@@ -16,8 +16,8 @@ use crate::live::{cabling, capture, pace, reading, series};
 use crate::output::{Failure, say};
 use crate::report::{self, Kept};
 
-/// The network and how it is to stand, once it is clear that it can be had. `devices` says which way what leaves at each of
-/// the interfaces goes.
+/// The network and the options of the run, checked. `devices` gives the direction of packets that leave by each of the
+/// interfaces.
 pub(crate) fn prepare(
     devices: &[(&str, Way)],
     file: Option<&Path>,

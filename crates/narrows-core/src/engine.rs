@@ -285,8 +285,8 @@ impl<B> Engine<B> {
         self.network.routers()
     }
 
-    /// Which parts of the network have nothing to do with one another, as it stands: until a pipe of rules in one comes to
-    /// stand for a link in another.
+    /// The independent parts of the network as it is now: they stay independent until rules in one get a pipe that is a link
+    /// of another.
     pub fn parts(&self) -> Parts {
         self.network.parts()
     }

@@ -1,4 +1,4 @@
-//! Parts of a network that have nothing to do with one another, each on a thread of its own.
+//! Independent parts of a network, each on its own thread.
 
 use std::fs;
 use std::path::Path;

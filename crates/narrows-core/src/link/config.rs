@@ -131,7 +131,7 @@ pub enum Change {
     Weight {
         /// The class, in the order of the configuration.
         class: usize,
-        /// From the next packet on that comes to the head of the class.
+        /// Used from the next packet on that reaches the head of the class.
         weight: Weight,
     },
     /// Other parameters for one class of a scheduler, which only such a scheduler knows, by the number of the class. Whoever

@@ -88,7 +88,8 @@ impl Search<'_> {
         self.ports.iter().map(from).collect()
     }
 
-    /// Notes the round trips over all links on paths to a port. Each source comes with its path back.
+    /// Notes the round trips over all links on paths to a port. Each source comes with its path back. The graph is made again:
+    /// those of all ports at once would take as much memory as all routes.
     fn note_all(&mut self, to: usize, sources: Vec<(usize, Line)>) {
         let to = self.ports[to];
         let Ok(graph) = Graph::new(self, to) else {

@@ -294,6 +294,6 @@ fn adaptive_red_moves_its_probability() {
     assert!((at(half(5), 2) - 0.025 * 1.25 * 1.25 * 1.25).abs() < 1e-9, "three looks");
     let before = at(half(5), 2);
     assert!((at(half(6), 2) - 0.9 * before).abs() < 1e-12);
-    assert!(at(half(1_000_000), 2) < 0.01, "it comes to rest below a hundredth, and that takes no time");
+    assert!(at(half(1_000_000), 2) < 0.01, "the average settles below a hundredth, at once");
     assert!(at(half(1_000_000), 2) > 0.008);
 }

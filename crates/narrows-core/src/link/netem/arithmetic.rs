@@ -16,7 +16,7 @@ impl Crandom {
         Self { last, correlation }
     }
 
-    /// What a uniform `value` comes to.
+    /// The correlated value that follows, from a uniform `value`.
     pub const fn next(&mut self, value: u32) -> u32 {
         if self.correlation.raw() == 0 {
             return value;

@@ -87,7 +87,7 @@ impl Correlated {
     }
 
     /// The share of packets, from 0 to 1, that will be held back where order is kept, if the delay is correlated in time:
-    /// what it comes to when packets follow closely upon each other, and an upper bound to that otherwise. A packet held
+    /// the share itself when packets follow one another closely, and otherwise an upper bound. A packet held
     /// back has a longer delay than it drew, so this bounds how far the distribution that leaves is from the one asked for
     /// (in the distance of Kolmogorov and Smirnov). Of correlation per packet it can't be told without the gaps.
     pub fn held_back(&self) -> Option<f64> {

@@ -4,7 +4,7 @@
 //! of the probability lies on either side, and what comes from there is taken as from the end. Each sixteenth of z is a
 //! cell or is halved again and again, as far as needed. A cell holds the cubic through four exact values, 0, ⅓, ⅔ and 1
 //! of its width; it is accepted when at ⅙, ½ and ⅚, close to where such a cubic is worst, it is within the tolerance.
-//! Where that never comes to be, at a jump or a corner, a cell of little enough probability is a straight line between
+//! Where that is never reached, at a jump or a corner, a cell of little enough probability is a straight line between
 //! its ends.
 //!
 //! So each value is (a) within 0.1 ns, or 1 part in 10⁹ if that is more, of the exact quantile, as far as three points in
