@@ -179,6 +179,16 @@ impl Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
+        // A run that is told to end leaves nothing; one that is killed leaves its socket.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal("TERM");
+        }
+        for _ in 0..500 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            sleep(LOOK);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
