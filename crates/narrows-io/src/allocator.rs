@@ -1,8 +1,58 @@
 //! Memory that runs out ends the program with a sentence.
 //!
-//! The standard library aborts then, with a backtrace or a core file. What a killed program leaves behind is the same either way.
+//! The standard library aborts then, with a backtrace or a core file. Nothing is dropped in either case, so files that must
+//! not outlive the program are named beforehand, by a [`RemovedWhenFull`] each.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{CString, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// Paths to remove, and their folders. A run has a socket, a record and sockets of feeds.
+static PATHS: [AtomicPtr<c_char>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+static FOLDERS: [AtomicPtr<c_char>; 64] = [const { AtomicPtr::new(ptr::null_mut()) }; 64];
+/// The process that named them: one that it forked leaves them alone.
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// A file that is removed if memory runs out while this value lives, and its folder if it is empty then.
+///
+/// Beyond 64 at once, files are left for `narrows clean`.
+#[derive(Debug)]
+pub struct RemovedWhenFull {
+    slot: Option<usize>,
+}
+
+impl RemovedWhenFull {
+    /// The file is there by now, or will be soon.
+    pub fn new(path: &Path) -> Self {
+        let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
+        let (Some(file), Some(folder)) = (text(path), path.parent().and_then(text)) else {
+            return Self { slot: None };
+        };
+        OWNER.store(process::id(), Ordering::Relaxed);
+        let file = file.into_raw();
+        let free = PATHS.iter().position(|place| {
+            place.compare_exchange(ptr::null_mut(), file, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        });
+        if let Some(slot) = free {
+            FOLDERS[slot].store(folder.into_raw(), Ordering::Release);
+        }
+        Self { slot: free }
+    }
+}
+
+impl Drop for RemovedWhenFull {
+    fn drop(&mut self) {
+        // The texts are not freed: another thread may be at `end`, and they are few.
+        if let Some(slot) = self.slot {
+            FOLDERS[slot].store(ptr::null_mut(), Ordering::Release);
+            PATHS[slot].store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+}
 
 /// The system's allocator, which says that memory has run out, and ends the program with status 2.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +107,23 @@ fn end(size: usize) -> ! {
     for part in [b"narrows: out of memory: ".as_slice(), number, end] {
         // SAFETY: the bytes are live and of this length. Where nobody reads them, the status says it.
         unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
+    }
+    // SAFETY: it takes nothing.
+    if OWNER.load(Ordering::Relaxed) == unsafe { libc::getpid() }.cast_unsigned() {
+        for path in &PATHS {
+            let path = path.load(Ordering::Acquire);
+            if !path.is_null() {
+                // SAFETY: a text that ends in a null byte and is never freed.
+                unsafe { libc::unlink(path) };
+            }
+        }
+        for folder in &FOLDERS {
+            let folder = folder.load(Ordering::Acquire);
+            if !folder.is_null() {
+                // SAFETY: as above. It is refused where the folder is not empty.
+                unsafe { libc::rmdir(folder) };
+            }
+        }
     }
     // SAFETY: it does not return; nothing is run that could need memory.
     unsafe { libc::_exit(2) }

@@ -13,6 +13,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use narrows_io::allocator::RemovedWhenFull;
 use narrows_io::own_folder::{Lock, OwnFolder, OwnFolderError, UNFINISHED};
 use narrows_io::process_identity::ProcessIdentity;
 use narrows_io::random;
@@ -144,6 +145,7 @@ pub struct HeldRecord {
     record: RecordName,
     name: RunName,
     _locked: File,
+    _removed: RemovedWhenFull,
 }
 
 impl HeldRecord {
@@ -173,9 +175,10 @@ impl HeldRecord {
         };
         about.name = Some(name.clone());
         let text = serde_json::to_string(&Contents { process, about }).map_err(io::Error::from)? + "\n";
+        let removed = RemovedWhenFull::new(&path.join(record.to_string()));
         let locked =
             folder.replace(&record.to_string(), &text, Lock::Exclusive).map_err(OwnFolderError::into_io)?;
-        Ok(Self { folder, record, name, _locked: locked })
+        Ok(Self { folder, record, name, _locked: locked, _removed: removed })
     }
 
     /// The run's identifier.

@@ -301,3 +301,9 @@ fn read(file: &File) -> String {
 pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
+
+/// Where control sockets are, by asking a run.
+pub(crate) fn run_folder() -> PathBuf {
+    let ended = finish(&mut run(["--quiet"], "dirname $NARROWS_CONTROL")).expect(0);
+    ended.out.trim().into()
+}

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{Finished, NARROWS, Scratch, Started, eventually, finish, narrows, run, start};
+use crate::common::{
+    Finished, NARROWS, Scratch, Started, eventually, finish, narrows, run, run_folder, start,
+};
 
 /// `clean` removes what any killed run left: tests that kill runs or clean up take turns.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
@@ -319,12 +321,6 @@ fn clean_has_nothing_to_do_twice() {
     clean();
     let again = clean();
     assert_eq!(again.out, "nothing to clean up\n", "{again}");
-}
-
-/// Where control sockets are, by asking a run.
-fn run_folder() -> PathBuf {
-    let ended = finish(&mut run(["--quiet"], "dirname $NARROWS_CONTROL")).expect(0);
-    ended.out.trim().into()
 }
 
 #[test]

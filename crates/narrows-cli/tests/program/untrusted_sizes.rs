@@ -1,10 +1,10 @@
 //! Scenarios and scripts of absurd sizes: told or refused, within a test's patience and without a crash.
 
 use std::fmt::Write;
-use std::fs::File;
+use std::fs::{self, File};
 use std::process::Command;
 
-use crate::common::{NARROWS, Scratch, finish, narrows};
+use crate::common::{NARROWS, Scratch, finish, narrows, run_folder};
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
     (0..count).map(line).collect()
@@ -78,8 +78,14 @@ fn a_scenario_without_end_is_refused() {
 #[ignore = "needs namespaces"]
 fn memory_that_runs_out_is_an_error_in_a_line() {
     for kilobytes in [60_000, 75_000, 90_000, 120_000] {
-        let line = format!("ulimit -v {kilobytes}; exec {NARROWS} run --quiet --delay 1ms -- true");
+        // The shell's number becomes that of the run, with which the names of its files begin.
+        let line = format!("ulimit -v {kilobytes}; echo $$; exec {NARROWS} run --quiet --delay 1ms -- true");
         let ended = finish(Command::new("sh").args(["-c", &line]));
+        let number = format!("{}.", ended.out.lines().next().unwrap());
+        let left = fs::read_dir(run_folder()).map_or(Vec::new(), |files| {
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+        });
+        assert!(!left.iter().any(|name| name.starts_with(&number)), "{ended}\n{left:?}");
         // Never by a signal.
         let code = ended.code();
         assert!(code == 0 || code == 2, "{ended}");

@@ -10,6 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{fs, process};
 
+use narrows_io::allocator::RemovedWhenFull;
 use narrows_io::own_folder::remove_if_empty;
 use narrows_io::unix_socket::{Listener, listener, peer_process};
 
@@ -41,6 +42,7 @@ pub struct ControlSocket {
     record: Option<HeldRecord>,
     id: RunId,
     name: RunName,
+    _removed: RemovedWhenFull,
 }
 
 #[derive(Debug)]
@@ -90,7 +92,16 @@ impl ControlSocket {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         let (id, name) = (record.id(), record.name().clone());
-        Ok(Self { listener, path: path.into(), clients: Vec::new(), record: Some(record), id, name })
+        let removed = RemovedWhenFull::new(path);
+        Ok(Self {
+            listener,
+            path: path.into(),
+            clients: Vec::new(),
+            record: Some(record),
+            id,
+            name,
+            _removed: removed,
+        })
     }
 
     /// The name of the run.

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use narrows_io::allocator::RemovedWhenFull;
 use narrows_io::own_folder::{OwnFolder, OwnFolderError};
 
 use crate::run_record::number;
@@ -17,6 +18,7 @@ const SUFFIX: &str = ".feed";
 #[derive(Debug)]
 pub(super) struct Socket {
     path: PathBuf,
+    _removed: RemovedWhenFull,
 }
 
 impl Socket {
@@ -43,7 +45,7 @@ impl Socket {
             _ => {}
         }
         let listener = UnixListener::bind(path)?;
-        let socket = Self { path: path.into() };
+        let socket = Self { path: path.into(), _removed: RemovedWhenFull::new(path) };
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         Ok((socket, listener))

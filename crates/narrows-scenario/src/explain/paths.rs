@@ -59,6 +59,10 @@ pub struct WayExplanation {
 
 /// The most paths that are told; a pair of hosts has one.
 const MOST_PATHS: usize = 1000;
+/// A way of more links is shown without its middle.
+const MOST_LINKS_SHOWN: usize = 16;
+/// So many links are shown at each end of it.
+const LINKS_AT_AN_END: usize = 4;
 /// The hop limit that programs send with by default.
 const USUAL_HOP_LIMIT: u32 = 64;
 
@@ -205,10 +209,17 @@ impl std::fmt::Display for WayExplanation {
         if let Some(by) = &self.by {
             write!(f, "{} of {by}s: ", super::percent(self.share))?;
         }
+        // Of a long way its beginning and its end; both begin and end with a node.
+        let links = self.hops.len() / 2;
+        let left_out = match links > MOST_LINKS_SHOWN {
+            true => 2 * LINKS_AT_AN_END + 1..self.hops.len() - 2 * LINKS_AT_AN_END - 1,
+            false => 0..0,
+        };
         for (at, name) in self.hops.iter().enumerate() {
-            match (at, at % 2) {
-                (0, _) => write!(f, "{name}")?,
-                (_, 1) => write!(f, " –{name}→ ")?,
+            match at % 2 {
+                _ if left_out.contains(&at) && at > left_out.start => {}
+                _ if left_out.contains(&at) => write!(f, " … {} links … ", links - 2 * LINKS_AT_AN_END)?,
+                1 => write!(f, " –{name}→ ")?,
                 _ => write!(f, "{name}")?,
             }
         }

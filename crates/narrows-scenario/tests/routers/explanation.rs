@@ -72,6 +72,25 @@ fn circles_and_wrong_turns_are_warned_of() {
 }
 
 #[test]
+fn a_long_way_is_shown_by_its_ends() {
+    // Longer than any hop limit.
+    const ROUTERS: usize = 70;
+    let mut text = "[hosts.a]\n[hosts.b]\n".to_owned();
+    let names: Vec<String> = (1..=ROUTERS).map(|router| format!("r{router}")).collect();
+    for name in &names {
+        text += &format!("[routers.{name}]\n");
+    }
+    let nodes = ["a"].into_iter().chain(names.iter().map(String::as_str)).chain(["b"]);
+    for (at, (from, to)) in nodes.clone().zip(nodes.skip(1)).enumerate() {
+        text += &format!("[links.l{at}]\nbetween = [\"{from}\", \"{to}\"]\n");
+    }
+    let text = parse(&text).explain().to_string();
+    let way = "a –l0→ r1 –l1→ r2 –l2→ r3 –l3→ r4 … 63 links … r67 –l67→ r68 –l68→ r69 –l69→ r70 –l70→ b";
+    assert!(text.contains(way), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() < 300), "{text}");
+}
+
+#[test]
 fn circles_of_networks_are_found_too() {
     let text = "[hosts.a]\n[hosts.b]\n[routers.r1]\nroutes = [{ to = \"0.0.0.0/0\", via = \"m\" }]\n\
                 [routers.r2]\nroutes = [{ to = \"192.0.2.0/24\", via = \"m\" }]\n[links.l]\nbetween = [\"a\", \"r1\"]\n\
